@@ -14,7 +14,7 @@ from small_predictors import simulated, small_predictor, stirred
 
 import attnlens
 from attnlens.claims.verdict import ELSEWHERE, too_few
-from attnlens.cricket.explain.claims import NO_OTHERS
+from attnlens.claims.verdict import TOO_FEW_LIKE_IT
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference, find_ball
@@ -46,7 +46,7 @@ def test_the_first_ball_has_nothing_to_look_at() -> None:
         "venue and teams", "striker's record", "bowler's record", "the scoreboard"
     ]  # fmt: skip
     assert [one["verdict"] for one in data["evidence"]] == ["cannot be told"] * 4
-    assert data["evidence"][-1]["reason"] == NO_OTHERS
+    assert data["evidence"][-1]["reason"] == TOO_FEW_LIKE_IT
     told = [line["text"] for line in data["narrative"]]
     assert "No finding can be told, with no ball before it." in told
     assert all(not group["balls"] for group in data["contributions"])

@@ -15,12 +15,12 @@ from small_predictors import probabilities, simulated, small_predictor
 from attnlens.analysis.scores import divergence
 from attnlens.claims.claim import MODEL, Place
 from attnlens.claims.trial import Compared, Trial
+from attnlens.claims.verdict import TOO_FEW_LIKE_IT
 from attnlens.cricket.explain.ablation import OneBall, Replacement, told_of, under_knowledge
 from attnlens.cricket.explain.claims import (
     FEWEST,
     MOST,
     NEVER_MET,
-    NO_OTHERS,
     ONE_GROUND,
     Claim,
     Known,
@@ -285,7 +285,7 @@ def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
         # The league has few players: there may be too few to compare with.
         others = len(found[kind].chance)
         assert others in (0, *range(FEWEST, MOST + 1))
-        assert others or reason_of(found[kind]) == NO_OTHERS
+        assert others or reason_of(found[kind]) == TOO_FEW_LIKE_IT
 
 
 def test_a_player_never_met_has_no_record_to_take_away() -> None:

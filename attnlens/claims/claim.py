@@ -93,6 +93,16 @@ class Claim:
     place: str = MODEL
 
     @property
+    def family(self) -> str:
+        """The claims that it is corrected with: those of its kind.
+
+        One without a window is about what was known beside the items.
+        """
+        if not self.window:
+            return "known"
+        return "model" if self.place == MODEL else "head"
+
+    @property
     def even(self) -> bool:
         """Whether it says that a head looked at what it looked at no more than at others."""
         return self.lift is not None and self.lift < LEAST_LIFT
@@ -160,6 +170,8 @@ class Tested(Generic[C]):
             the head alone does as much or more; ``None`` for a claim about the model.
         chance: what each other set that chance would have named costs, its effects summed as they
             would be in the places of these items, nats; none where the claim is not tested.
+        statistic: what is compared, see `attnlens.claims.trial.Trial.moves`.
+        statistics: the same of what chance would have named; none where the claim is not tested.
         p, q: ``None`` where the claim is not tested.
         replaced: nats of each draw of the second operator; ``None`` where it was not tried.
         replaced_controls: the same for sets that chance would have named.
@@ -172,6 +184,8 @@ class Tested(Generic[C]):
     singles: Floats
     share: float | None
     chance: Floats
+    statistic: float
+    statistics: Floats
     p: float | None
     q: float | None
     judged: Judged

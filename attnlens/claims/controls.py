@@ -60,13 +60,12 @@ class Pool:
     def _parts(self) -> list[tuple[tuple[int, ...], int]]:
         return list(zip(self.strata, self.take, strict=True))
 
-    def best(self, effects: Mapping[int, float]) -> float:
-        """The largest sum that a set of the pool has."""
-        ranked = (
-            sorted(map(effects.__getitem__, stratum), reverse=True) for stratum in self.strata
-        )
-        return math.fsum(
-            math.fsum(row[:count]) for row, count in zip(ranked, self.take, strict=True)
+    def best(self, effects: Mapping[int, float]) -> tuple[int, ...]:
+        """The set of the pool with the largest sum."""
+        return tuple(
+            item
+            for stratum, count in self._parts()
+            for item in sorted(stratum, key=effects.__getitem__, reverse=True)[:count]
         )
 
     def drawn(self, generator: np.random.Generator, sets: int) -> list[tuple[int, ...]]:

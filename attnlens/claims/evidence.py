@@ -93,7 +93,7 @@ def head_claims(
             seen = row[row > 0]
             claims.append(
                 Claim(
-                    text=f"head {head} looked at {named}",
+                    text=f"what head {head} looked at most mattered: {named}",
                     removed=tuple(order),
                     window=tuple(range(keys)),
                     matched=matched,
@@ -112,6 +112,7 @@ def gather(
     replace: Replace | None = None,
     distances: Mapping[int, int] | None = None,
     outcome: int | None = None,
+    lowers: bool = False,
     seed: int = 0,
     heads: Mapping[str, Predict] | None = None,
 ) -> Evidence[C]:
@@ -125,6 +126,7 @@ def gather(
         replace: the second operator, if there is one.
         distances: item to how far back it lies; needed for matched claims.
         outcome: the outcome (column) to explain; without, the whole distribution.
+        lowers: whether claims say that their items lower its chance; else that they raise it.
         seed: of the sets that chance would have named.
         heads: by the names that claims have as their `Claim.place`, what the model says with items
             hidden from that head alone.
@@ -140,6 +142,8 @@ def gather(
     outcomes = range(len(parts.full))
     if outcome not in (None, *outcomes):
         raise InputError(f"there is no outcome {outcome}", remedy=f"the last is {outcomes[-1]}")
+    if MODEL in (heads or {}):
+        raise InputError(f"no head can be called {MODEL!r}", remedy="give it another name")
     places = {
         name: Place(asked, tuple(items), replace if name == MODEL else None, outcomes=len(outcomes))
         for name, asked in {**(heads or {}), MODEL: predict}.items()
@@ -153,6 +157,7 @@ def gather(
         seed=seed,
         kinds={item: stratum(far) for item, far in (distances or {}).items()},
         outcome=outcome,
+        lowers=lowers,
     )
     compared = trial.compare(claims)
     for name in dict.fromkeys([MODEL, *(claim.place for claim in claims)]):

@@ -6,9 +6,9 @@ same sums of sets that chance would have named (`attnlens.claims.controls`). Whe
 claimed, or one outcome explained, single effects are signed changes of its log-odds.
 
 A supported claim is tried once more by a second operator, where there is one: its items are not
-hidden but replaced by items drawn from similar situations. The verdict stands where the mean effect
-over `REPLACED` draws is above the mean over `REPLACED_CONTROLS` other sets, each drawn once; else
-the operators disagree.
+hidden but replaced by items drawn from similar situations. The verdict stands where what that does,
+the way it is claimed, is on average over `REPLACED` draws above the mean over `REPLACED_CONTROLS`
+other sets, each drawn once; else the operators disagree.
 """
 
 from __future__ import annotations
@@ -33,12 +33,16 @@ from attnlens.claims.verdict import (
     ITEMS,
     LEAST_SHARE,
     Q_LEVEL,
+    TOO_FEW_LIKE_IT,
+    TOO_SMALL,
     Judged,
     about_one,
     after_the_first,
     agreed,
     benjamini_hochberg,
     judge,
+    matters,
+    none_matters,
     too_few,
 )
 from attnlens.errors import InputError
@@ -64,9 +68,11 @@ class Compared(Generic[C]):
     """A claim beside what chance would have named, before it is judged.
 
     Attributes:
-        claim, probabilities, effect, points, singles, share, chance: as `Tested` has them.
+        claim, probabilities, effect, points, singles, share, chance, statistic, statistics: as
+            `Tested` has them.
         p, least: how often chance names items that do as much, and as little.
         best: the p of the best set of as many items.
+        possible: whether hiding that set matters, and goes the way that is claimed.
         removed: the items in the words of the place they were hidden from.
         untold: why it is not tested, where it is not.
         redraw: sets that chance would have named, for the second operator.
@@ -80,9 +86,12 @@ class Compared(Generic[C]):
     singles: Floats
     share: float | None = None
     chance: Floats
+    statistic: float = 0.0
+    statistics: Floats = dataclasses.field(default_factory=lambda: np.zeros(0))
     p: float = 1.0
     least: float = 1.0
     best: float = 0.0
+    possible: bool = True
     untold: Judged | None = None
     redraw: tuple[tuple[int, ...], ...] = ()
 
@@ -127,30 +136,22 @@ class Trial(Generic[C]):
     def without(self, name: str, sets: Sets) -> Floats:
         """Probabilities with sets of items hidden somewhere.
 
+        Some of what was asked before is asked again: a model that is not steady is found out.
+
         Raises:
             InputError: the model answers with what is no probability, or differently each time.
         """
-        if name in self._hidden:
-            return self._asked(name, sets)
-        items = self.places[name].items
-        asked = [(), *((item,) for item in items), *sets]
-        # Some of all twice: a model that is not steady is found out.
-        twice = np.linspace(0, len(asked) - 1, min(AGAIN, len(asked))).astype(int)
-        found = self._asked(name, [*asked, *(asked[number] for number in twice)])
-        found, again = found[: len(asked)], found[len(asked) :]
-        if np.abs(found[twice] - again).max() > STEADY:
+        hidden = self.hidden(name)
+        before = [(), *((item,) for item in hidden.alone)]
+        known = np.stack([hidden.full, *hidden.alone.values()])
+        twice = np.linspace(0, len(before) - 1, min(AGAIN, len(before))).astype(int)
+        found = self._asked(name, [*sets, *(before[number] for number in twice)])
+        if np.abs(found[len(sets) :] - known[twice]).max() > STEADY:
             raise InputError(
                 "the model gives another answer each time it is asked",
                 remedy="call model.eval() first",
             )
-        singles = found[1 : 1 + len(items)]
-        effects = self.effect(found[0], singles)
-        self._hidden[name] = Hidden(
-            found[0],
-            dict(zip(items, singles, strict=True)),
-            dict(zip(items, effects.tolist(), strict=True)),
-        )
-        return found[1 + len(items) :]
+        return found[: len(sets)]
 
     def _asked(self, name: str, sets: Sets) -> Floats:
         self.spent[name] += len(sets)
@@ -160,28 +161,47 @@ class Trial(Generic[C]):
         """What a place says with everything, and without each item; asked once.
 
         Raises:
-            InputError: as `without`.
+            InputError: the model answers with what is no probability.
         """
         if name not in self._hidden:
-            self.without(name, [])
+            items = self.places[name].items
+            full, *alone = self._asked(name, [(), *((item,) for item in items)])
+            effects = self.effect(full, np.stack(alone)) if alone else np.zeros(0)
+            self._hidden[name] = Hidden(
+                full,
+                dict(zip(items, alone, strict=True)),
+                dict(zip(items, effects.tolist(), strict=True)),
+            )
         return self._hidden[name]
 
-    def moves(self, name: str, claim: Claim) -> Mapping[int, float]:
-        """What each item does, as the claim has it: what its sum is taken of.
+    def change(self, full: Floats, other: Floats, raises: Sequence[int] = ()) -> Floats:
+        """How far probabilities lie from those with everything, as it is claimed.
 
         Nats; of a claim with a direction, or about one outcome, the signed change of log-odds,
         which is as the root of nats.
+
+        Args:
+            full, other: ``(..., outcome)``.
+            raises: as `Claim.raises`.
         """
-        outcomes = claim.raises or (() if self.outcome is None else (self.outcome,))
-        hidden, usual = self.hidden(name), self._usual(name)
+        outcomes = raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
-            moves = np.array(list(hidden.effects.values())) / usual
-        else:
-            full = float(log_odds(hidden.full, outcomes))
-            alone = log_odds(np.array(list(hidden.alone.values())), outcomes)
-            moves = (full - alone) / np.sqrt(usual)
-            moves = -moves if self.lowers and not claim.raises else moves
-        return dict(zip(hidden.alone, moves.tolist(), strict=True))
+            return divergence(full, other)
+        moves = log_odds(full, outcomes) - log_odds(other, outcomes)
+        return -moves if self.lowers and not raises else moves
+
+    def _scale(self, usual: Floats, claim: Claim) -> Floats:
+        """What a change is taken in multiples of: nats, or their root."""
+        return np.sqrt(usual) if claim.raises or self.outcome is not None else usual
+
+    def moves(self, name: str, claim: Claim) -> Mapping[int, float]:
+        """What each item does, as the claim has it: what its sum, the statistic, is taken of.
+
+        `change`, in multiples of what is usual in its place where that is known.
+        """
+        hidden, scale = self.hidden(name), self._scale(self._usual(name), claim)
+        moves = self.change(hidden.full, np.array(list(hidden.alone.values())), claim.raises)
+        return dict(zip(hidden.alone, (moves / scale).tolist(), strict=True))
 
     def _usual(self, name: str) -> Floats:
         """What hiding an item in the place of each costs usually; 1 where that is not known."""
@@ -217,28 +237,37 @@ class Trial(Generic[C]):
         """Hide each claim's items, and put their sum beside those of other sets."""
         rows: dict[int, Floats] = {}
         inside = [self.places[claim.place].within(claim) for claim in claims]
+        best = [self.pool(one).best(self.moves(one.place, one)) for one in inside]
+        best_rows: dict[int, Floats] = {}
         # A head's items are hidden from the whole model too, for its share.
         heads = [number for number, claim in enumerate(claims) if claim.place != MODEL]
-        whole: Floats = np.zeros(0)
+        of_heads: dict[int, Floats] = {}
         for name in dict.fromkeys((MODEL, *(claim.place for claim in claims))):
             mine = [number for number, claim in enumerate(claims) if claim.place == name]
+            also = [claims[number].removed for number in heads] if name == MODEL else []
             sets = [inside[number].removed for number in mine]
-            if name == MODEL:
-                found = self.without(name, [*sets, *(claims[number].removed for number in heads)])
-                whole = self.effect(self.hidden(MODEL).full, found[len(mine) :])
-            else:
-                found = self.without(name, sets)
+            found = self.without(name, [*sets, *(best[number] for number in mine), *also])
             rows |= zip(mine, found[: len(mine)], strict=True)
-        of_heads = dict(zip(heads, whole.tolist(), strict=True))
+            best_rows |= zip(mine, found[len(mine) : 2 * len(mine)], strict=True)
+            of_heads |= zip(heads, found[2 * len(mine) :], strict=False)
         return [
-            self._compared(claim, inside[number], rows[number], of_heads.get(number))
+            self._compared(
+                claim, inside[number], (rows[number], best_rows[number]), of_heads.get(number)
+            )
             for number, claim in enumerate(claims)
         ]
 
     def _compared(
-        self, claim: C, inside: Claim, probabilities: Floats, whole: float | None
+        self, claim: C, inside: Claim, without: tuple[Floats, Floats], whole: Floats | None
     ) -> Compared[C]:
-        place = claim.place
+        """A claim beside chance.
+
+        Args:
+            inside: in the items of its place.
+            without: probabilities with its items hidden there, and with the best set's.
+            whole: of a head's claim, with its items hidden from the whole model.
+        """
+        place, (probabilities, best) = claim.place, without
         hidden, moves = self.hidden(place), self.moves(place, inside)
         effect = float(self.effect(hidden.full, probabilities))
         if not np.isfinite([effect, *moves.values()]).all():
@@ -258,14 +287,33 @@ class Trial(Generic[C]):
             effect=effect,
             points=100 * (probabilities - hidden.full),
             singles=np.array([hidden.effects[item] for item in inside.removed]),
-            share=None if whole is None else _share(effect, whole),
+            share=None if whole is None else self._share(claim, probabilities, whole),
             chance=self._in_place_of(inside, pool, sums, seed),
+            statistic=own,
+            statistics=sums.values,
             p=sums.above(own),
             least=sums.below(own),
-            best=sums.above(pool.best(moves)),
+            best=sums.above(sum(moves[item] for item in pool.best(moves))),
+            possible=self._possible(inside, hidden.full, best),
             untold=self._untold(inside, pool),
             redraw=tuple(pool.drawn(generator, REPLACED_CONTROLS)),
         )
+
+    def _possible(self, claim: Claim, full: Floats, best: Floats) -> bool:
+        """Whether hiding the best set matters, and goes the way that is claimed."""
+        points = _points_about(claim, 100 * (best - full), self.outcome)
+        goes = bool(self.change(full, best, claim.raises) > 0)
+        return goes and matters(float(self.effect(full, best)), points)
+
+    def _share(self, claim: Claim, own: Floats, whole: Floats) -> float:
+        """A head's part of what hiding its items from the whole model does, between 0 and 1.
+
+        0 where the two go opposite ways: then it carries none of it.
+        """
+        full, full_own = self.hidden(MODEL).full, self.hidden(claim.place).full
+        alike = self.change(full_own, own, claim.raises) * self.change(full, whole, claim.raises)
+        effect, all_of_it = float(self.effect(full_own, own)), float(self.effect(full, whole))
+        return min(1.0, effect / all_of_it) if alike > 0 and all_of_it > 0 else 0.0
 
     def _untold(self, claim: Claim, pool: Pool) -> Judged | None:
         """Why a claim is not tested: known before anything is hidden."""
@@ -294,11 +342,16 @@ class Trial(Generic[C]):
                 sets = [own] * REPLACED + list(beside.redraw)
                 self.spent[one.claim.place] += len(sets)
                 full = self.hidden(one.claim.place).full
-                nats = self.effect(full, answers(replace, sets, len(full)))
-                replaced, controls = nats[:REPLACED], nats[REPLACED:]
-                judged = agreed(one.judged, replaced, controls)
+                found = answers(replace, sets, len(full))
+                nats, usual = self.effect(full, found), self._usual(one.claim.place)
+                of = dict(zip(self.hidden(one.claim.place).alone, usual.tolist(), strict=True))
+                means = np.array([np.mean([of[item] for item in some]) for some in sets])
+                moves = self.change(full, found, one.claim.raises) / self._scale(means, one.claim)
                 one = dataclasses.replace(
-                    one, judged=judged, replaced=replaced, replaced_controls=controls
+                    one,
+                    judged=agreed(one.judged, moves[:REPLACED], moves[REPLACED:]),
+                    replaced=nats[:REPLACED],
+                    replaced_controls=nats[REPLACED:],
                 )
             checked.append(one)
         return checked
@@ -313,9 +366,9 @@ def verdicts(
 ) -> list[Tested[C]]:
     """q over the claims of a kind, and what follows from them.
 
-    What was hidden from the whole model and what was hidden from single heads are two families,
-    each with its own q: heads alone often differ by little but surely, and should not lend that to
-    claims about the model.
+    What was hidden from the whole model and what was hidden from single heads are families of
+    their own (`Claim.family`), each with its own q: heads alone often differ by little but surely,
+    and should not lend that to claims about the model.
 
     Args:
         outcome, lowers, items: as `Trial` has them.
@@ -324,25 +377,29 @@ def verdicts(
         number: _told(one, None, _elsewhere(one) or one.untold)
         for number, one in enumerate(compared)
     }
-    for whole in (True, False):
+    for name in dict.fromkeys(one.claim.family for one in compared):
         family = [
             number
             for number, one in enumerate(compared)
-            if (one.claim.place == MODEL) == whole and one.untold is None
+            if one.claim.family == name and one.untold is None
         ]
         claims = [compared[number] for number in family]
         q_values = _q_values(claims, [one.p for one in claims])
         least = benjamini_hochberg([one.least for one in claims])
         for at, number in enumerate(family):
             judged = _judged(claims[at], q_values[at], least[at], outcome, lowers, items)
-            if judged.reason in (CHANCE, AMONG) and _out_of_reach(claims, at):
-                judged = Judged("cannot be told", too_few(items))
+            if judged.reason in (CHANCE, AMONG, TOO_SMALL):
+                if not claims[at].possible:
+                    judged = Judged("cannot be told", none_matters(items))
+                elif _out_of_reach(claims, at):
+                    few = too_few(items) if claims[at].claim.window else TOO_FEW_LIKE_IT
+                    judged = Judged("cannot be told", few)
             tested[number] = _told(claims[at], q_values[at], judged)
     return [tested[number] for number in range(len(compared))]
 
 
 def q_over(tested: Sequence[Tested[C]]) -> list[float | None]:
-    """q over the claims of many predictions together, each of the two kinds a family.
+    """q over the claims of many predictions together, each kind a family (`Claim.family`).
 
     Whoever looks for the best of many explanations should go by these: of a thousand claims, some
     dozens are supported by chance.
@@ -354,8 +411,8 @@ def q_over(tested: Sequence[Tested[C]]) -> list[float | None]:
         by claim; ``None`` where it was not tested.
     """
     q_values: list[float | None] = [None] * len(tested)
-    for place in ("model", "head"):
-        family = {at: one.p for at, one in enumerate(tested) if one.removed_from == place}
+    for name in dict.fromkeys(one.claim.family for one in tested):
+        family = {at: one.p for at, one in enumerate(tested) if one.claim.family == name}
         known = {at: p for at, p in family.items() if p is not None}
         for at, q in zip(known, benjamini_hochberg([*known.values()]), strict=True):
             q_values[at] = q
@@ -368,11 +425,16 @@ def _judged(
     picture = _elsewhere(one)
     if picture is not None:
         return picture
-    about = list(one.claim.raises or (() if outcome is None else (outcome,)))
-    points = one.points[about] if about else one.points
+    points = _points_about(one.claim, one.points, outcome)
     said = -1 if lowers and not one.claim.raises else 1
-    against = bool(about) and said * float(points.sum()) > 0
+    against = len(points) < len(one.points) and said * float(points.sum()) > 0
     return judge(one.effect, points, (one.p, q, least), against=against, items=items)
+
+
+def _points_about(claim: Claim, points: Floats, outcome: int | None) -> Floats:
+    """The changes of the outcomes that a claim is about; all of them, where it names none."""
+    about = list(claim.raises or (() if outcome is None else (outcome,)))
+    return points[about] if about else points
 
 
 def _elsewhere(one: Compared[C]) -> Judged | None:
@@ -390,15 +452,12 @@ def _told(one: Compared[C], q: float | None, judged: Judged | None) -> Tested[C]
         singles=one.singles,
         share=one.share,
         chance=np.zeros(0) if q is None else one.chance,
+        statistic=one.statistic,
+        statistics=np.zeros(0) if q is None else one.statistics,
         p=None if q is None else one.p,
         q=q,
         judged=judged or Judged(None, None),
     )
-
-
-def _share(effect: float, whole: float) -> float:
-    """A head's part of an effect, between 0 and 1."""
-    return min(1.0, effect / whole) if whole > 0 else 0.0
 
 
 def _q_values(told: Sequence[Compared[C]], p_values: Sequence[float]) -> list[float]:

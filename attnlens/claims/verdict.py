@@ -2,10 +2,10 @@
 
 A claim is *supported* where chance seldom names items that do as much (q at most `Q_LEVEL`), where
 hiding them matters, and where that goes the way its sentence says. It is *contradicted* where
-chance seldom names items that do as little (q at most `LOW_LEVEL`, corrected for itself), or where
-hiding them matters, more than chance has it, and goes against the sentence. It *cannot be told*
-where even the best set of as many items would not have been supported. All else is *not better
-than chance*.
+chance seldom names items that do as little (q at most `LOW_LEVEL`, corrected for itself); where it
+goes against the sentence, hiding them must matter too. It *cannot be told* where even the best set
+of as many items would not have been supported: too few to compare with, or none that matters. All
+else is *not better than chance*.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ DISAGREE: Final = "operators disagree"
 OPPOSITE: Final = "they do the opposite of what is said"
 
 
+TOO_FEW_LIKE_IT: Final = "too few others like it to compare with"
+
+
 def too_few(items: str) -> str:
     """Why a claim cannot be told: there are not enough other ``items``, which are named so."""
     return f"too few other {items} to compare with"
@@ -52,6 +55,16 @@ def too_few(items: str) -> str:
 def others_do_more(items: str) -> str:
     """Why a claim is contradicted: hiding other ``items`` does more."""
     return f"other {items} do more"
+
+
+def none_matters(items: str) -> str:
+    """Why a claim cannot be told: no set of as many ``items`` does enough."""
+    return f"no {items} do enough here to matter"
+
+
+def matters(effect: float, points: Floats) -> bool:
+    """Whether a change of so many nats, and of so many points, is worth telling."""
+    return effect >= ENOUGH_NATS or float(abs(points).max()) >= ENOUGH_POINTS
 
 
 def about_one(probabilities: Floats, outcome: int) -> Floats:
@@ -127,12 +140,12 @@ def judge(
         items: what items are called, for the reason.
     """
     p, q, least = chances
-    matters = effect >= ENOUGH_NATS or float(abs(points).max()) >= ENOUGH_POINTS
+    enough = matters(effect, points)
     if q <= Q_LEVEL:
-        if not matters:
+        if not enough:
             return Judged("not better than chance", TOO_SMALL)
         return Judged("contradicted", OPPOSITE) if against else Judged("supported", None)
-    if least <= LOW_LEVEL:
+    if least <= LOW_LEVEL and (enough or not against):
         return Judged("contradicted", OPPOSITE if against else others_do_more(items))
     return Judged("not better than chance", AMONG if p <= Q_LEVEL else CHANCE)
 
@@ -145,8 +158,8 @@ def agreed(judged: Judged, replaced: Floats, controls: Floats) -> Judged:
     stays.
 
     Args:
-        replaced: nats of each draw for the claim's items ``(draw,)``.
-        controls: nats of one draw for each other set ``(set,)``.
+        replaced: what each draw for the claim's items does, as it is claimed ``(draw,)``.
+        controls: what one draw for each other set does ``(set,)``.
     """
     if judged.verdict != "supported" or replaced.mean() > controls.mean():
         return judged

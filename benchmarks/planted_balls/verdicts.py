@@ -47,9 +47,11 @@ def main() -> None:
         lists += asked[0]
         firsts += asked[1]
     found = verdict_shares(lists, firsts, seed=5)
-    print("| lists | made | supported | contradicted | surely |\n|---|---|---|---|---|")
+    print("| lists | made | supported | balls with one | contradicted | surely |")
+    print("|---|---|---|---|---|---|")
     for source, one in found.sources.items():
-        cells = " | ".join(told(share) for share in (one.supported, one.contradicted, one.surely))
+        shares = one.supported, one.any_of_a_ball, one.contradicted, one.surely
+        cells = " | ".join(map(told, shares))
         print(f"| {source} | {one.supported.claims} | {cells} |")
     even = found.uniform
     print(f"\np of random lists: {even['distance']:.3f} from even, p {even['p']:.2f}\n")

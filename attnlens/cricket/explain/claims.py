@@ -28,7 +28,7 @@ from attnlens.arrays import Floats
 from attnlens.claims import claim as generic
 from attnlens.claims.controls import Sums
 from attnlens.claims.trial import Compared, Trial
-from attnlens.claims.verdict import Judged
+from attnlens.claims.verdict import TOO_FEW_LIKE_IT, Judged
 from attnlens.cricket.explain.ablation import ask
 from attnlens.cricket.explain.heatmap import LISTED, ScaleAttention, ranked
 from attnlens.cricket.explain.types import ClaimKind
@@ -169,7 +169,6 @@ FEWEST: Final = 20
 BOARDS: Final = 60
 """How far back a scoreboard still is one of a similar situation."""
 
-NO_OTHERS: Final = "too few others like it to compare with"
 ONE_GROUND: Final = "no other ground and teams were tried"
 NEVER_MET: Final = "the model has never seen this player: there is nothing to take away"
 
@@ -250,7 +249,7 @@ class Known:
         """Why there is nothing to compare a group with, where there is not."""
         if group in PLAYERS and not self._met(group):
             return NEVER_MET
-        return ONE_GROUND if group == "venue and teams" else NO_OTHERS
+        return ONE_GROUND if group == "venue and teams" else TOO_FEW_LIKE_IT
 
     def _met(self, group: str) -> bool:
         """Whether the model knows the player."""
@@ -302,32 +301,34 @@ def compare_knowledge(
         one per group of `KNOWLEDGE`, and how many masks were asked about.
     """
     known = Known(predictor, window)
-    others = {
+    alternatives = {
         group: known.others(group, np.random.default_rng([trial.seed, number]))
         for number, group in enumerate(KNOWLEDGE)
     }
-    enough = {group: len(which) >= FEWEST for group, which in others.items()}
     without, instead = known.tried(
-        {group: which for group, which in others.items() if enough[group]}
+        {group: which for group, which in alternatives.items() if len(which) >= FEWEST}
     )
     found = []
     for number, (group, claim) in enumerate(knowledge_claims(window).items()):
-        after = without[number]
-        effect = float(trial.effect(full, after))
-        nats = trial.effect(instead[group], after) if enough[group] else np.zeros(0)
+        after, others = without[number], instead.get(group)
+        statistic = float(trial.change(full, after))
+        sums = Sums(np.zeros(0) if others is None else trial.change(others, after), listed=False)
         found.append(
             Compared(
                 claim=claim,
                 removed=(),
                 probabilities=after,
-                effect=effect,
+                effect=float(trial.effect(full, after)),
                 points=100 * (after - full),
                 singles=np.zeros(0),
-                chance=nats,
-                p=Sums(nats, listed=False).above(effect) if enough[group] else 1.0,
-                untold=None
-                if enough[group]
-                else Judged("cannot be told", known.why_no_others(group)),
+                chance=np.zeros(0) if others is None else trial.effect(others, after),
+                statistic=statistic,
+                statistics=sums.values,
+                p=sums.above(statistic),
+                best=1 / (len(sums.values) + 1),
+                untold=Judged("cannot be told", known.why_no_others(group))
+                if others is None
+                else None,
             )
         )
     return found, known.asked

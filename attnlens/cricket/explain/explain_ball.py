@@ -37,7 +37,7 @@ from attnlens.cricket.explain.particulars import (
     model_particulars,
 )
 from attnlens.cricket.explain.reading import Reading, read_ball
-from attnlens.cricket.explain.story import ALL, story_outcome, usual_at
+from attnlens.cricket.explain.story import ALL, asked, story_outcome, usual_at
 from attnlens.cricket.explain.types import Explanation, OutcomePoints
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
@@ -122,6 +122,9 @@ def explain_ball(
     usual = usual_at(window)
     about = explained or story_outcome(reading.probabilities, usual)
     tested_on = None if outcome == ALL else about
+    direction: types.Direction | None = None
+    if tested_on is not None:
+        direction = "lower" if asked(window, reading.probabilities, tested_on)[1] else "raise"
     tested = None
     if evidence:
         tested = gather_evidence(predictor, window, reading, outcome=tested_on or ALL)
@@ -151,7 +154,7 @@ def explain_ball(
         across_balls=across_balls,
         fusion_weights=_fusion_weights(reading),
         history=_history(window, reading, tested, _mentioned(across_balls, contributions)),
-        evidence=tuple(_claim(one, full, tested_on) for one in claims),
+        evidence=tuple(_claim(one, full, tested_on, direction) for one in claims),
         flags=flags,
         summary="",
         narrative=(),
@@ -372,12 +375,11 @@ def _history(
     return tuple(told)
 
 
-def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Evidence:
+def _claim(
+    one: Tested, full: Floats, explained: Outcome | None, direction: types.Direction | None
+) -> types.Evidence:
     claim = one.claim
-    spread = None
-    if len(one.chance):
-        nats = np.quantile(one.chance, QUANTILES).tolist()
-        spread = tuple(rounded(value, NATS_DIGITS) for value in nats)
+    spread = _quantiles(one.chance)
     control = CONTROLS.get(claim.kind, OTHER_SETS[one.removed_from])
     about = claim.raises or (() if explained is None else (OUTCOME_INDEX[explained],))
     return types.Evidence(
@@ -389,6 +391,7 @@ def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Eviden
         removed=claim.removed,
         removed_from=one.removed_from,
         outcome=explained,
+        direction=direction,
         effect_nats=rounded(one.effect, NATS_DIGITS),
         single_effects=tuple(rounded(nats, NATS_DIGITS) for nats in one.singles.tolist()),
         share=None if one.share is None else rounded(one.share),
@@ -398,12 +401,22 @@ def _claim(one: Tested, full: Floats, explained: Outcome | None) -> types.Eviden
         controls=len(one.chance),
         control_median_nats=None if spread is None else spread[MEDIAN],
         control_quantiles_nats=spread,
+        statistic=None if one.p is None else rounded(one.statistic, NATS_DIGITS),
+        statistic_quantiles=_quantiles(one.statistics),
         p=None if one.p is None else rounded(one.p),
         q=None if one.q is None else rounded(one.q),
         replaced=_second_operator(one),
         verdict=one.judged.verdict,
         reason=one.judged.reason,
     )
+
+
+def _quantiles(values: Floats) -> tuple[float, ...] | None:
+    """`QUANTILES` of what chance would have named; none where nothing was drawn."""
+    if not len(values):
+        return None
+    found = np.quantile(values, QUANTILES).tolist()
+    return tuple(rounded(value, NATS_DIGITS) for value in found)
 
 
 def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> types.TopChange:

@@ -36,6 +36,8 @@ def asked(
 ) -> tuple[Outcome | None, bool]:
     """The outcome that evidence is about, and whether claims say that balls lower its chance.
 
+    They do where it is less likely than usual by so much that it is felt; else they raise it.
+
     Args:
         full: the prediction ``(11,)``.
         outcome: the one that is asked for; the story's without; of `ALL` none, which is the whole
@@ -46,7 +48,7 @@ def asked(
     usual = usual_at(window)
     about = story_outcome(full, usual) if outcome is None else OUTCOMES[OUTCOME_INDEX[outcome]]
     at = OUTCOME_INDEX[about]
-    return about, bool(full[at] < usual[at])
+    return about, bool(usual[at] - full[at] >= (FELT if about in TALKED_OF else FELT_ELSE))
 
 
 def story_outcome(full: Floats, usual: Floats) -> Outcome:

@@ -320,14 +320,21 @@ Control = Literal[
 """What chance would have named instead: what p compares with."""
 
 
+Direction = Literal["raise", "lower"]
+
+
 class Evidence(Plain):
     """A claim, the intervention that tests it, and the verdict.
 
     ``removed`` is empty where the claim is about what was known, not about past balls;
     ``single_effects`` are those of hiding each of them alone, nats. ``share`` is a head's part of
     the effect that hiding the same balls from the whole model has; null for claims about the
-    model. ``outcome`` is what the effect is measured on, null for the whole distribution: claims
-    say that their balls raise its chance, or lower it where it is less likely than usual.
+    model. ``outcome`` is what the effect is measured on, null for the whole distribution;
+    ``direction`` what the claim says that its balls do to the chance of it.
+    ``statistic`` is what p compares: the sum of what each ball does alone in multiples of what is
+    usual in its place, signed log-odds over the root of that where one outcome is explained; of
+    what was known, the change itself. ``statistic_quantiles`` are those of what chance would have
+    named, as the quantiles below.
     ``reference`` marks the claim that any reader would guess, the last balls. Controls are other
     sets: ``control_quantiles_nats`` are the 5th, 25th, 50th, 75th and 95th percentiles of what they
     would cost in the places of these balls, single effects summed. On the long scale a head's
@@ -343,6 +350,7 @@ class Evidence(Plain):
     removed: tuple[Ball, ...]
     removed_from: Literal["model", "head"]
     outcome: Outcome | None
+    direction: Direction | None = None
     effect_nats: Finite
     single_effects: tuple[Finite, ...]
     share: Share | None
@@ -352,6 +360,8 @@ class Evidence(Plain):
     controls: Count
     control_median_nats: Finite | None
     control_quantiles_nats: Annotated[tuple[Finite, ...], Field(min_length=5, max_length=5)] | None
+    statistic: Finite | None = None
+    statistic_quantiles: tuple[Finite, ...] | None = None
     p: Share | None
     q: Share | None
     replaced: SecondOperator | None

@@ -16,6 +16,7 @@ from attnlens.cricket.pages.parts import (
     sign_of,
     verdict_of,
 )
+from attnlens.cricket.words.story import aim
 from attnlens.show.canvas import (
     Line,
     Page,
@@ -118,7 +119,9 @@ def add_claims(page: Page, explanation: Explanation, balls: Balls) -> None:
     told = [one for one in explanation.evidence if one.removed_from == "model"]
     of_balls = [one for one in told if one.removed]
     if of_balls:
-        _add_heading(page, "which balls mattered (hidden from the whole model)")
+        said = aim(explanation)
+        mattered = f"{said} P({explanation.prediction.about})" if said else "mattered"
+        _add_heading(page, f"which balls {mattered} (hidden from the whole model)")
     for claim in of_balls:
         # The balls that the claim has in brackets stand below.
         start, _, rest = claim.claim.partition(" (ball")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from attnlens.cricket.model.heads import head_words
 from attnlens.cricket.words.facts import OUTCOME_WORDS, names_in, resolve
 from attnlens.cricket.words.narrative import GROUPS
+from attnlens.cricket.words.story import aim
 from attnlens.show.canvas import cut
 from attnlens.show.numbers import fine_percent, percent_seen
 from attnlens.show.safe import each_text, seen, visible_name
@@ -203,6 +204,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
         "reference": reference,
         "usual": usual,
         "claims": [claim for claim in claims if claim.removed_from == "model"],
+        "aim": aim(explanation),
         "head_claims": supported,
         "other_heads": len(heads) - len(supported),
         "verdict_of": verdict_of,

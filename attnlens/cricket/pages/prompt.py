@@ -20,6 +20,7 @@ from attnlens.cricket.pages.parts import (
     short_names,
     verdict_of,
 )
+from attnlens.cricket.words.story import aim
 from attnlens.files import Json
 from attnlens.show.numbers import rounded_all
 from attnlens.show.prompt_template import (
@@ -124,7 +125,7 @@ def tables_of(explanation: Explanation) -> Json:
         "ball": _ball(explanation),
         "match": explanation.match.model_dump(include=SIDES, exclude_none=True),
         "story": of(explanation.prediction.outcomes, outcome).model_dump(exclude_none=True)
-        | {"times_usual": explanation.prediction.story_times},
+        | {"times_usual": explanation.prediction.story_times, "claims_say": aim(explanation)},
         "prediction": _prediction(explanation),
         "happened": _happened(explanation),
         "batting_side_wins": _winning(explanation),

@@ -8,6 +8,7 @@ from attnlens.cricket.pages.heads import Balls, add_claims, add_heads, add_other
 from attnlens.cricket.pages.outcomes import add_prediction
 from attnlens.cricket.pages.parts import CAVEAT, SCALE_NAMES, beside, win_line
 from attnlens.cricket.pages.story import BESIDE
+from attnlens.cricket.words.story import aim
 from attnlens.errors import InputError
 from attnlens.files import render_json
 from attnlens.show.canvas import Page, terminal_page
@@ -63,8 +64,9 @@ def _add_close(page: Page, explanation: Explanation) -> None:
     for flag in explanation.flags:
         page.flag(flag.text)
     page.blank()
-    asked = explanation.evidence[0].outcome if explanation.evidence else None
-    about = "" if asked is None else f" Effects and verdicts are about P({asked}) alone."
+    said = aim(explanation)
+    what_is_said = f"that balls {said} P({explanation.prediction.about})"
+    about = "" if said is None else f" A claim says {what_is_said}; effects are on that alone."
     what = BESIDE[beside(explanation)[0]]
     page.paragraph(f"{CAVEAT} Small q: chance seldom does as much. {what}{about}", "quiet")
 

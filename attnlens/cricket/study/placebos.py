@@ -8,7 +8,11 @@ learnt nothing, would name, and tested as a claim about the whole model is:
 - same bowler, same batter: balls of the player of the current ball.
 - same outcomes: each replaced by one on which the same happened.
 - shuffled heads: what the heads look at whose queries and keys are shuffled; *matched* the heads
-  that have a built-in lean to a player.
+  that have a built-in lean to a player; *most* the one ball that all of them attend to most.
+
+All are tested as the claim about the balls attended most is, the last as that about the one ball.
+Sets that a person would name (this over's balls, a bowler's) choose nothing, so they have no
+placebo: their p says how seldom as many other balls do as much.
 
 And power: *oracle* lists hold the balls that do most beside what is usual in their places.
 """
@@ -16,6 +20,7 @@ And power: *oracle* lists hold the balls that do most beside what is usual in th
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -39,6 +44,7 @@ from attnlens.cricket.study.figures import Interval, Mean
 
 Lists = list[tuple[int, ...]]
 
+MOST: Final = "shuffled heads, most"
 OWN: Final = "own"
 ORACLE: Final = "oracle"
 PLACEBOS: Final[tuple[str, ...]] = (
@@ -49,6 +55,7 @@ PLACEBOS: Final[tuple[str, ...]] = (
     "same outcomes",
     "shuffled heads",
     "shuffled heads, matched",
+    MOST,
 )
 SURELY: Final = 0.005
 
@@ -60,6 +67,7 @@ class ListTested:
     """A list of balls and what came of it.
 
     Attributes:
+        ball: whose past it is of.
         source: of `SOURCES`.
         removed: the balls, by index.
         p: by itself, against chance.
@@ -68,6 +76,7 @@ class ListTested:
     """
 
     match_id: str
+    ball: str
     source: str
     removed: tuple[int, ...]
     p: float
@@ -147,6 +156,7 @@ def placebos(
         "same outcomes": [like(one, outcome_of) for one in own],
         "shuffled heads": lists_of(shuffled.scales),
         "shuffled heads, matched": lists_of(shuffled.scales, matched=True),
+        MOST: [(int(inside[shuffled.total[-RECENT:].argmax()]),)],
     }
 
 
@@ -171,13 +181,21 @@ def tested_lists(
     inside = tuple(ball.index for ball in window.past[-RECENT:])
     for source, some in lists.items():
         claims = [
-            Claim(text=source, kind="attended", removed=one, window=inside, matched=True)
+            Claim(
+                text=source,
+                kind="attended",
+                removed=one,
+                window=inside,
+                matched=source != MOST,
+                first=source == MOST,
+            )
             for one in dict.fromkeys(tuple(sorted(one)) for one in some)
         ]
         for tested in trial.verdicts(trial.compare(claims)):
             if tested.p is not None:
                 yield ListTested(
                     window.match.match_id,
+                    f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}",
                     source,
                     tested.claim.removed,
                     tested.p,
@@ -203,9 +221,15 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class SourceShares:
-    """What came of a source's lists: ``surely`` is p at most `SURELY` by itself."""
+    """What came of a source's lists.
+
+    Attributes:
+        any_of_a_ball: of the balls, those of whose lists some are supported.
+        surely: p at most `SURELY` by itself.
+    """
 
     supported: Share
+    any_of_a_ball: Share
     contradicted: Share
     surely: Share
 
@@ -247,8 +271,12 @@ def source_shares(lists: Sequence[ListTested], seed: int) -> dict[str, SourceSha
     for source in SOURCES:
         some = [one for one in lists if one.source == source]
         matches, surely = [one.match_id for one in some], [one.p <= SURELY for one in some]
+        balls: dict[tuple[str, str], bool] = defaultdict(bool)
+        for one in some:
+            balls[one.match_id, one.ball] |= one.verdict == "supported"
         found[source] = SourceShares(
             share_of(some, "supported", seed),
+            _share([match for match, _ in balls], list(balls.values()), seed),
             share_of(some, "contradicted", seed),
             _share(matches, surely, seed),
         )

@@ -29,6 +29,7 @@ from attnlens.cricket.words.story import (
     place_of,
     story_place,
     supported,
+    why_untold,
 )
 from attnlens.cricket.words.summary import summarize_temporal_attention
 from attnlens.show.numbers import percent
@@ -318,10 +319,8 @@ def _tested(source: Source[Explanation]) -> Sentence:
     places = [at for at in model_claims(explanation) if explanation.evidence[at].removed]
     held = supported(explanation)
     if not places and not held:
-        nothing = (
-            "with nothing to compare it with" if explanation.history else "with no ball before it"
-        )
-        return sentence([f"No finding can be told, {nothing}."])
+        reason: Part = why_untold(source) or "no ball came before it"
+        return sentence(["No finding can be told: ", reason, "."])
     at = held[0] if held else places[0]
     claim = explanation.evidence[at]
     change = f"/evidence/{at}/top_change"
@@ -340,7 +339,11 @@ def _tested(source: Source[Explanation]) -> Sentence:
             " to ",
             after,
         ]
-        return sentence([start, *named(source, at), *change_told, ", which is ", verdict, "."])
+        so = ", which is "
+        if claim.verdict == "contradicted":
+            does = "matter" if claim.direction is None else f"{claim.direction} it"
+            so = f": that they {does} is "
+        return sentence([start, *named(source, at), *change_told, so, verdict, "."])
     if before.text == after.text:
         moves: list[Part] = [" the chance of ", outcome, " stays at ", before]
     else:

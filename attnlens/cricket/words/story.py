@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attnlens.cricket.explain.types import Explanation, Prediction, Sentence
+from attnlens.cricket.explain.types import Explanation, Fact, Prediction, Sentence
 from attnlens.cricket.words.facts import (
     Part,
     Source,
@@ -121,26 +121,50 @@ def supported(explanation: Explanation) -> list[int]:
 
 
 def tested(source: Source[Explanation]) -> Sentence:
-    """What hiding does, from supported claims; else that nothing made a difference."""
+    """What hiding does, from supported claims; else why nothing can be said."""
     explanation = source.document
     if not explanation.evidence:
         return sentence(["Nothing was tested."])
     places = supported(explanation)
     if places:
         return without(source, places[0])
-    nothing = "nothing that it looked at" if explanation.history else "nothing that it knew"
-    return sentence([f"Tested: {nothing} made a difference that can be told."])
+    claims = explanation.evidence
+    opposite = [at for at in model_claims(explanation) if claims[at].verdict == "contradicted"]
+    if opposite:
+        return without(source, opposite[0])
+    untold = why_untold(source)
+    if untold is not None:
+        return sentence(["Tested, and nothing can be told: ", untold, "."])
+    looked = "what it looked at" if explanation.history else "what it knew"
+    return sentence([f"Tested: {looked} is not shown to matter more than chance would have it."])
+
+
+def why_untold(source: Source[Explanation]) -> Fact | None:
+    """Why no claim about past balls can be told, where none can."""
+    claims = source.document.evidence
+    places = [at for at, claim in enumerate(claims) if claim.removed_from == "model"]
+    places = [at for at in places if claims[at].removed and not claims[at].reference]
+    if not places or any(claims[at].verdict != "cannot be told" for at in places):
+        return None
+    return source.quote(f"/evidence/{places[0]}/reason")
+
+
+def aim(explanation: Explanation) -> str | None:
+    """What claims say that their balls do, such as ``raise``; nothing of a whole distribution."""
+    directions = (claim.direction for claim in explanation.evidence)
+    return next((direction for direction in directions if direction is not None), None)
 
 
 def without(source: Source[Explanation], at: int) -> Sentence:
-    """What the outcome's chance is without what a supported claim names, and q."""
+    """What the outcome's chance is without what a claim names, its verdict, and q."""
     claim = source.document.evidence[at]
     change, verdict = f"/evidence/{at}/top_change", f"/evidence/{at}/verdict"
     before, after = source.change(f"{change}/before", f"{change}/after")
     same = claim.top_change.outcome == source.document.prediction.about
     of = ["it"] if same else [source.quote(f"{change}/outcome", outcome_words)]
     end: list[Part] = [" would be ", after, ", not ", before, " (", source.quote(verdict)]
-    q: list[Part] = [] if claim.q is None else [", q ", source.quote(f"/evidence/{at}/q", small_q)]
+    untold = claim.q is None or claim.verdict == "contradicted"
+    q: list[Part] = [] if untold else [", q ", source.quote(f"/evidence/{at}/q", small_q)]
     return sentence(["Tested: without ", *named(source, at), " ", *of, *end, *q, ")."])
 
 
