@@ -257,15 +257,22 @@ def _with_chances(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]
 def _placebos(
     trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], generator: np.random.Generator
 ) -> tuple[Placebo, ...]:
-    """Lists drawn at random, and those of heads drawn at random, each judged alone."""
-    heads = generator.permutation(len(rows))[:RANDOM_HEADS].tolist()
+    """Lists drawn at random, those of heads drawn at random and of these shuffled; each alone."""
+    heads = [rows[at] for at in generator.permutation(len(rows))[:RANDOM_HEADS]]
+    shuffled = case.shown.shuffled
     lists = (
         trial.pool(case.model_claims()[-1]).drawn(generator, RANDOM_LISTS),
-        [case.head_claim(rows[at]).removed for at in heads],
+        [case.head_claim(row).removed for row in heads],
+        [
+            case.top(shuffled[row.site][row.head], case.width)
+            for row in heads
+            if row.site in shuffled
+        ],
     )
     found = []
     for kind, sets in zip(PLACEBOS, lists, strict=True):
-        compared = trial.compare([case.claim("attended", kind, one) for one in sets])
+        claims = [case.claim("attended", kind, one) for one in sets]
+        compared = trial.compare(claims) if claims else []
         verdicts = [trial.judge([one])[0].judged.verdict for one in compared]
         found.append(Placebo(kind, len(sets), verdicts.count("supported")))
     return tuple(found)

@@ -49,7 +49,8 @@ STEADY: Final = 1e-6
 """Answers to the same question differ by no more than this."""
 
 AGAIN: Final = 24
-"""So many questions of every place are asked twice."""
+AGAIN_ELSEWHERE: Final = 4
+"""So many questions of the whole model, and of each other place, are asked twice."""
 
 
 def effect_on(outcome: int | None) -> Callable[[Floats, Floats], Floats]:
@@ -135,10 +136,11 @@ class Trial(Generic[C]):
         items = self.places[name].items
         asked = [(), *((item,) for item in items), *sets]
         # Some of all twice: a model that is not steady is found out.
-        twice = np.linspace(0, len(asked) - 1, min(AGAIN, len(asked))).astype(int)
+        again = AGAIN if name == MODEL else AGAIN_ELSEWHERE
+        twice = np.linspace(0, len(asked) - 1, min(again, len(asked))).astype(int)
         found = self._asked(name, [*asked, *(asked[number] for number in twice)])
-        found, again = found[: len(asked)], found[len(asked) :]
-        if np.abs(found[twice] - again).max() > STEADY:
+        found, repeated = found[: len(asked)], found[len(asked) :]
+        if np.abs(found[twice] - repeated).max() > STEADY:
             raise InputError(
                 "the model gives another answer each time it is asked",
                 remedy="call model.eval() first",
