@@ -16,10 +16,11 @@ from needed import skip_without
 from torch import Tensor, nn
 
 import attnlens
-from attnlens.audits.heads import found_sinks
+from attnlens.analysis.sinks import sink_items
+from attnlens.analysis.views import maps_data
 from attnlens.audits.question import Question
 from attnlens.audits.report import AuditedClaim
-from attnlens.audits.screen import importance
+from attnlens.audits.screen import importance, screened
 from attnlens.audits.target import Target
 from attnlens.cricket.explain.types import Evidence
 from attnlens.errors import IncompleteRecordingError, InputError
@@ -50,6 +51,7 @@ SMALL = {
 }
 FILLER, JUDGED = 5, 7
 LENGTH = 41
+AXES = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
 
 class Planted(nn.Module):
@@ -125,14 +127,43 @@ def test_no_claim_is_about_a_sink() -> None:
 
 
 def test_sinks_are_special_tokens_and_what_most_heads_pay_at_the_start_or_a_separator() -> None:
-    paid = np.zeros((8, 6))
-    paid[:2, 0] = paid[2:4, 3] = paid[:, 4] = 0.5
-    paid[0, 5] = 0.9
-    labels = ["The", "cat", "sat", ",", "mat", "."]
+    weights = np.full((1, 8, 7, 7), 0.01)
+    weights[0, :2, :, 0] = weights[0, 2:4, :, 3] = weights[..., 4] = 0.5
+    weights[0, 0, :, 5] = 0.9
+    labels = ["The", "cat", "sat", ",", "mat", ".", "-"]
     # "mat" is paid by all heads, and is a word; "." is paid by one head of eight.
-    assert found_sinks([paid], labels) == (0, 3)
-    assert found_sinks([paid[:4], paid[4:]], labels, special=[1]) == (0, 1, 3)
-    assert found_sinks([paid], None) == (0,)
+    assert sink_items([weights], labels) == (0, 3)
+    assert sink_items([weights[:, :4], weights[:, 4:]], labels, special=[1]) == (0, 1, 3)
+    assert sink_items([weights], None) == (0,)
+    # A second share for each of two items is no more than even; nor do two queries tell.
+    assert sink_items([np.full((1, 4, 7, 2), 0.5)], [",", "."]) == ()
+    assert sink_items([weights[:, :, :2]], labels) == ()
+
+
+def test_what_the_page_calls_a_heads_sink_is_what_audits_go_by() -> None:
+    weights = np.full((1, 4, 9, 9), 0.05)
+    weights[0, 1, :, 0] = 0.6
+    record = AttentionRecord("a", 0, torch.tensor(weights), AXES)
+    maps = maps_data(Recording([record]))["records"][0]["maps"]
+    assert [one["sinks"] for one in maps] == [[], [0], [], []]
+    assert sink_items([record], None) == (0,)
+    assert attnlens.heads(Recording([record]))[1].sink == pytest.approx(0.6)
+
+
+def test_shuffled_heads_look_where_nothing_they_learnt_sends_them() -> None:
+    torch.manual_seed(0)
+    question = Question(gpt(), (torch.randint(1, 100, (1, 30)),))
+    shown = screened(question, None, sinks=None, seed=0)
+    assert shown.shuffled.keys() == shown.attention.keys()
+    for site, own in shown.attention.items():
+        np.testing.assert_allclose(shown.shuffled[site].sum(-1), 1, atol=1e-5)
+        assert abs(shown.shuffled[site] - own).max() > 1e-3
+    report = attnlens.audit(question.model, question.args[0])
+    assert [(one.kind, one.tested) for one in report.placebos] == [
+        ("random lists", 10), ("random heads", 5), ("shuffled heads", 5)
+    ]  # fmt: skip
+    # Of a softmax written by hand no queries and keys are seen.
+    assert attnlens.audit(Planted(), review(), target=1).placebos[2].tested == 0
 
 
 def test_importance_is_captums_gradient_times_activation() -> None:
@@ -273,8 +304,7 @@ def test_what_cannot_be_audited_is_told(
 
 
 def recording(weights: Tensor) -> Recording:
-    axes = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
-    return Recording([AttentionRecord("layers.3.attention", 0, weights, axes)])
+    return Recording([AttentionRecord("layers.3.attention", 0, weights, AXES)])
 
 
 def test_a_head_of_each_kind_is_known() -> None:
@@ -286,7 +316,7 @@ def test_a_head_of_each_kind_is_known() -> None:
             if key > 0:
                 weights[0, head, query] = torch.eye(7)[key]
     weights[0, 4] = torch.ones(7, 7).tril() / torch.arange(1, 8)[:, None]
-    table = attnlens.heads(recording(weights), words)
+    table = attnlens.heads(recording(weights), words, sinks=[0])
     assert [row.name for row in table] == [f"L3H{head}" for head in range(5)]
     assert (table[0].sink, table[0].first) == (1.0, 1.0)
     assert table[1].relation == "previous"

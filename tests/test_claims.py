@@ -391,7 +391,7 @@ def test_heads_list_what_they_gave_most_weight() -> None:
     axes = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
     record = AttentionRecord("a", 0, torch.tensor(weights)[None, :, None], axes)
     assert [one.removed for one in head_claims(record, listed=3)] == [one.removed for one in found]
-    assert head_claims(record, listed=1)[0].text == "head 0 looked at 1"
+    assert head_claims(record, listed=1)[0].text == "what head 0 looked at most mattered: 1"
     flat = AttentionRecord("gate", 0, torch.ones(1, 2), axes[:1] + axes[3:])
     with pytest.raises(InputError, match=r"gate has the axes batch, key; give weights"):
         head_claims(flat)

@@ -54,7 +54,7 @@ def rare_noise(masks: NDArray[np.bool_]) -> Floats:
     ("answer", "told"),
     [
         (rare_noise, "another answer each time it is asked; call model.eval() first"),
-        (lambda masks: model(next(STATES))(masks), "answers otherwise"),
+        (lambda masks: model(next(STATES))(masks), "another answer each time it is asked"),
         (lambda masks: 3 * GOOD(masks), "does not sum to 1; give a softmax"),
         (lambda masks: np.log(GOOD(masks)), "is below 0"),
         (lambda masks: GOOD(masks)[:, 1], "4 masks is no table of as many rows; give an array"),

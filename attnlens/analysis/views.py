@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.analysis.focus import as_floats, entropy, entropy_bounds
-from attnlens.arrays import Flags, Floats
+from attnlens.analysis.sinks import SINK, looked_at, sinks
+from attnlens.arrays import Floats
 from attnlens.errors import InputError, RecordingError
 from attnlens.files import Json
 from attnlens.recording.record import AttentionRecord
@@ -42,15 +43,6 @@ ENTROPY_STEPS: Final = 4096
 UNTOLD: Final = 65_535
 """Stands for the entropy of a row that pays nothing."""
 CHUNK_CELLS: Final = 1 << 23
-
-SINK_SHARE: Final = 0.3
-SINK_LIFT: Final = 2.0
-SINK_QUERIES: Final = 4
-SINK: Final = (
-    f"a $ that is paid at least {SINK_SHARE:.0%} of a head's attention, averaged over queries, "
-    f"and {SINK_LIFT:g} times its even share"
-)
-"""What `sinks` finds, in words; $ stands for what a key is called."""
 
 
 Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
@@ -241,29 +233,6 @@ def _packed(records: Sequence[Sequence[Picture]], most: int) -> tuple[int, list[
     return levels, packed
 
 
-def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
-    """Which keys are sinks: they take much of a head's attention whatever the query is.
-
-    That is `SINK_SHARE` of it on average, and `SINK_LIFT` times what they would take were every
-    query's spread evenly: of the first token of a sentence that is much.
-
-    Args:
-        paid: the sum of what each key is paid, ``(..., key)``, by the queries that see it and
-            another.
-        even: the sum of what they would pay, were it spread evenly.
-        queries: how many they are. Where they are fewer than `SINK_QUERIES`, or than half of those
-            that see the key seen most, nothing is said.
-
-    Reference:
-        Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks"; the share
-        is that of Gu et al. 2024, "When Attention Sink Emerges in Language Models", s. 3.
-    """
-    least = np.maximum(SINK_SHARE * queries, SINK_LIFT * even)
-    enough = np.maximum(queries.max(-1, keepdims=True) / 2, SINK_QUERIES)
-    flags: Flags = (queries >= enough) & (paid >= least)
-    return flags
-
-
 def _fitting(records: Sequence[AttentionRecord], most: int) -> int:
     """The longest side that maps may have."""
     side = LONGEST_SIDE
@@ -311,7 +280,7 @@ def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], li
     rows, columns = -(-queries // tall), -(-keys // wide)
     cells = np.zeros((count, rows, columns), np.float32)
     bounds = np.full((2, count, rows), np.nan, np.float32)
-    looked_at = np.zeros((3, count, keys))
+    paid = np.zeros((3, count, keys))
     widths = np.arange(0, keys, wide)
     odd = False
     for start, weights, low, high in _measured(record, tall):
@@ -326,8 +295,8 @@ def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], li
             among = np.add.reduceat(known.astype(float), heights, 1)
             total = np.add.reduceat(np.where(known, values, 0.0), heights, 1)
             bounds[which, :, at] = np.where(among > 0, total / np.maximum(among, 1), np.nan)
-        looked_at += _looked_at(block, every_key=record.keys is not None)
-    flags = sinks(*looked_at) & _has_queries(record)
+        paid += looked_at(block, every_key=record.keys is not None)
+    flags = sinks(*paid) & _has_queries(record)
     flags = np.logical_or.reduceat(flags, widths, 1)
     leads = [record.names(place) for place in range(max(0, len(record.axes) - 2))]
     maps: list[Json] = []
@@ -342,22 +311,6 @@ def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], li
             }
         )
     return maps, _pictures(cells, bounds), odd
-
-
-def _looked_at(weights: NDArray[np.float32], *, every_key: bool) -> Floats:
-    """What `sinks` is asked: by key, paid, evenly paid and queries, ``(3, map, key)``.
-
-    Args:
-        weights: ``(map, query, key)``.
-        every_key: every query that pays anything sees every key. Otherwise those it pays.
-    """
-    seen = weights > 0
-    if every_key:
-        seen = np.broadcast_to(seen.any(-1, keepdims=True), weights.shape)
-    many = seen.sum(-1, keepdims=True)
-    counted = seen & (many > 1)
-    paid = np.where(counted, weights, 0.0).sum(1)
-    return np.stack([paid, (counted / np.maximum(many, 1)).sum(1), counted.sum(1)])
 
 
 def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[Picture]:

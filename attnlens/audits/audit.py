@@ -54,7 +54,7 @@ def audit(
         layers: rows and claims of heads of these layers alone; None: all.
         heads: claims are made of so many heads.
         sinks: places left out of claims beside special tokens; None: those found
-            (`attnlens.audits.heads.found_sinks`).
+            (`attnlens.analysis.sinks.sink_items`).
         seed: of everything drawn.
         progress: is told what is being done.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +17,7 @@ from attnlens.analysis.heads import (
     induction,
     relation_scores,
 )
+from attnlens.analysis.sinks import sink_items
 from attnlens.arrays import Floats
 from attnlens.errors import InputError
 from attnlens.recording.record import AttentionRecord
@@ -26,17 +27,10 @@ from attnlens.shown import drawn
 if TYPE_CHECKING:
     import pandas
 
-SINK_SHARE: Final = 0.3
-SINK_HEADS: Final = 0.25
-"""An item is a sink where so many of all heads pay it so much, on average over queries."""
-
 FIGURES: Final = (
     "previous", "first", "duplicate", "induction", "sink", "entropy", "importance",
 )  # fmt: skip
 """What a row tells of a head that has a mean."""
-
-SINK_QUERIES: Final = 3
-"""What fewer queries look at is no sink."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +98,7 @@ def heads(
         recording: with whole weights ``(batch, head, query, key)`` or lazy.
         tokens: one for each key, to find those that are the same; those that label the keys
             where they are not given. Sites with another number of keys are then left out.
-        sinks: places of sinks; None: `found_sinks`.
+        sinks: places of sinks; None: `attnlens.analysis.sinks.sink_items`.
 
     Raises:
         InputError: no record with whole weights.
@@ -119,7 +113,7 @@ def heads(
         return record.axes[-1].labels if tokens is None else tokens
 
     if sinks is None:
-        sinks = found_sinks([mean_paid(one) for one in records], words(records[0]))
+        sinks = sink_items(records, words(records[0]))
     return HeadTable(
         row
         for at, one in enumerate(records)
@@ -153,42 +147,6 @@ def layer_of(site: str, place: int) -> int:
     """The layer that a site is of."""
     number = re.search(r"\d+", site)
     return int(number[0]) if number else place
-
-
-def mean_paid(record: AttentionRecord) -> Floats:
-    """What each key is paid by the other queries that see it, ``(head, key)``; 0 of few."""
-    shares = as_floats(record).mean(0)
-    queries, keys = shares.shape[1:]
-    seen = (shares > 0).any(0)
-    if queries == keys:
-        shares, seen = shares * ~np.eye(keys, dtype=bool), seen & ~np.eye(keys, dtype=bool)
-    count = seen.sum(0)
-    return np.where(count >= SINK_QUERIES, shares.sum(1) / np.maximum(count, 1), 0.0)
-
-
-def found_sinks(
-    paid: Sequence[Floats], labels: Sequence[object] | None, special: Iterable[int] = ()
-) -> tuple[int, ...]:
-    """The places of sinks: special ones, and the first and separators that most heads pay.
-
-    A sink is paid what a head has left, whatever stands there. The first item and separators
-    (labels without a letter or a digit) are sinks where at least `SINK_HEADS` of all heads pay
-    them `SINK_SHARE` of their attention, a mean over the queries that see them.
-
-    Args:
-        paid: of each site, `mean_paid`.
-        special: places of special tokens.
-
-    Reference:
-        Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks".
-    """
-    share = np.concatenate(list(paid))
-    many = (share >= SINK_SHARE).mean(0) >= SINK_HEADS
-    words = [""] * len(many) if labels is None else list(map(str, labels))
-    separators = {
-        at for at, word in enumerate(words) if word and not any(sign.isalnum() for sign in word)
-    }
-    return tuple(sorted({*special, *(at for at in {0, *separators} if many[at])}))
 
 
 def _rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from attnlens.audits.heads import HeadTable
 from attnlens.claims.verdict import Verdict
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pandas
 
 Kind = Literal["weighed most", "weighed", "attended", "last items", "head"]
-PlaceboKind = Literal["random lists", "random heads"]
-PLACEBOS: Final[tuple[PlaceboKind, ...]] = ("random lists", "random heads")
+PlaceboKind = Literal["random lists", "random heads", "shuffled heads"]
+PLACEBOS: Final[tuple[PlaceboKind, ...]] = get_args(PlaceboKind)
 FORMS: Final = {".html": "page", ".json": "json", ".md": "markdown"}
 
 
@@ -83,6 +83,7 @@ class AuditedClaim:
     items: tuple[str, ...]
     removed_from: Literal["model", "head"]
     outcome: str | None
+    direction: None
     effect_nats: float
     single_effects: tuple[float, ...]
     share: float | None
@@ -92,6 +93,8 @@ class AuditedClaim:
     controls: int
     control_median_nats: float | None
     control_quantiles_nats: tuple[float, ...] | None
+    statistic: float | None
+    statistic_quantiles: tuple[float, ...] | None
     p: float | None
     q: float | None
     replaced: None
@@ -104,7 +107,9 @@ class Placebo:
     """Lists of which nothing is known to be true, each judged as a claim alone would be.
 
     ``random lists`` are drawn evenly: those told as supported are false alarms. ``random heads``
-    are what heads drawn at random look at, hidden from the whole model.
+    are what heads drawn at random look at, hidden from the whole model; ``shuffled heads`` what
+    the same heads would look at with the features of their keys in another order than those of
+    their queries, so that nothing that they have learnt is left in it.
     """
 
     kind: PlaceboKind

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnlens.analysis.sinks import sink_items
 from attnlens.arrays import Floats
-from attnlens.audits.heads import HeadTable, found_sinks, heads, mean_paid, whole_records
+from attnlens.audits.heads import HeadTable, heads, whole_records
 from attnlens.audits.question import Question
 from attnlens.audits.target import Asked, Target, found_target
 from attnlens.errors import InputError
@@ -32,6 +33,8 @@ class Screened:
         attention: what each head of a site pays the items where the answer is read: at one
             place, at the last where no place sees later ones, else a mean over all queries;
             ``(head, item)`` by site.
+        shuffled: what they would pay them if the features of their keys stood in another order
+            than those of their queries, likewise; of sites whose queries and keys were seen.
         importance: gradient times attention, summed over queries, not negative, likewise.
         sinks: places that are no items of claims.
         items: places that claims are about: no sinks, and not the place that the answer is
@@ -43,6 +46,7 @@ class Screened:
     labels: tuple[str, ...]
     sites: tuple[str, ...]
     attention: Mapping[str, Floats]
+    shuffled: Mapping[str, Floats]
     importance: Mapping[str, Floats]
     sinks: tuple[int, ...]
     items: tuple[int, ...]
@@ -68,23 +72,28 @@ def screened(
     if strange := [at for at in sinks or () if not 0 <= at < keys]:
         raise InputError(f"there is no item {strange[0]}", remedy=f"items are 0 to {keys - 1}")
     if sinks is None:
-        sinks = found_sinks([mean_paid(one) for one in records], question.labels, question.special)
+        sinks = sink_items(records, question.labels, question.special)
     padding = (~question.kept(keys)[0]).nonzero()[:, 0].tolist()
     left = {*sinks, *question.special, *padding}
     if asked.query is not None and asked.places == keys:
         left.add(asked.query)
-    attention = {}
-    for one in records:
-        rows = one.weights.double().mean(0).cpu()
-        read = asked.query if asked.places == one.shape[-2] else None
-        if read is None and one.shape[-2] == one.shape[-1] in causal:
+
+    def paid(weights: Tensor) -> Floats:
+        queries, count = weights.shape[-2:]
+        read = asked.query if asked.places == queries else None
+        if read is None and queries == count in causal:
             read = -1
-        attention[one.site] = np.asarray(rows.mean(1) if read is None else rows[:, read])
+        rows = weights.double().mean(0).cpu()
+        return np.asarray(rows.mean(1) if read is None else rows[:, read])
+
+    generator = torch.Generator().manual_seed(seed)
+    lazy = {one.site: recording.calls(one.site)[0].lazy for one in records}
     return Screened(
         asked,
         labels,
         tuple(one.site for one in records),
-        attention,
+        {one.site: paid(one.weights) for one in records},
+        {site: paid(one.shuffled(generator).weights()) for site, one in lazy.items() if one},
         importance(question, asked, {one.site: one.shape for one in records}, seed=seed),
         tuple(sorted(sinks)),
         tuple(at for at in range(keys) if at not in left),

@@ -22,7 +22,7 @@ from attnlens.audits.report import (
     TopChange,
 )
 from attnlens.audits.screen import Screened
-from attnlens.claims.claim import MODEL, Claim, Place, Tested
+from attnlens.claims.claim import MODEL, Claim, Place, Tested, quantiles
 from attnlens.claims.evidence import LISTED
 from attnlens.claims.trial import Compared, Trial
 from attnlens.claims.verdict import LEAST_SHARE
@@ -38,7 +38,6 @@ FEWEST: Final = 3
 NEAR: Final = 1e-3
 """The same input in two batches gives probabilities that rounding keeps this near."""
 
-QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 CONTROL: Final = "other sets of as many items"
 
 
@@ -257,15 +256,22 @@ def _with_chances(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]
 def _placebos(
     trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], generator: np.random.Generator
 ) -> tuple[Placebo, ...]:
-    """Lists drawn at random, and those of heads drawn at random, each judged alone."""
-    heads = generator.permutation(len(rows))[:RANDOM_HEADS].tolist()
+    """Lists drawn at random, those of heads drawn at random and of these shuffled; each alone."""
+    heads = [rows[at] for at in generator.permutation(len(rows))[:RANDOM_HEADS]]
+    shuffled = case.shown.shuffled
     lists = (
         trial.pool(case.model_claims()[-1]).drawn(generator, RANDOM_LISTS),
-        [case.head_claim(rows[at]).removed for at in heads],
+        [case.head_claim(row).removed for row in heads],
+        [
+            case.top(shuffled[row.site][row.head], case.width)
+            for row in heads
+            if row.site in shuffled
+        ],
     )
     found = []
     for kind, sets in zip(PLACEBOS, lists, strict=True):
-        compared = trial.compare([case.claim("attended", kind, one) for one in sets])
+        claims = [case.claim("attended", kind, one) for one in sets]
+        compared = trial.compare(claims) if claims else []
         verdicts = [trial.judge([one])[0].judged.verdict for one in compared]
         found.append(Placebo(kind, len(sets), verdicts.count("supported")))
     return tuple(found)
@@ -275,9 +281,7 @@ def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> Au
     claim, outcomes = one.claim, case.shown.target.outcomes
     picture = one.share is not None and one.share < LEAST_SHARE
     top = int(np.abs(one.points).argmax()) if len(outcomes) > 2 else 0
-    quantiles = None
-    if one.chance.size:
-        quantiles = tuple(float(value) for value in np.quantile(one.chance, QUANTILES))
+    spread = quantiles(one.chance)
     return AuditedClaim(
         input=number,
         claim=claim.text,
@@ -289,6 +293,7 @@ def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> Au
         items=case.named(claim.removed),
         removed_from=one.removed_from,
         outcome=None if len(outcomes) > 2 else outcomes[0],
+        direction=None,
         effect_nats=one.effect,
         single_effects=tuple(one.singles.tolist()),
         share=one.share,
@@ -296,10 +301,12 @@ def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> Au
         top_change=TopChange(
             outcomes[top], float(one.points[top]), float(full[top]), float(one.probabilities[top])
         ),
-        control=CONTROL if quantiles else None,
+        control=CONTROL if spread else None,
         controls=len(one.chance),
-        control_median_nats=quantiles[2] if quantiles else None,
-        control_quantiles_nats=quantiles,
+        control_median_nats=spread[len(spread) // 2] if spread else None,
+        control_quantiles_nats=spread,
+        statistic=None if one.p is None else one.statistic,
+        statistic_quantiles=quantiles(one.statistics),
         p=None if picture else one.p,
         q=None if picture else one.q,
         replaced=None,

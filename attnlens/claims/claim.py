@@ -157,6 +157,15 @@ class Hidden:
     effects: Mapping[int, float]
 
 
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""What is told of what chance would have named."""
+
+
+def quantiles(values: Floats) -> tuple[float, ...] | None:
+    """`QUANTILES` of some values; ``None`` of none."""
+    return tuple(np.quantile(values, QUANTILES).tolist()) if len(values) else None
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Tested(Generic[C]):
     """A claim, what hiding its items did, and what chance would have done.

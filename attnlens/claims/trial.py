@@ -53,7 +53,8 @@ STEADY: Final = 1e-6
 """Answers to the same question differ by no more than this."""
 
 AGAIN: Final = 24
-"""So many questions of every place are asked twice."""
+AGAIN_ELSEWHERE: Final = 4
+"""So many questions of the whole model, and of each other place, are asked twice."""
 
 
 def effect_on(outcome: int | None) -> Callable[[Floats, Floats], Floats]:
@@ -132,6 +133,7 @@ class Trial(Generic[C]):
         self.items = items
         self.spent: dict[str, int] = dict.fromkeys(places, 0)
         self._hidden: dict[str, Hidden] = {}
+        self._steady: set[str] = set()
 
     def without(self, name: str, sets: Sets) -> Floats:
         """Probabilities with sets of items hidden somewhere.
@@ -141,10 +143,14 @@ class Trial(Generic[C]):
         Raises:
             InputError: the model answers with what is no probability, or differently each time.
         """
+        if name in self._steady:
+            return self._asked(name, sets)
+        self._steady.add(name)
         hidden = self.hidden(name)
         before = [(), *((item,) for item in hidden.alone)]
         known = np.stack([hidden.full, *hidden.alone.values()])
-        twice = np.linspace(0, len(before) - 1, min(AGAIN, len(before))).astype(int)
+        again = min(AGAIN if name == MODEL else AGAIN_ELSEWHERE, len(before))
+        twice = np.linspace(0, len(before) - 1, again).astype(int)
         found = self._asked(name, [*sets, *(before[number] for number in twice)])
         if np.abs(found[len(sets) :] - known[twice]).max() > STEADY:
             raise InputError(

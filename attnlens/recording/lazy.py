@@ -51,6 +51,11 @@ class LazyAttention:
             return self
         return replace(self, q=self.q.to(dtype), k=self.k.to(dtype))
 
+    def shuffled(self, generator: torch.Generator) -> LazyAttention:
+        """The same with the keys' features in another order than the queries': a placebo."""
+        order = torch.randperm(self.k.shape[-1], generator=generator).to(self.k.device)
+        return replace(self, k=self.k[..., order], lse=None)
+
     def weights(self, rows: Sequence[int] | slice | None = None) -> Tensor:
         """The weights of the chosen queries (all of them if None).
 

@@ -9,7 +9,7 @@ log-odds, summed, against the same sums of other words of the sentence, punctuat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -137,11 +137,18 @@ def check(
     removed = [claimed(row) for row in attention[: len(answer)]]
     asked = list(dict.fromkeys([(), *((word,) for word in range(count)), *removed]))
     found = dict(zip(asked, ablations.without(way, asked), strict=True))
+
+    def answer_of(sets: Sequence[Set]) -> list[Floats]:
+        """What the model writes without sets of words, ``(token, ...)`` each; asked once."""
+        new = [words for words in dict.fromkeys(sets) if words not in found]
+        found.update(zip(new, ablations.without(way, new), strict=True) if new else {})
+        return [found[words] for words in sets]
+
     weights = [float(attention[token, list(one)].sum()) for token, one in enumerate(removed)]
     compared: list[Compared[Claim]] = []
     for token, one in enumerate(removed):
         trial: Trial[Claim] = Trial(
-            {MODEL: Place(partial(_of_token, found, token), tuple(range(count)))},
+            {MODEL: Place(partial(_of_token, answer_of, token), tuple(range(count)))},
             seed=seed,
             items="words",
         )
@@ -159,10 +166,12 @@ def check(
     ]
 
 
-def _of_token(found: Mapping[Set, Floats], token: int, kept: NDArray[np.bool_]) -> Floats:
+def _of_token(
+    answer_of: Callable[[Sequence[Set]], Sequence[Floats]], token: int, kept: NDArray[np.bool_]
+) -> Floats:
     """A token's probability and that of all others under masks ``(mask, word)``, ``(mask, 2)``."""
-    rows = [found[tuple(np.flatnonzero(~row).tolist())][token] for row in kept]
-    return about_one(np.array(rows)[:, None], 0)
+    rows = answer_of([tuple(np.flatnonzero(~row).tolist()) for row in kept])
+    return about_one(np.array([row[token] for row in rows])[:, None], 0)
 
 
 def _told(

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from attnlens.arrays import Floats
+from attnlens.claims.claim import QUANTILES, quantiles
 from attnlens.cricket.explain import types
 from attnlens.cricket.explain.attention_types import (
     AcrossBalls,
@@ -80,9 +81,6 @@ OTHER_SETS: Final[Mapping[str, types.Control]] = {
     "head": "other sets of as many balls, hidden from the same head",
 }
 """What a claim about past balls is compared with, by what they were hidden from."""
-
-QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Of the controls' effects, as far as they are told."""
 
 MEDIAN: Final = QUANTILES.index(0.5)
 
@@ -413,10 +411,8 @@ def _claim(
 
 def _quantiles(values: Floats) -> tuple[float, ...] | None:
     """`QUANTILES` of what chance would have named; none where nothing was drawn."""
-    if not len(values):
-        return None
-    found = np.quantile(values, QUANTILES).tolist()
-    return tuple(rounded(value, NATS_DIGITS) for value in found)
+    found = quantiles(values)
+    return found and tuple(rounded(value, NATS_DIGITS) for value in found)
 
 
 def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> types.TopChange:
