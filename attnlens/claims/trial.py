@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Generic
+from typing import Final, Generic, Protocol
 
 import numpy as np
 
@@ -341,7 +341,16 @@ def verdicts(
     return [tested[number] for number in range(len(compared))]
 
 
-def q_over(tested: Sequence[Tested[C]]) -> list[float | None]:
+class HasP(Protocol):
+    """A claim after its test: what its items were hidden from, and p where it was tested."""
+
+    @property
+    def removed_from(self) -> str: ...
+    @property
+    def p(self) -> float | None: ...
+
+
+def q_over(tested: Sequence[HasP]) -> list[float | None]:
     """q over the claims of many predictions together, each of the two kinds a family.
 
     Whoever looks for the best of many explanations should go by these: of a thousand claims, some
