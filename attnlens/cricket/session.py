@@ -272,12 +272,12 @@ class Session:
         match: Match | File,
         *,
         evidence: bool = True,
-        report: Callable[[int, int], None] = lambda done, of: None,
+        report: Callable[[int, int], None] | None = None,
     ) -> MatchStory:
         """A match told: who was winning, where it turned, who beat expectation; see `story`.
 
         Args:
-            report: is told how many of the balls to be tested are done.
+            report: is told how many of the balls to be tested are done, and of how many.
         """
         from attnlens.cricket.story.tell import tell
 

@@ -65,7 +65,8 @@ def contest_of(match: Match, innings: Innings) -> Contest | None:
     """What an innings is played for; ``None`` where the rules do not tell who wins how.
 
     That is in unlimited cricket, in innings of more than `LONGEST` balls (no such value was ever
-    fitted or judged), in a super over, and in a chase whose target the file lacks or has from later.
+    fitted or judged), in a super over, and in a chase whose target the file lacks or has from
+    later.
     """
     quota = quota_of(match, innings)
     if not quota or quota > LONGEST or innings.super_over or innings.number > 2:

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from attnlens.cricket.pages.parts import VERDICTS, model_line, occasion
+from attnlens.cricket.pages.parts import VERDICTS, fit_to_show, model_line, occasion
 from attnlens.cricket.pages.story import REMARKS
-from attnlens.cricket.pages.win_curve import columns_of, curve
+from attnlens.cricket.pages.win_curve import Frame, columns_of, curve, runs_of
 from attnlens.cricket.words.facts import outcome_words
-from attnlens.show.canvas import SHADES, Page, Span, cut, pad, terminal_page, tone
-from attnlens.show.numbers import percent_seen
+from attnlens.show.canvas import SHADES, Page, Span, cut, pad, terminal_page, tone, width_of
+from attnlens.show.numbers import fine_percent, rounded_all
 from attnlens.show.page import render_page, render_plain
 from attnlens.show.prompt_template import MOST_TOKENS, Prompt, fenced, new_nonce, render
-from attnlens.show.safe import each_text, visible_all, visible_name
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.story.types import MatchStory, Moment, Tally
+    from attnlens.cricket.story.types import MatchStory, Moment, Side, Tally
     from attnlens.files import Json
 
 SCREEN: Final = 40
 """Lines of a terminal that the story fits on."""
+
+CURVE: Final = (860, 300)
+"""Width and height of the curve on a page."""
 
 FEWEST: Final = 5
 """Turning points, or surprises where there are none, that stay on a screen."""
@@ -36,25 +38,20 @@ BESIDE: Final = 2
 LISTED: Final = 3
 """Players and overs that are furthest from what was expected, on a screen."""
 
-USUALLY: Final = "Usually: what such a scoreboard brings in such cricket, whoever plays."
-EXPECTED: Final = "Expected: the sum of what the model said of these balls, each before it was bowled."
+USUALLY: Final = "Usually: at such a scoreboard, whoever plays."
+EXPECTED: Final = (
+    "Expected: the sum of what the model said of these balls, each before it was bowled."
+)
 
 
-def presentable(story: MatchStory) -> MatchStory:
+def shown_story(story: MatchStory) -> MatchStory:
     """A story whose every text can be shown: nothing hidden in it, no name too long."""
-    players = {one.batter for one in story.turning_points + story.surprises}
-    players |= {one.bowler for one in story.turning_points + story.surprises}
-    players |= {row.name for row in (*story.expected.batters, *story.expected.bowlers)}
-    names = players | {*story.match.teams, story.match.venue or "", story.match.event or ""}
-    changed = sorted((name for name in names if name.strip()), key=len, reverse=True)
-
-    def fit(text: str) -> str:
-        for name in changed:
-            text = text.replace(name, visible_name(name))
-        return text
-
-    shown: MatchStory = visible_all(each_text(story, fit))
-    return shown
+    match, expected = story.match, story.expected
+    names = {match.match_id, match.venue or "", match.city or "", match.event or "", *match.teams}
+    names |= {side.batting_team for side in match.innings}
+    names |= {row.name for row in (*expected.batters, *expected.bowlers)}
+    # Whoever was out without facing a ball stands in a sentence alone.
+    return fit_to_show(story, names)
 
 
 # ---- a terminal
@@ -62,7 +59,7 @@ def presentable(story: MatchStory) -> MatchStory:
 
 def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
     """The story on one screen: of many turning points the smallest are left out."""
-    shown = presentable(story)
+    shown = shown_story(story)
     for most in range(len(shown.turning_points or shown.surprises), FEWEST - 1, -1):
         text = _screen(shown, width=width, color=color, most=most)
         if text.count("\n") < SCREEN:
@@ -82,14 +79,18 @@ def _screen(page: Page, story: MatchStory, *, most: int) -> None:
         _chart(page, story)
         page.blank()
     if story.turning_points:
-        heading = f"Where it turned, in points of {story.team}'s chance to win"
-        _moments(page, heading, story, _largest(story.turning_points, most))
-        _moments(page, "Most surprising", story, story.surprises[:BESIDE])
-    elif story.surprises:
-        _moments(page, "Most surprising", story, story.surprises[:most])
-    if story.turning_points or story.surprises:
-        page.paragraph(tested_words(story), "quiet")
+        turned = _largest(story.turning_points, most)
+        fewer = f" ({most} of {len(story.turning_points)})" * (most < len(story.turning_points))
+        heading = f"Where it turned{fewer}, in points of the chance of {story.team}"
+        page.paragraph(heading, "heading", indent=0)
+        for number, moment in turned:
+            _turning_point(page, number, moment)
+    if story.surprises:
+        page.paragraph("Most surprising", "heading", indent=0)
+        for moment in story.surprises[: BESIDE if story.turning_points else most]:
+            _surprise(page, moment)
         _expected(page, story)
+        page.paragraph(f"{tested_words(story)} {USUALLY}", "quiet", indent=0)
     for text in remarks:
         page.flag(text)
 
@@ -103,9 +104,9 @@ def _where(story: MatchStory) -> list[str]:
     return [f"{part} ·" for part in parts[:-1]] + parts[-1:]
 
 
-def score_of(side: Any) -> str:
+def score_of(side: Side) -> str:
     """``186/6 (20.0)``."""
-    return f"{side.runs}/{side.wickets} ({side.overs})"
+    return f"{runs_of(side)} ({side.overs})"
 
 
 def notes_of(story: MatchStory) -> tuple[list[str], list[str]]:
@@ -119,16 +120,16 @@ def _chart(page: Page, story: MatchStory) -> None:
     """The chance to win as filled columns, the turning points' numbers above them."""
     sides = columns_of(story, page.width - MARGIN)
     page.paragraph(f"{story.team} to win, %", "heading", indent=0)
-    marks = "│".join("".join(column.mark or " " for column in side) for _, side in sides)
-    page.add((" " * MARGIN + marks.replace("│", " "), "title"))
+    marks = " ".join("".join(column.mark or " " for column in side) for _, side in sides)
+    page.add((" " * MARGIN + marks, "title"))
     for row in range(ROWS, 0, -1):
         line: list[Span] = [(f"{100 * row // ROWS:>{MARGIN - 1}} ", "quiet")]
         for at, (_, side) in enumerate(sides):
             line += [("│", "quiet")] if at else []
             line.append(("".join(_filled(column.chance, row) for column in side), "bar"))
         page.add(*line)
-    feet = [pad(words, len(side)) for words, side in sides]
-    page.add((" " * MARGIN + " ".join(feet), "quiet"))
+    feet = " ".join(pad(words, len(side)) for words, side in sides)
+    page.add((" " * MARGIN + feet, "quiet"))
 
 
 def _filled(chance: float, row: int) -> str:
@@ -143,39 +144,43 @@ def _largest(moments: Sequence[Moment], most: int) -> list[tuple[int, Moment]]:
     return sorted(ranked, key=lambda one: one[0])
 
 
-def _moments(
-    page: Page,
-    heading: str,
-    story: MatchStory,
-    moments: Sequence[tuple[int, Moment]] | Sequence[Moment],
-) -> None:
-    """A moment on two lines at most: where, how much, what, and its verdict's sign."""
-    page.paragraph(heading, "heading", indent=0)
-    for one in moments:
-        number, moment = one if isinstance(one, tuple) else (None, one)
-        points = None if number is None else round(100 * (moment.swing or 0))
-        lead: list[Span] = [] if number is None else [(f"{number} ", "title")]
-        lead.append((f"{moment.innings}:{moment.label:<5}", "name" if number is None else ""))
-        if points is not None:
-            lead.append((f"{points:+4d} ".replace("-", "−"), tone(points, 1)))
-        room = 2 * (page.width - 14) - 4
-        sign = VERDICTS[moment.verdict][0] if story.tested.claims else ""
-        words = cut(f"{moment.sentence} {moment.finding or ''}".strip(), room)
-        page.flow(
-            [[(word, "")] for word in [*words.split(), sign]], indent=13, gap=1, lead=lead
-        )
+def _turning_point(page: Page, number: int, moment: Moment) -> None:
+    """On two lines, and a third where a claim holds: where, how much, its verdict's sign, what."""
+    points = f"{round(100 * (moment.swing or 0)):+4d}".replace("-", "−")
+    sign, _, style = VERDICTS[moment.verdict]
+    lead: list[Span] = [(f"{number} ", "title"), (f"{moment.innings}:{moment.label:<5}", "")]
+    lead += [(points, tone(moment.swing or 0, 0.005)), (f" {sign}", style)]
+    indent = width_of(lead) + 1
+    words = cut(moment.sentence, 2 * (page.width - indent) - 8).split()
+    page.flow([[(word, "")] for word in words], indent=indent, gap=1, lead=lead)
+    if moment.finding:
+        page.paragraph(moment.finding, "supported", indent=indent)
+
+
+def _surprise(page: Page, moment: Moment) -> None:
+    """On one line: where, how likely, its verdict's sign, what."""
+    sign, _, style = VERDICTS[moment.verdict]
+    chance = fine_percent(moment.probability)
+    page.add(
+        (f"  {moment.innings}:{moment.label:<5}{chance:>5}", ""),
+        (f" {sign} ", style),
+        (moment.event, ""),
+    )
 
 
 def tested_words(story: MatchStory) -> str:
-    """What was tested, and how much of it held."""
+    """How much was tested, and how much of it held."""
     tested = story.tested
     if not tested.claims:
         return "Nothing was tested: what happened is told, and no reason for it."
-    claims = f"{count(tested.claims, 'claim')} on {count(tested.balls, 'ball')}"
+    claims = f"Of {count(tested.claims, 'claim')} tested on {count(tested.balls, 'ball')}"
+    untold = "no difference that can be told"
+    if not tested.held:
+        return f"{claims} none held (–: {untold})."
+    over_match = len(story.claims) or "none"
     return (
-        f"Why were these as likely as they were? Of {claims}, {tested.held} held for "
-        f"{'its' if tested.held == 1 else 'their'} own ball (✓), {len(story.claims)} over the "
-        "whole match; –: nothing tested made a difference that can be told."
+        f"{claims}, {tested.held} held for {'its' if tested.held == 1 else 'their'} ball (✓), "
+        f"{over_match} over the whole match (–: {untold})."
     )
 
 
@@ -185,20 +190,18 @@ def furthest(rows: Sequence[Tally], most: int) -> list[Tally]:
 
 
 def _expected(page: Page, story: MatchStory) -> None:
-    page.paragraph("Runs, and what was expected", "heading", indent=0)
+    """A line each of batters, bowlers and overs."""
+    page.paragraph("Runs, and (what was expected)", "heading", indent=0)
     expected = story.expected
-    for kind, rows in (
-        ("batters", expected.batters),
-        ("bowlers", expected.bowlers),
-        ("overs", expected.overs),
-    ):
-        items = []
+    named = {"batters": expected.batters, "bowlers": expected.bowlers, "overs": expected.overs}
+    for kind, rows in named.items():
+        figures = []
         for row in furthest(rows, LISTED):
             name = f"{row.innings}:{row.name.split()[1]}" if kind == "overs" else row.name
-            figures = f"{row.wickets}-{row.runs}" if kind == "bowlers" else str(row.runs)
-            usual = f"{row.expected_wickets:.1f}-" if kind == "bowlers" else ""
-            items.append([(f"{name} {figures} ({usual}{row.expected_runs:.0f})", "")])
-        page.flow(items, indent=10, gap=3, lead=[(f"  {kind}", "quiet")])
+            bowler = kind == "bowlers"
+            wickets = (f"{row.wickets}-", f"{row.expected_wickets:.1f}-") if bowler else ("", "")
+            figures.append(f"{name} {wickets[0]}{row.runs} ({wickets[1]}{row.expected_runs:.0f})")
+        page.add((f"  {kind:<8} ", "quiet"), (" · ".join(figures), ""))
 
 
 # ---- documents
@@ -226,24 +229,68 @@ def _context(story: MatchStory) -> dict[str, Any]:
 
 def render_story_html(story: MatchStory) -> str:
     """The page, one self-contained file, without a final line break."""
-    shown = presentable(story)
+    shown = shown_story(story)
     return render_page(
         "cricket/match_story.html",
         title=shown.result,
         styles=("cricket/match_story.css",),
-        curve=curve(shown, 860, 300),
+        curve=curve(shown, *CURVE),
+        frame=Frame.of(shown, *CURVE, 0, 0),
         **_context(shown),
     )
 
 
 def render_story_markdown(story: MatchStory) -> str:
     """GitHub's Markdown, CommonMark with tables, without a final line break."""
-    return render_plain("cricket/match_story.md", **_context(presentable(story)))
+    return render_plain("cricket/match_story.md", **_context(shown_story(story)))
 
 
 # ---- a prompt
 
+MOMENT: Final = ("outcome", "probability", "usual", "swing", "sentence", "verdict", "finding")
+TALLY: Final = ("innings", "name", "runs", "expected_runs", "wickets", "expected_wickets")
 
-def story_tables(story: MatchStory, most: int) -> Json:
+
+def story_tables(story: MatchStory, most: int = 8) -> Json:
     """A story as small tables with three decimals, at most so many rows each."""
-    ...
+    shown = shown_story(story)
+    ends = [shown.win_probability[0].before, shown.win_probability[-1].after] if story.team else []
+
+    def rows(items: Sequence[Any], names: Sequence[str]) -> list[Json]:
+        return [{name: getattr(one, name) for name in names} for one in items[:most]]
+
+    def moments(items: Sequence[Moment]) -> list[Json]:
+        balls = [{"ball": f"{one.innings}:{one.label}"} for one in items]
+        return [ball | row for ball, row in zip(balls, rows(items, MOMENT), strict=False)]
+
+    turning = [moment for _, moment in _largest(shown.turning_points, most)]
+    data: Json = rounded_all(
+        {
+            "match": shown.match.model_dump(exclude_none=True, exclude={"match_id"}),
+            "result": shown.result,
+            "chance_to_win": {"team": shown.team, "first_and_last": ends},
+            "turning_points": moments(turning),
+            "surprises": moments(shown.surprises),
+            "claims": [claim.model_dump() for claim in shown.claims[:most]],
+            "expected": {
+                "batters": rows(furthest(shown.expected.batters, most), TALLY),
+                "bowlers": rows(furthest(shown.expected.bowlers, most), TALLY),
+                "overs": rows(furthest(shown.expected.overs, most), TALLY),
+            },
+            "notes": [note.text for note in shown.notes[:most]],
+        },
+        3,
+    )
+    return data
+
+
+def story_prompt(story: MatchStory) -> Prompt:
+    """The prompt for a story, of `MOST_TOKENS` at most: the rows that matter least have no room."""
+    nonce = new_nonce()
+
+    def prompt(most: int) -> Prompt:
+        context = {**fenced(story_tables(story, most), nonce), "tested": bool(story.tested.claims)}
+        return render("cricket/match_story.j2", context)
+
+    fitting = (asked for most in range(8, 0, -1) if (asked := prompt(most)).tokens <= MOST_TOKENS)
+    return next(fitting, prompt(0))

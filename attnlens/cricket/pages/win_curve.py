@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal
 
+from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.pages.parts import occasion
 from attnlens.errors import InputError
 from attnlens.show.numbers import percent
-from attnlens.show.page import render_plain
+from attnlens.show.page import render_part
 from attnlens.show.safe import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attnlens.cricket.story.types import MatchStory, Moment, WinPoint
+    from attnlens.cricket.story.types import MatchStory, Moment, Side, WinPoint
 
 Style = Literal["area", "line", "grid", "half", "mark", "number", "small", "words", "strong"]
 
@@ -51,11 +52,17 @@ class Shape:
     radius: float = 0
 
 
+def runs_of(side: Side) -> str:
+    """``186/6``, ``133 all out``."""
+    lost = " all out" if side.wickets == ALL_OUT else f"/{side.wickets}"
+    return f"{side.runs}{lost}"
+
+
 def innings_of(story: MatchStory) -> list[tuple[str, list[WinPoint]]]:
     """The innings of which it is told who was winning: side and score, and the balls."""
     sides = {side.innings: side for side in story.match.innings}
     return [
-        (f"{sides[number].batting_team} {sides[number].runs}/{sides[number].wickets}", list(balls))
+        (f"{sides[number].batting_team} {runs_of(sides[number])}", list(balls))
         for number, balls in groupby(story.win_probability, key=lambda ball: ball.innings)
     ]
 
@@ -64,7 +71,7 @@ def columns_of(story: MatchStory, room: int) -> list[tuple[str, list[Column]]]:
     """Each innings as columns of text, by how many balls it has, with a column between them."""
     sides = innings_of(story)
     balls = len(story.win_probability)
-    each = max(1.0, balls / (room - len(sides) + 1))
+    each = max(1.0, balls / (room - 2 * len(sides)))  # rounded up; and a line between them
     numbers = {(one.innings, one.index): str(at) for at, one in enumerate(story.turning_points, 1)}
     told = []
     for words, points in sides:
@@ -80,6 +87,27 @@ def columns_of(story: MatchStory, room: int) -> list[tuple[str, list[Column]]]:
     return told
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a curve stands: its left end, its floor, how tall it is, and how wide a ball."""
+
+    left: float
+    floor: float
+    tall: float
+    step: float
+
+    @classmethod
+    def of(cls, story: MatchStory, width: float, height: float, left: float, top: float) -> Frame:
+        """The frame of a drawing of that size, whose corner is at ``left`` and ``top``."""
+        floor = top + height - BELOW
+        step = (width - LEFT - RADIUS) / max(len(story.win_probability), 1)
+        return cls(left + LEFT, floor, floor - top - TOP, step)
+
+    def at(self, ball: float, chance: float) -> tuple[float, float]:
+        """The point of a chance after so many balls."""
+        return round(self.left + ball * self.step, 1), round(self.floor - chance * self.tall, 1)
+
+
 def curve(
     story: MatchStory, width: float, height: float, *, left: float = 0, top: float = 0
 ) -> list[Shape]:
@@ -88,51 +116,46 @@ def curve(
     Args:
         left, top: where the drawing begins.
     """
-    sides = innings_of(story)
+    sides, balls = innings_of(story), len(story.win_probability)
     if not sides:
         return []
-    start, floor = left + LEFT, top + height - BELOW
-    tall, step = floor - top - TOP, (width - LEFT - RADIUS) / len(story.win_probability)
-
-    def at(ball: float, chance: float) -> tuple[float, float]:
-        return round(start + ball * step, 1), round(floor - chance * tall, 1)
-
-    shapes, line, place = [], [], 0
+    frame, place = Frame.of(story, width, height, left, top), 0
+    shapes, line = [], []
     for quarter in range(5):
-        ends = at(0, quarter / 4), at(len(story.win_probability), quarter / 4)
+        ends = frame.at(0, quarter / 4), frame.at(balls, quarter / 4)
         shapes.append(Shape("half" if quarter == 2 else "grid", ends))
-        scale = (start - 8, ends[0][1] + 4)
+        scale = (frame.left - 8, ends[0][1] + 4)
         shapes.append(Shape("small", (scale,), percent(quarter / 4), anchor="end"))
-    for words, balls in sides:
-        line.append(at(place, balls[0].before))
-        line += [at(place + number, ball.after) for number, ball in enumerate(balls, 1)]
-        shapes += _overs(balls, [at(place + number, 0)[0] for number in range(len(balls))], floor)
+    for words, points in sides:
+        line.append(frame.at(place, points[0].before))
+        line += [frame.at(place + number, ball.after) for number, ball in enumerate(points, 1)]
+        shapes += _overs(points, frame, place)
         if place:
-            shapes.append(Shape("half", (at(place, 0), at(place, 1))))
-        middle = at(place + len(balls) / 2, 0)[0]
-        shapes.append(Shape("words", ((middle, floor + 34),), words, 13, "middle"))
-        place += len(balls)
-    area = (at(0, 0), *line, at(place, 0))
-    return [Shape("area", area), *shapes, Shape("line", tuple(line)), *_marks(story, at)]
+            shapes.append(Shape("half", (frame.at(place, 0), frame.at(place, 1))))
+        middle = frame.at(place + len(points) / 2, 0)[0]
+        shapes.append(Shape("words", ((middle, frame.floor + 34),), words, 13, "middle"))
+        place += len(points)
+    area = (frame.at(0, 0), *line, frame.at(balls, 0))
+    return [Shape("area", area), *shapes, Shape("line", tuple(line)), *_marks(story, frame)]
 
 
-def _overs(balls: Sequence[WinPoint], across: Sequence[float], floor: float) -> Iterator[Shape]:
+def _overs(balls: Sequence[WinPoint], frame: Frame, place: int) -> Iterator[Shape]:
     """The overs below the curve, as the file labels them."""
     last = ""
-    for ball, place in zip(balls, across, strict=True):
+    for number, ball in enumerate(balls, place):
         over = ball.label.partition(".")[0]
         if over != last and over.isdigit() and not int(over) % OVERS:
-            yield Shape("small", ((place, floor + 16),), over, anchor="middle")
+            below = (frame.at(number, 0)[0], frame.floor + 16)
+            yield Shape("small", (below,), over, anchor="middle")
         last = over
 
 
-def _marks(story: MatchStory, at: object) -> Iterator[Shape]:
+def _marks(story: MatchStory, frame: Frame) -> Iterator[Shape]:
     """The turning points' numbers on the curve."""
-    assert callable(at)
     places = {(one.innings, one.index): n for n, one in enumerate(story.win_probability, 1)}
     for number, moment in enumerate(story.turning_points, 1):
         place = places[moment.innings, moment.index]
-        x, y = at(place, story.win_probability[place - 1].after)
+        x, y = frame.at(place, story.win_probability[place - 1].after)
         yield Shape("mark", ((x, y),), radius=RADIUS)
         yield Shape("number", ((x, y + 4),), str(number), 12, "middle")
 
@@ -156,9 +179,7 @@ def card(story: MatchStory) -> list[Shape]:
     """The story as a card to post: the result, who was winning, where it turned most."""
     inside = WIDTH - 2 * EDGE
     size = min(46.0, inside / (0.56 * max(len(story.result), 1)))
-    score = " · ".join(
-        f"{side.batting_team} {side.runs}/{side.wickets}" for side in story.match.innings
-    )
+    score = " · ".join(f"{side.batting_team} {runs_of(side)}" for side in story.match.innings)
     where = " · ".join(part for part in occasion(story.match) if part)
     shapes = [
         Shape("strong", ((EDGE, 76),), story.result, size),
@@ -171,7 +192,10 @@ def card(story: MatchStory) -> list[Shape]:
         shapes += curve(story, inside, 250, left=EDGE, top=190)
     top = 478.0 if story.win_probability else 200.0
     for number, moment in _told_on_card(story):
-        for at, words in enumerate(_lines(moment.sentence, 18, inside - 40)[:2]):
+        if moment.swing is not None:
+            points = f"{round(100 * moment.swing):+d} points".replace("-", "−")
+            shapes.append(Shape("strong", ((WIDTH - EDGE, top),), points, 18, "end"))
+        for at, words in enumerate(_lines(moment.sentence, 18, inside - 160)[:2]):
             shapes.append(Shape("words", ((EDGE + 40, top + 22 * at),), words, 18))
         shapes.append(Shape("mark", ((EDGE + 12, top - 6),), radius=12))
         shapes.append(Shape("number", ((EDGE + 12, top - 2),), str(number), 13, "middle"))
@@ -199,7 +223,7 @@ def _cut(text: str, size: float) -> str:
 
 def render_card(story: MatchStory) -> str:
     """The card as SVG that needs nothing else."""
-    return render_plain(
+    return render_part(
         "cricket/story_card.svg",
         shapes=card(story),
         colours=COLOURS,

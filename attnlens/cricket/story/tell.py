@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
-import numpy as np
-
 from attnlens.arrays import Floats
 from attnlens.claims.trial import q_over
 from attnlens.claims.verdict import Q_LEVEL, Verdict
@@ -27,7 +25,7 @@ from attnlens.cricket.model.match_states import RUNS, contest_of
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import DIGITS, Foretold, foretell
 from attnlens.cricket.story import types
-from attnlens.cricket.story.words import moment_sentence
+from attnlens.cricket.story.words import event_of, moment_sentence
 from attnlens.cricket.words.facts import Source, sentence
 from attnlens.cricket.words.story import NOT_TOLD, changed, supported
 from attnlens.show.numbers import rounded
@@ -83,7 +81,7 @@ def tell(
     *,
     evidence: bool = True,
     history: bool = False,
-    report: Report = lambda done, of: None,
+    report: Report | None = None,
 ) -> types.MatchStory:
     """The story of a match.
 
@@ -91,7 +89,7 @@ def tell(
         explain: the explanation of a ball about one outcome, as the story's predictor has it.
         evidence: whether `explain` runs the interventions.
         history: whether the predictor's ratings are those of the match's date.
-        report: is told how many of the balls that are tested are done.
+        report: is told how many of the balls that are tested are done, and of how many.
     """
     told = [one for one in foretell(match, predictor) if not one.innings.super_over]
     team = _team(match, told)
@@ -101,7 +99,8 @@ def tell(
     chosen = sorted({*turning, *surprising}, key=balls.index)
     explained: dict[BallReference, Explanation] = {}
     for done, bowled in enumerate(chosen):
-        report(done, len(chosen))
+        if report is not None:
+            report(done, len(chosen))
         explained[bowled.reference] = explain(bowled.reference, _outcome(bowled.ball))
     moments = {one: _moment(one, explained[one.reference]) for one in chosen}
     claims, tested = _claims([explained[one.reference] for one in chosen])
@@ -195,6 +194,7 @@ def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
         usual=entry.usual,
         surprise_bits=rounded(-math.log2(max(entry.probability, 1e-9))),
         swing=None if bowled.before is None else rounded(bowled.swing, DIGITS),
+        event=event_of(explanation),
         sentence=moment_sentence(explanation),
         verdict=_verdict(explanation),
         finding=_finding(explanation, held[0]) if held else None,
@@ -379,9 +379,7 @@ def _notes(
     return tuple(types.Note(flag=flag, text=text) for flag, text in dict.fromkeys(found))
 
 
-def _untold(
-    match: Match, told: Sequence[Foretold], *, values: bool
-) -> Iterator[tuple[str, str]]:
+def _untold(match: Match, told: Sequence[Foretold], *, values: bool) -> Iterator[tuple[str, str]]:
     """What of the match the story does not hold.
 
     Args:

@@ -71,10 +71,11 @@ class WinPoint(Plain):
 class Moment(Plain):
     """A ball of the story: what happened, how likely that was, and what was tested.
 
-    ``probability`` and ``usual`` are of ``outcome``, which is what happened; ``swing`` is the
-    change of the story's team's chance to win, null where none can be told. ``verdict`` is about
-    past balls and records as reasons for that chance: ``supported`` where one of them is, then
-    ``finding`` tells it; null where nothing was tested.
+    ``probability`` and ``usual`` are of ``outcome``, which is what happened; ``swing`` is what the
+    ball did to the chance of the story's team to win, null where none can be told. ``event`` is the
+    part of ``sentence`` that a scorebook tells. ``verdict`` is about past balls and records as
+    reasons for that probability: ``supported`` where one of them is, which ``finding`` then tells;
+    null where nothing was tested.
     """
 
     innings: Ball
@@ -87,6 +88,7 @@ class Moment(Plain):
     usual: Share | None
     surprise_bits: Positive
     swing: Finite | None
+    event: Text
     sentence: Text
     verdict: Verdict | None
     finding: Text | None

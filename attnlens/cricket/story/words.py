@@ -29,12 +29,17 @@ def moment_sentence(explanation: Explanation) -> str:
     pointer = f"/prediction/outcomes/{place_of(prediction, prediction.actual)}"
     entry = prediction.outcomes[place_of(prediction, prediction.actual)]
     thing = "a wicket" if prediction.actual == "W" else "that"
-    start = f"{_happened(explanation)} {_standing(explanation)}; {thing} was"
+    start = f"{event_of(explanation)}; {thing} was"
     if entry.usual is None:
         return f"{start} {source.visible(f'{pointer}/probability').text} likely."
     chance, usual = (source.visible(f"{pointer}/{name}").text for name in ("probability", "usual"))
     told = "as usual" if chance == usual else f"usually {usual}"
     return f"{start} {chance} likely, {told}."
+
+
+def event_of(explanation: Explanation) -> str:
+    """``Nabi hit Khan for six with 44 wanted from 34``: who did what, and when."""
+    return f"{_happened(explanation)} {_standing(explanation)}"
 
 
 def _happened(explanation: Explanation) -> str:
