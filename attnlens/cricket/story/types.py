@@ -27,15 +27,13 @@ SCHEMA_VERSION: Final = "1.0"
 
 
 class Side(Plain):
-    """An innings as a scoreboard ends it; ``overs`` is written ``19.4``."""
+    """An innings as it ended, or stands; ``overs`` is written ``19.4``."""
 
     innings: Ball
     batting_team: Text
     runs: Integer
     wickets: Count
     overs: Text
-    deliveries: Count
-    target: Integer | None
     super_over: Flag
 
 
@@ -53,36 +51,35 @@ class Played(Plain):
     innings: tuple[Side, ...]
 
 
-class WinPoint(Plain):
-    """The chance of the story's ``team`` before a ball, and after what happened.
-
-    ``before`` is the mean of what may come of the ball, by its forecast, so what changes until
-    ``after`` is the ball's own doing. Who bowls and who faces is in the forecast: the chance before
-    a ball can differ a little from that after the one before.
-    """
+class Place(Plain):
+    """Which ball; ``label`` is the file's name for it."""
 
     innings: Ball
     index: Ball
     label: Text
+
+
+class WinPoint(Place):
+    """The chance of the story's team before a ball, and after what happened.
+
+    ``before`` is the mean of what may come of the ball, by its forecast: what changes until
+    ``after`` is the ball's own doing. That forecast knows who bowls and who faces, so it can differ
+    a little from ``after`` of the ball before.
+    """
+
     before: Share
     after: Share
 
 
-class Moment(Plain):
+class Moment(Place):
     """A ball of the story: what happened, how likely that was, and what was tested.
 
-    ``probability`` and ``usual`` are of ``outcome``, which is what happened; ``swing`` is what the
-    ball did to the chance of the story's team to win, null where none can be told. ``event`` is the
-    part of ``sentence`` that a scorebook tells. ``verdict`` is about past balls and records as
-    reasons for that probability: ``supported`` where one of them is, which ``finding`` then tells;
-    null where nothing was tested.
+    ``probability`` and ``usual`` are of ``outcome``, which happened. ``swing`` is what the ball did
+    to the chance of the story's team, null where none can be told. ``event`` is the part of
+    ``sentence`` that a scorebook tells. ``verdict`` is about past balls and records as reasons for
+    that probability: ``supported`` where one is, as ``finding`` tells; null where none was tested.
     """
 
-    innings: Ball
-    index: Ball
-    label: Text
-    batter: Text
-    bowler: Text
     outcome: Outcome
     probability: Share
     usual: Share | None
@@ -94,43 +91,33 @@ class Moment(Plain):
     finding: Text | None
 
 
-class MatchClaim(Plain):
-    """A claim about one of the moments that holds among all that were tested.
+class MatchClaim(Place):
+    """A supported claim; ``q`` is over the claims of its ball, ``q_match`` over the story's."""
 
-    ``before`` and ``after`` are the chance of ``outcome`` with everything known, and without
-    what ``sentence`` names. ``q`` is over the ball's claims, ``q_match`` over the story's.
-    """
-
-    innings: Ball
-    index: Ball
-    label: Text
-    sentence: Text
     outcome: Outcome
-    before: Share
-    after: Share
-    p: Share
+    sentence: Text
     q: Share
     q_match: Share
 
 
 class Tested(Plain):
-    """How many balls were tested, with how many claims; how many held for their own ball."""
+    """How many claims were tested on how many balls, and how many are supported."""
 
     balls: Count
     claims: Count
-    held: Count
+    supported: Count
 
 
 class Tally(Plain):
-    """What came of some balls, and the sum of what was expected of each.
+    """What came of some balls, and the sum of what was expected of each before it was bowled.
 
-    Runs are those off the bat for a batter, those charged to him for a bowler, and all for an over.
-    Wickets are all that fell on these balls, run outs too: what the forecast is of.
+    Runs are off the bat for a batter, charged to him for a bowler, all for an over. Wickets are all
+    that fell on these balls, run outs too: that is what the forecast is of.
     """
 
     innings: Ball
     name: Text
-    balls: Count
+    deliveries: Count
     runs: Integer
     expected_runs: Positive
     wickets: Count
@@ -153,10 +140,10 @@ class Note(Plain):
 
 
 class MatchStory(Document):
-    """Who won, ball by ball who was winning, where it turned, and what was beyond expectation.
+    """Who won, who was winning, where it turned, and what was beyond expectation.
 
     ``team`` is the side whose chance is told throughout: the winner, else who batted first.
-    Plain JSON types all through; `to_json` and `from_json` are exact inverses.
+    ``claims`` are those that hold among all that were tested (false discovery rate of 5%).
     """
 
     noun: ClassVar[str] = "the story of a match"
