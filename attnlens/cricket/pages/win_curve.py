@@ -71,7 +71,7 @@ def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float],
         ]
         marks, last = [" "] * width, -1
         for later, (number, place) in zip(range(len(turns), 0, -1), turns, strict=True):
-            last = min(max(place, last + 1), width - later)  # side by side, in order
+            last = max(0, min(max(place, last + 1), width - later))  # side by side, in order
             marks[last] = str(number)
         yield words, chances, marks
 
@@ -148,9 +148,10 @@ COLOURS: Final = {
 def card(story: MatchStory) -> list[Shape]:
     """The story as a picture to post: the result, who was winning, where it turned most."""
     inside = WIDTH - 2 * EDGE
+    scores = [score_of(side) for side in story.match.innings if not side.super_over]
     heads = (
         ("strong", 76, min(46.0, inside / (0.56 * len(story.result))), story.result),
-        ("words", 114, 22, " · ".join(map(score_of, story.match.innings))),
+        ("words", 114, 22, " · ".join(scores)),
         ("small", 144, 18, " · ".join(filter(None, occasion(story.match)))),
         ("strong", 186, 18, f"{story.team} to win, ball by ball" if story.team else ""),
         ("small", HEIGHT - 18, 15, f"attnlens, by what its model {story.model.name} expected"),

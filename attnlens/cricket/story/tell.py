@@ -29,7 +29,7 @@ from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import DIGITS, Foretold, foretell
 from attnlens.cricket.story import types
 from attnlens.cricket.story.words import event_of, odds_of
-from attnlens.cricket.words.facts import Source, sentence
+from attnlens.cricket.words.facts import Source, outcome_start, sentence
 from attnlens.cricket.words.story import changed, model_claims, supported
 from attnlens.files import Json
 from attnlens.show.numbers import rounded
@@ -203,8 +203,8 @@ def _verdict(explanation: Explanation) -> Verdict | None:
     return "cannot be told" if explanation.evidence else None
 
 
-def _finding(explanation: Explanation, place: int) -> str:
-    return sentence([*changed(Source(explanation), place), "."]).text
+def _finding(explanation: Explanation, place: int, start: str = "") -> str:
+    return sentence([start, *changed(Source(explanation), place), "."]).text
 
 
 def _claims(
@@ -217,7 +217,7 @@ def _claims(
         types.MatchClaim(
             **ball.place,
             outcome=ball.outcome,
-            sentence=_finding(explained[ball], at),
+            sentence=_finding(explained[ball], at, f"{outcome_start(ball.outcome)}: "),
             q=claim.q or 0.0,
             q_match=rounded(q),
         )
