@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         predict,
         read_match,
         read_matches,
+        story,
         what_if,
     )
     from attnlens.cricket.whatif.types import WhatIf
@@ -75,6 +76,7 @@ __all__ = [
     "read_matches",
     "record",
     "render_text",
+    "story",
     "summarize_temporal_attention",
     "trace",
     "what_if",
@@ -88,7 +90,8 @@ _HOMES = {
         "cricket.model.predictor": "FullModel Sizes",
         "cricket.model.temporal": "MultiScaleTemporalEncoder SpecializedTemporalAttention "
         "TemporalEncoder",
-        "cricket.session": "Session explain next_over predict read_match read_matches what_if",
+        "cricket.session": "Session explain next_over predict read_match read_matches story "
+        "what_if",
         "cricket.whatif.types": "WhatIf",
         "cricket.words.grounding": "check_grounding",
         "cricket.words.references": "render_text",
@@ -112,6 +115,7 @@ drawn_by(
         "Audit": "attnlens.show.audit",
         "Explanation": "attnlens.cricket.pages.notebook",
         "HeadTable": "attnlens.show.audit",
+        "MatchStory": "attnlens.cricket.pages.notebook",
         "Recording": "attnlens.show.notebook",
         "WhatIf": "attnlens.cricket.pages.notebook",
     }

@@ -13,8 +13,7 @@ from command_line import Here
 from small_predictors import simulated, small_predictor, stirred
 
 import attnlens
-from attnlens.claims.verdict import ELSEWHERE, too_few
-from attnlens.claims.verdict import TOO_FEW_LIKE_IT
+from attnlens.claims.verdict import ELSEWHERE, TOO_FEW_LIKE_IT, too_few
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference, find_ball

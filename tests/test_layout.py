@@ -49,6 +49,7 @@ ROOMS = {
     "cricket.explain": "torch numpy pydantic",
     "cricket.words": "pydantic",
     "cricket.whatif": "torch numpy pydantic",
+    "cricket.story": "numpy pydantic",
     "cricket.catalogue": "",
     "cricket.pages": "matplotlib jinja2 markupsafe",
     "cricket.study": "torch numpy",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 skip_without("mcp")
 
-TOOLS = {"list_matches", "find_balls", "explain_ball", "what_if", "check_text"}
+TOOLS = {"list_matches", "find_balls", "match_story", "explain_ball", "what_if", "check_text"}
 NAME = "data/match.csv"
 
 
@@ -182,6 +182,17 @@ def test_the_man_out_is_found_at_either_end(tmp_path: Path) -> None:
     assert called(server, "find_balls", limit=1)["more"]
     assert not called(server, "find_balls", limit=3)["more"]
     assert "nobody in what was read is called 'Root'" in called(server, "find_balls", player="Root")
+
+
+def test_a_match_is_told_in_few_tokens(server: Any) -> None:
+    from attnlens.cricket.server.app import in_few_tokens
+
+    for match in (NAME, "data/more/hostile.json"):
+        story = called(server, "match_story", match=match)
+        assert in_few_tokens(story)
+        assert "won by" in story["result"]
+        assert all("sentence" in one and "verdict" in one for one in story["turning_points"])
+    assert "no such" in called(server, "match_story", match="data/none.json")
 
 
 def test_the_most_surprising_balls_come_first(server: Any) -> None:

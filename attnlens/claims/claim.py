@@ -202,6 +202,11 @@ class Tested(Generic[C]):
     replaced_controls: Floats | None = None
 
     @property
+    def family(self) -> str:
+        """As `Claim.family`."""
+        return self.claim.family
+
+    @property
     def removed_from(self) -> Literal["model", "head"]:
         """``model`` or ``head``."""
         return "model" if self.claim.place == MODEL else "head"

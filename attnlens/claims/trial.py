@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Generic
+from typing import Final, Generic, Protocol
 
 import numpy as np
 
@@ -404,7 +404,16 @@ def verdicts(
     return [tested[number] for number in range(len(compared))]
 
 
-def q_over(tested: Sequence[Tested[C]]) -> list[float | None]:
+class HasP(Protocol):
+    """A claim after its test: the claims it is corrected with, and p where it was tested."""
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def p(self) -> float | None: ...
+
+
+def q_over(tested: Sequence[HasP]) -> list[float | None]:
     """q over the claims of many predictions together, each kind a family (`Claim.family`).
 
     Whoever looks for the best of many explanations should go by these: of a thousand claims, some
@@ -417,8 +426,8 @@ def q_over(tested: Sequence[Tested[C]]) -> list[float | None]:
         by claim; ``None`` where it was not tested.
     """
     q_values: list[float | None] = [None] * len(tested)
-    for name in dict.fromkeys(one.claim.family for one in tested):
-        family = {at: one.p for at, one in enumerate(tested) if one.claim.family == name}
+    for name in dict.fromkeys(one.family for one in tested):
+        family = {at: one.p for at, one in enumerate(tested) if one.family == name}
         known = {at: p for at, p in family.items() if p is not None}
         for at, q in zip(known, benjamini_hochberg([*known.values()]), strict=True):
             q_values[at] = q

@@ -16,8 +16,8 @@ DONE, INTERRUPTED = 0, 130
 
 
 COMMANDS = (
-    "explain", "predict", "match", "whatif", "over", "narrate", "check", "mcp", "train", "ratings",
-    "measured", "planted", "simulate", "text", "corpus", "view", "audit",
+    "explain", "story", "predict", "match", "whatif", "over", "narrate", "check", "mcp", "train",
+    "ratings", "measured", "planted", "simulate", "text", "corpus", "view", "audit",
     "models", "dashboard", "schema", "completion",
 )  # fmt: skip
 """The modules of `attnlens.cli` that add commands, in the order in which help lists them."""

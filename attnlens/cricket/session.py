@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -34,8 +34,18 @@ if TYPE_CHECKING:
     from attnlens.cricket.model.window import Row
     from attnlens.cricket.overs.over import NextOver
     from attnlens.cricket.overs.trained import TrainedOvers
+    from attnlens.cricket.story.types import MatchStory
 
-__all__ = ["Session", "explain", "next_over", "predict", "read_match", "read_matches", "what_if"]
+__all__ = [
+    "Session",
+    "explain",
+    "next_over",
+    "predict",
+    "read_match",
+    "read_matches",
+    "story",
+    "what_if",
+]
 
 BallName: TypeAlias = int | str | BallReference
 Changes: TypeAlias = (
@@ -257,6 +267,30 @@ class Session:
             history=self.history is not None,
         )
 
+    def story(
+        self,
+        match: Match | File,
+        *,
+        evidence: bool = True,
+        report: Callable[[int, int], None] | None = None,
+    ) -> MatchStory:
+        """A match told: who was winning, where it turned, who beat expectation; see `story`.
+
+        Args:
+            report: is told how many of the balls to be tested are done, and of how many.
+        """
+        from attnlens.cricket.story.tell import tell
+
+        match = self.read(match)
+        return tell(
+            match,
+            self.dated(match),
+            lambda ball, outcome: self._explained(match, ball, evidence, outcome),
+            evidence=evidence,
+            history=self.history is not None,
+            report=report,
+        )
+
     def rows(self, match: Match | File) -> Iterator[Row]:
         """Every delivery of a match with the model's probabilities; see `predict`."""
         from attnlens.cricket.model.window import predict_match
@@ -349,6 +383,28 @@ def predict(match: Match | File, *, model: File | None = None) -> pandas.DataFra
         AttnlensError: the file or the checkpoint cannot be used.
     """
     return _session(model).predict(match)
+
+
+def story(
+    match: Match | File,
+    *,
+    model: File | None = None,
+    history: Iterable[Match] | None = None,
+    evidence: bool = True,
+) -> MatchStory:
+    """A match told: who won, who was winning ball by ball, where it turned, and who beat
+    expectation.
+
+    Args:
+        match: as for `explain`.
+        model: as for `explain`.
+        history: as for `explain`.
+        evidence: test what is told of turning points and of the most surprising balls.
+
+    Raises:
+        AttnlensError: the file or the checkpoint cannot be used.
+    """
+    return _session(model, history).story(match, evidence=evidence)
 
 
 def what_if(

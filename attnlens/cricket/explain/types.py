@@ -368,6 +368,11 @@ class Evidence(Plain):
     verdict: Verdict | None
     reason: Text | None
 
+    @property
+    def family(self) -> str:
+        """As `attnlens.claims.claim.Claim.family`."""
+        return self.removed_from if self.removed else "known"
+
 
 FlagName = Literal[
     "short_history",

@@ -19,6 +19,9 @@ RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], float)
 LEGAL: Final = np.array([outcome not in ("wd", "nb") for outcome in OUTCOMES])
 FALLEN: Final = np.array([outcome == "W" for outcome in OUTCOMES], float)
 
+LONGEST: Final = 120
+"""Legal balls of the longest innings whose states have a value: twenty overs."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class States:
@@ -61,11 +64,12 @@ class Contest:
 def contest_of(match: Match, innings: Innings) -> Contest | None:
     """What an innings is played for; ``None`` where the rules do not tell who wins how.
 
-    That is in unlimited cricket, in a super over, and in a chase whose target the file lacks
-    or has from later.
+    That is in unlimited cricket, in innings of more than `LONGEST` balls (no such value was ever
+    fitted or judged), in a super over, and in a chase whose target the file lacks or has from
+    later.
     """
     quota = quota_of(match, innings)
-    if not quota or innings.super_over or innings.number > 2:
+    if not quota or quota > LONGEST or innings.super_over or innings.number > 2:
         return None
     if innings.number == 1:
         return Contest(chase=False, target=0.0, quota=float(quota))

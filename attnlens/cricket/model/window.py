@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 import torch
 
+from attnlens.arrays import Floats
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import BallReference, innings_numbered
@@ -17,7 +18,7 @@ from attnlens.cricket.model.heads import SHARES, PastBall
 from attnlens.cricket.model.relations import RELATIONS, Batch, relate
 from attnlens.cricket.model.tensors import InningsArrays, encode_innings, free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.win import strength_of, win_chances
+from attnlens.cricket.model.win import WinChances, strength_of, win_chances
 from attnlens.models import one_thread as one_thread
 
 
@@ -110,11 +111,26 @@ Row: TypeAlias = dict[str, str | int | float | None]
 """A delivery by `COLUMNS`; the chances of the batting side are ``None`` where none can be told."""
 
 
-def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
-    """One row per delivery, innings by innings, in file order.
+@dataclass(frozen=True, slots=True, eq=False)
+class Foretold:
+    """An innings, and what was expected of each of its deliveries before it was bowled.
 
-    The prediction for a ball uses the balls before it and what is known before it is
-    bowled; its own outcome stands beside, in ``actual``.
+    Attributes:
+        chances: of the outcomes ``(deliveries, 11)``.
+        winning: who was winning; ``None`` where no value can be told.
+    """
+
+    innings: Innings
+    arrays: InningsArrays
+    chances: Floats
+    winning: WinChances | None
+
+
+def foretell(match: Match, predictor: TrainedPredictor) -> Iterator[Foretold]:
+    """Every innings with a ball bowled, in file order, each in one pass.
+
+    What is expected of a ball follows from the balls before it and what is known before it is
+    bowled.
     """
     for innings in match.innings:
         if not innings.deliveries:
@@ -125,13 +141,20 @@ def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
             chances = predictor.model(batch)[0].double().softmax(-1).numpy().round(DIGITS)
             strength = strength_of(match, innings, arrays, predictor)
             winning = win_chances(predictor.win, match, innings, strength, chances)
+        yield Foretold(innings, arrays, chances, winning)
+
+
+def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
+    """One row per delivery, as `foretell` has them; its own outcome stands in ``actual``."""
+    for told in foretell(match, predictor):
+        innings, winning = told.innings, told.winning
         free = free_hits(innings.deliveries)
         for row, ball in enumerate(innings.deliveries):
             which = match.match_id, innings.number, ball.index, ball.label
-            told = ball.batter.name, ball.bowler.name, ball.outcome
+            played = ball.batter.name, ball.bowler.name, ball.outcome
             win: list[float | None] = [None] * (1 + len(OUTCOMES))
             if winning is not None:
                 each = (winning.before[row], *winning.after[row])
                 win = [round(float(chance), DIGITS) for chance in each]
-            expected = *chances[row].tolist(), *win, int(free[row])
-            yield dict(zip(COLUMNS, (*which, *told, *expected), strict=True))
+            expected = *told.chances[row].tolist(), *win, int(free[row])
+            yield dict(zip(COLUMNS, (*which, *played, *expected), strict=True))

@@ -1,10 +1,11 @@
-"""What Python and Jupyter show of an explanation and of a "what if"."""
+"""What Python and Jupyter show of an explanation, of a match's story and of a "what if"."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.documents import render_html
+from attnlens.cricket.pages.match_story import render_match_story, render_story_html
 from attnlens.cricket.pages.story import render_story
 from attnlens.cricket.pages.what_if import render_what_if
 from attnlens.cricket.words.facts import outcome_words
@@ -14,6 +15,7 @@ from attnlens.show.safe import clean
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.story.types import MatchStory
     from attnlens.cricket.whatif.types import WhatIf
 
 
@@ -39,12 +41,23 @@ def what_if_line(answer: WhatIf) -> str:
     return clean(f"<WhatIf of {answer.match.match_id}: {answer.before.echo} | {changes}>")
 
 
+def story_line(story: MatchStory) -> str:
+    """Which match, and how it ended."""
+    sides = " v ".join(story.match.teams)
+    return clean(f"<MatchStory of {story.match.match_id}: {sides} | {story.result}>")
+
+
 FORMS: Final = {
     "Explanation": {
         "line": explanation_line,
         "text": lambda one: render_story(one, width=WIDTH, color=False),
         "html": lambda one: framed(render_html(one), "An explanation"),
         "references": lambda one: references_of(one).texts,
+    },
+    "MatchStory": {
+        "line": story_line,
+        "text": lambda one: render_match_story(one, width=WIDTH, color=False),
+        "html": lambda one: framed(render_story_html(one), "The story of a match"),
     },
     "WhatIf": {
         "line": what_if_line,

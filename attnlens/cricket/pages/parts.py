@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from attnlens.cricket.model.heads import head_words
-from attnlens.cricket.words.facts import OUTCOME_WORDS, names_in, resolve
+from attnlens.cricket.words.facts import OUTCOME_WORDS, AnyDocument, names_in, resolve
 from attnlens.cricket.words.narrative import GROUPS
 from attnlens.cricket.words.story import aim
 from attnlens.show.canvas import cut
@@ -16,8 +16,9 @@ from attnlens.show.safe import each_text, seen, visible_name
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.attention_types import Head
-    from attnlens.cricket.explain.types import Evidence, Explanation, Sentence
+    from attnlens.cricket.explain.types import Evidence, Explanation, MatchFacts, Model, Sentence
     from attnlens.cricket.match.outcomes import Outcome
+    from attnlens.cricket.story.types import Played
 
 VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
     "supported": ("✓", "supported", "supported"),
@@ -48,6 +49,15 @@ def presentable(explanation: Explanation) -> Explanation:
     """An explanation whose every text can be shown: nothing hidden in it, no name too long."""
     match = explanation.match
     named = names_in(explanation) | {match.match_id, match.result or "", match.season or ""}
+    return fit_to_show(explanation, named)
+
+
+def fit_to_show(document: AnyDocument, named: Iterable[str]) -> AnyDocument:
+    """A document with nothing hidden in its texts, and its names, wherever they stand, cut short.
+
+    Args:
+        named: its names as the file has them.
+    """
     names = {name: visible_name(name) for name in named if name.strip()}
     # The longest first: one name may be part of another.
     changed = sorted((name for name in names if names[name] != name), key=len, reverse=True)
@@ -57,7 +67,7 @@ def presentable(explanation: Explanation) -> Explanation:
             text = text.replace(name, names[name])
         return seen(text)
 
-    result: Explanation = each_text(explanation, fit)
+    result: AnyDocument = each_text(document, fit)
     return result
 
 
@@ -212,7 +222,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
         "before_after": before_after,
         "most_attention": most_attention(explanation),
         "match_line": match_line(explanation),
-        "model_line": model_line(explanation),
+        "model_line": model_line(explanation.model),
         "caveat": CAVEAT,
     }
 
@@ -229,9 +239,8 @@ def win_line(explanation: Explanation) -> str:
     return f"{win.team} to win: {fine_percent(win.before)} before this ball ({after}){then}"
 
 
-def model_line(explanation: Explanation) -> str:
+def model_line(model: Model) -> str:
     """The model card in one line."""
-    model = explanation.model
     told = [f"model {model.name} ({model.sha256[:12]})"]
     if model.trained_until is not None:
         start = "" if model.trained_from is None else f"from {model.trained_from} "
@@ -246,12 +255,16 @@ def model_line(explanation: Explanation) -> str:
 def match_line(explanation: Explanation) -> str:
     """Who plays, where and when."""
     match = explanation.match
+    teams = " v ".join(match.teams) or f"{match.batting_team} v {match.bowling_team}"
+    return " · ".join(filter(None, (teams, *occasion(match))))
+
+
+def occasion(match: MatchFacts | Played) -> tuple[str, str, str]:
+    """What was played, where and when; empty where that is not known."""
     venue, city = match.venue or "", match.city or ""
     place = venue if city in venue else ", ".join(filter(None, (venue, city)))
     when = " to ".join(dict.fromkeys([*match.dates[:1], *match.dates[-1:]]))
-    teams = " v ".join(match.teams) or f"{match.batting_team} v {match.bowling_team}"
-    kind = " ".join(filter(None, (match.match_type, match.event)))
-    return " · ".join(filter(None, (teams, kind, place, when)))
+    return " ".join(filter(None, (match.match_type, match.event))), place, when
 
 
 # ---- names that still tell the players of one innings apart

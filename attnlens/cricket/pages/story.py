@@ -109,8 +109,8 @@ def story_of(explanation: Explanation) -> Story:
 def render_story(page: Page, shown: Explanation) -> None:
     """The story of one ball on one screen."""
     story = story_of(shown)
-    page.flow(_dotted(story.who, "title"), indent=0, gap=1)
-    page.flow(_dotted(story.standing, "quiet"), indent=0, gap=1)
+    page.flow(dotted(story.who, "title"), indent=0, gap=1)
+    page.flow(dotted(story.standing, "quiet"), indent=0, gap=1)
     for text in story.cautions:
         page.flag(text)
     page.blank()
@@ -146,7 +146,7 @@ def _place(ball: BallFacts) -> str:
     return f"{place}, {legal}"
 
 
-def _dotted(parts: list[str], style: str) -> list[Line]:
+def dotted(parts: list[str], style: str) -> list[Line]:
     return [[(f"{part} ·", style)] for part in parts[:-1]] + [[(parts[-1], style)]]
 
 

@@ -27,6 +27,9 @@ LISTED: Final = 4
 PLURAL: Final = frozenset({"2", "3", "5", "bye"})
 """Outcomes whose words are plural."""
 
+NOT_TOLD: Final = ("the scoreboard", "the chase")
+"""Kinds of claims that are no findings: what the scoreboard tells is what is usual."""
+
 FAINT: Final = (0.9, 1.12)
 """Between so many times as likely as usual nothing stands out."""
 
@@ -105,7 +108,7 @@ def model_claims(explanation: Explanation) -> list[int]:
         for at, claim in enumerate(claims)
         if claim.removed_from == "model"
         and not claim.reference
-        and claim.kind not in ("the scoreboard", "the chase")
+        and claim.kind not in NOT_TOLD
         and claim.verdict not in (None, "cannot be told")
     ]
     return sorted(
@@ -158,14 +161,20 @@ def aim(explanation: Explanation) -> str | None:
 def without(source: Source[Explanation], at: int) -> Sentence:
     """What the outcome's chance is without what a claim names, its verdict, and q."""
     claim = source.document.evidence[at]
-    change, verdict = f"/evidence/{at}/top_change", f"/evidence/{at}/verdict"
-    before, after = source.change(f"{change}/before", f"{change}/after")
-    same = claim.top_change.outcome == source.document.prediction.about
-    of = ["it"] if same else [source.quote(f"{change}/outcome", outcome_words)]
-    end: list[Part] = [" would be ", after, ", not ", before, " (", source.quote(verdict)]
+    end: list[Part] = [" (", source.quote(f"/evidence/{at}/verdict")]
     untold = claim.q is None or claim.verdict == "contradicted"
     q: list[Part] = [] if untold else [", q ", source.quote(f"/evidence/{at}/q", small_q)]
-    return sentence(["Tested: without ", *named(source, at), " ", *of, *end, *q, ")."])
+    return sentence(["Tested: ", *changed(source, at), *end, *q, ")."])
+
+
+def changed(source: Source[Explanation], at: int) -> list[Part]:
+    """``without ball 2.6 it would be 9%, not 15%``: what hiding does that a claim names."""
+    top = source.document.evidence[at].top_change
+    change = f"/evidence/{at}/top_change"
+    before, after = source.change(f"{change}/before", f"{change}/after")
+    same = top.outcome == source.document.prediction.about
+    of = ["it"] if same else [source.quote(f"{change}/outcome", outcome_words)]
+    return ["without ", *named(source, at), " ", *of, " would be ", after, ", not ", before]
 
 
 def named(source: Source[Explanation], at: int) -> list[Part]:

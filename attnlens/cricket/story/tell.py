@@ -1,0 +1,339 @@
+"""The story of a match, from one pass over its balls and tests of the few that it tells.
+
+Every figure is a sum or a difference of what was expected of single balls. What is said to be a
+reason was tested, as `attnlens.cricket.explain` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Final, TypeAlias
+
+from attnlens.arrays import Floats
+from attnlens.claims.trial import q_over
+from attnlens.claims.verdict import Q_LEVEL, Verdict
+from attnlens.cricket.explain.particulars import model_particulars
+from attnlens.cricket.explain.story import TALKED_OF
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.match.match import Delivery, Innings, Match
+from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
+from attnlens.cricket.match.quota import quota_of
+from attnlens.cricket.match.scorecard import charged_runs, result_sentence
+from attnlens.cricket.model.kinds import cautions
+from attnlens.cricket.model.match_states import LONGEST, RUNS
+from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.window import DIGITS, Foretold, foretell
+from attnlens.cricket.story import types
+from attnlens.cricket.story.words import event_of, odds_of
+from attnlens.cricket.words.facts import Source, outcome_start, sentence
+from attnlens.cricket.words.story import changed, model_claims, supported
+from attnlens.files import Json
+from attnlens.show.numbers import rounded
+from attnlens.words import count
+
+TURNS: Final = (5, 8)
+"""Turning points: so many, and up to so many where those swing the match by `LARGE`."""
+
+LARGE: Final = 0.1
+LEAST: Final = 0.01
+"""Swings of the chance to win: of a sixth turning point, and of any at all."""
+
+SURPRISES: Final = (4, 8)
+"""The most surprising balls that are told: beside turning points, and where there are none."""
+
+Explain: TypeAlias = Callable[[BallReference, Outcome], Explanation]
+Report: TypeAlias = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bowled:
+    """A ball that was bowled, the chance of what happened, and who was winning.
+
+    Attributes:
+        balls_left: in a chase whose target is known.
+        win: ``None`` where nobody can tell.
+    """
+
+    innings: Innings
+    ball: Delivery
+    chance: float
+    balls_left: int | None
+    win: types.WinPoint | None = None
+
+    @property
+    def swing(self) -> float:
+        """What the ball did to the chance to win."""
+        return 0.0 if self.win is None else rounded(self.win.after - self.win.before, DIGITS)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What happened."""
+        return OUTCOMES[OUTCOME_INDEX[self.ball.outcome]]
+
+    @property
+    def place(self) -> Json:
+        """Which ball it is, by the names of `types.Place`."""
+        ball = self.ball
+        return {"innings": self.innings.number, "index": ball.index, "label": ball.label}
+
+
+def tell(
+    match: Match,
+    predictor: TrainedPredictor,
+    explain: Explain,
+    *,
+    evidence: bool = True,
+    history: bool = False,
+    report: Report | None = None,
+) -> types.MatchStory:
+    """The story of a match.
+
+    Args:
+        explain: the explanation of a ball about one outcome, as the story's predictor has it.
+        evidence: whether `explain` runs the interventions.
+        history: whether the predictor's ratings are those of the match's date.
+        report: is told how many of the balls that are tested are done, and of how many.
+    """
+    sides = [one for one in foretell(match, predictor) if not one.innings.super_over]
+    team = _team(match) if any(one.winning is not None for one in sides) else None
+    balls = [ball for one in sides for ball in _bowled(match, one, team)]
+    turning = turning_points(balls)
+    surprising = surprises(balls, SURPRISES[0 if turning else 1])
+    explained: dict[Bowled, Explanation] = {}
+    chosen = dict.fromkeys([*turning, *surprising])
+    for done, ball in enumerate(chosen):
+        if report is not None:
+            report(done, len(chosen))
+        reference = BallReference(ball.innings.number, ball.ball.index)
+        explained[ball] = explain(reference, ball.outcome)
+    claims, tested = _claims(explained)
+    return types.MatchStory(
+        schema_version=types.SCHEMA_VERSION,
+        model=model_particulars(predictor),
+        match=_played(match),
+        result=_capital(result_sentence(match) or "the file tells no result"),
+        team=team,
+        win_probability=tuple(ball.win for ball in balls if ball.win is not None),
+        turning_points=tuple(_moment(ball, explained[ball]) for ball in turning),
+        surprises=tuple(_moment(ball, explained[ball]) for ball in surprising),
+        claims=claims,
+        tested=tested,
+        expected=_expected([one for one in sides if _is_short(match, one.innings)]),
+        notes=_notes(match, predictor, sides, evidence=evidence, history=history),
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _team(match: Match) -> str:
+    """Whose chance is told: the winner's, else that of the side that bats first."""
+    sides = match.innings[0].batting_team, match.innings[0].bowling_team
+    winners = (match.outcome.get(name) for name in ("winner", "eliminator", "bowl_out"))
+    return next((name for name in winners if name in sides), sides[0])
+
+
+def _is_short(match: Match, innings: Innings) -> bool:
+    """Whether it is no longer than the innings whose forecasts and states were judged."""
+    return 0 < (quota_of(match, innings) or 0) <= LONGEST
+
+
+def _bowled(match: Match, side: Foretold, team: str | None) -> Iterator[Bowled]:
+    """The balls of an innings in order."""
+    quota = None if side.innings.set_later else quota_of(match, side.innings)
+    for row, ball in enumerate(side.innings.deliveries):
+        chance = float(side.chances[row, OUTCOME_INDEX[ball.outcome]])
+        left = None if quota is None else quota - ball.legal_balls_before
+        bowled = Bowled(side.innings, ball, chance, left)
+        if side.winning is not None:
+            ends = float(side.winning.before[row]), float(side.winning.happened[row])
+            if side.innings.batting_team != team:
+                ends = 1 - ends[0], 1 - ends[1]
+            before, after = (rounded(end, DIGITS) for end in ends)
+            win = types.WinPoint(**bowled.place, before=before, after=after)
+            bowled = replace(bowled, win=win)
+        yield bowled
+
+
+def turning_points(balls: Iterable[Bowled]) -> list[Bowled]:
+    """The balls that swung the match most, in the order in which they were bowled."""
+    moved = [ball for ball in balls if abs(ball.swing) >= LEAST]
+    ranked = sorted(moved, key=lambda ball: -abs(ball.swing))
+    large = sum(abs(ball.swing) >= LARGE for ball in ranked)
+    chosen = ranked[: min(max(large, TURNS[0]), TURNS[1])]
+    return [ball for ball in moved if ball in chosen]
+
+
+def surprises(balls: Iterable[Bowled], most: int) -> list[Bowled]:
+    """The balls of which what happened was least expected, the most surprising first.
+
+    Of outcomes that people talk of: threes and extras are always unlikely.
+    """
+    return sorted((b for b in balls if b.outcome in TALKED_OF), key=lambda b: b.chance)[:most]
+
+
+def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
+    entry = explanation.prediction.outcomes[OUTCOME_INDEX[bowled.outcome]]
+    event, held = event_of(bowled.innings, bowled.ball, bowled.balls_left), supported(explanation)
+    return types.Moment(
+        **bowled.place,
+        outcome=bowled.outcome,
+        probability=entry.probability,
+        usual=entry.usual,
+        surprise_bits=rounded(-math.log2(max(entry.probability, 1e-9))),
+        swing=None if bowled.win is None else bowled.swing,
+        event=event,
+        sentence=f"{event}; {odds_of(explanation, bowled.outcome)}.",
+        verdict=_verdict(explanation),
+        finding=_finding(explanation, held[0]) if held else None,
+    )
+
+
+def _verdict(explanation: Explanation) -> Verdict | None:
+    """Whether past balls or records are reasons for the chance: whether any claim holds."""
+    if supported(explanation):
+        return "supported"
+    if model_claims(explanation):
+        return "not better than chance"
+    return "cannot be told" if explanation.evidence else None
+
+
+def _finding(explanation: Explanation, place: int, start: str = "") -> str:
+    return sentence([start, *changed(Source(explanation), place), "."]).text
+
+
+def _claims(
+    explained: Mapping[Bowled, Explanation],
+) -> tuple[tuple[types.MatchClaim, ...], types.Tested]:
+    """The claims that hold among all that were tested, the surest first; and how many were."""
+    tested = [(ball, at) for ball, one in explained.items() for at in model_claims(one)]
+    evidence = [explained[ball].evidence[at] for ball, at in tested]
+    held = [
+        types.MatchClaim(
+            **ball.place,
+            outcome=ball.outcome,
+            sentence=_finding(explained[ball], at, f"{outcome_start(ball.outcome)}: "),
+            q=claim.q or 0.0,
+            q_match=rounded(q),
+        )
+        for (ball, at), claim, q in zip(tested, evidence, q_over(evidence), strict=True)
+        if claim.verdict == "supported" and q is not None and q <= Q_LEVEL
+    ]
+    counts = types.Tested(
+        balls=len({ball for ball, _ in tested}),
+        claims=len(tested),
+        supported=sum(claim.verdict == "supported" for claim in evidence),
+    )
+    return tuple(sorted(held, key=lambda claim: claim.q_match)), counts
+
+
+OFF_THE_BAT: Final = RUNS * [outcome.isdigit() for outcome in OUTCOMES]
+CHARGED: Final = RUNS * [outcome != "bye" for outcome in OUTCOMES]
+"""Runs that each outcome counts for batter and bowler, by `OUTCOMES`."""
+
+
+def _expected(sides: Sequence[Foretold]) -> types.Expected:
+    def tallies(
+        name: Callable[[Delivery], str], runs: Callable[[Delivery], int], worth: Floats
+    ) -> tuple[types.Tally, ...]:
+        return tuple(tally for side in sides for tally in _tallies(side, name, runs, worth))
+
+    return types.Expected(
+        batters=tallies(lambda ball: ball.batter.name, attrgetter("runs_batter"), OFF_THE_BAT),
+        bowlers=tallies(lambda ball: ball.bowler.name, charged_runs, CHARGED),
+        overs=tallies(lambda ball: f"over {ball.over}", attrgetter("runs_total"), RUNS),
+    )
+
+
+def _tallies(
+    side: Foretold, name: Callable[[Delivery], str], runs: Callable[[Delivery], int], worth: Floats
+) -> Iterator[types.Tally]:
+    """A tally for each name in an innings, in order of appearance."""
+    said, out = side.chances @ worth, side.chances[:, OUTCOME_INDEX["W"]]
+    rows: dict[str, list[int]] = {}
+    for row, ball in enumerate(side.innings.deliveries):
+        rows.setdefault(name(ball), []).append(row)
+    for called, mine in rows.items():
+        balls = [side.innings.deliveries[row] for row in mine]
+        yield types.Tally(
+            innings=side.innings.number,
+            name=called,
+            deliveries=len(balls),
+            runs=sum(map(runs, balls)),
+            expected_runs=rounded(said[mine].sum()),
+            wickets=sum(ball.outcome == "W" for ball in balls),
+            expected_wickets=rounded(out[mine].sum()),
+        )
+
+
+def _played(match: Match) -> types.Played:
+    names = ("match_id", "match_type", "gender", "venue", "city", "teams")
+    event = match.event.get("name")
+    return types.Played(
+        **{name: getattr(match, name) for name in names},
+        dates=tuple(day.isoformat() for day in match.dates),
+        event=None if event is None else str(event),
+        innings=tuple(
+            types.Side(
+                innings=side.number,
+                batting_team=side.batting_team,
+                runs=side.total,
+                wickets=side.wickets,
+                overs=side.overs_display,
+                super_over=side.super_over,
+            )
+            for side in match.innings
+        ),
+    )
+
+
+def _notes(
+    match: Match,
+    predictor: TrainedPredictor,
+    sides: Sequence[Foretold],
+    *,
+    evidence: bool,
+    history: bool,
+) -> tuple[types.Note, ...]:
+    """What to know, each once."""
+    found = [*_untold(match, sides)]
+    for one in sides:
+        found += cautions(match, one.innings, predictor, evidence=evidence, history=history)
+    found += (("file", note) for note in match.notes)
+    return tuple(types.Note(flag=flag, text=text) for flag, text in dict.fromkeys(found))
+
+
+def _untold(match: Match, sides: Sequence[Foretold]) -> Iterator[tuple[str, str]]:
+    """What the story cannot know of the match, or leaves out."""
+    winning = any(one.winning is not None for one in sides)
+    if not sides:
+        yield "no_ball", "no ball is in the file: there is nothing to tell but the result"
+    elif not any(_is_short(match, one.innings) for one in sides):
+        told = "who was winning, and what was expected of players, is told of up to 20 overs a side"
+        yield "no_win_probability", f"{told} alone: of this match what surprised is"
+    elif not winning:
+        yield "no_win_probability", "who was winning cannot be told"
+    if any(side.super_over for side in match.innings):
+        yield "super_over", "of the super over only the result is told"
+    if winning and match.outcome.get("method"):
+        how = match.outcome["method"]
+        yield "method", f"decided by {how}: the chance to win knows nothing of that"
+    new, known = _met(sides)
+    if new:
+        players = count(new + known, "player")
+        yield "unseen_players", f"new to the model: {new} of {players}, an average stands for each"
+
+
+def _met(sides: Sequence[Foretold]) -> tuple[int, int]:
+    """How many players the model has never seen bat, or bowl, as they did; and how many it has."""
+    met: dict[str, bool] = {}
+    for one in sides:
+        for row, ball in enumerate(one.innings.deliveries):
+            for player, role in ((ball.batter, "striker"), (ball.bowler, "bowler")):
+                met[player.key] = met.get(player.key, False) or bool(one.arrays.met[role][row])
+    return sum(not known for known in met.values()), sum(met.values())

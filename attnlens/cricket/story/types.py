@@ -1,0 +1,163 @@
+"""The story of a match as typed, frozen data: the document of ``attnlens story --json``.
+
+Each class lists its keys in the order in which they are written.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, Literal
+
+from attnlens.claims.verdict import Verdict
+from attnlens.cricket.explain.attention_types import (
+    Ball,
+    Count,
+    Finite,
+    Flag,
+    Integer,
+    Plain,
+    Positive,
+    Share,
+    Text,
+)
+from attnlens.cricket.explain.document import Document
+from attnlens.cricket.explain.types import Model
+from attnlens.cricket.match.outcomes import Outcome
+
+SCHEMA_VERSION: Final = "1.0"
+
+
+class Side(Plain):
+    """An innings as it ended, or stands; ``overs`` is written ``19.4``."""
+
+    innings: Ball
+    batting_team: Text
+    runs: Integer
+    wickets: Count
+    overs: Text
+    super_over: Flag
+
+
+class Played(Plain):
+    """The match, as the file tells it."""
+
+    match_id: Text
+    match_type: Text | None
+    gender: Text | None
+    dates: tuple[Text, ...]
+    event: Text | None
+    venue: Text | None
+    city: Text | None
+    teams: tuple[Text, ...]
+    innings: tuple[Side, ...]
+
+
+class Place(Plain):
+    """Which ball; ``label`` is the file's name for it."""
+
+    innings: Ball
+    index: Ball
+    label: Text
+
+
+class WinPoint(Place):
+    """The chance of the story's team before a ball, and after what happened.
+
+    ``before`` is the mean of what may come of the ball, by its forecast: what changes until
+    ``after`` is the ball's own doing. That forecast knows who bowls and who faces, so it can differ
+    a little from ``after`` of the ball before.
+    """
+
+    before: Share
+    after: Share
+
+
+class Moment(Place):
+    """A ball of the story: what happened, how likely that was, and what was tested.
+
+    ``probability`` and ``usual`` are of ``outcome``, which happened. ``swing`` is what the ball did
+    to the chance of the story's team, null where none can be told. ``event`` is the part of
+    ``sentence`` that a scorebook tells. ``verdict`` is about past balls and records as reasons for
+    that probability: ``supported`` where one is, as ``finding`` tells; null where none was tested.
+    """
+
+    outcome: Outcome
+    probability: Share
+    usual: Share | None
+    surprise_bits: Positive
+    swing: Finite | None
+    event: Text
+    sentence: Text
+    verdict: Verdict | None
+    finding: Text | None
+
+
+class MatchClaim(Place):
+    """A supported claim; ``q`` is over the claims of its ball, ``q_match`` over the story's."""
+
+    outcome: Outcome
+    sentence: Text
+    q: Share
+    q_match: Share
+
+
+class Tested(Plain):
+    """How many claims were tested on how many balls, and how many are supported."""
+
+    balls: Count
+    claims: Count
+    supported: Count
+
+
+class Tally(Plain):
+    """What came of some balls, and the sum of what was expected of each before it was bowled.
+
+    Runs are off the bat for a batter, charged to him for a bowler, all for an over. Wickets are all
+    that fell on these balls, run outs too: that is what the forecast is of.
+    """
+
+    innings: Ball
+    name: Text
+    deliveries: Count
+    runs: Integer
+    expected_runs: Positive
+    wickets: Count
+    expected_wickets: Positive
+
+
+class Expected(Plain):
+    """In order of appearance; an over is called as the file labels it, from 0."""
+
+    batters: tuple[Tally, ...]
+    bowlers: tuple[Tally, ...]
+    overs: tuple[Tally, ...]
+
+
+class Note(Plain):
+    """Something a reader should know before trusting the story."""
+
+    flag: Text
+    text: Text
+
+
+class MatchStory(Document):
+    """Who won, who was winning, where it turned, and what was beyond expectation.
+
+    ``team`` is the side whose chance is told throughout: the winner, else who batted first.
+    ``claims`` are those that hold among all that were tested (false discovery rate of 5%).
+    """
+
+    noun: ClassVar[str] = "the story of a match"
+    remedy: ClassVar[str] = "write one with `attnlens story MATCH --json`"
+
+    schema_version: Literal["1.0"]
+    model: Model
+    match: Played
+    result: Text
+    team: Text | None
+    win_probability: tuple[WinPoint, ...]
+    turning_points: tuple[Moment, ...]
+    surprises: tuple[Moment, ...]
+    claims: tuple[MatchClaim, ...]
+    tested: Tested
+    expected: Expected
+    notes: tuple[Note, ...]
