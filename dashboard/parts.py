@@ -22,15 +22,25 @@ def loading(text: str) -> html.P:
 
 
 def panel(
-    name: str, title: str, *children: Component | None, lead: str = "", files: bool = True
+    name: str,
+    title: str,
+    *children: Component | None,
+    lead: str = "",
+    files: bool = True,
+    beside: Component | None = None,
 ) -> html.Section:
-    """A part of a page with its heading, and a place for what can be taken away."""
+    """A part of a page with its heading, and a place for what can be taken away.
+
+    Args:
+        beside: stands in line with the heading.
+    """
     return html.Section(
         [
             html.Div(
                 [
                     html.H2(title, id=f"{name}-title"),
                     html.P(lead, className="lead") if lead else None,
+                    beside,
                     html.Div(id=f"{name}-tools", className="panel-tools") if files else None,
                 ],
                 className="panel-head",

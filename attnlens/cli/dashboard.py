@@ -14,6 +14,7 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
+    from attnlens.cricket.session import Session
     from attnlens.dashboard.functions import Data, Functions, Inside, Summed
     from attnlens.dashboard.library import Matches, Recordings
     from attnlens.symbolic.description import Description
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         from attnlens.dashboard.security import is_loopback
         from attnlens.dashboard.serve import listen
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("dash", "plotly", "flask"):
+        if (error.name or "").partition(".")[0] not in ("dash", "plotly", "flask", "waitress"):
             raise
         raise InputError(
             f"the dashboard needs {error.name}, which is not installed",
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     app = create_app(functions, matches, recordings, host=options.host, public=options.public)
     server = listen(app, options.host, options.port)
     name = f"[{options.host}]" if ":" in options.host else options.host
-    address = f"http://{name}:{server.port}"
+    address = f"http://{name}:{server.effective_port}"
     progress("")
     if not is_loopback(options.host):
         more = "" if options.public else ", and may upload (--public forbids that)"
@@ -92,10 +93,7 @@ def run(options: argparse.Namespace) -> int:
         import webbrowser
 
         webbrowser.open(address + _first_page(matches, recordings))
-    try:
-        server.serve_forever()
-    finally:
-        server.server_close()
+    server.run()
     return 0
 
 
@@ -144,7 +142,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     """What the dashboard is handed: each model answers by a session of its own."""
     from functools import lru_cache
 
-    from attnlens.cricket.explain.showing import shown_innings, shown_match
+    from attnlens.cricket.explain.showing import shown_innings, shown_match, shown_people
     from attnlens.cricket.model.shipped import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
@@ -157,8 +155,9 @@ def _functions(options: argparse.Namespace) -> Functions:
     def session(model: str) -> Session:
         return Session(model, options.history, report=progress)
 
-    def explain(match: Match, innings: int, ball: int, model: str) -> Data:
-        return session(model).explain(match, ball=ball, innings=innings).to_dict()
+    def explain(match: Match, innings: int, ball: int, model: str, outcome: str | None) -> Data:
+        asked = session(model).explain(match, ball=ball, innings=innings, outcome=outcome)
+        return asked.to_dict()
 
     def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> Data:
         return session(model).what_if(match, asked(changes), ball=ball, innings=innings).to_dict()
@@ -167,6 +166,8 @@ def _functions(options: argparse.Namespace) -> Functions:
     return Functions(
         read=read_match,
         match=shown_match,
+        people=shown_people,
+        story=lambda match, model: _story(session(model), match),
         innings=lambda match, innings, model: shown_innings(
             match, innings, session(model).dated(match)
         ),
@@ -179,6 +180,54 @@ def _functions(options: argparse.Namespace) -> Functions:
         corpus=None if options.corpus is None else _corpus(options.corpus),
         heads=None if options.heads is None else _heads(options.heads),
     )
+
+
+MOST_MOMENTS = 6
+
+
+def _story(session: Session, match: Match) -> Data:
+    """The match as a story: the fields of ``attnlens story --json`` that need no test."""
+    import math
+
+    from attnlens.cricket.match.scorecard import result_sentence
+
+    batting = {one.number: one.batting_team for one in match.innings}
+    team = match.outcome.get("winner") or match.innings[0].batting_team
+    win, moments = [], []
+    for row in session.rows(match):
+        before, after = row["win_before"], row[f"win_{row['actual'] or '0'}"]
+        if before is None or after is None or not row["actual"]:
+            continue
+        if batting[row["innings"]] != team:
+            before, after = 1 - before, 1 - after
+        place = {name: row[name] for name in ("innings", "index", "label")}
+        win.append({**place, "before": before, "after": after})
+        probability = row[f"p_{row['actual']}"]
+        people = {name: row[name] for name in ("batter", "bowler")}
+        moments.append(
+            {
+                **place,
+                **people,
+                "outcome": row["actual"],
+                "probability": probability,
+                "swing": after - before,
+                "surprise_bits": -math.log2(probability),
+                "sentence": None,
+                "verdict": None,
+                "finding": None,
+            }
+        )
+    turning = sorted(moments, key=lambda one: -abs(one["swing"]))[:MOST_MOMENTS]
+    return {
+        "result": result_sentence(match),
+        "team": team,
+        "win_probability": win,
+        "turning_points": sorted(turning, key=lambda one: (one["innings"], one["index"])),
+        "surprises": sorted(moments, key=lambda one: -one["surprise_bits"])[:MOST_MOMENTS],
+        "claims": [],
+        "expected": {"batters": [], "bowlers": [], "overs": []},
+        "notes": [{"flag": "note", "text": note} for note in match.notes],
+    }
 
 
 def _corpus(folder: str) -> Summed:
