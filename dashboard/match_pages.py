@@ -150,7 +150,12 @@ def ball_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str]
             [
                 html.Div(
                     [
-                        panel("narrative", "The story of this ball", html.Div(id="narrative-text")),
+                        panel(
+                            "narrative",
+                            "The story of this ball",
+                            html.Div(id="narrative-text"),
+                            seen=False,
+                        ),
                         columns(
                             "two",
                             plot("outcomes", "What it expects"),
@@ -167,10 +172,10 @@ def ball_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str]
                 ),
                 panel(
                     "heads",
-                    "Where its heads look",
-                    html.Div(id="heads-controls", className="controls"),
+                    "Its heads",
                     html.Div(id="heads-maps", className="maps"),
                     html.Div(id="heads-legend"),
+                    beside=html.Div(id="heads-controls", className="controls"),
                 ),
             ],
             className="columns ball-screen",

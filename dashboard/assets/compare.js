@@ -12,7 +12,7 @@
         innings: one.about.innings,
         last: one.about.innings.filter((innings) => innings.balls && !innings.super_over).slice(-1)[0],
       })),
-      ...A.brought().map((one) => ({ key: one.key, title: one.title + " (brought)" })),
+      ...A.brought().map((one) => ({ key: one.key, title: `${one.title} (brought)` })),
     ];
     if (!known.length) {
       A.put("compare-a", A.el("p", { class: "empty" }, "No match is open."));
@@ -47,7 +47,7 @@
     await Promise.all(sides.map(load));
     drawBoth();
   }
-  const dated = (about) => about.title + (about.date ? ", " + about.date : "");
+  const dated = (about) => about.title + (about.date ? `, ${about.date}` : "");
   function read(text, known, number) {
     const [key, innings, ball, model] = String(text || "").split("/");
     const found = known.find((one) => one.key === key) || (key ? { key } : known[0]);
@@ -97,16 +97,16 @@
       type: "number",
       min: 1,
       value: one.ball,
-      "aria-label": "Ball of " + one.side.toUpperCase(),
+      "aria-label": `Ball of ${one.side.toUpperCase()}`,
       onchange: (event) => changed(one, { ball: Math.trunc(Number(event.target.value)) || 1 }),
     });
     A.put(
-      "compare-" + one.side,
+      `compare-${one.side}`,
       A.el(
         "div",
         { class: "panel-head" },
         A.el("h2", null, one.side.toUpperCase()),
-        A.el("div", { class: "panel-tools", id: "bars-" + one.side + "-tools" }),
+        A.el("div", { class: "panel-tools", id: `bars-${one.side}-tools` }),
       ),
       A.el(
         "div",
@@ -120,7 +120,7 @@
           one.key,
           (value) => {
             const match = known.find((other) => other.key === value);
-            return { key: value, number: 1, known: (match && match.innings) || [] };
+            return { key: value, number: 1, known: match?.innings || [] };
           },
         ),
         one.numbers,
@@ -132,8 +132,8 @@
           (value) => ({ model: value }),
         ),
       ),
-      A.el("p", { class: "echo long", id: "echo-" + one.side }),
-      A.el("div", { class: "plot", id: "bars-" + one.side }),
+      A.el("p", { class: "echo long", id: `echo-${one.side}` }),
+      A.el("div", { class: "plot", id: `bars-${one.side}` }),
     );
   }
   async function changed(one, what) {
@@ -155,8 +155,8 @@
     } catch (error) {
       one.innings = null;
       numbers(one, one.known, "choose");
-      A.put("echo-" + one.side);
-      A.put("bars-" + one.side, A.el("p", { class: "trouble", role: "alert" }, error.message));
+      A.put(`echo-${one.side}`);
+      A.put(`bars-${one.side}`, A.el("p", { class: "trouble", role: "alert" }, error.message));
     }
   }
   function numbers(one, all, none) {
@@ -172,14 +172,14 @@
             A.el(
               "option",
               { value: innings.number, selected: innings.number === one.number },
-              innings.number + ": " + innings.batting + (innings.super_over ? ", super over" : ""),
+              `${innings.number}: ${innings.batting}${innings.super_over ? ", super over" : ""}`,
             ),
           ),
       ),
     );
   }
   function drawBoth() {
-    const whole = sides.every((one) => one.innings && one.innings.count);
+    const whole = sides.every((one) => one.innings?.count);
     A.at("page").classList.toggle("failed", !whole);
     if (!whole) return;
     const values = sides.map((one) => Array.from(one.innings.probabilitiesOf(one.ball - 1)));
@@ -187,7 +187,7 @@
       const at = one.ball - 1,
         ball = one.innings.balls[at];
       A.put(
-        "echo-" + one.side,
+        `echo-${one.side}`,
         A.el(
           "a",
           {
@@ -198,16 +198,16 @@
               one.number +
               "/ball/" +
               one.ball +
-              (one.model !== data.models[0] ? "?model=" + encodeURIComponent(one.model) : ""),
+              (one.model !== data.models[0] ? `?model=${encodeURIComponent(one.model)}` : ""),
           },
-          ball.label + " " + ball.bowler + " to " + ball.batter,
+          `${ball.label} ${ball.bowler} to ${ball.batter}`,
         ),
-        " at " + ball.score + "/" + ball.wickets + " for " + one.innings.told.innings.batting,
+        ` at ${ball.score}/${ball.wickets} for ${one.innings.told.innings.batting}`,
       );
-      A.outcomeBars.draw("bars-" + one.side, {
+      A.outcomeBars.draw(`bars-${one.side}`, {
         now: values[number],
         base: values[1 - number],
-        label: "Chance of each outcome in " + one.side.toUpperCase(),
+        label: `Chance of each outcome in ${one.side.toUpperCase()}`,
         than: "in the other",
         nowName: one.side.toUpperCase(),
         baseName: SIDES[1 - number].toUpperCase(),
@@ -215,8 +215,8 @@
         chosen: null,
       });
       A.figureMenu(
-        "bars-" + one.side,
-        () => A.at("bars-" + one.side).querySelector("svg"),
+        `bars-${one.side}`,
+        () => A.at(`bars-${one.side}`).querySelector("svg"),
         () => [
           ["outcome", "probability"],
           ...A.outcomes.map((outcome, place) => [outcome, values[number][place].toFixed(6)]),
@@ -263,7 +263,7 @@
       ],
     );
     lines();
-    A.say("Compared: " + sides.map((side) => side.innings.describe(side.ball - 1)).join(" and "));
+    A.say(`Compared: ${sides.map((side) => side.innings.describe(side.ball - 1)).join(" and ")}`);
   }
   function lines() {
     const width = A.width("lines-plot", 260),
@@ -279,7 +279,7 @@
       ),
       y = (p) => 8 + (height - bottom - 8) * (1 - p / top);
     const svg = A.svg("svg", {
-      viewBox: "0 0 " + width + " " + height,
+      viewBox: `0 0 ${width} ${height}`,
       width,
       height,
       role: "img",
@@ -297,7 +297,7 @@
         A.svg(
           "text",
           { x: left - 6, y: y((top * step) / 2) + 4, class: "axis", "text-anchor": "end" },
-          Math.round((100 * top * step) / 2) + "%",
+          `${Math.round((100 * top * step) / 2)}%`,
         ),
       );
     for (let ball = 20; ball < most; ball += 20)
@@ -307,10 +307,10 @@
     sides.forEach((one) =>
       svg.append(
         A.svg("path", {
-          class: "line side-" + one.side,
+          class: `line side-${one.side}`,
           d: one.innings.balls
             .map(
-              (_, at) => (at ? "L" : "M") + x(at).toFixed(1) + " " + y(one.innings.boundary(at)).toFixed(1),
+              (_, at) => `${(at ? "L" : "M") + x(at).toFixed(1)} ${y(one.innings.boundary(at)).toFixed(1)}`,
             )
             .join(""),
         }),
@@ -318,7 +318,7 @@
           cx: x(one.ball - 1),
           cy: y(one.innings.boundary(one.ball - 1)),
           r: 5,
-          class: "dot side-" + one.side,
+          class: `dot side-${one.side}`,
         }),
       ),
     );
@@ -333,8 +333,8 @@
           A.el(
             "span",
             null,
-            A.el("i", { class: "stroke side-" + one.side }),
-            one.side.toUpperCase() + ", " + one.innings.told.innings.batting,
+            A.el("i", { class: `stroke side-${one.side}` }),
+            `${one.side.toUpperCase()}, ${one.innings.told.innings.batting}`,
           ),
         ),
       ),

@@ -1,4 +1,4 @@
-// What every page uses: elements, colours, words, fetching, taking away, saying aloud.
+// What every picture uses: elements, words, saying aloud, widths.
 /** What the files of the page share. */
 const A = { pages: {}, leave: [] };
 (function () {
@@ -38,7 +38,39 @@ const A = { pages: {}, leave: [] };
   }
   A.el = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
   A.svg = (tag, attributes, ...children) => filled(document.createElementNS(SVG, tag), attributes, children);
+  const tagged =
+    (tag) =>
+    (kind, ...children) =>
+      A.el(tag, kind ? { class: kind } : null, ...children);
+  A.div = tagged("div");
+  A.span = tagged("span");
+  A.p = tagged("p");
+  A.b = tagged("b");
+  A.small = tagged("small");
+  A.li = tagged("li");
+  A.ul = tagged("ul");
+  A.h3 = tagged("h3");
+  /** A button that does something; `more` are its other attributes. */
+  A.button = (text, onclick, more) => A.el("button", { type: "button", onclick, ...more }, text);
+  A.loading = (text) => A.p("loading", text);
+  A.trouble = (text, ...more) => A.el("p", { class: "trouble", role: "alert" }, text, ...more);
+  /** A link to another page of the dashboard: nothing is loaded anew. */
+  A.link = (path, attributes, ...children) => {
+    const go = (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+      event.preventDefault();
+      A.go(path);
+    };
+    return A.el("a", { href: path, onclick: go, ...attributes }, ...children);
+  };
+  /** Listens as long as the page is shown. */
+  A.on = (target, name, action) => {
+    target.addEventListener(name, action);
+    A.leave.push(() => target.removeEventListener(name, action));
+  };
   A.at = (id) => document.getElementById(id);
+  /** @type {(selector: string) => HTMLElement[]} */
+  A.all = (selector) => [...document.querySelectorAll(selector)].map((one) => /** @type {any} */ (one));
   A.put = (id, ...children) => {
     const node = A.at(id);
     if (node) node.replaceChildren(...children.flat(2).filter(Boolean));
@@ -49,117 +81,35 @@ const A = { pages: {}, leave: [] };
   A.percent = (p, fine) => {
     const value = 100 * p;
     if (value > 0 && value < 0.5 && !fine) return "<1%";
-    return (
-      (fine || value < 9.95
-        ? value.toFixed(fine && value < 9.95 ? 1 : value < 9.95 ? 1 : fine ? 1 : 0)
-        : value.toFixed(0)) + "%"
-    );
+    return `${value.toFixed(fine || value < 9.95 ? 1 : 0)}%`;
   };
   A.signed = (points, digits) => {
     const text = Math.abs(points).toFixed(digits === undefined ? 1 : digits);
     return Number(text) === 0 ? text : (points < 0 ? "−" : "+") + text;
   };
   A.words = (name) => String(name).replace(/_/g, " ").replace("batsman", "batter");
-  A.count = (n, noun) => n + " " + noun + (n === 1 ? "" : "s");
+  A.count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
   A.short = (name) => {
     const parts = String(name).split(" ");
     return parts.length > 1 ? parts[parts.length - 1] : name;
   };
-  A.clip = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
-  A.overs = (legal, perOver) => Math.floor(legal / (perOver || 6)) + "." + (legal % (perOver || 6));
+  /** "2nd 14.2", as a story names a ball. */
+  A.nth = (number) => `${number}${["th", "st", "nd", "rd"][number] || "th"}`;
+  A.ballPath = (key, innings, ball) => `/match/${encodeURIComponent(key)}/innings/${innings}/ball/${ball}`;
+  /** Waits until nothing has been asked for a while. */
+  A.debounce = (action, wait) => {
+    let timer = 0;
+    return () => {
+      clearTimeout(timer);
+      timer = setTimeout(action, wait);
+    };
+  };
+  A.clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+  A.overs = (legal, perOver) => `${Math.floor(legal / (perOver || 6))}.${legal % (perOver || 6)}`;
 
   // Bytes as the server packed them.
   A.bytes = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
   A.floats = (text) => new Float32Array(A.bytes(text).buffer);
-
-  // Colours, by name from the style sheet; one table of 256 for heat maps.
-  let ramp = null;
-  A.colour = (name) =>
-    getComputedStyle(document.documentElement)
-      .getPropertyValue("--" + name)
-      .trim();
-  A.ramp = () => {
-    if (ramp) return ramp;
-    const stops = A.colour("ramp")
-      .split(/\s+/)
-      .map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
-    ramp = new Uint8ClampedArray(256 * 3);
-    for (let step = 0; step < 256; step++) {
-      const place = (step / 255) * (stops.length - 1),
-        low = Math.min(Math.floor(place), stops.length - 2);
-      for (let part = 0; part < 3; part++)
-        ramp[step * 3 + part] = stops[low][part] + (stops[low + 1][part] - stops[low][part]) * (place - low);
-    }
-    return ramp;
-  };
-  A.shade = (share) => {
-    const at = Math.round(255 * Math.min(1, Math.max(0, share))) * 3,
-      table = A.ramp();
-    return "rgb(" + table[at] + "," + table[at + 1] + "," + table[at + 2] + ")";
-  };
-
-  // Theme: the system's, unless somebody chose.
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  A.theme = () => localStorage.getItem("attnlens-theme") || "system";
-  A.isDark = () => (A.theme() === "system" ? dark.matches : A.theme() === "dark");
-  A.useTheme = () => {
-    document.documentElement.dataset.theme = A.isDark() ? "dark" : "light";
-    ramp = null;
-    const button = A.at("theme-button");
-    if (button) {
-      button.textContent = { system: "◐", light: "☀", dark: "☾" }[A.theme()];
-      button.title = "Theme: " + A.theme();
-      button.setAttribute("aria-label", "Theme: " + A.theme() + ". Change");
-    }
-    const inner = document.querySelector("iframe.recording");
-    if (inner && inner.contentDocument)
-      inner.contentDocument.documentElement.dataset.theme = document.documentElement.dataset.theme;
-    if (A.redraw) A.redraw();
-  };
-  dark.addEventListener("change", () => A.useTheme());
-  A.useTheme();
-  A.nextTheme = () => {
-    const next = { system: "light", light: "dark", dark: "system" }[A.theme()];
-    localStorage.setItem("attnlens-theme", next);
-    A.useTheme();
-  };
-
-  // Fetching: what is known is not asked for again; the oldest is forgotten.
-  const known = new Map();
-  A.known = (url) => known.get(url);
-  const asking = (url, how) =>
-    fetch(url, how).catch((error) => {
-      throw error.name === "AbortError" ? error : new Error("the server does not answer");
-    });
-  A.get = async (url, signal) => {
-    if (known.has(url)) return known.get(url);
-    const response = await asking(url, { signal });
-    const value = await response.json().catch(() => ({ error: "the server's answer cannot be read" }));
-    if (!response.ok) throw new Error(value.error || "the server said " + response.status);
-    known.set(url, value);
-    if (known.size > 160) known.delete(known.keys().next().value);
-    return value;
-  };
-  A.post = async (url, body, type) => {
-    const response = await asking(url, {
-      method: "POST",
-      body,
-      headers: { "X-Attnlens": "1", "Content-Type": type || "application/json" },
-    });
-    const value = await response.json().catch(() => ({ error: "the server said " + response.status }));
-    if (!response.ok) throw new Error(value.error || "the server said " + response.status);
-    return value;
-  };
-
-  // What is asked of a match: of which model, and of which state of a match that is still being played.
-  const versions = new Map();
-  A.asked = (key, model) =>
-    "?model=" + encodeURIComponent(model) + (versions.get(key) ? "&v=" + versions.get(key) : "");
-  A.atVersion = (key, version) => {
-    const newer = (versions.get(key) || 0) < version;
-    if (newer) versions.set(key, version);
-    return newer;
-  };
 
   // Saying aloud, and in a corner.
   A.say = (text) => {
@@ -178,191 +128,6 @@ const A = { pages: {}, leave: [] };
     }, 2400);
   };
 
-  // Taking away.
-  A.saveBlob = (blob, name) => {
-    const link = A.el("a", { href: URL.createObjectURL(blob), download: name });
-    document.body.append(link);
-    link.click();
-    link.remove();
-    setTimeout(() => URL.revokeObjectURL(link.href), 4000);
-  };
-  const STYLES = [
-    "fill",
-    "stroke",
-    "stroke-width",
-    "stroke-dasharray",
-    "opacity",
-    "fill-opacity",
-    "font-family",
-    "font-size",
-    "font-weight",
-    "text-anchor",
-    "dominant-baseline",
-  ];
-  A.standalone = (svg) => {
-    const copy = svg.cloneNode(true);
-    const from = [svg, ...svg.querySelectorAll("*")],
-      to = [copy, ...copy.querySelectorAll("*")];
-    from.forEach((node, at) => {
-      const style = getComputedStyle(node);
-      for (const name of STYLES) {
-        const value = style.getPropertyValue(name);
-        if (value) to[at].style.setProperty(name, value);
-      }
-    });
-    copy.setAttribute("xmlns", SVG);
-    const box = svg.viewBox.baseVal;
-    copy.setAttribute("width", box.width);
-    copy.setAttribute("height", box.height);
-    copy.prepend(A.svg("rect", { width: box.width, height: box.height, fill: A.colour("panel") }));
-    return new XMLSerializer().serializeToString(copy);
-  };
-  A.saveSVG = (svg, name) =>
-    A.saveBlob(new Blob([A.standalone(svg)], { type: "image/svg+xml" }), name + ".svg");
-  A.savePNG = async (svg, name) => {
-    const box = svg.viewBox.baseVal,
-      image = new Image();
-    const url = URL.createObjectURL(new Blob([A.standalone(svg)], { type: "image/svg+xml" }));
-    await new Promise((done, failed) => {
-      image.onload = done;
-      image.onerror = failed;
-      image.src = url;
-    });
-    const canvas = A.el("canvas", { width: 2 * box.width, height: 2 * box.height });
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    URL.revokeObjectURL(url);
-    canvas.toBlob((blob) => A.saveBlob(blob, name + ".png"));
-  };
-  A.saveText = (text, name, type) => A.saveBlob(new Blob([text], { type: type || "text/plain" }), name);
-  A.csv = (rows) =>
-    rows
-      .map((row) =>
-        row
-          .map((cell) => {
-            let text = String(cell === null || cell === undefined ? "" : cell);
-            if (typeof cell === "string" && /^[=+\-@\t\r]/.test(text)) text = "'" + text; // no formula for a spreadsheet
-            return /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
-          })
-          .join(","),
-      )
-      .join("\n") + "\n";
-  A.copy = async (text) => {
-    try {
-      await navigator.clipboard.writeText(text);
-      A.toast("copied");
-    } catch (error) {
-      A.toast("the browser does not let this page copy");
-    }
-  };
-  // A menu of things to take away, in a panel's head.
-  A.menu = (name, items) => {
-    const place = A.at(name + "-tools");
-    if (!place) return;
-    const list = A.el(
-      "div",
-      { class: "menu-list" },
-      items.map(([text, action]) =>
-        typeof action === "string"
-          ? A.el(
-              "a",
-              {
-                href: action,
-                download: "",
-                onclick: () => {
-                  menu.open = false;
-                },
-              },
-              text,
-            )
-          : A.el(
-              "button",
-              {
-                type: "button",
-                onclick: () => {
-                  menu.open = false;
-                  action();
-                },
-              },
-              text,
-            ),
-      ),
-    );
-    const menu = A.el(
-      "details",
-      { class: "menu" },
-      A.el("summary", { "aria-label": "Take away: " + name }, "↓"),
-      list,
-    );
-    menu.addEventListener("focusout", (event) => {
-      if (!menu.contains(event.relatedTarget)) menu.open = false;
-    });
-    menu.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") {
-        menu.open = false;
-        menu.firstChild.focus();
-      }
-    });
-    place.replaceChildren(menu);
-  };
-  // A figure and its files: the drawing, its numbers.
-  A.figureMenu = (name, svg, rows, more) =>
-    A.menu(name, [
-      ["PNG", () => A.savePNG(svg(), A.stem() + "-" + name)],
-      ["SVG", () => A.saveSVG(svg(), A.stem() + "-" + name)],
-      ["CSV", () => A.saveText(A.csv(rows()), A.stem() + "-" + name + ".csv", "text/csv")],
-      ...(more || []),
-    ]);
-  A.stem = () => "attnlens";
-  A.table = (heads, rows, caption) =>
-    A.el(
-      "table",
-      null,
-      caption && A.el("caption", null, caption),
-      A.el(
-        "thead",
-        null,
-        A.el(
-          "tr",
-          null,
-          heads.map((head) => A.el("th", { scope: "col" }, head)),
-        ),
-      ),
-      A.el(
-        "tbody",
-        null,
-        rows.map((row) =>
-          A.el(
-            "tr",
-            null,
-            row.map((cell, at) =>
-              at
-                ? A.el(
-                    "td",
-                    {
-                      class:
-                        typeof cell === "number" || /^[−+<]?[\d.]+%?$/.test(String(cell)) ? "number" : null,
-                    },
-                    cell,
-                  )
-                : A.el("th", { scope: "row" }, cell),
-            ),
-          ),
-        ),
-      ),
-    );
-  // A table beside a figure, made when it is opened.
-  A.tableBeside = (title, make) => {
-    const box = A.el("details", { class: "table-beside" }, A.el("summary", null, title));
-    box.fill = () => {
-      if (box.open)
-        box.replaceChildren(
-          box.firstChild,
-          A.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, make()),
-        );
-    };
-    box.addEventListener("toggle", box.fill);
-    return box;
-  };
   // Widths are asked for once: asking between changes would lay the whole page out each time.
   const widths = new Map();
   A.forgetWidths = () => widths.clear();

@@ -1,4 +1,5 @@
-// The page of a corpus: its report's figures as tables that are sorted and narrowed. The address holds what is chosen.
+// The page of a corpus: its report's figures as tables that are sorted and narrowed. The address holds
+// what is chosen.
 (function () {
   const RELATIONS = {
     same_over: "this over",
@@ -28,7 +29,7 @@
       const found = await fetch("/data/corpus/figures.json", { cache: "no-store" }).catch(() => {
         throw new Error("the server does not answer");
       });
-      const figures = await found.json().catch(() => ({ error: "the server said " + found.status }));
+      const figures = await found.json().catch(() => ({ error: `the server said ${found.status}` }));
       if (here !== page) return;
       if (!found.ok) throw new Error(figures.error);
       data = figures;
@@ -56,14 +57,12 @@
   };
 
   const phases = () => data.fusion.map((row) => row.phase);
-  const headName = (scale, head) => scale + " head " + /\d+/.exec(head);
+  const headName = (scale, head) => `${scale} head ${/\d+/.exec(head)}`;
   const startedAs = (head) =>
-    head.endsWith("_free")
-      ? "It started free."
-      : "It started as " + A.words(head.replace(/^head_\d+_/, "")) + ".";
-  const heads = () => [...new Set(data.attention.map((row) => row.scale + " " + row.head))];
+    head.endsWith("_free") ? "It started free." : `It started as ${A.words(head.replace(/^head_\d+_/, ""))}.`;
+  const heads = () => [...new Set(data.attention.map((row) => `${row.scale} ${row.head}`))];
   const few = (count, least, what) =>
-    count ? " " + A.count(count, what) + " with fewer than " + least + " left out." : "";
+    count ? ` ${A.count(count, what)} with fewer than ${least} left out.` : "";
   const many = (n) => n.toLocaleString("en");
   const fraction = (digits) => (value) => (value < 0 ? "−" : "") + Math.abs(value).toFixed(digits);
   const none = (words) => A.el("p", { class: "empty" }, words);
@@ -75,20 +74,21 @@
         "Corpus: " +
         many(f.balls) +
         " balls of " +
-        (f.matches === 1 ? "1 match" : many(f.matches) + " matches");
+        (f.matches === 1 ? "1 match" : `${many(f.matches)} matches`);
     A.put("corpus-title", title);
-    document.title = title + " | attnlens";
-    const when = f.first === null ? "" : f.first === f.last ? f.first : f.first + " to " + f.last;
+    document.title = `${title} | attnlens`;
+    const when = f.first === null ? "" : f.first === f.last ? f.first : `${f.first} to ${f.last}`;
     const cautions = [
       f.in_training
         ? many(f.in_training) +
           " of " +
-          (f.matches === 1 ? "1 match was, or may have" : many(f.matches) + " matches were, or may have") +
+          (f.matches === 1 ? "1 match was, or may have" : `${many(f.matches)} matches were, or may have`) +
           " been, in the model's training: it looks better there than it is."
         : null,
       c.history
         ? null
-        : "Ratings of players and grounds are the checkpoint's own, not those of each match's date: of earlier matches they know too much.",
+        : "Ratings of players and grounds are the checkpoint's own, not those of each match's date: " +
+          "of earlier matches they know too much.",
       f.matches === 1 ? "Means over one match have no intervals: those are over matches." : null,
       c.finished < c.parts
         ? "Only " +
@@ -97,10 +97,10 @@
           c.parts +
           " parts are finished: the figures are of those; open this page again for more."
         : null,
-      c.skipped ? A.count(c.skipped, "file") + " could not be read and left out." : null,
+      c.skipped ? `${A.count(c.skipped, "file")} could not be read and left out.` : null,
       page.open.length ? null : "No match is open: surprising balls are links where theirs is.",
     ].filter(Boolean);
-    const link = (name, words) => A.el("a", { href: "/files/corpus/" + name, download: "" }, words);
+    const link = (name, words) => A.el("a", { href: `/files/corpus/${name}`, download: "" }, words);
     A.put(
       "corpus-about",
       A.el(
@@ -109,7 +109,7 @@
         [f.competitions ? A.count(f.competitions, "competition") : null, when].filter(Boolean).join(", "),
         "; model ",
         c.model.name.split(/[\\/]/).pop(),
-        " (" + c.model.sha256.slice(0, 12) + "). Intervals are of 95%. To take away: ",
+        ` (${c.model.sha256.slice(0, 12)}). Intervals are of 95%. To take away: `,
         link("report.html", "a page that prints"),
         ", ",
         link("report.json", "all figures"),
@@ -136,7 +136,7 @@
         A.el(
           "select",
           {
-            id: "corpus-" + name,
+            id: `corpus-${name}`,
             onchange: (event) => {
               chosen[name] = event.target.value;
               changed();
@@ -194,7 +194,8 @@
         A.el(
           "p",
           { class: "quiet small" },
-          "Phase and head narrow sources, attention and claims; phase, outcome and player the surprising balls, of all there are; player the lists of players.",
+          "Phase and head narrow sources, attention and claims; phase, outcome and player the surprising " +
+            "balls, of all there are; player the lists of players.",
         ),
       ),
     );
@@ -202,7 +203,7 @@
   function changed() {
     if (!data) return;
     const asked = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value)).toString();
-    history.replaceState(history.state, "", "/corpus" + (asked ? "?" + asked : "") + location.hash);
+    history.replaceState(history.state, "", `/corpus${asked ? `?${asked}` : ""}${location.hash}`);
     narrowed();
   }
   function narrowed() {
@@ -251,7 +252,7 @@
           const x = start,
             width = 240 * row.weights[name];
           start += width;
-          return A.svg("rect", { class: "gate g" + at, x, y: 1, width: Math.max(0, width - 1), height: 12 });
+          return A.svg("rect", { class: `gate g${at}`, x, y: 1, width: Math.max(0, width - 1), height: 12 });
         }),
       );
     };
@@ -273,28 +274,28 @@
         "p",
         { class: "legend" },
         names.map((name, at) =>
-          A.el("span", null, A.el("i", { class: "gate g" + at }), SOURCES[name] || name),
+          A.el("span", null, A.el("i", { class: `gate g${at}` }), SOURCES[name] || name),
         ),
       ),
     );
     A.menu("sources", [
-      ["CSV", () => A.saveText(A.csv(A.rowsOf(columns, rows)), A.stem() + "-sources.csv", "text/csv")],
+      ["CSV", () => A.saveText(A.csv(A.rowsOf(columns, rows)), `${A.stem()}-sources.csv`, "text/csv")],
     ]);
   }
 
   function attention() {
     const rows = data.attention.filter(
-        (row) => inPhase(row) && (!chosen.head || row.scale + " " + row.head === chosen.head),
+        (row) => inPhase(row) && (!chosen.head || `${row.scale} ${row.head}` === chosen.head),
       ),
       order = phases(),
       all = heads();
     const of = (row, relation) => row.relations.find((one) => one.relation === relation),
       relations = data.attention.length ? data.attention[0].relations.map((one) => one.relation) : [];
-    const place = (row) => all.indexOf(row.scale + " " + row.head) * 9 + order.indexOf(row.phase);
+    const place = (row) => all.indexOf(`${row.scale} ${row.head}`) * 9 + order.indexOf(row.phase);
     const columns = [
       {
         name: "head",
-        of: (row) => row.scale + " " + row.head,
+        of: (row) => `${row.scale} ${row.head}`,
         by: place,
         tip: (row) => startedAs(row.head),
         show: (row) => [
@@ -317,7 +318,7 @@
           const one = of(row, relation);
           return one.ratio === null
             ? "nothing to look at"
-            : A.percent(one.share, true) + " of past attention, uniform " + A.percent(one.uniform, true);
+            : `${A.percent(one.share, true)} of past attention, uniform ${A.percent(one.uniform, true)}`;
         },
         style: (row) => {
           const ratio = of(row, relation).ratio;
@@ -357,7 +358,7 @@
                 "phase",
                 "balls",
                 "own",
-                ...relations.flatMap((one) => [one + "_share", one + "_uniform", one + "_ratio"]),
+                ...relations.flatMap((one) => [`${one}_share`, `${one}_uniform`, `${one}_ratio`]),
               ],
               ...rows.map((row) => [
                 row.scale,
@@ -372,7 +373,7 @@
                 }),
               ]),
             ]),
-            A.stem() + "-attention.csv",
+            `${A.stem()}-attention.csv`,
             "text/csv",
           ),
       ],
@@ -385,7 +386,8 @@
       A.put(
         "claims-shown",
         none(
-          "Nothing was tested. `attnlens corpus explain SRC --out DIR --evidence N` tests the claims of N balls.",
+          "Nothing was tested. `attnlens corpus explain SRC --out DIR --evidence N` tests the claims of " +
+            "N balls.",
         ),
       );
       A.at("claims-tools").replaceChildren();
@@ -393,7 +395,7 @@
     }
     const columns = (words, show) => [
       { name: words, of: (row) => show(row.name) },
-      { name: "interval", show: (row) => A.span(row.share, row.low, row.high, 0, 1) },
+      { name: "interval", show: (row) => A.spanBar(row.share, row.low, row.high, 0, 1) },
       {
         name: "supported",
         number: true,
@@ -420,7 +422,7 @@
       ],
     ].map(([key, words, show, keep]) => {
       const rows = told[key].filter(keep),
-        left = few(told[key + "_too_few"], data.least.claims, "group").replace("group", words.split(" ")[0]);
+        left = few(told[`${key}_too_few`], data.least.claims, "group").replace("group", words.split(" ")[0]);
       const caption =
         "By " +
         words +
@@ -432,7 +434,7 @@
         columns: columns(words, show),
         node: rows.length
           ? A.sortable(caption, columns(words, show), rows, key === "phase" ? null : "supported")
-          : none(caption + " Nothing to show" + (told[key].length ? " of what is chosen." : ".")),
+          : none(`${caption} Nothing to show${told[key].length ? " of what is chosen." : "."}`),
       };
     });
     A.put(
@@ -443,7 +445,9 @@
         many(told.tested) +
           " claims on " +
           A.count(told.balls, "ball") +
-          " drawn over all matches: the balls hidden, beside other sets of as many. Supported: they do more than chance would have it. Intervals are Wilson's and take claims as independent, which those of one ball are not quite.",
+          " drawn over all matches: the balls hidden, beside other sets of as many. Supported: they do " +
+          "more than chance would have it. Intervals are Wilson's and take claims as independent, which those " +
+          "of one ball are not quite.",
       ),
       A.el(
         "div",
@@ -471,7 +475,7 @@
                 ]),
               ),
             ]),
-            A.stem() + "-claims.csv",
+            `${A.stem()}-claims.csv`,
             "text/csv",
           ),
       ],
@@ -491,7 +495,7 @@
       );
     });
     A.put(
-      name + "-shown",
+      `${name}-shown`,
       lead ? A.el("p", { class: "lead" }, lead) : null,
       A.el("div", { class: "columns auto wide" }, nodes),
     );
@@ -509,14 +513,14 @@
                 ].slice(at ? 1 : 0);
               }),
             ),
-            A.stem() + "-" + name + ".csv",
+            `${A.stem()}-${name}.csv`,
             "text/csv",
           ),
       ],
     ]);
   }
   const among = (found) =>
-    " (" + A.count(found.players, "player") + " compared; " + many(found.too_few) + " with too few balls)";
+    ` (${A.count(found.players, "player")} compared; ${many(found.too_few)} with too few balls)`;
 
   function players() {
     const told = data.surprises,
@@ -529,7 +533,8 @@
       { name: role, of: (row) => row.name, show: (row) => A.el("bdi", null, row.name) },
       {
         name: "interval",
-        show: (row) => A.span(row.excess_bits.value, row.excess_bits.low, row.excess_bits.high, -far, far, 0),
+        show: (row) =>
+          A.spanBar(row.excess_bits.value, row.excess_bits.low, row.excess_bits.high, -far, far, 0),
       },
       {
         name: "beyond expected",
@@ -551,12 +556,13 @@
     listed(
       "players",
       ["batters", "bowlers"].map((role) => [
-        (role === "batters" ? "Batters" : "Bowlers") + " who surprise most and least" + among(told[role]),
+        `${role === "batters" ? "Batters" : "Bowlers"} who surprise most and least${among(told[role])}`,
         [...told[role].most, ...told[role].least],
         role.slice(0, -1),
       ]),
       columns,
-      "Beyond expected: mean surprise less what the model's own probabilities expected, in bits a ball, so that a hitter whose sixes were foreseen does not count; 0 is the mark. Players with " +
+      "Beyond expected: mean surprise less what the model's own probabilities expected, in bits a ball, so " +
+        "that a hitter whose sixes were foreseen does not count; 0 is the mark. Players with " +
         data.least.balls +
         " balls in " +
         data.least.matches +
@@ -602,7 +608,7 @@
                   "figcaption",
                   null,
                   A.el("b", null, A.outcomeNames[one.outcome]),
-                  A.el("small", null, " " + many(one.happened) + " times"),
+                  A.el("small", null, ` ${many(one.happened)} times`),
                 ),
                 diagram(one),
               ),
@@ -628,7 +634,7 @@
               ["outcome", "predicted", "observed", "low", "high", "balls"],
               ...rows.map((row) => [row.outcome, row.predicted, row.observed, row.low, row.high, row.balls]),
             ]),
-            A.stem() + "-calibration.csv",
+            `${A.stem()}-calibration.csv`,
             "text/csv",
           ),
       ],
@@ -647,15 +653,15 @@
       y = (value) => 6 + SIDE - (value / most) * SIDE;
     const tick = (at) => (at ? A.percent(at, most < 0.1) : "0");
     const told = one.bins
-      .map((bin) => "said " + A.percent(bin.predicted, true) + ", came " + A.percent(bin.observed, true))
+      .map((bin) => `said ${A.percent(bin.predicted, true)}, came ${A.percent(bin.observed, true)}`)
       .join("; ");
     return A.svg(
       "svg",
       {
         class: "calibrated",
-        viewBox: "0 0 " + (LEFT + SIDE + 14) + " " + (SIDE + 26),
+        viewBox: `0 0 ${LEFT + SIDE + 14} ${SIDE + 26}`,
         role: "img",
-        "aria-label": A.outcomeNames[one.outcome] + ": " + told,
+        "aria-label": `${A.outcomeNames[one.outcome]}: ${told}`,
       },
       A.svg("rect", { class: "frame", x: LEFT, y: 6, width: SIDE, height: SIDE }),
       A.svg("line", { class: "even", x1: x(0), y1: y(0), x2: x(most), y2: y(most) }),
@@ -687,14 +693,12 @@
             side.number === row.innings && side.batting === row.batting_team && side.balls >= row.index,
         ),
     );
-    return found
-      ? "/match/" + encodeURIComponent(found.key) + "/innings/" + row.innings + "/ball/" + row.index
-      : null;
+    return found ? `/match/${encodeURIComponent(found.key)}/innings/${row.innings}/ball/${row.index}` : null;
   }
   const ballColumns = () => [
     {
       name: "ball",
-      of: (row) => row.bowler + " to " + row.batter,
+      of: (row) => `${row.bowler} to ${row.batter}`,
       show: (row) => {
         const words = [A.el("bdi", null, row.bowler), " to ", A.el("bdi", null, row.batter)],
           to = place(row);
@@ -734,7 +738,7 @@
       of: (row) => 2 ** -row.surprise_bits,
       show: (row) => {
         const p = 100 * 2 ** -row.surprise_bits;
-        return p < 0.1 ? p.toPrecision(1) + "%" : p.toFixed(1) + "%";
+        return p < 0.1 ? `${p.toPrecision(1)}%` : `${p.toFixed(1)}%`;
       },
     },
     {
@@ -749,20 +753,21 @@
       of: (row) => row.score,
       show: (row) => [
         A.el("bdi", null, row.batting_team),
-        " " + row.score + "/" + row.wickets + " v ",
+        ` ${row.score}/${row.wickets} v `,
         A.el("bdi", null, row.bowling_team),
       ],
     },
     { name: "date", of: (row) => row.date },
     {
       name: "match and ball",
-      of: (row) => row.match_id + " " + row.innings + ":" + row.index,
-      show: (row) => A.el("code", null, row.match_id + " " + row.innings + ":" + row.index),
+      of: (row) => `${row.match_id} ${row.innings}:${row.index}`,
+      show: (row) => A.el("code", null, `${row.match_id} ${row.innings}:${row.index}`),
     },
   ];
   let wanted = 0;
   async function surprises() {
-    const turn = (wanted += 1),
+    wanted += 1;
+    const turn = wanted,
       here = page,
       { phase, outcome } = chosen,
       player = chosen.player.trim();
@@ -771,16 +776,16 @@
     if (phase || outcome || player) {
       try {
         const asked = new URLSearchParams({ phase, outcome, player });
-        const found = await A.get("/data/corpus/balls.json?" + asked + "&of=" + data.corpus.finished);
+        const found = await A.get(`/data/corpus/balls.json?${asked}&of=${data.corpus.finished}`);
         if (turn !== wanted || here !== page) return;
         rows = found.balls;
-        const which = [outcome && A.outcomeNames[outcome], phase, player && "by or to “" + player + "”"]
+        const which = [outcome && A.outcomeNames[outcome], phase, player && `by or to “${player}”`]
           .filter(Boolean)
           .join(", ");
         words =
           (found.found > rows.length
-            ? "The " + rows.length + " most surprising of " + many(found.found) + " balls: "
-            : A.count(found.found, "ball") + ": ") + which;
+            ? `The ${rows.length} most surprising of ${many(found.found)} balls: `
+            : `${A.count(found.found, "ball")}: `) + which;
       } catch (error) {
         if (turn !== wanted || here !== page) return;
         A.put("surprises-shown", A.el("p", { class: "trouble", role: "alert" }, error.message));
@@ -790,7 +795,7 @@
     }
     A.put(
       "surprises-shown",
-      rows.length ? A.sortable(words, ballColumns(), rows, "bits") : none(words + ": there is none."),
+      rows.length ? A.sortable(words, ballColumns(), rows, "bits") : none(`${words}: there is none.`),
     );
     A.menu("surprises", [
       [
@@ -835,7 +840,7 @@
                 row.wickets,
               ]),
             ]),
-            A.stem() + "-surprises.csv",
+            `${A.stem()}-surprises.csv`,
             "text/csv",
           ),
       ],

@@ -3,12 +3,12 @@
   const kept = new Map();
 
   A.innings = async (key, number, model, signal) => {
-    const url = "/data/" + encodeURIComponent(key) + "/" + number + "/balls.json" + A.asked(key, model);
+    const url = `/data/${encodeURIComponent(key)}/${number}/balls.json${A.asked(key, model)}`;
     if (kept.has(url)) return kept.get(url);
     const first = early.get(url);
     early.delete(url);
     const told = await (first || A.get(url, signal));
-    const innings = new Innings(told, number, model);
+    const innings = new Innings(key, told, number, model);
     kept.set(url, innings);
     if (kept.size > 6) kept.delete(kept.keys().next().value);
     return innings;
@@ -18,19 +18,21 @@
   const early = new Map();
   (function () {
     const parts = location.pathname.split("/").filter(Boolean),
-      meta = document.querySelector("meta[name=attnlens-model]");
+      meta = document.head.querySelector("meta[name=attnlens-model]")?.getAttribute("content");
     if (parts[0] !== "match" || parts.length < 4 || !meta || !/^\d+$/.test(parts[3])) return;
-    const model = new URLSearchParams(location.search).get("model") || meta.content;
-    const url = "/data/" + parts[1] + "/" + parts[3] + "/balls.json?model=" + encodeURIComponent(model);
+    const model = new URLSearchParams(location.search).get("model") || meta;
+    const url = `/data/${parts[1]}/${parts[3]}/balls.json?model=${encodeURIComponent(model)}`;
     const asked = A.get(url);
     asked.catch(() => {}); // whoever asks again is told what was wrong
     early.set(url, asked);
   })();
 
   class Innings {
-    constructor(told, number, model) {
+    /** @type {(at: number) => Float32Array} */
+    probabilitiesOf;
+    constructor(key, told, number, model) {
       this.told = told;
-      this.key = told.key;
+      this.key = key;
       this.number = number;
       this.model = model;
       this.balls = told.balls;
@@ -40,10 +42,11 @@
         nodes.map((node) => ({ layer, node })),
       );
       if (!this.count) return;
-      for (const name of ["probabilities", "baseline", "gates", "layers", "nodes"])
-        this[name + "Of"] = rows(A.floats(told[name]), this.count);
+      for (const name of ["probabilities", "baseline", "usual", "gates", "layers", "nodes"])
+        this[`${name}Of`] = rows(A.floats(told[name]), this.count);
       this.total = { cells: A.bytes(told.total.cells), most: A.floats(told.total.most) };
       this.places = this.total.cells.length / this.count;
+      this.win = told.win && { before: A.floats(told.win.before), happened: A.floats(told.win.happened) };
       this.attention = {};
       for (const [scale, one] of Object.entries(told.attention)) {
         const views = {};
@@ -55,6 +58,11 @@
         const place = A.outcomes.indexOf(ball.outcome);
         return place < 0 ? 0 : -Math.log2(Math.max(this.probabilitiesOf(at)[place], 1e-9));
       });
+    }
+    // An over as the file numbers it: 7 of the label 7.4.
+    overName(over) {
+      const ball = this.balls.find((one) => one.over === over);
+      return ball ? ball.label.split(".")[0] : String(over);
     }
     scale(name) {
       return this.scales.find((one) => one.scale === name);

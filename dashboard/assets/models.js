@@ -11,7 +11,7 @@
   A.pages.model = async (data) => {
     page = data;
     trace = null;
-    A.stem = () => "attnlens-" + page.name;
+    A.stem = () => `attnlens-${page.name}`;
     const field = A.el("input", {
       id: "model-text",
       type: "text",
@@ -26,7 +26,7 @@
             "p",
             { class: "quiet" },
             "Shown with a ball of an invented match. For a match of yours: ",
-            A.el("code", null, "attnlens trace " + page.name + " MATCH"),
+            A.el("code", null, `attnlens trace ${page.name} MATCH`),
             ".",
           )
         : A.el(
@@ -47,7 +47,7 @@
     );
     const onKeys = (event) => keys(event),
       onBack = () => {
-        if (location.pathname === "/models/" + page.name) {
+        if (location.pathname === `/models/${page.name}`) {
           stop();
           show();
         }
@@ -84,7 +84,7 @@
         "/trace/" +
           encodeURIComponent(page.name) +
           ".json" +
-          (text === null ? "" : "?input=" + encodeURIComponent(text)),
+          (text === null ? "" : `?input=${encodeURIComponent(text)}`),
       );
       if (here !== page) return false;
       trace = found;
@@ -104,8 +104,8 @@
       trace.about +
         ". " +
         (checked.not_retraced.length
-          ? checked.equations - checked.not_retraced.length + " of " + checked.equations
-          : "All " + checked.equations) +
+          ? `${checked.equations - checked.not_retraced.length} of ${checked.equations}`
+          : `All ${checked.equations}`) +
         " equations were worked out again by numpy: largest difference " +
         checked.largest_difference.toExponential(1) +
         ".",
@@ -128,7 +128,7 @@
     history[how === "push" ? "pushState" : "replaceState"](
       history.state,
       "",
-      "/models/" + encodeURIComponent(page.name) + "?" + asked,
+      `/models/${encodeURIComponent(page.name)}?${asked}`,
     );
   }
   function choose(next) {
@@ -221,11 +221,11 @@
           "equations.tex": "Equations (LaTeX)",
           "equations.txt": "As in the terminal (.txt)",
         }[name] || name,
-        "/models/" + encodeURIComponent(page.name) + "/" + name,
+        `/models/${encodeURIComponent(page.name)}/${name}`,
       ]),
       [
         "Every number (.json)",
-        () => A.saveText(JSON.stringify(trace), A.stem() + "-trace.json", "application/json"),
+        () => A.saveText(JSON.stringify(trace), `${A.stem()}-trace.json`, "application/json"),
       ],
     ]);
   }
@@ -244,11 +244,11 @@
   }
   function draw() {
     const one = values[at];
-    document.querySelectorAll("[data-step]").forEach((button) => {
+    A.all("[data-step]").forEach((button) => {
       const here = Number(button.dataset.step) === at;
       button.setAttribute("aria-pressed", String(here));
-      if (here && button.parentNode.parentNode.scrollTo) {
-        const list = button.parentNode.parentNode,
+      if (here) {
+        const list = button.parentElement.parentElement,
           top = button.offsetTop - list.offsetTop;
         if (top < list.scrollTop || top > list.scrollTop + list.clientHeight - 40)
           list.scrollTop = top - list.clientHeight / 2;
@@ -281,20 +281,20 @@
           playing ? "⏸ Pause" : "▶ Play",
         ),
         go(1, "▶", "the next step"),
-        A.el("span", { class: "quiet" }, at + 1 + " of " + values.length),
+        A.el("span", { class: "quiet" }, `${at + 1} of ${values.length}`),
       ),
       A.el("p", { class: "equation" }, symbol(one.equation || one.symbol)),
       A.el(
         "p",
         { class: "quiet" },
         one.description +
-          (one.shape.length ? ", " + one.shape.join(" by ") : "") +
+          (one.shape.length ? `, ${one.shape.join(" by ")}` : "") +
           (one.input
             ? ""
             : one.difference === null
               ? "; not worked out again"
               : one.difference
-                ? "; worked out again: off by " + one.difference.toExponential(0)
+                ? `; worked out again: off by ${one.difference.toExponential(0)}`
                 : "; worked out again: the same"),
       ),
       drawn(one, true),
@@ -330,9 +330,9 @@
       ),
     );
     A.menu("step", [
-      ["PNG", () => A.savePNG(figure(one), A.stem() + "-step-" + (at + 1))],
-      ["SVG", () => A.saveSVG(figure(one), A.stem() + "-step-" + (at + 1))],
-      ["CSV", () => A.saveText(A.csv(rows(one)), A.stem() + "-step-" + (at + 1) + ".csv", "text/csv")],
+      ["PNG", () => A.savePNG(figure(one), `${A.stem()}-step-${at + 1}`)],
+      ["SVG", () => A.saveSVG(figure(one), `${A.stem()}-step-${at + 1}`)],
+      ["CSV", () => A.saveText(A.csv(rows(one)), `${A.stem()}-step-${at + 1}.csv`, "text/csv")],
     ]);
     A.say(
       "Step " +
@@ -351,7 +351,7 @@
     if (!right) return [];
     const found = values.slice(0, at).filter((other) => {
       const plain = other.symbol.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-      return new RegExp("(?<![A-Za-z0-9_^.{])(?<!\\^\\()" + plain + "(?![A-Za-z0-9_^]|[.,][A-Za-z0-9])").test(
+      return new RegExp(`(?<![A-Za-z0-9_^.{])(?<!\\^\\()${plain}(?![A-Za-z0-9_^]|[.,][A-Za-z0-9])`).test(
         right,
       );
     });
@@ -373,7 +373,7 @@
         value.forEach((part, number) =>
           walk(part, place + 1, [
             ...names,
-            (one.axes[place] || "part") + " " + ((labels[place] || [])[number] || number),
+            `${one.axes[place] || "part"} ${(labels[place] || [])[number] || number}`,
           ]),
         );
     })(one.values, 0, []);
@@ -398,7 +398,7 @@
       tall = top + all.reduce((sum, map) => sum + gap + map.rows.length * cell(map)[1] + 16, 0);
     const svg = A.svg(
       "svg",
-      { viewBox: "0 0 " + wide + " " + tall, width: wide, height: tall },
+      { viewBox: `0 0 ${wide} ${tall}`, width: wide, height: tall },
       A.svg("rect", { width: wide, height: tall, fill: A.colour("panel") }),
       A.svg(
         "text",
@@ -479,7 +479,7 @@
         ),
       ),
       all.length > shown.length
-        ? A.el("p", { class: "quiet" }, "and " + (all.length - shown.length) + " more; the files have all")
+        ? A.el("p", { class: "quiet" }, `and ${all.length - shown.length} more; the files have all`)
         : null,
     );
   }
@@ -546,7 +546,7 @@
       canvas = A.el("canvas", {
         class: "pixels",
         role: "img",
-        "aria-label": one.symbol + ", " + tall + " by " + wide + (map.name ? ", " + map.name : ""),
+        "aria-label": `${one.symbol}, ${tall} by ${wide}${map.name ? `, ${map.name}` : ""}`,
       });
     canvas.width = wide;
     canvas.height = tall;
@@ -568,7 +568,7 @@
     );
     context.putImageData(image, 0, 0);
     const cell = large ? Math.max(5, Math.min(18, 720 / Math.min(WIDEST, wide))) : 4;
-    const read = A.el("p", { class: "quiet small" }, tall + " by " + wide + ", largest " + said(most));
+    const read = A.el("p", { class: "quiet small" }, `${tall} by ${wide}, largest ${said(most)}`);
     canvas.style.cssText =
       "width:min(100%, " +
       Math.round(wide * cell) +
@@ -581,9 +581,9 @@
         c = Math.min(wide - 1, Math.floor(((event.clientX - box.left) / box.width) * wide));
       if (r >= 0 && c >= 0)
         read.textContent =
-          ((map.down || [])[r] ?? "row " + r) +
+          ((map.down || [])[r] ?? `row ${r}`) +
           ", " +
-          ((map.across || [])[c] ?? "column " + c) +
+          ((map.across || [])[c] ?? `column ${c}`) +
           ": " +
           said(map.rows[r][c]);
     });

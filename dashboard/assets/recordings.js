@@ -2,34 +2,12 @@
 (function () {
   const LISTED = 6,
     NAMES = { a: "A", b: "B", d: "B less A" };
-  let told, sides, shared, chosen;
+  let _told, sides, shared, chosen;
 
-  A.pages.recordings = () =>
-    A.put(
-      "brought-recordings",
-      A.broughtRecordings().map((one) =>
-        A.el(
-          "li",
-          null,
-          A.el(
-            "a",
-            {
-              class: "card",
-              href: one.path,
-              onclick: (event) => {
-                event.preventDefault();
-                A.go(one.path);
-              },
-            },
-            A.el("span", { class: "quiet" }, "You brought"),
-            A.el("b", null, one.title),
-          ),
-        ),
-      ),
-    );
+  A.pages.recordings = () => A.put("brought-recordings", A.broughtCards(A.broughtRecordings()));
 
   A.pages["compare-recordings"] = async (data) => {
-    told = data;
+    _told = data;
     const known = [...data.recordings, ...A.broughtRecordings()];
     if (known.length < 1) {
       A.at("page").classList.add("failed");
@@ -47,7 +25,7 @@
     }
     A.stem = () => "attnlens-recordings";
     A.redraw = () => {
-      if (shared && shared.length) draw();
+      if (shared?.length) draw();
     };
     const back = () => {
       if (location.pathname === "/recordings/compare") show(known);
@@ -83,7 +61,7 @@
             A.el(
               "select",
               {
-                id: "recording-" + one.side,
+                id: `recording-${one.side}`,
                 onchange: (event) => {
                   one.key = event.target.value;
                   load().then(remember);
@@ -119,9 +97,7 @@
     said("Reading both …");
     shared = [];
     try {
-      const both = await Promise.all(
-        sides.map((one) => A.get("/maps/" + encodeURIComponent(one.key) + ".json")),
-      );
+      const both = await Promise.all(sides.map((one) => A.get(`/maps/${encodeURIComponent(one.key)}.json`)));
       const [a, b] = both.map(named);
       const beside = a.map((one) => ({
         a: one,
@@ -132,12 +108,12 @@
         .map(
           (one) =>
             (one.a.site || "(the model itself)") +
-            (one.b ? ": " + sizes(one.a) + " and " + sizes(one.b) : " is only in A"),
+            (one.b ? `: ${sizes(one.a)} and ${sizes(one.b)}` : " is only in A"),
         )
         .concat(
           b
             .filter((one) => !a.some((other) => other.site === one.site && other.call === one.call))
-            .map((one) => (one.site || "(the model itself)") + " is only in B"),
+            .map((one) => `${one.site || "(the model itself)"} is only in B`),
         );
       shared = beside.filter((one) => one.b && alike(one));
       for (const one of shared) {
@@ -164,7 +140,7 @@
           ? A.el(
               "details",
               null,
-              A.el("summary", null, A.count(reasons.length, "site") + " left out"),
+              A.el("summary", null, `${A.count(reasons.length, "site")} left out`),
               A.el(
                 "ul",
                 null,
@@ -187,10 +163,10 @@
             "Nothing to show: choose two recordings of the same model, with inputs of one length.",
           ),
         );
-        A.at(name + "-tools").replaceChildren();
+        A.at(`${name}-tools`).replaceChildren();
       }
   }
-  const sizes = (record) => record.queries.length + " by " + record.keys.length;
+  const sizes = (record) => `${record.queries.length} by ${record.keys.length}`;
   const alike = ({ a, b }) =>
     a.rows.length === b.rows.length &&
     a.columns.length === b.columns.length &&
@@ -205,7 +181,7 @@
           ? []
           : [
               size > 1 && at + 1 < names.length
-                ? name + " … " + names[Math.min(at + size, names.length) - 1]
+                ? `${name} … ${names[Math.min(at + size, names.length) - 1]}`
                 : name,
             ],
       );
@@ -230,7 +206,7 @@
       record.heat.weightAt(map, Math.floor(cell / wide), cell % wide),
     );
   }
-  // How far apart each row is: half the sum of differences, the total variation distance of two rows of shares.
+  // How far apart each row is: half the sum of differences, the total variation distance of two rows.
   function measured(a, b, { a: record }) {
     const wide = record.columns.length,
       d = a.map((one, at) => b[at] - one),
@@ -257,10 +233,10 @@
     };
   }
   const nameOf = (record, calls) =>
-    (record.site || "(the model itself)") + (calls > 1 ? ", call " + record.call : "");
+    (record.site || "(the model itself)") + (calls > 1 ? `, call ${record.call}` : "");
   const leadOf = (record, at) => {
     const names = record.axes.slice(0, -2);
-    return names.map((axis, place) => axis.name + " " + record.maps[at].lead[place]).join(", ") || "the map";
+    return names.map((axis, place) => `${axis.name} ${record.maps[at].lead[place]}`).join(", ") || "the map";
   };
 
   const ranked = () =>
@@ -300,7 +276,7 @@
           A.el(
             "span",
             { class: "track", "aria-hidden": "true" },
-            A.el("i", { style: "width:" + (100 * one.map.mean) / most + "%" }),
+            A.el("i", { style: `width:${(100 * one.map.mean) / most}%` }),
           ),
           A.el("span", { class: "value" }, one.map.mean.toFixed(3)),
         ),
@@ -309,7 +285,7 @@
       "overview-list",
       A.el("ol", { class: "aparts" }, all.slice(0, 40).map(row)),
       all.length > 40
-        ? A.el("p", { class: "quiet" }, "and " + (all.length - 40) + " that differ less; the CSV has all")
+        ? A.el("p", { class: "quiet" }, `and ${all.length - 40} that differ less; the CSV has all`)
         : null,
     );
     A.menu("overview", [
@@ -326,7 +302,7 @@
                 one.map.mean.toFixed(6),
               ]),
             ]),
-            A.stem() + "-overview.csv",
+            `${A.stem()}-overview.csv`,
             "text/csv",
           ),
       ],
@@ -359,7 +335,7 @@
           " % of themselves; smaller differences say nothing.",
       );
     for (const side of ["a", "b"])
-      for (const note of record[side].notes) notes.push(NAMES[side] + ": " + note);
+      for (const note of record[side].notes) notes.push(`${NAMES[side]}: ${note}`);
     const pictures = ["a", "b", "d"].map((name) => {
       const canvas = A.el("canvas", {
         class: "pixels",
@@ -402,13 +378,13 @@
             "span",
             { class: "quiet" },
             name === "d"
-              ? "at most " + map.most.toFixed(4)
-              : "both on one scale, darkest " + map.top.toFixed(4),
+              ? `at most ${map.most.toFixed(4)}`
+              : `both on one scale, darkest ${map.top.toFixed(4)}`,
           ),
         ),
         A.el(
           "div",
-          { class: "stage", style: "aspect-ratio:" + wide + "/" + tall },
+          { class: "stage", style: `aspect-ratio:${wide}/${tall}` },
           canvas,
           A.el("i", { class: "here", "aria-hidden": "true" }),
         ),
@@ -426,13 +402,13 @@
     );
     A.put(
       "maps-both",
-      A.el("h3", null, nameOf(record.a, calls) + ", " + leadOf(record.a, chosen.map)),
+      A.el("h3", null, `${nameOf(record.a, calls)}, ${leadOf(record.a, chosen.map)}`),
       notes.map((note) => A.el("p", { class: "quiet" }, note)),
       A.el("div", { class: "columns maps-three" }, pictures),
       A.el(
         "p",
         { class: "quiet" },
-        axis(record.a, -2) + " down, " + axis(record.a, -1) + " across. In the difference ",
+        `${axis(record.a, -2)} down, ${axis(record.a, -1)} across. In the difference `,
         A.el("b", { class: "more" }, "blue"),
         " is where B pays more, ",
         A.el("b", { class: "less" }, "orange"),
@@ -462,7 +438,7 @@
                 ]),
               ),
             ]),
-            A.stem() + ".csv",
+            `${A.stem()}.csv`,
             "text/csv",
           ),
       ],
@@ -483,7 +459,7 @@
           ", " +
           A.signed(map.d[cell], 4),
       );
-      document.querySelectorAll("#maps-both .here").forEach((mark) => {
+      A.all("#maps-both .here").forEach((mark) => {
         mark.style.cssText =
           "left:" +
           (100 * chosen.column) / wide +
@@ -510,7 +486,7 @@
       places
         .slice(0, LISTED)
         .filter((c) => Math.abs(map.d[r * wide + c]) >= 0.0005)
-        .map((c) => record.a.columns[c] + " " + A.signed(map.d[r * wide + c], 3))
+        .map((c) => `${record.a.columns[c]} ${A.signed(map.d[r * wide + c], 3)}`)
         .join(", ") || "hardly at all"
     );
   }
@@ -540,7 +516,7 @@
   function drawing(map, wide, tall) {
     const side = 260,
       svg = A.svg("svg", {
-        viewBox: "0 0 " + (3 * side + 40) + " " + (Math.ceil((side * tall) / wide) + 24),
+        viewBox: `0 0 ${3 * side + 40} ${Math.ceil((side * tall) / wide) + 24}`,
         width: 3 * side + 40,
         height: Math.ceil((side * tall) / wide) + 24,
       });

@@ -1,6 +1,57 @@
 // Tables that are sorted by their heads, and bars that stand in them.
 (function () {
-  // A column: name, of (a row's value, to take away), by (to sort by; else the value), show (what the cell holds; else the value), number.
+  A.table = (heads, rows, caption) =>
+    A.el(
+      "table",
+      null,
+      caption && A.el("caption", null, caption),
+      A.el(
+        "thead",
+        null,
+        A.el(
+          "tr",
+          null,
+          heads.map((head) => A.el("th", { scope: "col" }, head)),
+        ),
+      ),
+      A.el(
+        "tbody",
+        null,
+        rows.map((row) =>
+          A.el(
+            "tr",
+            null,
+            row.map((cell, at) =>
+              at
+                ? A.el(
+                    "td",
+                    {
+                      class:
+                        typeof cell === "number" || /^[−+<]?[\d.]+%?$/.test(String(cell)) ? "number" : null,
+                    },
+                    cell,
+                  )
+                : A.el("th", { scope: "row" }, cell),
+            ),
+          ),
+        ),
+      ),
+    );
+  // A table beside a figure, made when it is opened.
+  A.tableBeside = (title, make) => {
+    const box = A.el("details", { class: "table-beside" }, A.el("summary", null, title));
+    box.fill = () => {
+      if (box.open)
+        box.replaceChildren(
+          box.firstChild,
+          A.el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, make()),
+        );
+    };
+    box.addEventListener("toggle", box.fill);
+    return box;
+  };
+  // A column: name, of (a row's value, to take away), by (to sort by; else the value), show (what the cell
+  // holds; else the value), number.
   A.sortable = (caption, columns, rows, first) => {
     let by = first ? columns.findIndex((one) => one.name === first) : -1,
       down = by >= 0 && !!columns[by].number;
@@ -20,7 +71,7 @@
                   down = by === at ? !down : !!column.number;
                   by = at;
                   fill();
-                  A.say("Sorted by " + column.name + (down ? ", largest first" : ", smallest first"));
+                  A.say(`Sorted by ${column.name}${down ? ", largest first" : ", smallest first"}`);
                 },
               },
               column.name,
@@ -36,7 +87,8 @@
           : [...rows].sort((one, two) => {
               const a = value(one),
                 b = value(two);
-              if (a === null || b === null) return (a === null) - (b === null); // what is not known stands last
+              // What is not known stands last.
+              if (a === null || b === null) return Number(a === null) - Number(b === null);
               return (
                 (down ? -1 : 1) *
                 (typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a - b)
@@ -85,18 +137,19 @@
   A.rowsOf = (columns, rows) => {
     const kept = columns.filter((one) => one.of);
     return [
-      kept.flatMap((one) => [one.name, ...(one.ends ? [one.name + "_low", one.name + "_high"] : [])]),
+      kept.flatMap((one) => [one.name, ...(one.ends ? [`${one.name}_low`, `${one.name}_high`] : [])]),
       ...rows.map((row) => kept.flatMap((one) => [one.of(row), ...(one.ends ? one.ends(row) : [])])),
     ];
   };
 
-  // A figure between least and most with its interval; the mark is where nothing would be special. The figures stand beside it.
+  // A figure between least and most with its interval; the mark is where nothing would be special. The
+  // figures stand beside it.
   const WIDE = 96;
-  A.span = (value, low, high, least, most, mark) => {
+  A.spanBar = (value, low, high, least, most, mark) => {
     const x = (one) => ((Math.min(Math.max(one, least), most) - least) / (most - least)) * (WIDE - 4) + 2;
     return A.svg(
       "svg",
-      { class: "span-bar", viewBox: "0 0 " + WIDE + " 14", width: WIDE, height: 14, "aria-hidden": "true" },
+      { class: "span-bar", viewBox: `0 0 ${WIDE} 14`, width: WIDE, height: 14, "aria-hidden": "true" },
       A.svg("rect", { class: "base", x: 0, y: 6, width: WIDE, height: 2 }),
       mark === undefined ? null : A.svg("line", { class: "even", x1: x(mark), x2: x(mark), y1: 0, y2: 14 }),
       low === null
@@ -107,8 +160,6 @@
   };
   A.between = (value, low, high, text) => [
     A.el("b", null, text(value)),
-    low === null || low === undefined
-      ? null
-      : A.el("small", null, " (" + text(low) + " to " + text(high) + ")"),
+    low === null || low === undefined ? null : A.el("small", null, ` (${text(low)} to ${text(high)})`),
   ];
 })();

@@ -1,261 +1,63 @@
 // The innings as a line of balls: runs, what was expected, surprise, and where this ball looks.
 (function () {
-  const LEFT = 74,
-    RIGHT = 64,
-    WIDEST = 48;
+  const LEFT = 66;
+  const RIGHT = 64;
+  const NARROW = 620;
+  const WIDEST = 48; // pixels of a ball
+  const MOST = 7; // runs, and bits, that are drawn in full
+  const TRACKS = { runs: [12, 48], chance: [66, 42], surprise: [114, 20], "looks at": [140, 10] };
+  const HEIGHT = 168;
+  const EVERY = [1, 2, 5, 10, 20, 50]; // overs from one label to the next
+  const LABEL = 26; // pixels that a label needs
+  /** @type {any} */
   let plot = null;
 
   A.timeline = {
     draw(state, innings, choose) {
-      const place = A.at("timeline-plot"),
-        width = A.width("timeline-plot", 300),
-        narrow = width < 620;
-      const left = narrow ? 8 : LEFT,
-        right = narrow ? 8 : RIGHT,
-        count = innings.count;
-      const step = Math.min(WIDEST, (width - left - right) / count),
-        x = (at) => left + at * step;
-      const tracks = { runs: [16, 70], lines: [98, 62], surprise: [172, 34], looked: [216, 12] };
-      const height = 250;
+      const width = A.width("timeline-plot", 300);
+      const narrow = width < NARROW;
+      const left = narrow ? 8 : LEFT;
+      const right = narrow ? 8 : RIGHT;
+      const step = Math.min(WIDEST, (width - left - right) / innings.count);
+      plot = { innings, narrow, width, left, right, step, x: (at) => left + at * step };
       const svg = A.svg("svg", {
-        viewBox: "0 0 " + width + " " + height,
+        viewBox: `0 0 ${width} ${HEIGHT}`,
         width,
-        height,
+        height: HEIGHT,
         class: "timeline",
         role: "img",
         "aria-label": "The innings ball by ball: runs, chances, surprise",
       });
-      const most = 7,
-        unit = tracks.runs[1] / most;
-      if (!narrow)
-        for (const [name, [top, tall]] of Object.entries(tracks))
-          svg.append(
-            A.svg(
-              "text",
-              { x: left - 8, y: top + tall / 2 + 4, class: "axis", "text-anchor": "end" },
-              { runs: "runs", lines: "chance", surprise: "surprise", looked: "looks at" }[name],
-            ),
-          );
-      let over = -1,
-        shade = false;
-      innings.balls.forEach((ball, at) => {
-        if (ball.over === over) return;
-        over = ball.over;
-        let size = 0;
-        while (at + size < count && innings.balls[at + size].over === over) size++;
-        shade = !shade;
-        svg.append(
-          A.svg("rect", {
-            x: x(at),
-            y: 8,
-            width: size * step,
-            height: height - 28,
-            class: shade ? "over" : "over odd",
-          }),
-        );
-        const fits = narrow ? (over + 1) % 5 === 0 : size * step >= (String(over + 1).length + 1) * 7;
-        if (fits)
-          svg.append(
-            A.svg(
-              "text",
-              { x: x(at) + (size * step) / 2, y: height - 6, class: "axis", "text-anchor": "middle" },
-              over + 1,
-            ),
-          );
-      });
-      const bar = Math.max(1, Math.min(step * 0.78, 12));
-      innings.balls.forEach((ball, at) => {
-        const runs = Math.min(ball.runs, most),
-          tall = runs ? runs * unit : 2,
-          middle = x(at) + step / 2;
-        svg.append(
-          A.svg("rect", {
-            x: middle - bar / 2,
-            y: tracks.runs[0] + tracks.runs[1] - tall,
-            width: bar,
-            height: tall,
-            rx: 1,
-            class: "run o-" + kind(ball),
-          }),
-        );
-        if (ball.outcome === "W")
-          svg.append(
-            A.svg("line", {
-              x1: middle,
-              x2: middle,
-              y1: tracks.runs[0] + 22,
-              y2: tracks.runs[0] + tracks.runs[1],
-              class: "out-stem",
-            }),
-            A.svg("circle", {
-              cx: middle,
-              cy: tracks.runs[0] + 14,
-              r: Math.max(4, Math.min(7.5, step * 0.85)),
-              class: "out",
-            }),
-            step > 4.5
-              ? A.svg(
-                  "text",
-                  { x: middle, y: tracks.runs[0] + 17.5, class: "out-mark", "text-anchor": "middle" },
-                  "W",
-                )
-              : "",
-          );
-        const bits = Math.min(innings.surprise[at], 7) / 7;
-        svg.append(
-          A.svg("rect", {
-            x: middle - bar / 2,
-            y: tracks.surprise[0] + tracks.surprise[1] * (1 - bits),
-            width: bar,
-            height: Math.max(0.5, tracks.surprise[1] * bits),
-            class: "surprise",
-          }),
-        );
-      });
-      const top = Math.max(
-        0.2,
-        ...innings.balls.map((_, at) => Math.max(innings.boundary(at), innings.wicket(at))),
-      );
-      const y = (p) => tracks.lines[0] + tracks.lines[1] * (1 - p / top);
-      const path = (value) =>
-        innings.balls
-          .map((_, at) => (at ? "L" : "M") + (x(at) + step / 2).toFixed(1) + " " + y(value(at)).toFixed(1))
-          .join("");
-      svg.append(
-        A.svg("line", { x1: left, x2: width - right, y1: y(0), y2: y(0), class: "rule" }),
-        A.svg("path", { d: path((at) => innings.boundary(at)), class: "line boundary" }),
-        A.svg("path", { d: path((at) => innings.wicket(at)), class: "line wicket" }),
-      );
-      if (!narrow)
-        svg.append(
-          A.svg("text", { x: left + 4, y: tracks.lines[0] + 2, class: "axis" }, Math.round(100 * top) + "%"),
-        );
-      const lit = A.svg("g", { class: "lit" }),
-        looked = A.svg("g", { class: "looked" }),
-        cursor = A.svg("g", { class: "cursor" });
-      const column = cursor.appendChild(
-        A.svg("rect", { y: 4, width: Math.max(step, 3), height: height - 22, rx: 2 }),
-      );
-      const dots = ["boundary", "wicket"].map((name) =>
-        cursor.appendChild(A.svg("circle", { r: 4, class: "dot " + name })),
-      );
-      const words = ["boundary", "wicket", "surprise"].map((name) =>
-        cursor.appendChild(A.svg("text", { class: "now " + name })),
-      );
-      svg.append(looked, lit, cursor);
-      const slider = A.el(
-        "div",
-        {
-          class: "slider",
-          tabindex: 0,
-          role: "slider",
-          "aria-label": "Ball",
-          "aria-valuemin": 1,
-          "aria-valuemax": count,
-        },
-        svg,
-      );
-      plot = {
-        innings,
-        x,
-        y,
-        step,
-        width,
-        right,
-        narrow,
-        tracks,
-        lit,
-        looked,
-        column,
-        dots,
-        words,
-        slider,
-        cells: [],
-      };
-      for (let distance = 0; distance < innings.places; distance++)
-        plot.cells.push(
-          looked.appendChild(
-            A.svg("rect", { y: tracks.looked[0], width: Math.max(step, 1), height: tracks.looked[1] }),
-          ),
-        );
-      const at = (event) => {
-        const box = svg.getBoundingClientRect();
-        return Math.max(
-          0,
-          Math.min(count - 1, Math.floor(((event.clientX - box.left) * (width / box.width) - left) / step)),
-        );
-      };
-      let dragging = false;
-      slider.addEventListener("pointerdown", (event) => {
-        dragging = true;
-        slider.setPointerCapture(event.pointerId);
-        choose(at(event), "push");
-      });
-      slider.addEventListener("pointermove", (event) => {
-        if (dragging) choose(at(event), "replace");
-        else slider.title = innings.describe(at(event));
-      });
-      for (const name of ["pointerup", "pointercancel"])
-        slider.addEventListener(name, () => {
-          dragging = false;
-        });
-      place.replaceChildren(slider, legend());
+      svg.append(...overs(), ...(narrow ? [] : names()), ...innings.balls.flatMap(bars), ...lines());
+      cursor(svg);
+      plot.slider = slider(svg, choose);
+      A.at("timeline-plot").replaceChildren(plot.slider, legend());
       this.move(state);
-      const rows = () => [
-        [
-          "ball",
-          "label",
-          "bowler",
-          "batter",
-          "outcome",
-          "runs",
-          "score_before",
-          "wickets_before",
-          "surprise_bits",
-          ...A.outcomes.map((one) => "p_" + one),
-        ],
-        ...innings.balls.map((ball, place) => [
-          ball.index,
-          ball.label,
-          ball.bowler,
-          ball.batter,
-          ball.outcome,
-          ball.runs,
-          ball.score,
-          ball.wickets,
-          innings.surprise[place].toFixed(3),
-          ...Array.from(innings.probabilitiesOf(place), (p) => p.toFixed(6)),
-        ]),
-      ];
-      A.figureMenu("timeline", () => svg, rows);
+      A.figureMenu("timeline", () => svg, table);
     },
     move(state) {
-      const { innings, x, y, step, tracks, column, dots, words, slider, cells } = plot,
-        at = state.ball - 1;
+      const { innings, x, y, step, column, dots, words, slider, cells } = plot;
+      const at = state.ball - 1;
       column.setAttribute("x", x(at) - (Math.max(step, 3) - step) / 2);
       const values = [innings.boundary(at), innings.wicket(at)];
       dots.forEach((dot, number) => {
         dot.setAttribute("cx", x(at) + step / 2);
         dot.setAttribute("cy", y(values[number]));
       });
-      const beside = plot.width - plot.right + 6;
-      const told = [
-        A.percent(values[0]) + " 4/6",
-        A.percent(values[1]) + " W",
-        innings.surprise[at].toFixed(1) + " bits",
+      const said = [
+        `${A.percent(values[0])} 4/6`,
+        `${A.percent(values[1])} W`,
+        `${innings.surprise[at].toFixed(1)} bits`,
       ];
-      const heights = [tracks.lines[0] + 14, tracks.lines[0] + 46, tracks.surprise[0] + 22];
       words.forEach((word, number) => {
-        word.textContent = plot.narrow ? "" : told[number];
-        word.setAttribute("x", beside);
-        word.setAttribute("y", heights[number]);
+        word.textContent = plot.narrow ? "" : said[number];
       });
       let most = 0;
       for (let distance = 1; distance <= innings.places; distance++)
         most = Math.max(most, innings.looked(at, distance));
       cells.forEach((cell, number) => {
-        const place = at - number - 1,
-          share = place < 0 || !most ? 0 : innings.looked(at, number + 1) / most;
+        const place = at - number - 1;
+        const share = place < 0 || !most ? 0 : innings.looked(at, number + 1) / most;
         cell.setAttribute("x", x(Math.max(place, 0)));
         cell.setAttribute("fill", place < 0 ? "none" : A.shade(Math.sqrt(share)));
       });
@@ -265,39 +67,191 @@
     },
     light(state) {
       const { lit, x, step, innings } = plot;
-      lit.replaceChildren(
-        ...[...state.lit]
-          .filter((index) => index <= innings.count)
-          .map((index) =>
-            A.svg("rect", { x: x(index - 1), y: 6, width: Math.max(step, 2), height: 224, rx: 1.5 }),
-          ),
-      );
+      const box = (index) =>
+        A.svg("rect", { x: x(index - 1), y: 4, width: Math.max(step, 2), height: HEIGHT - 22, rx: 1.5 });
+      lit.replaceChildren(...[...state.lit].filter((index) => index <= innings.count).map(box));
     },
   };
-  function kind(ball) {
+
+  // Overs as the file numbers them, as many labels as there is room for.
+  function overs() {
+    const { innings, step, x } = plot;
+    const starts = innings.balls.map((ball, at) =>
+      at && innings.balls[at - 1].over === ball.over ? -1 : at,
+    );
+    const firsts = starts.filter((at) => at >= 0);
+    const wide = (innings.count * step) / firsts.length;
+    const every = EVERY.find((many) => many * wide >= LABEL) || EVERY[EVERY.length - 1];
+    return firsts.flatMap((at, number) => {
+      const size = ((firsts[number + 1] ?? innings.count) - at) * step;
+      const box = {
+        x: x(at),
+        y: 4,
+        width: size,
+        height: HEIGHT - 20,
+        class: number % 2 ? "over odd" : "over",
+      };
+      const name = innings.balls[at].label.split(".")[0];
+      const said = { x: x(at) + size / 2, y: HEIGHT - 4, class: "axis", "text-anchor": "middle" };
+      return [A.svg("rect", box), ...(number % every ? [] : [A.svg("text", said, name)])];
+    });
+  }
+  const names = () => [
+    ...Object.entries(TRACKS).map(([name, [top, tall]]) =>
+      A.svg("text", { x: LEFT - 8, y: top + tall / 2 + 4, class: "axis", "text-anchor": "end" }, name),
+    ),
+    A.svg("text", { x: LEFT - 8, y: HEIGHT - 4, class: "axis", "text-anchor": "end" }, "over"),
+  ];
+  function bars(ball, at) {
+    const { innings, step, x } = plot;
+    const wide = Math.max(1, Math.min(step * 0.78, 12));
+    const middle = x(at) + step / 2;
+    const bar = (name, share, kind) => {
+      const [top, tall] = TRACKS[name];
+      const height = Math.max(name === "runs" ? 2 : 0.5, tall * share);
+      return A.svg("rect", {
+        x: middle - wide / 2,
+        y: top + tall - height,
+        width: wide,
+        height,
+        rx: 1,
+        class: kind,
+      });
+    };
+    const [top, tall] = TRACKS.runs;
+    const drawn = [
+      bar("runs", Math.min(ball.runs, MOST) / MOST, `run o-${A.ballKind(ball)}`),
+      bar("surprise", Math.min(innings.surprise[at], MOST) / MOST, "surprise"),
+    ];
+    if (ball.outcome !== "W") return drawn;
+    const stem = { x1: middle, x2: middle, y1: top + 12, y2: top + tall, class: "out-stem" };
+    const mark = { cx: middle, cy: top + 8, r: Math.max(3.5, Math.min(7, step * 0.85)), class: "out" };
+    drawn.push(A.svg("line", stem), A.svg("circle", mark));
+    const letter = { x: middle, y: top + 11.5, class: "out-mark", "text-anchor": "middle" };
+    return step > 4.5 ? [...drawn, A.svg("text", letter, "W")] : drawn;
+  }
+  function lines() {
+    const { innings, step, x, width, left, right } = plot;
+    const [from, tall] = TRACKS.chance;
+    const chances = innings.balls.map((_, at) => Math.max(innings.boundary(at), innings.wicket(at)));
+    const top = Math.max(0.2, ...chances);
+    const y = (p) => from + tall * (1 - p / top);
+    plot.y = y;
+    const point = (at, p) => `${at ? "L" : "M"}${(x(at) + step / 2).toFixed(1)} ${y(p).toFixed(1)}`;
+    const path = (value) => innings.balls.map((_, at) => point(at, value(at))).join("");
+    const most = A.svg("text", { x: left + 4, y: from + 6, class: "axis" }, `${Math.round(100 * top)}%`);
+    return [
+      A.svg("line", { x1: left, x2: width - right, y1: y(0), y2: y(0), class: "rule" }),
+      A.svg("path", { d: path((at) => innings.boundary(at)), class: "line boundary" }),
+      A.svg("path", { d: path((at) => innings.wicket(at)), class: "line wicket" }),
+      ...(plot.narrow ? [] : [most]),
+    ];
+  }
+  // What moves when another ball is chosen, and what a claim lights.
+  function cursor(svg) {
+    const { innings, step, width, right } = plot;
+    const group = (name) => svg.appendChild(A.svg("g", { class: name }));
+    const looked = group("looked");
+    plot.lit = group("lit");
+    const marks = group("cursor");
+    plot.column = marks.appendChild(
+      A.svg("rect", { y: 2, width: Math.max(step, 3), height: HEIGHT - 18, rx: 2 }),
+    );
+    plot.dots = ["boundary", "wicket"].map((name) =>
+      marks.appendChild(A.svg("circle", { r: 3.5, class: `dot ${name}` })),
+    );
+    const heights = {
+      boundary: TRACKS.chance[0] + 12,
+      wicket: TRACKS.chance[0] + 36,
+      surprise: TRACKS.surprise[0] + 15,
+    };
+    plot.words = Object.entries(heights).map(([name, y]) =>
+      marks.appendChild(A.svg("text", { x: width - right + 6, y, class: `now ${name}` })),
+    );
+    const [y, height] = TRACKS["looks at"];
+    plot.cells = Array.from({ length: innings.places }, () =>
+      looked.appendChild(A.svg("rect", { y, width: Math.max(step, 1), height })),
+    );
+  }
+  function slider(svg, choose) {
+    const { innings, width, left, step } = plot;
+    const about = {
+      tabindex: 0,
+      role: "slider",
+      "aria-label": "Ball",
+      "aria-valuemin": 1,
+      "aria-valuemax": innings.count,
+    };
+    const node = A.el("div", { class: "slider", ...about }, svg);
+    const at = (event) => {
+      const box = svg.getBoundingClientRect();
+      const place = Math.floor(((event.clientX - box.left) * (width / box.width) - left) / step);
+      return Math.max(0, Math.min(innings.count - 1, place));
+    };
+    let dragging = false;
+    node.addEventListener("pointerdown", (event) => {
+      dragging = true;
+      node.setPointerCapture(event.pointerId);
+      choose(at(event), "push");
+    });
+    node.addEventListener("pointermove", (event) => dragging && choose(at(event), "replace"));
+    for (const name of ["pointerup", "pointercancel"])
+      node.addEventListener(name, () => {
+        dragging = false;
+      });
+    A.tip(node, (event) => innings.describe(at(event)));
+    return node;
+  }
+  function table() {
+    const { innings } = plot;
+    const heads = [
+      "ball",
+      "label",
+      "bowler",
+      "batter",
+      "outcome",
+      "runs",
+      "score_before",
+      "wickets_before",
+      "surprise_bits",
+    ];
+    const row = (ball, at) => [
+      ...[
+        ball.index,
+        ball.label,
+        ball.bowler,
+        ball.batter,
+        ball.outcome,
+        ball.runs,
+        ball.score,
+        ball.wickets,
+      ],
+      innings.surprise[at].toFixed(3),
+      ...Array.from(innings.probabilitiesOf(at), (p) => p.toFixed(6)),
+    ];
+    return [[...heads, ...A.outcomes.map((one) => `p_${one}`)], ...innings.balls.map(row)];
+  }
+  A.ballKind = (ball) => {
     if (ball.outcome === "W") return "w";
     if (["wd", "nb", "bye"].includes(ball.outcome)) return "x";
     return ball.boundary ? (ball.runs >= 6 ? "6" : "4") : ball.runs ? "1" : "0";
-  }
-  A.ballKind = kind;
-  function legend() {
-    const items = [
-      ["swatch o-1", "runs"],
-      ["swatch o-4", "four"],
-      ["swatch o-6", "six"],
-      ["swatch o-x", "extras"],
-      ["swatch out", "wicket"],
-      ["stroke boundary", "chance of a boundary"],
-      ["stroke wicket", "of a wicket"],
-      ["swatch surprise", "surprise, bits"],
-      ["ramp", "where this ball looks"],
-    ];
-    return A.el(
-      "p",
-      { class: "legend" },
-      items.map(([name, text]) =>
-        A.el("span", null, A.el("i", { class: name, "aria-hidden": "true" }), text),
+  };
+  const LEGEND = {
+    "swatch o-1": "runs",
+    "swatch o-4": "four",
+    "swatch o-6": "six",
+    "swatch o-x": "extras",
+    "swatch out": "wicket",
+    "stroke boundary": "chance of a boundary",
+    "stroke wicket": "of a wicket",
+    "swatch surprise": "surprise, bits",
+    ramp: "where this ball looks",
+  };
+  const legend = () =>
+    A.p(
+      "legend",
+      Object.entries(LEGEND).map(([name, text]) =>
+        A.span(null, A.el("i", { class: name, "aria-hidden": "true" }), text),
       ),
     );
-  }
 })();
