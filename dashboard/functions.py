@@ -75,7 +75,9 @@ class Functions:
         innings: match, innings and model to every ball (`attnlens.cricket.explain.showing`).
         explain: match, innings, ball, model and an outcome, or ``None`` for the story's, to an
             explanation with evidence.
-        what_if: the same and what is to be different, to the answer.
+        next_ball: match and model to the forecast of the ball not yet bowled. Raises
+            `AttnlensError` where nobody can know who faces or bowls it.
+        what_if: match, innings, ball, model and what is to be different, to the answer.
         texts: names of files to what makes one of an explanation, such as ``prompt.txt``.
         page: a recording's path and name to a page of its heat maps.
         models: the models that may be asked, the default first.
@@ -90,6 +92,7 @@ class Functions:
     story: Callable[[Match, str], Data]
     innings: Callable[[Match, int, str], Data]
     explain: Callable[[Match, int, int, str, str | None], Data]
+    next_ball: Callable[[Match, str], Data]
     what_if: Callable[[Match, int, int, str, Data], Data]
     texts: Mapping[str, Callable[[Data], str]]
     page: Callable[[str, str], str]

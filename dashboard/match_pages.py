@@ -77,7 +77,7 @@ def _match_card(shown: Shown[Match]) -> html.Li:
                 html.Span(scores, className="lines"),
                 html.Span(about["result"] or "", className="result"),
             ],
-            href=match_link(shown),
+            href=match_link(shown) if shown.followed is None else last_ball_link(shown),
             className="card",
         )
     )

@@ -107,6 +107,11 @@ def add_match_routes(
     def story(shown: Shown[Match]) -> Response:
         return first(shown, functions.story)
 
+    @server.get("/data/<key>/next.json")
+    @matched
+    def next_ball(shown: Shown[Match]) -> Response:
+        return first(shown, functions.next_ball)
+
     @server.get("/data/<key>/<int:innings>/balls.json")
     @matched
     def innings_data(shown: Shown[Match], innings: int) -> Response:

@@ -99,11 +99,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _first_page(matches: Matches, recordings: Recordings) -> str:
     """The one thing that was given, or what there is to choose from."""
-    from attnlens.dashboard.match_pages import match_link
+    from attnlens.dashboard.match_pages import last_ball_link, match_link
     from attnlens.dashboard.recording_pages import recording_link
 
+    if len(matches.given) == 1:
+        alone = matches.given[0]
+        return match_link(alone) if alone.followed is None else last_ball_link(alone)
     if matches.given:
-        return match_link(matches.given[0]) if len(matches.given) == 1 else "/"
+        return "/"
     return recording_link(recordings.given[0]) if len(recordings.given) == 1 else "/recordings"
 
 
@@ -159,6 +162,10 @@ def _functions(options: argparse.Namespace) -> Functions:
         asked = session(model).explain(match, ball=ball, innings=innings, outcome=outcome)
         return asked.to_dict()
 
+    def next_ball(match: Match, model: str) -> Data:
+        answer = session(model).explain(match, ball="next", evidence=False)
+        return {**answer.ball.model_dump(), "outcomes": answer.to_dict()["prediction"]["outcomes"]}
+
     def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> Data:
         return session(model).what_if(match, asked(changes), ball=ball, innings=innings).to_dict()
 
@@ -172,6 +179,7 @@ def _functions(options: argparse.Namespace) -> Functions:
             match, innings, session(model).dated(match)
         ),
         explain=explain,
+        next_ball=next_ball,
         what_if=what_if,
         texts=_texts(),
         page=_recording_page,

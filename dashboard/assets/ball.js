@@ -335,6 +335,8 @@
     if (state.claim !== null) drawer(true);
     lightUp();
     remember("replace");
+    // Where the drawer covers the lower half, the balls that it lights are brought above it.
+    if (innerWidth < NARROW) A.at("timeline").scrollIntoView({ block: "start" });
     if (state.claim === null) A.say("No ball is lit");
     else {
       const balls = [...state.lit]

@@ -2,6 +2,8 @@
 (function () {
   const SIDES = ["a", "b"];
   let data, sides;
+  let outcome = null;
+  let testing = null;
 
   A.pages.compare = async (told) => {
     data = told;
@@ -23,25 +25,19 @@
     A.redraw = () => {
       if (sides.every((one) => one.innings)) drawBoth();
     };
-    const back = () => {
-      if (location.pathname === "/compare") show(known);
-    };
-    const resized = () => {
+    A.on(window, "popstate", () => location.pathname === "/compare" && show(known));
+    A.on(window, "resize", () => {
       A.forgetWidths();
       A.redraw();
-    };
-    window.addEventListener("popstate", back);
-    window.addEventListener("resize", resized);
-    A.leave.push(() => {
-      window.removeEventListener("popstate", back);
-      window.removeEventListener("resize", resized);
     });
+    A.leave.push(() => testing?.abort());
     A.stem = () => "attnlens-compare";
     await show(known);
     document.body.dataset.ready = "yes";
   };
   async function show(known) {
     const asked = new URLSearchParams(location.search);
+    outcome = A.outcomes.find((one) => one === asked.get("outcome")) || null;
     sides = SIDES.map((side, number) => ({ side, ...read(asked.get(side), known, number) }));
     sides.forEach((one) => form(one, known));
     await Promise.all(sides.map(load));
@@ -59,23 +55,11 @@
       model: data.models.includes(model) ? model : data.models[0],
     };
   }
+  const place = (one) =>
+    `${encodeURIComponent(one.key)}/${one.number}/${one.ball}/${encodeURIComponent(one.model)}`;
   function remember() {
-    const next =
-      "/compare?" +
-      sides
-        .map(
-          (one) =>
-            one.side +
-            "=" +
-            encodeURIComponent(one.key) +
-            "/" +
-            one.number +
-            "/" +
-            one.ball +
-            "/" +
-            encodeURIComponent(one.model),
-        )
-        .join("&");
+    const asked = sides.map((one) => `${one.side}=${place(one)}`).join("&");
+    const next = `/compare?${asked}${outcome ? `&outcome=${outcome}` : ""}`;
     if (next !== location.pathname + location.search) history.pushState(history.state, "", next);
   }
   function form(one, known) {
@@ -178,6 +162,18 @@
       ),
     );
   }
+  // The outcome that both are tested for: the one that is chosen, or what A's story is about.
+  const about = () => outcome || sides[0].innings.told.story[sides[0].ball - 1];
+  function pick(one) {
+    outcome = outcome === one ? null : one;
+    drawBoth();
+    remember();
+  }
+  function tested() {
+    testing?.abort();
+    testing = new AbortController();
+    for (const one of sides) A.testedOf(`claims-${one.side}-list`, one, about(), testing.signal);
+  }
   function drawBoth() {
     const whole = sides.every((one) => one.innings?.count);
     A.at("page").classList.toggle("failed", !whole);
@@ -186,20 +182,12 @@
     sides.forEach((one, number) => {
       const at = one.ball - 1,
         ball = one.innings.balls[at];
+      const model = one.model === data.models[0] ? "" : `?model=${encodeURIComponent(one.model)}`;
       A.put(
         `echo-${one.side}`,
-        A.el(
-          "a",
-          {
-            href:
-              "/match/" +
-              encodeURIComponent(one.key) +
-              "/innings/" +
-              one.number +
-              "/ball/" +
-              one.ball +
-              (one.model !== data.models[0] ? `?model=${encodeURIComponent(one.model)}` : ""),
-          },
+        A.link(
+          A.ballPath(one.key, one.number, one.ball) + model,
+          null,
           `${ball.label} ${ball.bowler} to ${ball.batter}`,
         ),
         ` at ${ball.score}/${ball.wickets} for ${one.innings.told.innings.batting}`,
@@ -212,8 +200,10 @@
         nowName: one.side.toUpperCase(),
         baseName: SIDES[1 - number].toUpperCase(),
         actual: ball.outcome,
-        chosen: null,
+        chosen: about(),
+        choose: pick,
       });
+      A.looks(`looks-${one.side}-list`, one.innings, at);
       A.figureMenu(
         `bars-${one.side}`,
         () => A.at(`bars-${one.side}`).querySelector("svg"),
@@ -223,6 +213,7 @@
         ],
       );
     });
+    tested();
     const rows = A.outcomes.map((outcome, at) => ({
       name: A.outcomeNames[outcome],
       points: 100 * (values[1][at] - values[0][at]),
