@@ -12,6 +12,9 @@ from waitress import create_server
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
     from dash import Dash
     from waitress.server import TcpWSGIServer
 
@@ -22,6 +25,17 @@ SILENCE: Final = 30
 """Seconds after which a connection that says nothing is closed."""
 MOST_BODY: Final = 64_000_000
 """Bytes of a question that are read at all; the app itself refuses less, in its own words."""
+
+
+class Hosted:
+    """An app that is asked under names without regard to case, as names of hosts are."""
+
+    def __init__(self, app: WSGIApplication) -> None:
+        self.app = app
+
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        environ["HTTP_HOST"] = environ.get("HTTP_HOST", "").lower()
+        return self.app(environ, start)
 
 
 def listen(app: Dash, host: str, port: int) -> TcpWSGIServer:
@@ -47,7 +61,7 @@ def listen(app: Dash, host: str, port: int) -> TcpWSGIServer:
             remedy="give another with --port" if taken else "give another --host or --port",
         ) from None
     return create_server(
-        app.server,
+        Hosted(app.server),
         sockets=[place],
         threads=THREADS,
         connection_limit=CONNECTIONS,

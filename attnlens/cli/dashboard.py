@@ -39,7 +39,9 @@ def add_to(commands: Commands) -> None:
         nargs="*",
         help="match files, folders or zips, and recordings saved as .safetensors",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1: this machine only")
+    parser.add_argument(
+        "--host", type=str.lower, default="127.0.0.1", help="default 127.0.0.1: this machine only"
+    )
     parser.add_argument(
         "--port", type=whole(0, 65535), default=8050, metavar="N", help="default 8050; 0: any free"
     )
