@@ -75,8 +75,8 @@ class Functions:
         innings: match, innings and model to every ball (`attnlens.cricket.explain.showing`).
         explain: match, innings, ball, model and an outcome, or ``None`` for the story's, to an
             explanation with evidence.
-        next_ball: match and model to the forecast of the ball not yet bowled. Raises
-            `AttnlensError` where nobody can know who faces or bowls it.
+        next_ball: match and model to the forecast of the ball not yet bowled, or why it is
+            ``waiting``.
         what_if: match, innings, ball, model and what is to be different, to the answer.
         texts: names of files to what makes one of an explanation, such as ``prompt.txt``.
         page: a recording's path and name to a page of its heat maps.

@@ -143,7 +143,7 @@ def opened(page: Any, server: Server, path: str = SAMPLE, *, explained: bool = F
     page.goto(server.url + path)
     page.wait_for_selector("body[data-ready=yes]")
     if explained:
-        page.wait_for_selector(".claims")
+        page.wait_for_selector("#claims-button")
 
 
 def ball(page: Any) -> int:

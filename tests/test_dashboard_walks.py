@@ -129,7 +129,7 @@ def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: 
         if path in drawn:
             page.wait_for_selector("body[data-ready=yes]")
         if path == SAMPLE:
-            page.wait_for_selector(".claims")
+            page.wait_for_selector("#claims-button")
         assert page.locator(".top nav a").count() == 5
         fits(page, 390)
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -143,10 +143,11 @@ def test_back_from_one_match_to_another_and_through_a_models_inputs(
     page.click("nav >> text=Matches")
     expect(page.locator(".card")).to_have_count(2)
     page.locator(".card").nth(1).click()
+    page.locator("#innings-links a").first.click()
     page.wait_for_selector(".score .runs")
     page.keyboard.press("]")
     expect(page.locator(".team .side")).to_have_text("Saltmarsh Herons")
-    page.evaluate("history.go(-3)")  # to the other match, in its other innings
+    page.evaluate("history.go(-4)")  # to the other match, in its other innings
     expect(page.locator("#say")).to_contain_text("Ewan Thistlemoor")
     expect(page).to_have_url(server.url + "/match/simulated-82/innings/1/ball/5")
     # A page that is gone back on still moves by one.

@@ -165,7 +165,10 @@ def _functions(options: argparse.Namespace) -> Functions:
         return asked.to_dict()
 
     def next_ball(match: Match, model: str) -> Data:
-        answer = session(model).explain(match, ball="next", evidence=False)
+        try:
+            answer = session(model).explain(match, ball="next", evidence=False)
+        except InputError as error:
+            return {"waiting": error.problem}  # nobody can know yet who plays
         return {**answer.ball.model_dump(), "outcomes": answer.to_dict()["prediction"]["outcomes"]}
 
     def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> Data:

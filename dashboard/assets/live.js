@@ -57,7 +57,7 @@
     const fared = `had ${A.percent(given)}, ${innings.surprise[at].toFixed(1)} bits. `;
     A.put("next", A.b(null, "Last "), `${innings.describe(at)}: `, fared);
     const path = `/data/${encodeURIComponent(page.key)}/next.json${A.asked(page.key, model)}`;
-    const next = await A.get(path).catch((error) => ({ waiting: error.message }));
+    const next = await A.get(path);
     if (!A.at("next")) return;
     if (next.waiting) {
       A.at("next").append(A.b(null, "Next "), next.waiting);
