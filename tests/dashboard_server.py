@@ -66,12 +66,13 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *arguments: str | Path) -> Iterator[Server]:
+def serving(folder: Path, *arguments: str | Path, **environment: str) -> Iterator[Server]:
     """A dashboard on a free port, ended with the block."""
     words = command("dashboard", *arguments, "--no-browser", "--port", "0")
     # Appended to: what is read here must not move the place where the server writes.
     said = (folder / "dashboard.err").open("a")
-    environment = clean_environment(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", PYTHONWARNINGS="")
+    quiet = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONWARNINGS": ""}
+    environment = clean_environment(**quiet, **environment)
     process = subprocess.Popen(
         words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=said, text=True
     )

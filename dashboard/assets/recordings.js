@@ -1,7 +1,6 @@
 // Two recordings side by side, and what differs: heat maps of one site and head, cell by cell.
 (function () {
-  const LISTED = 6,
-    NAMES = { a: "A", b: "B", d: "B less A" };
+  const LISTED = 6;
   let _told, sides, shared, chosen;
 
   A.pages.recordings = () => A.put("brought-recordings", A.broughtCards(A.broughtRecordings()));
@@ -57,7 +56,7 @@
           A.el(
             "label",
             null,
-            NAMES[one.side],
+            A.sideNames[one.side],
             A.el(
               "select",
               {
@@ -98,7 +97,7 @@
     shared = [];
     try {
       const both = await Promise.all(sides.map((one) => A.get(`/maps/${encodeURIComponent(one.key)}.json`)));
-      const [a, b] = both.map(named);
+      const [a, b] = both.map(A.recordingCells.named);
       const beside = a.map((one) => ({
         a: one,
         b: b.find((other) => other.site === one.site && other.call === one.call),
@@ -120,7 +119,13 @@
         one.maps = await Promise.all(
           one.a.maps
             .slice(0, one.b.maps.length)
-            .map(async (_, at) => measured(await cellsOf(one.a, at), await cellsOf(one.b, at), one)),
+            .map(async (_, at) =>
+              A.recordingCells.measured(
+                await A.recordingCells.cellsOf(one.a, at),
+                await A.recordingCells.cellsOf(one.b, at),
+                one,
+              ),
+            ),
         );
       }
       chosen.at = shared.findIndex((one) => one.a.site === chosen.record && one.a.call === chosen.call);
@@ -172,66 +177,6 @@
     a.columns.length === b.columns.length &&
     a.queries.length === b.queries.length &&
     a.keys.length === b.keys.length;
-  // What is shared is in its place again; the page of a recording unpacks its maps in the same way.
-  function named(data) {
-    const maps = window.heatMaps(data, {});
-    const blocks = (names, size) =>
-      names.flatMap((name, at) =>
-        at % size
-          ? []
-          : [
-              size > 1 && at + 1 < names.length
-                ? `${name} … ${names[Math.min(at + size, names.length) - 1]}`
-                : name,
-            ],
-      );
-    return data.records.map((record) => {
-      const queries = data.names[record.queries],
-        keys = data.names[record.keys];
-      return {
-        ...record,
-        heat: maps,
-        queries,
-        keys,
-        rows: blocks(queries, record.block[0]),
-        columns: blocks(keys, record.block[1]),
-      };
-    });
-  }
-  async function cellsOf(record, at) {
-    const tall = record.rows.length,
-      wide = record.columns.length,
-      map = (await record.heat.unpacked(record, tall, wide))[at];
-    return Float32Array.from({ length: tall * wide }, (_, cell) =>
-      record.heat.weightAt(map, Math.floor(cell / wide), cell % wide),
-    );
-  }
-  // How far apart each row is: half the sum of differences, the total variation distance of two rows.
-  function measured(a, b, { a: record }) {
-    const wide = record.columns.length,
-      d = a.map((one, at) => b[at] - one),
-      rows = [];
-    for (let row = 0; row < record.rows.length; row++) {
-      let sum = 0,
-        paid = [0, 0];
-      for (let at = row * wide; at < (row + 1) * wide; at++) {
-        sum += Math.abs(d[at]);
-        paid[0] += a[at];
-        paid[1] += b[at];
-      }
-      rows.push(paid[0] > 0 && paid[1] > 0 ? sum / 2 : NaN);
-    }
-    const kept = rows.filter((one) => !Number.isNaN(one));
-    return {
-      a,
-      b,
-      d,
-      rows,
-      mean: kept.length ? kept.reduce((sum, one) => sum + one, 0) / kept.length : 0,
-      top: a.reduce((most, one, at) => Math.max(most, one, b[at]), 0),
-      most: d.reduce((most, one) => Math.max(most, Math.abs(one)), 0),
-    };
-  }
   const nameOf = (record, calls) =>
     (record.site || "(the model itself)") + (calls > 1 ? `, call ${record.call}` : "");
   const leadOf = (record, at) => {
@@ -335,14 +280,14 @@
           " % of themselves; smaller differences say nothing.",
       );
     for (const side of ["a", "b"])
-      for (const note of record[side].notes) notes.push(`${NAMES[side]}: ${note}`);
+      for (const note of record[side].notes) notes.push(`${A.sideNames[side]}: ${note}`);
     const pictures = ["a", "b", "d"].map((name) => {
       const canvas = A.el("canvas", {
         class: "pixels",
         tabindex: name === "d" ? 0 : null,
         role: "img",
         "aria-label":
-          NAMES[name] +
+          A.sideNames[name] +
           ": " +
           nameOf(record.a, calls) +
           ", " +
@@ -350,7 +295,7 @@
           (name === "d" ? ". Arrow keys move the cell that is read out" : ""),
         "data-map": name,
       });
-      paint(canvas, map, name, wide, tall);
+      A.recordingCells.paint(canvas, map, name, wide, tall);
       canvas.addEventListener("pointermove", (event) => {
         const box = canvas.getBoundingClientRect();
         at(
@@ -373,7 +318,7 @@
         A.el(
           "figcaption",
           null,
-          A.el("b", null, NAMES[name]),
+          A.el("b", null, A.sideNames[name]),
           A.el(
             "span",
             { class: "quiet" },
@@ -422,8 +367,8 @@
       table,
     );
     A.menu("both", [
-      ["PNG", () => A.savePNG(drawing(map, wide, tall), A.stem())],
-      ["SVG", () => A.saveSVG(drawing(map, wide, tall), A.stem())],
+      ["PNG", () => A.savePNG(A.recordingCells.drawing(map, wide, tall), A.stem())],
+      ["SVG", () => A.saveSVG(A.recordingCells.drawing(map, wide, tall), A.stem())],
       [
         "CSV",
         () =>
@@ -489,61 +434,5 @@
         .map((c) => `${record.a.columns[c]} ${A.signed(map.d[r * wide + c], 3)}`)
         .join(", ") || "hardly at all"
     );
-  }
-  // Square roots, as everywhere; a difference goes to one colour where B has more, to the other where A has.
-  function paint(canvas, map, name, wide, tall) {
-    canvas.width = wide;
-    canvas.height = tall;
-    const context = canvas.getContext("2d"),
-      image = context.createImageData(wide, tall),
-      table = A.ramp();
-    const ends = ["panel", "up", "down"].map((colour) =>
-      [1, 3, 5].map((at) => parseInt(A.colour(colour).slice(at, at + 2), 16)),
-    );
-    map[name].forEach((value, cell) => {
-      const share = Math.sqrt(Math.min(1, Math.abs(value) / ((name === "d" ? map.most : map.top) || 1)));
-      for (let part = 0; part < 3; part++) {
-        image.data[cell * 4 + part] =
-          name === "d"
-            ? ends[0][part] + (ends[value < 0 ? 2 : 1][part] - ends[0][part]) * share
-            : table[Math.round(255 * share) * 3 + part];
-      }
-      image.data[cell * 4 + 3] = 255;
-    });
-    context.putImageData(image, 0, 0);
-  }
-  // The three maps as one drawing, to be taken away.
-  function drawing(map, wide, tall) {
-    const side = 260,
-      svg = A.svg("svg", {
-        viewBox: `0 0 ${3 * side + 40} ${Math.ceil((side * tall) / wide) + 24}`,
-        width: 3 * side + 40,
-        height: Math.ceil((side * tall) / wide) + 24,
-      });
-    ["a", "b", "d"].forEach((name, at) => {
-      const canvas = document.createElement("canvas");
-      paint(canvas, map, name, wide, tall);
-      const whole = document.createElement("canvas"),
-        scale = Math.max(1, Math.floor((2 * side) / wide));
-      whole.width = wide * scale;
-      whole.height = tall * scale;
-      const context = whole.getContext("2d");
-      context.imageSmoothingEnabled = false;
-      context.drawImage(canvas, 0, 0, whole.width, whole.height);
-      svg.append(
-        A.svg("text", { x: at * (side + 20), y: 14, class: "axis" }, NAMES[name]),
-        A.svg("image", {
-          x: at * (side + 20),
-          y: 22,
-          width: side,
-          height: (side * tall) / wide,
-          href: whole.toDataURL(),
-        }),
-      );
-    });
-    svg.setAttribute("class", "aside");
-    document.body.append(svg); // where its letters have their colours
-    setTimeout(() => svg.remove(), 3000);
-    return svg;
   }
 })();
