@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dash import ClientsideFunction, Dash, Input, Output, dcc
-from flask import Response, request
+from flask import Flask, Response, request
 
 from .corpus_page import corpus_page
 from .figures import CONFIG, empty_heat_map
@@ -77,7 +77,8 @@ def create_app(
     app.layout = frame(
         public=public, heads=functions.heads is not None, corpus=functions.corpus is not None
     )
-    add_scripts(app)
+    server: Flask = app.server
+    add_scripts(app, server)
     add_routes(app, functions, matches, recordings, Answers(), public=public)
 
     # A change of ball leaves the page as it is: only another page is asked of the server.
@@ -107,7 +108,7 @@ def create_app(
             return []
         return [dcc.Graph(id="head-graph", figure=empty_heat_map(), config=CONFIG)]
 
-    @app.server.after_request
+    @server.after_request
     def missed(response: Response) -> Response:
         """The page of an address that leads nowhere is the app's, which says so; with 404."""
         if request.endpoint == "/<path:path>" and request.method == "GET":
@@ -116,7 +117,7 @@ def create_app(
         return response
 
     protect(app, host)
-    app.server.after_request(compress)
+    server.after_request(compress)
     return app
 
 

@@ -92,12 +92,12 @@ def add_match_routes(
     def ball_key(shown: Shown[Match], *ball: int) -> tuple[Any, ...]:
         return shown.key, shown.version, *ball, model_asked(), request.args.get("outcome")
 
-    def explained(shown: Shown[Match], *ball: int) -> bytes:
+    def explained(shown: Shown[Match], innings: int, ball: int) -> bytes:
         """A ball's explanation, compressed."""
         model, outcome = model_asked(), request.args.get("outcome")
         return answers.get(
-            ball_key(shown, *ball),
-            lambda: functions.explain(shown.value, *ball, model, outcome),
+            ball_key(shown, innings, ball),
+            lambda: functions.explain(shown.value, innings, ball, model, outcome),
             urgency=AHEAD if "ahead" in request.args else NOW,
             gone=gone(),
         )

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Final
 
 from dash import Dash
-from flask import Response
+from flask import Flask, Response
 
 from attnlens.show.page import template_text
 
@@ -26,13 +26,13 @@ def script() -> str:
     return "\n".join([*parts, "})();\n"])
 
 
-def add_scripts(app: Dash) -> None:
+def add_scripts(app: Dash, server: Flask) -> None:
     """To the app's pages; another content has another address, so it may be kept for good."""
     text = script()
     name = f"/attnlens-{hashlib.sha256(text.encode()).hexdigest()[:12]}.js"
     app.config.external_scripts.append(name)
 
-    @app.server.get(name)
+    @server.get(name)
     def all_scripts() -> Response:
         response = Response(text, mimetype="text/javascript")
         response.headers["Cache-Control"] = "public, max-age=31536000, immutable"

@@ -106,7 +106,8 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
     if len(matches.given) == 1:
         alone = matches.given[0]
-        return match_link(alone) if alone.followed is None else last_ball_link(alone)
+        link: str = match_link(alone) if alone.followed is None else last_ball_link(alone)
+        return link
     if matches.given:
         return "/"
     return recording_link(recordings.given[0]) if len(recordings.given) == 1 else "/recordings"
@@ -206,15 +207,19 @@ def _story(session: Session, match: Match) -> Data:
 
     batting = {one.number: one.batting_team for one in match.innings}
     team = match.outcome.get("winner") or match.innings[0].batting_team
-    win, moments = [], []
-    for row in session.rows(match):
-        before, after = row["win_before"], row[f"win_{row['actual'] or '0'}"]
-        if before is None or after is None or not row["actual"]:
+    rows: list[Data] = [dict(row) for row in session.rows(match)]
+    win: list[Data] = []
+    moments: list[Data] = []
+    for row in rows:
+        if not row["actual"]:
             continue
-        if batting[row["innings"]] != team:
-            before, after = 1 - before, 1 - after
+        before, after, swing = row["win_before"], row[f"win_{row['actual']}"], None
         place = {name: row[name] for name in ("innings", "index", "label")}
-        win.append({**place, "before": before, "after": after})
+        if before is not None:
+            if batting[row["innings"]] != team:
+                before, after = 1 - before, 1 - after
+            win.append({**place, "before": before, "after": after})
+            swing = after - before
         probability = row[f"p_{row['actual']}"]
         people = {name: row[name] for name in ("batter", "bowler")}
         moments.append(
@@ -223,14 +228,15 @@ def _story(session: Session, match: Match) -> Data:
                 **people,
                 "outcome": row["actual"],
                 "probability": probability,
-                "swing": after - before,
+                "swing": swing,
                 "surprise_bits": -math.log2(probability),
                 "sentence": None,
                 "verdict": None,
                 "finding": None,
             }
         )
-    turning = sorted(moments, key=lambda one: -abs(one["swing"]))[:MOST_MOMENTS]
+    swings = [one for one in moments if one["swing"] is not None]
+    turning = sorted(swings, key=lambda one: -abs(one["swing"]))[:MOST_MOMENTS]
     return {
         "result": result_sentence(match),
         "team": team,

@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attnlens.cli.options import number
 from attnlens.cli.output import say, utf8_stdout
@@ -15,6 +15,7 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.match.outcomes import Outcome
     from attnlens.cricket.readers.following import News
     from attnlens.cricket.session import Session
     from attnlens.files import Json
@@ -151,7 +152,7 @@ def in_lines(options: argparse.Namespace) -> bool:
     return options.format == "text" and not options.full and options.scale is None
 
 
-FORECAST = ("0", "1", "2", "4", "6", "W")
+FORECAST: Final[tuple[Outcome, ...]] = ("0", "1", "2", "4", "6", "W")
 """Outcomes that stand in a line."""
 
 

@@ -102,6 +102,7 @@
       A.span("stage", down, map, strip, lit),
       across,
       A.span("foot-line", foot, tested),
+      A.span("unseen", "; enlarge"),
     );
     const card = { head, number, map, strip, lit, foot, tested, across, down, button, shown: null };
     for (const canvas of [map, strip]) {
@@ -132,10 +133,6 @@
       : "no past to look at";
     card.foot.title = own === null ? "" : `${A.percent(1 - own)} of its attention is on the past`;
     card.button.setAttribute("aria-pressed", String(state.head === card.number));
-    card.button.setAttribute(
-      "aria-label",
-      `${A.headName(card.head, card.number)}. ${card.foot.textContent}. Enlarge`,
-    );
   }
   // The ball, or over, that a head looks at most.
   function mostOf(map) {

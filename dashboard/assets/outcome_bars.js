@@ -30,19 +30,11 @@
           tabindex: told.choose ? 0 : null,
           role: told.choose ? "button" : null,
           "aria-pressed": told.choose ? String(chosen) : null,
-          "aria-label":
-            A.outcomeNames[outcome] +
-            ": " +
-            A.percent(now, true) +
-            ", " +
-            told.than +
-            " " +
-            A.percent(base, true) +
-            (happened ? "; this is what happened" : ""),
+          "aria-description": `${told.than} ${A.percent(base, true)}${happened ? "; this happened" : ""}`,
         });
         line.append(
           A.svg("rect", { x: 0, y: y + 1, width, height: row - 2, rx: 4, class: "back" }),
-          A.svg("text", { x: 8, y: middle + 4, class: "name" }, A.outcomeNames[outcome]),
+          A.svg("text", { x: 8, y: middle + 4, class: "name" }, `${A.outcomeNames[outcome]} `),
           A.svg("rect", {
             x: left,
             y: y + 6,
@@ -61,7 +53,7 @@
           A.svg(
             "text",
             { x: width - 52, y: middle + 4, "text-anchor": "end", class: "value" },
-            A.percent(now),
+            `${A.percent(now)} `,
           ),
           A.svg(
             "text",

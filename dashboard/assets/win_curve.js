@@ -14,7 +14,10 @@
   A.winCurve = (id, { story, innings, path, place }) => {
     const points = story.win_probability;
     if (!points.length) {
-      A.put(id, A.p("empty", "Who was winning cannot be told of this match."));
+      A.put(
+        id,
+        A.p("empty", "Who was winning is told of limited-overs matches alone, where the target is known."),
+      );
       return null;
     }
     const width = A.width(id, 300);
