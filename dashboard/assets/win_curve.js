@@ -51,7 +51,7 @@
       A.svg(
         "text",
         { x: width - RIGHT, y: TOP - 6, class: "axis", "text-anchor": "end" },
-        `${story.team} to win, %`,
+        `${A.clip(story.team, 30)} to win, %`,
       ),
     );
     const here = svg.appendChild(A.svg("circle", { r: 4, class: "here", visibility: "hidden" }));
