@@ -111,21 +111,15 @@ def story_page(shown: Shown[Match], models: tuple[str, ...]) -> Page:
     about = shown.about
     return [
         _title(shown, about["result"] or about["title"], html.Nav(id="innings-links")),
-        html.Div(
-            [
-                html.Div(
-                    [
-                        plot("win", "Who was winning, ball by ball"),
-                        columns(
-                            "two",
-                            panel("expected", "Against expectation", html.Div(id="expected-shown")),
-                            panel("surprises", "Most surprising", html.Div(id="surprises-list")),
-                        ),
-                    ]
-                ),
-                panel("turning", "Where it turned", html.Div(id="turning-list")),
-            ],
-            className="columns story",
+        columns(
+            "story",
+            plot("win", "Who was winning, ball by ball"),
+            panel("turning", "Where it turned", html.Div(id="turning-list")),
+            columns(
+                "two",
+                panel("expected", "Against expectation", html.Div(id="expected-shown")),
+                panel("surprises", "Most surprising", html.Div(id="surprises-list")),
+            ),
         ),
         store("story", {"key": shown.key, "models": list(models), "about": about}),
     ]
