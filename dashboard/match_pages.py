@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 LEAD: Final = (
-    "Walk through a match ball by ball. Every claim about the model's attention carries the "
-    "verdict of a test: what it pointed at was hidden, beside other balls like it."
+    "Open a match: who won, and when it turned; then walk through it ball by ball. Every claim "
+    "about the model's attention carries the verdict of a test: what it pointed at was hidden, "
+    "beside other balls like it."
 )
 
 
@@ -39,8 +40,9 @@ def last_ball_link(shown: Shown[Match]) -> str:
 def _title(shown: Shown[Match], title: str, *beside: Component) -> html.Div:
     """The head of a match's page: its title, where and when, ways on, and what to know first."""
     about = shown.about
+    known = [about[name] for name in ("event", "date", "venue") if about[name]]
     facts = " · ".join(
-        on_one_line(about[name]) for name in ("event", "date", "venue") if about[name]
+        map(on_one_line, known if title == about["title"] else [about["title"], *known])
     )
     return html.Div(
         [
@@ -109,8 +111,9 @@ def home(matches: Matches, *, public: bool) -> Page:
 def story_page(shown: Shown[Match], models: tuple[str, ...]) -> Page:
     """The match as a story: who won, when it turned, and where to go on."""
     about = shown.about
+    title = about["result"] or about["title"]
     return [
-        _title(shown, about["result"] or about["title"], html.Nav(id="innings-links")),
+        _title(shown, title[0].upper() + title[1:], html.Nav(id="innings-links")),
         columns(
             "story",
             plot("win", "Who was winning, ball by ball"),

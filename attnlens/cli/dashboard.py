@@ -206,7 +206,7 @@ def _story(session: Session, match: Match) -> Data:
     from attnlens.cricket.match.scorecard import result_sentence
 
     batting = {one.number: one.batting_team for one in match.innings}
-    team = match.outcome.get("winner") or match.innings[0].batting_team
+    team = match.outcome.get("winner") or next(iter(batting.values()), None)
     rows: list[Data] = [dict(row) for row in session.rows(match)]
     win: list[Data] = []
     moments: list[Data] = []
