@@ -66,9 +66,11 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *arguments: str | Path, **environment: str) -> Iterator[Server]:
-    """A dashboard on a free port, ended with the block."""
-    words = command("dashboard", *arguments, "--no-browser", "--port", "0")
+def serving(
+    folder: Path, *arguments: str | Path, port: str = "0", **environment: str
+) -> Iterator[Server]:
+    """A dashboard on a free port, or a given one, ended with the block."""
+    words = command("dashboard", *arguments, "--no-browser", "--port", port)
     # Appended to: what is read here must not move the place where the server writes.
     said = (folder / "dashboard.err").open("a")
     quiet = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONWARNINGS": ""}

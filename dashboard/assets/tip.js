@@ -7,7 +7,7 @@
   const hide = () => box?.classList.remove("shown");
   function show(text, x, y) {
     if (!box) {
-      box = A.el("div", { id: "tip", "aria-hidden": "true" });
+      box = A.el("div", { id: "pointed", "aria-hidden": "true" });
       document.body.append(box);
     }
     box.textContent = text;
