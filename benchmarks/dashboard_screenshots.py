@@ -63,7 +63,7 @@ def settle(page: Any, name: str) -> None:
     if name in ("story", "match", "head", "claims", "compare", "difference", "model", "corpus"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     if name in ("match", "head", "claims"):
-        page.wait_for_selector(".claims", timeout=60_000)
+        page.wait_for_selector("#claims-button", timeout=60_000)
     if name == "head":
         page.locator("#head-graph .heatmaplayer image").wait_for(state="attached", timeout=60_000)
         page.wait_for_timeout(500)

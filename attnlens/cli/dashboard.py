@@ -106,8 +106,7 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
     if len(matches.given) == 1:
         alone = matches.given[0]
-        link: str = match_link(alone) if alone.followed is None else last_ball_link(alone)
-        return link
+        return str(match_link(alone) if alone.followed is None else last_ball_link(alone))
     if matches.given:
         return "/"
     return recording_link(recordings.given[0]) if len(recordings.given) == 1 else "/recordings"

@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from attnlens.cli.options import number
 from attnlens.cli.output import say, utf8_stdout
@@ -15,7 +15,6 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
-    from attnlens.cricket.match.outcomes import Outcome
     from attnlens.cricket.readers.following import News
     from attnlens.cricket.session import Session
     from attnlens.files import Json
@@ -152,8 +151,8 @@ def in_lines(options: argparse.Namespace) -> bool:
     return options.format == "text" and not options.full and options.scale is None
 
 
-FORECAST: Final[tuple[Outcome, ...]] = ("0", "1", "2", "4", "6", "W")
-"""Outcomes that stand in a line."""
+TOLD = 0.03
+"""Outcomes at least so likely stand in a line."""
 
 
 def _forecast(explanation: Explanation) -> str:
@@ -162,9 +161,11 @@ def _forecast(explanation: Explanation) -> str:
     from attnlens.show.numbers import percent_seen
 
     ball, win = explanation.ball, explanation.win_probability
-    chances = {one.outcome: one.probability for one in explanation.prediction.outcomes}
-    words = {one: OUTCOME_WORDS[one].removeprefix("a ") for one in FORECAST}
-    told = ", ".join(f"{words[one]} {percent_seen(chances[one])}" for one in FORECAST)
+    told = ", ".join(
+        f"{OUTCOME_WORDS[one.outcome].removeprefix('a ')} {percent_seen(one.probability)}"
+        for one in explanation.prediction.outcomes
+        if one.probability >= TOLD
+    )
     winning = "" if win is None else f" · {win.team} to win {percent_seen(win.before)}"
     return f"next {ball.label} {ball.bowler} to {ball.batter}: {told}{winning}"
 

@@ -17,7 +17,7 @@
       ...A.brought().map((one) => ({ key: one.key, title: `${one.title} (brought)` })),
     ];
     if (!known.length) {
-      A.put("compare-a", A.el("p", { class: "empty" }, "No match is open."));
+      A.put("compare-a", A.p("empty", "No match is open."));
       A.at("compare-b").hidden = true;
       A.at("page").classList.add("failed");
       return;
@@ -86,15 +86,13 @@
     });
     A.put(
       `compare-${one.side}`,
-      A.el(
-        "div",
-        { class: "panel-head" },
+      A.div(
+        "panel-head",
         A.el("h2", null, one.side.toUpperCase()),
         A.el("div", { class: "panel-tools", id: `bars-${one.side}-tools` }),
       ),
-      A.el(
-        "div",
-        { class: "form" },
+      A.div(
+        "form",
         select(
           "Match",
           (known.some((match) => match.key === one.key)
@@ -140,7 +138,7 @@
       one.innings = null;
       numbers(one, one.known, "choose");
       A.put(`echo-${one.side}`);
-      A.put(`bars-${one.side}`, A.el("p", { class: "trouble", role: "alert" }, error.message));
+      A.put(`bars-${one.side}`, A.trouble(error.message));
     }
   }
   function numbers(one, all, none) {
@@ -219,7 +217,7 @@
       points: 100 * (values[1][at] - values[0][at]),
     }));
     const one = A.signedBars("difference-plot", rows, "Percentage points by which B differs from A");
-    A.at("difference-plot").append(A.el("p", { class: "legend" }, "Percentage points: B less A."));
+    A.at("difference-plot").append(A.p("legend", "Percentage points: B less A."));
     A.figureMenu(
       "difference",
       () => one,
@@ -316,13 +314,11 @@
     A.put(
       "lines-plot",
       svg,
-      A.el(
-        "p",
-        { class: "legend" },
-        A.el("span", null, "The chance of a boundary, by delivery:"),
+      A.p(
+        "legend",
+        A.span(null, "The chance of a boundary, by delivery:"),
         sides.map((one) =>
-          A.el(
-            "span",
+          A.span(
             null,
             A.el("i", { class: `stroke side-${one.side}` }),
             `${one.side.toUpperCase()}, ${one.innings.told.innings.batting}`,

@@ -25,7 +25,7 @@
       if (here !== page) return;
       A.at("page").classList.add("failed");
       document.querySelector(".places").remove();
-      A.put("corpus-about", A.el("p", { class: "trouble", role: "alert" }, error.message));
+      A.put("corpus-about", A.trouble(error.message));
       return;
     }
     const asked = new URLSearchParams(location.search),
@@ -51,7 +51,7 @@
     count ? ` ${A.count(count, what)} with fewer than ${least} left out.` : "";
   const many = (n) => n.toLocaleString("en");
   const fraction = (digits) => (value) => (value < 0 ? "−" : "") + Math.abs(value).toFixed(digits);
-  const none = (words) => A.el("p", { class: "empty" }, words);
+  const none = (words) => A.p("empty", words);
 
   function about() {
     const f = data.figures,
@@ -89,9 +89,8 @@
     const link = (name, words) => A.el("a", { href: `/files/corpus/${name}`, download: "" }, words);
     A.put(
       "corpus-about",
-      A.el(
-        "p",
-        { class: "lead" },
+      A.p(
+        "lead",
         [f.competitions ? A.count(f.competitions, "competition") : null, when].filter(Boolean).join(", "),
         "; model ",
         c.model.name.split(/[\\/]/).pop(),
@@ -102,10 +101,9 @@
         ".",
       ),
       cautions.length
-        ? A.el(
-            "ul",
-            { class: "cautions" },
-            cautions.map((one) => A.el("li", null, one)),
+        ? A.ul(
+            "cautions",
+            cautions.map((one) => A.li(null, one)),
           )
         : null,
     );
@@ -177,9 +175,8 @@
           },
           "Show all",
         ),
-        A.el(
-          "p",
-          { class: "quiet small" },
+        A.p(
+          "quiet small",
           "Phase and head narrow sources, attention and claims; phase, outcome and player the surprising " +
             "balls, of all there are; player the lists of players.",
         ),
@@ -205,17 +202,17 @@
   function fit() {
     const f = data.figures,
       nats = (one) => A.between(one.value, one.low, one.high, fraction(4)),
-      line = (term, ...told) => A.el("div", null, A.el("dt", null, term), A.el("dd", null, told));
+      line = (term, ...told) => A.div(null, A.el("dt", null, term), A.el("dd", null, told));
     A.put(
       "fit-shown",
       A.el(
         "dl",
         { class: "figures wide" },
-        line("Surprised by what happened", nats(f.log_loss), A.el("small", null, " nats a ball")),
+        line("Surprised by what happened", nats(f.log_loss), A.small(null, " nats a ball")),
         line(
           "Expected to be, by its own probabilities",
           nats(f.expected_log_loss),
-          A.el("small", null, " nats a ball"),
+          A.small(null, " nats a ball"),
         ),
         line(
           "What it held likeliest came",

@@ -29,9 +29,8 @@
     A.put(
       "calibration-shown",
       shown.length
-        ? A.el(
-            "div",
-            { class: "multiples" },
+        ? A.div(
+            "multiples",
             shown.map((one) =>
               A.el(
                 "figure",
@@ -39,8 +38,8 @@
                 A.el(
                   "figcaption",
                   null,
-                  A.el("b", null, A.outcomeNames[one.outcome]),
-                  A.el("small", null, ` ${many(one.happened)} times`),
+                  A.b(null, A.outcomeNames[one.outcome]),
+                  A.small(null, ` ${many(one.happened)} times`),
                 ),
                 diagram(one),
               ),

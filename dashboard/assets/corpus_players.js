@@ -5,19 +5,14 @@
   function listed(name, groups, columns, lead) {
     const nodes = groups.map(([caption, found, role]) => {
       const rows = found.filter(named);
-      return A.el(
-        "div",
+      return A.div(
         null,
         rows.length
           ? A.sortable(caption, columns(role, rows), rows, columns(role, rows)[2].name)
           : none(caption + (found.length ? ": nobody of that name in this list." : ": nobody to show.")),
       );
     });
-    A.put(
-      `${name}-shown`,
-      lead ? A.el("p", { class: "lead" }, lead) : null,
-      A.el("div", { class: "columns auto wide" }, nodes),
-    );
+    A.put(`${name}-shown`, lead ? A.p("lead", lead) : null, A.div("columns auto wide", nodes));
     A.menu(name, [
       [
         "CSV",
@@ -171,6 +166,9 @@
       show: (row) => A.el("code", null, `${row.match_id} ${row.innings}:${row.index}`),
     },
   ];
+  const PLACE = ["match_id", "innings", "index", "label", "date", "competition"];
+  const PEOPLE = ["batting_team", "bowling_team", "batter", "bowler"];
+  const FILED = [...PLACE, ...PEOPLE, "phase", "actual", "top", "surprise_bits", "score", "wickets"];
   let wanted = 0;
   A.corpus.surprises = async (data, chosen, page) => {
     wanted += 1;
@@ -194,7 +192,7 @@
             : `${A.count(found.found, "ball")}: `) + which;
       } catch (error) {
         if (turn !== wanted || !A.corpus.here(page)) return;
-        A.put("surprises-shown", A.el("p", { class: "trouble", role: "alert" }, error.message));
+        A.put("surprises-shown", A.trouble(error.message));
         return;
       }
       A.say(words);
@@ -208,44 +206,7 @@
         "CSV",
         () =>
           A.saveText(
-            A.csv([
-              [
-                "match_id",
-                "innings",
-                "index",
-                "label",
-                "date",
-                "competition",
-                "batting_team",
-                "bowling_team",
-                "batter",
-                "bowler",
-                "phase",
-                "actual",
-                "top",
-                "surprise_bits",
-                "score",
-                "wickets",
-              ],
-              ...rows.map((row) => [
-                row.match_id,
-                row.innings,
-                row.index,
-                row.label,
-                row.date,
-                row.competition,
-                row.batting_team,
-                row.bowling_team,
-                row.batter,
-                row.bowler,
-                row.phase,
-                row.actual,
-                row.top,
-                row.surprise_bits,
-                row.score,
-                row.wickets,
-              ]),
-            ]),
+            A.csv([FILED, ...rows.map((row) => FILED.map((name) => row[name]))]),
             `${A.stem()}-surprises.csv`,
             "text/csv",
           ),

@@ -45,12 +45,9 @@
     A.put(
       "sources-shown",
       A.sortable("Mean fusion weights by phase", columns, rows),
-      A.el(
-        "p",
-        { class: "legend" },
-        names.map((name, at) =>
-          A.el("span", null, A.el("i", { class: `gate g${at}` }), SOURCES[name] || name),
-        ),
+      A.p(
+        "legend",
+        names.map((name, at) => A.span(null, A.el("i", { class: `gate g${at}` }), SOURCES[name] || name)),
       ),
     );
     A.menu("sources", [
@@ -214,9 +211,8 @@
     });
     A.put(
       "claims-shown",
-      A.el(
-        "p",
-        { class: "lead" },
+      A.p(
+        "lead",
         many(told.tested) +
           " claims on " +
           A.count(told.balls, "ball") +
@@ -224,12 +220,7 @@
           "more than chance would have it. Intervals are Wilson's and take claims as independent, which " +
           "those of one ball are not quite.",
       ),
-      A.el(
-        "div",
-        { class: "columns auto wide" },
-        A.el("div", null, parts[0].node, parts[1].node),
-        A.el("div", null, parts[2].node),
-      ),
+      A.div("columns auto wide", A.div(null, parts[0].node, parts[1].node), A.div(null, parts[2].node)),
     );
     A.menu("claims", [
       [

@@ -53,12 +53,10 @@
     });
     A.at(id).replaceChildren(
       svg,
-      A.el(
-        "p",
-        { class: "legend" },
+      A.p(
+        "legend",
         names.map((name, at) =>
-          A.el(
-            "span",
+          A.span(
             null,
             A.el("i", { class: `swatch gate g${at}`, "aria-hidden": "true" }),
             name === "within_ball" ? "the ball itself" : name,

@@ -40,23 +40,20 @@
     const value = (v) => A.percent(v, true);
     A.put(
       "head-one",
-      A.el(
-        "div",
-        { class: "one-head" },
-        A.el(
-          "div",
+      A.div(
+        "one-head",
+        A.div(
           null,
-          A.el(
-            "h3",
+          A.h3(
             null,
             `Head ${card.number} of ${state.scale}${head.earned ? `: ${A.words(head.earned)}` : ""}`,
           ),
-          head.question ? A.el("p", { class: "quiet" }, `Asks: ${head.question}?`) : null,
-          A.el("p", { class: "quiet small" }, A.headStarted(head)),
+          head.question ? A.p("quiet", `Asks: ${head.question}?`) : null,
+          A.p("quiet small", A.headStarted(head)),
           A.el(
             "dl",
             { class: "figures" },
-            figures.map(([name, text]) => A.el("div", null, A.el("dt", null, name), A.el("dd", null, text))),
+            figures.map(([name, text]) => A.div(null, A.el("dt", null, name), A.el("dd", null, text))),
           ),
         ),
         A.el(
@@ -94,7 +91,7 @@
             ),
             "What it looks at most",
           )
-        : A.el("p", { class: "empty" }, "It has no past to look at yet."),
+        : A.p("empty", "It has no past to look at yet."),
       A.el("p", { id: "cell", class: "readout", "aria-live": "polite" }, ""),
       tableBeside(innings, map),
     );

@@ -172,7 +172,7 @@
       change({ view: on ? "content_only" : "full" }),
     );
     content.title = `Shows the ${A.viewTold.content_only}`;
-    legend = { stops: A.span("stops"), unit: A.small(null), how: A.el("p", { id: "heads-lead" }), content };
+    legend = { stops: A.span("stops"), unit: A.small(), how: A.el("p", { id: "heads-lead" }), content };
     A.put(
       "heads-legend",
       A.span("ramp-legend", A.el("i", { class: "ramp" }), legend.stops),

@@ -16,9 +16,7 @@
       gap = 16,
       many = Math.min(cards.length, 3),
       lines = Math.ceil(cards.length / many);
-    const svg = A.svg("svg", {
-      viewBox: `0 0 ${many * (side + gap) + gap} ${lines * (side + 76) + gap}`,
-    });
+    const svg = A.svg("svg", { viewBox: `0 0 ${many * (side + gap) + gap} ${lines * (side + 76) + gap}` });
     svg.setAttribute("class", "aside");
     cards.forEach((card, number) => {
       const x = gap + (number % many) * (side + gap),

@@ -129,12 +129,11 @@
     });
     A.at(id).replaceChildren(
       svg,
-      A.el(
-        "p",
-        { class: "legend" },
-        A.el("span", null, A.el("i", { class: "swatch slot", "aria-hidden": "true" }), "reads past balls"),
-        A.el("span", null, A.el("i", { class: "swatch now", "aria-hidden": "true" }), "told before the ball"),
-        A.el("span", null, "each layer is conditioned on the one before"),
+      A.p(
+        "legend",
+        A.span(null, A.el("i", { class: "swatch slot", "aria-hidden": "true" }), "reads past balls"),
+        A.span(null, A.el("i", { class: "swatch now", "aria-hidden": "true" }), "told before the ball"),
+        A.span(null, "each layer is conditioned on the one before"),
       ),
     );
     return svg;

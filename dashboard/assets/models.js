@@ -19,9 +19,8 @@
     A.put(
       "model-input",
       page.from_file
-        ? A.el(
-            "p",
-            { class: "quiet" },
+        ? A.p(
+            "quiet",
             "Shown with a ball of an invented match. For a match of yours: ",
             A.el("code", null, `attnlens trace ${page.name} MATCH`),
             ".",
@@ -91,8 +90,7 @@
       if (here !== page) return false;
       A.put("model-said", A.el("span", { class: "trouble", role: "alert" }, error.message));
       if (!trace)
-        for (const id of ["steps-list", "step-shown"])
-          A.put(id, A.el("p", { class: "empty" }, "Nothing has run yet."));
+        for (const id of ["steps-list", "step-shown"]) A.put(id, A.p("empty", "Nothing has run yet."));
       return false;
     }
     values = [...trace.inputs.map((one) => ({ ...one, input: true })), ...trace.steps];
@@ -190,8 +188,7 @@
         "ol",
         { class: "steps" },
         values.map((one, place) =>
-          A.el(
-            "li",
+          A.li(
             null,
             A.el(
               "button",
@@ -204,9 +201,9 @@
                   choose(place);
                 },
               },
-              A.el("b", null, symbol(one.symbol)),
+              A.b(null, symbol(one.symbol)),
               " ",
-              A.el("span", { class: "quiet" }, one.description),
+              A.span("quiet", one.description),
             ),
           ),
         ),
@@ -269,9 +266,8 @@
       );
     A.put(
       "step-shown",
-      A.el(
-        "div",
-        { class: "group stepper" },
+      A.div(
+        "group stepper",
         go(-1, "◀", "the step before"),
         A.el(
           "button",
@@ -279,12 +275,11 @@
           playing ? "⏸ Pause" : "▶ Play",
         ),
         go(1, "▶", "the next step"),
-        A.el("span", { class: "quiet" }, `${at + 1} of ${values.length}`),
+        A.span("quiet", `${at + 1} of ${values.length}`),
       ),
-      A.el("p", { class: "equation" }, symbol(one.equation || one.symbol)),
-      A.el(
-        "p",
-        { class: "quiet" },
+      A.p("equation", symbol(one.equation || one.symbol)),
+      A.p(
+        "quiet",
         one.description +
           (one.shape.length ? `, ${one.shape.join(" by ")}` : "") +
           (one.input
@@ -296,10 +291,9 @@
                 : "; worked out again: the same"),
       ),
       A.stepValues.drawn(one, true),
-      sources.length ? A.el("h3", null, "Made of") : null,
-      A.el(
-        "div",
-        { class: "made-of" },
+      sources.length ? A.h3(null, "Made of") : null,
+      A.div(
+        "made-of",
         sources.map((other) =>
           A.el(
             "figure",
@@ -320,7 +314,7 @@
                 symbol(other.symbol),
               ),
               " ",
-              A.el("span", { class: "quiet" }, other.description),
+              A.span("quiet", other.description),
             ),
             A.stepValues.drawn(other, false),
           ),

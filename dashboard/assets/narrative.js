@@ -57,7 +57,7 @@
       const place = A.outcomes.indexOf(outcome);
       const [now, usual] = [innings.probabilitiesOf(at)[place], innings.usualOf(at)[place]];
       const told = `${A.outcomeNames[outcome]}: ${A.percent(now)} here, usually ${A.percent(usual)}.`;
-      const queue = A.el("span", { class: "queue" });
+      const queue = A.span("queue");
       A.put(
         "narrative-text",
         A.p("headline", told[0].toUpperCase() + told.slice(1)),

@@ -86,18 +86,12 @@
       A.put(
         id,
         svg,
-        A.el(
-          "p",
-          { class: "legend" },
-          A.el("span", null, A.el("i", { class: "swatch now", "aria-hidden": "true" }), told.nowName),
-          A.el("span", null, A.el("i", { class: "stroke tick", "aria-hidden": "true" }), told.baseName),
+        A.p(
+          "legend",
+          A.span(null, A.el("i", { class: "swatch now", "aria-hidden": "true" }), told.nowName),
+          A.span(null, A.el("i", { class: "stroke tick", "aria-hidden": "true" }), told.baseName),
           told.actual &&
-            A.el(
-              "span",
-              null,
-              A.el("i", { class: "swatch happened", "aria-hidden": "true" }),
-              "what happened",
-            ),
+            A.span(null, A.el("i", { class: "swatch happened", "aria-hidden": "true" }), "what happened"),
         ),
       );
       return svg;

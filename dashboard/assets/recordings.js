@@ -12,13 +12,7 @@
       A.at("page").classList.add("failed");
       A.put(
         "recording-sides",
-        A.el(
-          "p",
-          { class: "empty" },
-          "No recording is open. ",
-          A.el("a", { href: "/recordings" }, "Open two"),
-          ".",
-        ),
+        A.p("empty", "No recording is open. ", A.el("a", { href: "/recordings" }, "Open two"), "."),
       );
       return;
     }
@@ -49,9 +43,8 @@
     };
     A.put(
       "recording-sides",
-      A.el(
-        "div",
-        { class: "form" },
+      A.div(
+        "form",
         sides.map((one) =>
           A.el(
             "label",
@@ -146,10 +139,9 @@
               "details",
               null,
               A.el("summary", null, `${A.count(reasons.length, "site")} left out`),
-              A.el(
-                "ul",
+              A.ul(
                 null,
-                reasons.slice(0, 50).map((one) => A.el("li", null, one)),
+                reasons.slice(0, 50).map((one) => A.li(null, one)),
               ),
             )
           : null,
@@ -162,9 +154,8 @@
       for (const name of ["overview", "both"]) {
         A.put(
           name === "both" ? "maps-both" : "overview-list",
-          A.el(
-            "p",
-            { class: "empty" },
+          A.p(
+            "empty",
             "Nothing to show: choose two recordings of the same model, with inputs of one length.",
           ),
         );
@@ -196,8 +187,7 @@
       calls = record.a.calls;
     chosen.map = Math.min(chosen.map, record.maps.length - 1);
     const row = (one) =>
-      A.el(
-        "li",
+      A.li(
         null,
         A.el(
           "button",
@@ -211,27 +201,24 @@
               remember();
             },
           },
-          A.el(
-            "span",
+          A.span(
             null,
-            A.el("b", null, nameOf(one.one.a, one.one.a.calls)),
+            A.b(null, nameOf(one.one.a, one.one.a.calls)),
             " ",
-            A.el("span", { class: "quiet" }, leadOf(one.one.a, one.number)),
+            A.span("quiet", leadOf(one.one.a, one.number)),
           ),
           A.el(
             "span",
             { class: "track", "aria-hidden": "true" },
             A.el("i", { style: `width:${(100 * one.map.mean) / most}%` }),
           ),
-          A.el("span", { class: "value" }, one.map.mean.toFixed(3)),
+          A.span("value", one.map.mean.toFixed(3)),
         ),
       );
     A.put(
       "overview-list",
       A.el("ol", { class: "aparts" }, all.slice(0, 40).map(row)),
-      all.length > 40
-        ? A.el("p", { class: "quiet" }, `and ${all.length - 40} that differ less; the CSV has all`)
-        : null,
+      all.length > 40 ? A.p("quiet", `and ${all.length - 40} that differ less; the CSV has all`) : null,
     );
     A.menu("overview", [
       [
@@ -318,10 +305,9 @@
         A.el(
           "figcaption",
           null,
-          A.el("b", null, A.sideNames[name]),
-          A.el(
-            "span",
-            { class: "quiet" },
+          A.b(null, A.sideNames[name]),
+          A.span(
+            "quiet",
             name === "d"
               ? `at most ${map.most.toFixed(4)}`
               : `both on one scale, darkest ${map.top.toFixed(4)}`,
@@ -347,16 +333,15 @@
     );
     A.put(
       "maps-both",
-      A.el("h3", null, `${nameOf(record.a, calls)}, ${leadOf(record.a, chosen.map)}`),
-      notes.map((note) => A.el("p", { class: "quiet" }, note)),
-      A.el("div", { class: "columns maps-three" }, pictures),
-      A.el(
-        "p",
-        { class: "quiet" },
+      A.h3(null, `${nameOf(record.a, calls)}, ${leadOf(record.a, chosen.map)}`),
+      notes.map((note) => A.p("quiet", note)),
+      A.div("columns maps-three", pictures),
+      A.p(
+        "quiet",
         `${axis(record.a, -2)} down, ${axis(record.a, -1)} across. In the difference `,
-        A.el("b", { class: "more" }, "blue"),
+        A.b("more", "blue"),
         " is where B pays more, ",
-        A.el("b", { class: "less" }, "orange"),
+        A.b("less", "orange"),
         " where A does.",
       ),
       A.el(

@@ -116,17 +116,16 @@
       "div",
       { class: large ? "values" : "values small" },
       shown.map((map) =>
-        A.el(
-          "div",
+        A.div(
           null,
-          map.name ? A.el("p", { class: "quiet" }, map.name) : null,
+          map.name ? A.p("quiet", map.name) : null,
           map.rows[0].length <= (large ? NUMBERED : 6) && map.rows.length <= (large ? TALLEST : 8)
             ? table(map, most)
             : picture(map, most, one, large),
         ),
       ),
       all.length > shown.length
-        ? A.el("p", { class: "quiet" }, `and ${all.length - shown.length} more; the files have all`)
+        ? A.p("quiet", `and ${all.length - shown.length} more; the files have all`)
         : null,
     );
   }
@@ -215,7 +214,7 @@
     );
     context.putImageData(image, 0, 0);
     const cell = large ? Math.max(5, Math.min(18, 720 / Math.min(WIDEST, wide))) : 4;
-    const read = A.el("p", { class: "quiet small" }, `${tall} by ${wide}, largest ${said(most)}`);
+    const read = A.p("quiet small", `${tall} by ${wide}, largest ${said(most)}`);
     canvas.style.cssText =
       "width:min(100%, " +
       Math.round(wide * cell) +

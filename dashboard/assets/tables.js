@@ -76,7 +76,7 @@
               },
               column.name,
             )
-          : A.el("span", { class: "unseen" }, column.name),
+          : A.span("unseen", column.name),
       ),
     );
     function fill() {
@@ -159,7 +159,7 @@
     );
   };
   A.between = (value, low, high, text) => [
-    A.el("b", null, text(value)),
-    low === null || low === undefined ? null : A.el("small", null, ` (${text(low)} to ${text(high)})`),
+    A.b(null, text(value)),
+    low === null || low === undefined ? null : A.small(null, ` (${text(low)} to ${text(high)})`),
   ];
 })();

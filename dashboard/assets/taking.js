@@ -82,9 +82,8 @@
   A.menu = (name, items) => {
     const place = A.at(`${name}-tools`);
     if (!place) return;
-    const list = A.el(
-      "div",
-      { class: "menu-list" },
+    const list = A.div(
+      "menu-list",
       items.map(([text, action]) =>
         typeof action === "string"
           ? A.el(
