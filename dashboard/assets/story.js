@@ -113,7 +113,8 @@
   }
   function verdict(one) {
     if (one.verdict === null) return [" ", A.span("badge none", "not tested by a claim")];
-    return [one.finding ? ` ${one.finding}` : "", " ", A.badge(one.verdict)];
+    const badge = A.badge(one.verdict, "of past balls and records as reasons for that chance");
+    return [one.finding ? ` ${one.finding} ` : A.small(null, " Reasons tested: "), badge];
   }
   function surprises() {
     A.at("surprises").hidden = !story.surprises.length;
@@ -129,7 +130,9 @@
         ),
       );
     const { tested } = story;
-    const held = tested?.claims ? `Of ${tested.claims} claims that were tested, ${tested.held} hold.` : null;
+    const held = tested?.claims
+      ? `Of ${tested.claims} claims that were tested, ${tested.supported} hold.`
+      : null;
     A.put("surprises-list", A.ul("surprising", story.surprises.map(row)), held && A.p("quiet small", held));
   }
 
@@ -151,7 +154,7 @@
         text,
       );
     const rows = [...(story.expected[kind] || [])];
-    if (kind !== "overs") rows.sort((one, two) => two.balls - one.balls);
+    if (kind !== "overs") rows.sort((one, two) => two.deliveries - one.deliveries);
     const most = Math.max(1, ...rows.flatMap((one) => [one.runs, one.expected_runs]));
     const list = (some) =>
       A.ul(
@@ -177,7 +180,7 @@
   }
   function tally(one, most) {
     const share = (value) => `${((100 * value) / most).toFixed(1)}%`;
-    const name = kind === "overs" ? `${A.nth(one.innings)}, over ${one.name}` : one.name;
+    const name = kind === "overs" ? `${A.nth(one.innings)}, ${one.name}` : one.name;
     const wickets = one.wickets ? `, ${one.wickets} w. of ${one.expected_wickets.toFixed(1)}` : "";
     return A.li(
       null,
