@@ -81,12 +81,14 @@ def add_match_routes(
         name = request.args.get("model") or functions.models[0]
         return name if name in functions.models else functions.models[0]
 
-    def first(shown: Shown[Match], make: Callable[..., Data], *asked: Any) -> Response:
-        """What the first picture of a page waits for."""
+    def told(
+        shown: Shown[Match], make: Callable[..., Data], *asked: Any, urgency: int = FIRST
+    ) -> Response:
+        """What ``make`` tells of a match, as a rule what the first picture of a page waits for."""
         model = model_asked()
         key = (make, shown.key, shown.version, *asked, model)
-        told = partial(make, shown.value, *asked, model)
-        packed = answers.get(key, told, urgency=FIRST, gone=gone())
+        work = partial(make, shown.value, *asked, model)
+        packed = answers.get(key, work, urgency=urgency, gone=gone())
         return sent(packed, lasting=shown.followed is None)
 
     def ball_key(shown: Shown[Match], *ball: int) -> tuple[Any, ...]:
@@ -105,17 +107,18 @@ def add_match_routes(
     @server.get("/data/<key>/story.json")
     @matched
     def story(shown: Shown[Match]) -> Response:
-        return first(shown, functions.story)
+        evidence = "untested" not in request.args
+        return told(shown, functions.story, evidence, urgency=NOW if evidence else FIRST)
 
     @server.get("/data/<key>/next.json")
     @matched
     def next_ball(shown: Shown[Match]) -> Response:
-        return first(shown, functions.next_ball)
+        return told(shown, functions.next_ball)
 
     @server.get("/data/<key>/<int:innings>/balls.json")
     @matched
     def innings_data(shown: Shown[Match], innings: int) -> Response:
-        return first(shown, functions.innings, innings)
+        return told(shown, functions.innings, innings)
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
     @matched

@@ -179,7 +179,7 @@ def _functions(options: argparse.Namespace) -> Functions:
         read=read_match,
         match=shown_match,
         people=shown_people,
-        story=lambda match, model: _story(session(model), match),
+        story=lambda match, evidence, model: _story(session(model), match, evidence),
         innings=lambda match, innings, model: shown_innings(
             match, innings, session(model).dated(match)
         ),
@@ -198,8 +198,9 @@ def _functions(options: argparse.Namespace) -> Functions:
 MOST_MOMENTS = 6
 
 
-def _story(session: Session, match: Match) -> Data:
+def _story(session: Session, match: Match, evidence: bool) -> Data:
     """The match as a story: the fields of ``attnlens story --json`` that need no test."""
+    del evidence
     import math
 
     from attnlens.cricket.match.scorecard import result_sentence

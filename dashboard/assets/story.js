@@ -3,6 +3,7 @@
   const LEAST = 6; // players that are listed before "all of them"
   let story = null;
   let page = null;
+  let whole = false; // whether its claims have been tested
   const place = (one) => `${A.nth(one.innings)} ${one.label}`;
   const path = (one) => A.ballPath(page.key, one.innings, one.index) + model();
   const model = () => {
@@ -35,14 +36,17 @@
       A.put(name, A.loading("the model is reading the match"));
     const asked = new URLSearchParams(location.search).get("model");
     const named = page.models.includes(asked) ? asked : page.models[0];
+    const path = `/data/${encodeURIComponent(data.key)}/story.json${A.asked(data.key, named)}`;
     try {
-      const found = await A.get(
-        `/data/${encodeURIComponent(data.key)}/story.json${A.asked(data.key, named)}`,
-        stop.signal,
-      );
-      if (page !== data) return;
-      story = found;
-      draw();
+      // Who was winning is there at once; what was tested follows.
+      for (const part of ["&untested=1", ""]) {
+        const found = await A.get(path + part, stop.signal);
+        if (page !== data) return;
+        story = found;
+        whole = !part;
+        draw();
+        document.body.dataset.ready = "yes";
+      }
     } catch (error) {
       if (page !== data) return;
       for (const name of ["expected", "surprises", "turning"]) A.at(name).hidden = true;
@@ -112,6 +116,7 @@
     );
   }
   function verdict(one) {
+    if (!whole) return A.small(null, " being tested …");
     if (one.verdict === null) return [" ", A.span("badge none", "not tested by a claim")];
     const badge = A.badge(one.verdict, "of past balls and records as reasons for that chance");
     return [one.finding ? ` ${one.finding} ` : A.small(null, " Reasons tested: "), badge];
