@@ -71,8 +71,8 @@ class Functions:
         read: a file's path to its match. Raises `AttnlensError` with the reader's words.
         match: the match without its balls.
         people: the match's players, by where they faced or bowled first.
-        story: match, whether its claims are tested, and model to the match as a story
-            (``attnlens story --json``).
+        story: match, whether its claims are tested, model, and what is called now and then while
+            they are, to the match as a story (``attnlens story --json``).
         innings: match, innings and model to every ball (`attnlens.cricket.explain.showing`).
         explain: match, innings, ball, model and an outcome, or ``None`` for the story's, to an
             explanation with evidence.
@@ -90,7 +90,7 @@ class Functions:
     read: Callable[[str], Match]
     match: Callable[[Match], Data]
     people: Callable[[Match], list[Data]]
-    story: Callable[[Match, bool, str], Data]
+    story: Callable[[Match, bool, str, Callable[[], None]], Data]
     innings: Callable[[Match, int, str], Data]
     explain: Callable[[Match, int, int, str, str | None], Data]
     next_ball: Callable[[Match, str], Data]

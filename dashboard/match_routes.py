@@ -20,7 +20,7 @@ from .library import Matches, Shown
 from .match_pages import match_link
 from .replies import GONE, KINDS, answered, download, gone, problem, sent
 from .security import from_our_page
-from .work import AHEAD, FIRST, NOW, Answers
+from .work import AHEAD, FIRST, LONG, NOW, Answers
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
@@ -104,11 +104,14 @@ def add_match_routes(
             gone=gone(),
         )
 
+    def story_of(match: Match, evidence: bool, model: str) -> Data:
+        return functions.story(match, evidence, model, answers.rest)
+
     @server.get("/data/<key>/story.json")
     @matched
     def story(shown: Shown[Match]) -> Response:
         evidence = "untested" not in request.args
-        return told(shown, functions.story, evidence, urgency=NOW if evidence else FIRST)
+        return told(shown, story_of, evidence, urgency=LONG if evidence else FIRST)
 
     @server.get("/data/<key>/next.json")
     @matched

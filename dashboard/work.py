@@ -23,8 +23,9 @@ from .functions import Data
 
 Made = TypeVar("Made")
 
-FIRST, NOW, AHEAD = 0, 1, 2
-"""How soon something is wanted: before all else, as it comes, if there is time."""
+FIRST, NOW, LONG, AHEAD = range(4)
+"""How soon something is wanted: before all else, as it comes, though it takes long, if there is
+time."""
 MOST_AHEAD: Final = 6
 MOST_WAITING: Final = 200
 PATIENCE: Final = 120.0
@@ -94,7 +95,7 @@ class Answers:
         """The answer as compressed JSON.
 
         Args:
-            urgency: ``FIRST``, ``NOW`` or ``AHEAD``.
+            urgency: ``FIRST``, ``NOW``, ``LONG`` (then it calls `rest` now and then) or ``AHEAD``.
             gone: whether who asked has left; what nobody waits for is not begun.
 
         Raises:
@@ -162,22 +163,42 @@ class Answers:
             _, dropped = self._kept.popitem(last=False)
             self.kept_bytes -= len(dropped)
 
+    def rest(self) -> None:
+        """Between two steps of something long: what is shorter goes first.
+
+        Raises:
+            NobodyWaitsError: nobody waits for the long one any more.
+        """
+        while True:
+            with self._changed:
+                if not any(job.begun and job.waiting for job in self._jobs.values()):
+                    raise NobodyWaitsError
+                waiting = {key: job for key, job in self._jobs.items() if not job.begun}
+                key = min(waiting, key=lambda one: waiting[one].order(), default=None)
+                if key is None or waiting[key].urgency >= LONG:
+                    return
+                waiting[key].begun = True
+            self._do(key, waiting[key])
+
     def _work(self) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._jobs)
                 key, job = min(self._jobs.items(), key=lambda one: one[1].order())
                 job.begun = True
-            answer, wrong = None, None
-            try:
-                answer = job.make()
-            except Exception as error:
-                wrong = error
-            with self._changed:
-                self._jobs.pop(key)
-                if isinstance(answer, bytes):
-                    self._keep(key, answer)
-            if wrong is None:
-                job.future.set_result(answer)
-            else:
-                job.future.set_exception(wrong)
+            self._do(key, job)
+
+    def _do(self, key: Hashable, job: Job) -> None:
+        answer, wrong = None, None
+        try:
+            answer = job.make()
+        except Exception as error:
+            wrong = error
+        with self._changed:
+            self._jobs.pop(key)
+            if isinstance(answer, bytes):
+                self._keep(key, answer)
+        if wrong is None:
+            job.future.set_result(answer)
+        else:
+            job.future.set_exception(wrong)

@@ -32,6 +32,7 @@ from attnlens.dashboard.serve import MOST_BODY, THREADS
 from attnlens.dashboard.work import (
     AHEAD,
     FIRST,
+    LONG,
     MOST_AHEAD,
     NOW,
     Answers,
@@ -181,6 +182,32 @@ def test_an_innings_goes_before_tests_and_what_nobody_waits_for_is_not_begun() -
     for thread in asked:
         thread.join(20)
     assert order == ["innings", "tests"]
+
+
+def test_what_takes_long_lets_others_by_and_ends_when_nobody_waits() -> None:
+    answers, order, left = Answers(), [], threading.Event()
+
+    def story() -> dict[str, object]:
+        for part in range(200):
+            order.append(part)
+            time.sleep(0.02)
+            answers.rest()
+        return {}
+
+    def leaving() -> None:
+        with pytest.raises(NobodyWaitsError):
+            answers.get("story", story, urgency=LONG, gone=left.is_set)
+
+    asked = threading.Thread(target=leaving)
+    asked.start()
+    time.sleep(0.1)
+    answers.get("innings", lambda: order.append("innings"), urgency=FIRST)
+    answers.get("tests", lambda: order.append("tests"))
+    assert order.index("innings") < order.index("tests") < 100
+    left.set()
+    asked.join(20)
+    answers.get("after", lambda: order.append("after"), urgency=LONG)
+    assert 199 not in order
 
 
 def test_who_leaves_is_noticed_and_silent_connections_are_no_burden(server: Server) -> None:

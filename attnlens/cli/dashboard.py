@@ -179,7 +179,7 @@ def _functions(options: argparse.Namespace) -> Functions:
         read=read_match,
         match=shown_match,
         people=shown_people,
-        story=lambda match, evidence, model: _story(session(model), match, evidence),
+        story=lambda match, evidence, model, rest: _story(session(model), match, evidence, rest),
         innings=lambda match, innings, model: shown_innings(
             match, innings, session(model).dated(match)
         ),
@@ -198,9 +198,9 @@ def _functions(options: argparse.Namespace) -> Functions:
 MOST_MOMENTS = 6
 
 
-def _story(session: Session, match: Match, evidence: bool) -> Data:
+def _story(session: Session, match: Match, evidence: bool, rest: Callable[[], None]) -> Data:
     """The match as a story: the fields of ``attnlens story --json`` that need no test."""
-    del evidence
+    del evidence, rest
     import math
 
     from attnlens.cricket.match.scorecard import result_sentence
