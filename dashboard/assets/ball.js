@@ -42,10 +42,9 @@
     await open();
   };
   // Who looks at the last ball goes on to the next.
-  async function came(more, last) {
+  async function came(more, last, before) {
     if (!innings) return;
-    const before = state.ball === innings.count && state.number;
-    const atEnd = before && (before === last.number || !more || innings.number < last.number);
+    const atEnd = state.ball === innings.count && state.number === before;
     if (atEnd || !page.about.innings.some((one) => one.number === state.number && one.balls))
       toBall({ number: last.number, ball: last.balls });
     await open();

@@ -7,7 +7,8 @@
   /**
    * Looks for new balls until the page is left.
    * @param {any} page what the server handed to it
-   * @param {(more: boolean, last: any) => void} came a ball has come, or one was corrected
+   * @param {(more: boolean, last: any, before: number) => void} came a ball has come, or one was corrected:
+   *   the innings in play now, and the number of the one before
    */
   A.follow = (page, came) => {
     let silent = 0;
@@ -23,8 +24,9 @@
       else if (silent >= 3) standing(page, "the server does not answer", page.asOf);
       if (!live || !played(live.about).length || !A.atVersion(page.key, live.version)) return;
       const more = balls(live.about) > balls(page.about);
+      const before = played(page.about).slice(-1)[0].number;
       page.about = live.about;
-      came(more, played(live.about).slice(-1)[0]);
+      came(more, played(live.about).slice(-1)[0], before);
     };
     const timer = setInterval(look, EVERY);
     A.leave.push(() => {
