@@ -200,10 +200,12 @@
   A.choose = choose;
   function change(what) {
     const scale = what.scale && what.scale !== state.scale;
+    const opens = state.head === null && Number.isInteger(what.head);
     Object.assign(state, what);
     if (scale) A.heads.build(state, innings, change);
     else A.heads.draw(state);
     remember();
+    if (opens) A.at("enlarged").scrollIntoView({ block: "start" });
     if (what.scale) A.say(`Scale ${state.scale}`);
   }
   A.changeHead = (head) => {

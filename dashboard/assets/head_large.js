@@ -28,9 +28,12 @@
       .filter(([key, value]) => key !== null && value > 0)
       .sort((one, two) => two[1] - one[1])
       .slice(0, 6);
+    // Of the outcome that the page is about.
+    const outcome = A.outcomeNow();
     const effectOf = (key) => {
-      const row = !map.long && explanation && explanation.history.find((one) => one.index === key + 1);
-      return row && row.effect_nats !== null ? row.effect_nats.toExponential(1) : "";
+      const past = map.long ? null : explanation?.history.find((one) => one.index === key + 1);
+      const change = past?.changes.find((one) => one.outcome === outcome);
+      return change ? A.signed(change.points, 2) : "";
     };
     const figures = [
       ["on the past", A.percent(1 - innings.own(state.scale, card.number, at))],
@@ -76,7 +79,7 @@
                   "bowler → batter",
                   "outcome",
                   state.view === "full" ? "weight" : A.viewNames[state.view],
-                  "hidden from the whole model, nats",
+                  `without it, points of P(${A.outcomeNames[outcome]})`,
                 ],
             strongest.map(([key, weight]) =>
               map.long
