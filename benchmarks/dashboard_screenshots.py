@@ -24,6 +24,7 @@ SAMPLE = REPOSITORY / "sample_data" / "match.csv"
 BALL = "/match/simulated-82/innings/2/ball/60"
 PAGES = {
     "home": "/",
+    "story": "/match/simulated-82",
     "match": BALL,
     "head": f"{BALL}?head=2",
     "claims": BALL,
@@ -37,8 +38,8 @@ PAGES = {
     "model": "/models/tiny?step=8",
     "lost": "/nowhere",
 }
-WHOLE = ("compare", "difference", "model")
-SIZES = {"desktop": (1360, 900), "phone": (390, 844)}
+WHOLE = ("story", "compare", "difference", "model")
+SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
 TALL = 1480
 COLOURS = 256
 MOST = 150_000
@@ -59,23 +60,21 @@ def made(folder: Path) -> None:
 def settle(page: Any, name: str) -> None:
     """Wait until all that a page shows is there."""
     page.wait_for_selector("main h1", state="attached")
-    if name in ("match", "head", "claims", "compare", "difference", "model", "corpus"):
+    if name in ("story", "match", "head", "claims", "compare", "difference", "model", "corpus"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     if name in ("match", "head", "claims"):
-        page.wait_for_selector(".claims", timeout=60_000)
-    if name == "match":
-        page.locator(".claim").first.click()
-        page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
+        page.wait_for_selector("#claims-button", timeout=60_000)
     if name == "head":
         page.locator("#head-graph .heatmaplayer image").wait_for(state="attached", timeout=60_000)
         page.wait_for_timeout(500)
-        page.evaluate("document.querySelector('#heads').scrollIntoView({block: 'start'})")
+        page.evaluate("document.querySelector('#enlarged').scrollIntoView({block: 'start'})")
     if name == "claims":
         page.select_option("#what-if-bowler", index=9)
         page.click("#what-if-form .primary")
         page.locator("#what-if-plot svg").wait_for(timeout=60_000)
+        page.click("#claims-button")
         page.locator(".claim").nth(2).click()
-        page.evaluate("document.querySelector('#evidence').scrollIntoView({block: 'start'})")
+        page.evaluate("window.scrollTo(0, 0)")
     if name == "recording":
         page.frame_locator("iframe").locator("#title:not(:empty)").wait_for()
     page.wait_for_timeout(300)
@@ -122,7 +121,7 @@ def main() -> None:
                         page.goto(server.url + PAGES[page_name])
                         settle(page, page_name)
                         whole = {"full_page": True} if page_name in WHOLE else {}
-                        if page_name in ("match", "corpus"):
+                        if page_name == "corpus":
                             top = {"x": 0, "y": 0, "width": width, "height": TALL}
                             whole = {"full_page": True, "clip": top}
                         picture = smaller(page.screenshot(**whole))

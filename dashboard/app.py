@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dash import ClientsideFunction, Dash, Input, Output, dcc
+from flask import Flask, Response, request
 
 from .corpus_page import corpus_page
 from .figures import CONFIG, empty_heat_map
@@ -12,7 +13,7 @@ from .frame import frame
 from .functions import Functions
 from .heads_page import heads_page
 from .library import Matches, Recordings
-from .match_pages import compare_page, home, match_page
+from .match_pages import ball_page, compare_page, home, story_page
 from .model_pages import model_page, models_page
 from .parts import Page, lost
 from .recording_pages import (
@@ -20,7 +21,9 @@ from .recording_pages import (
     recording_page,
     recordings_page,
 )
+from .replies import compress
 from .routes import add_routes
+from .scripts import add_scripts
 from .security import protect
 from .work import Answers
 
@@ -63,7 +66,8 @@ def create_app(
         index_string=INDEX,
         suppress_callback_exceptions=True,
         health_endpoint="health",
-        external_scripts=["/heat_maps.js"],
+        # One script, made of the files in assets: `attnlens.dashboard.scripts`.
+        assets_ignore=r".*\.js$",
         meta_tags=[
             {"name": "viewport", "content": "width=device-width, initial-scale=1"},
             {"name": "color-scheme", "content": "light dark"},
@@ -73,6 +77,8 @@ def create_app(
     app.layout = frame(
         public=public, heads=functions.heads is not None, corpus=functions.corpus is not None
     )
+    server: Flask = app.server
+    add_scripts(app, server)
     add_routes(app, functions, matches, recordings, Answers(), public=public)
 
     # A change of ball leaves the page as it is: only another page is asked of the server.
@@ -89,7 +95,7 @@ def create_app(
 
     @app.callback(Output("page", "children"), Input("page-key", "data"))
     def show(key: str | None) -> Page:
-        return page_of(key or "", functions, matches, recordings, public)
+        return page_of(key or "", functions, matches, recordings, public)[0]
 
     @app.callback(
         Output("head-figure", "children"),
@@ -102,43 +108,63 @@ def create_app(
             return []
         return [dcc.Graph(id="head-graph", figure=empty_heat_map(), config=CONFIG)]
 
+    @server.after_request
+    def missed(response: Response) -> Response:
+        """The page of an address that leads nowhere is the app's, which says so; with 404."""
+        if request.endpoint == "/<path:path>" and request.method == "GET":
+            key = page_key(request.path)
+            response.status_code = page_of(key, functions, matches, recordings, public)[1]
+        return response
+
     protect(app, host)
+    server.after_request(compress)
     return app
+
+
+def page_key(path: str) -> str:
+    """What page an address means, as the page's own script has it: one for all balls of a match."""
+    kind, *rest = [part for part in path.split("/") if part] or [""]
+    if kind == "match" and rest:
+        return f"{'ball' if len(rest) > 1 else 'story'}/{rest[0]}"
+    return "/".join([kind, *(rest[:1] if kind == "recording" else rest)])
 
 
 def page_of(
     key: str, functions: Functions, matches: Matches, recordings: Recordings, public: bool
-) -> Page:
-    """The page of an address, ``match/NAME`` for every ball of that match."""
+) -> tuple[Page, int]:
+    """The page of an address, and its status; ``ball/NAME`` for every ball of that match."""
     kind, _, name = key.partition("/")
     if key == "":
-        return home(matches, public=public)
+        return home(matches, public=public), 200
     if key == "compare":
-        return compare_page(matches, functions.models)
+        return compare_page(matches, functions.models), 200
     if key == "heads" and functions.heads is not None:
-        return heads_page(functions.heads)
+        return heads_page(functions.heads), 200
     if key == "corpus" and functions.corpus is not None:
-        return corpus_page(matches)
+        return corpus_page(matches), 200
     if key == "recordings":
-        return recordings_page(recordings, public=public)
+        return recordings_page(recordings, public=public), 200
     if key == "recordings/compare":
-        return compare_recordings_page(recordings)
+        return compare_recordings_page(recordings), 200
     if key == "models":
-        return models_page(functions.inside.models)
+        return models_page(functions.inside.models), 200
     if kind == "models" and name in functions.inside.models:
-        return model_page(name, functions.inside)
-    if kind == "match":
+        return model_page(name, functions.inside), 200
+    if kind in ("story", "ball"):
         shown = matches.get(name)
         if shown is None:
             return lost(
                 "This match is not open (any more). What was uploaded is kept only for a while: "
                 "bring the file again."
-            )
+            ), 404
+        if kind == "story":
+            return story_page(shown, functions.models), 200
         if any(one["balls"] for one in shown.about["innings"]):
-            return match_page(shown, functions.models, functions.texts)
-        return lost("No ball was bowled in this match.")
+            return ball_page(shown, functions.models, functions.texts), 200
+        return lost("No ball was bowled in this match."), 404
     if kind == "recording":
         recording = recordings.get(name)
-        gone = "This recording is not open (any more)."
-        return lost(gone) if recording is None else recording_page(recording)
-    return lost("There is no such page.")
+        if recording is not None:
+            return recording_page(recording), 200
+        return lost("This recording is not open (any more)."), 404
+    return lost("There is no such page."), 404

@@ -33,6 +33,7 @@ def frame(*, public: bool, heads: bool, corpus: bool) -> html.Div:
                         [dcc.Link(text, href=href) for href, text in links],
                         **marked(aria_label="Pages"),
                     ),
+                    html.Div(id="find", className="find"),
                     html.Div(
                         [
                             html.Span("read-only", className="chip") if public else None,

@@ -70,9 +70,15 @@ class Functions:
     Attributes:
         read: a file's path to its match. Raises `AttnlensError` with the reader's words.
         match: the match without its balls.
+        people: the match's players, by where they faced or bowled first.
+        story: match, whether its claims are tested, model, and what is called now and then while
+            they are, to the match as a story (``attnlens story --json``).
         innings: match, innings and model to every ball (`attnlens.cricket.explain.showing`).
-        explain: match, innings, ball and model to an explanation with evidence.
-        what_if: the same and what is to be different, to the answer.
+        explain: match, innings, ball, model and an outcome, or ``None`` for the story's, to an
+            explanation with evidence.
+        next_ball: match and model to the forecast of the ball not yet bowled, or why it is
+            ``waiting``.
+        what_if: match, innings, ball, model and what is to be different, to the answer.
         texts: names of files to what makes one of an explanation, such as ``prompt.txt``.
         page: a recording's path and name to a page of its heat maps.
         models: the models that may be asked, the default first.
@@ -83,8 +89,11 @@ class Functions:
 
     read: Callable[[str], Match]
     match: Callable[[Match], Data]
+    people: Callable[[Match], list[Data]]
+    story: Callable[[Match, bool, str, Callable[[], None]], Data]
     innings: Callable[[Match, int, str], Data]
-    explain: Callable[[Match, int, int, str], Data]
+    explain: Callable[[Match, int, int, str, str | None], Data]
+    next_ball: Callable[[Match, str], Data]
     what_if: Callable[[Match, int, int, str, Data], Data]
     texts: Mapping[str, Callable[[Data], str]]
     page: Callable[[str, str], str]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from dash import dcc, html
+from dash.development.base_component import Component
 
 from attnlens.show.safe import on_one_line
 
@@ -18,15 +19,40 @@ if TYPE_CHECKING:
 
 
 LEAD: Final = (
-    "Walk through a match ball by ball. Every claim about the model's attention carries the "
-    "verdict of a test: what it pointed at was hidden, beside other balls like it."
+    "Open a match: who won, and when it turned; then walk through it ball by ball. Every claim "
+    "about the model's attention carries the verdict of a test: what it pointed at was hidden, "
+    "beside other balls like it."
 )
 
 
 def match_link(shown: Shown[Match]) -> str:
-    innings = shown.about["innings"]
-    number = next((one["number"] for one in innings if one["balls"]), 1)
-    return f"/match/{quote(shown.key)}/innings/{number}/ball/1"
+    """The address of a match's first page, its story."""
+    return f"/match/{quote(shown.key)}"
+
+
+def last_ball_link(shown: Shown[Match]) -> str:
+    """The address of the last ball that was bowled, where one was."""
+    played = [one for one in shown.about["innings"] if one["balls"]]
+    last = played[-1] if played else {"number": 1, "balls": 1}
+    return f"{match_link(shown)}/innings/{last['number']}/ball/{last['balls']}"
+
+
+def _title(shown: Shown[Match], title: str, *beside: Component) -> html.Div:
+    """The head of a match's page: its title, where and when, ways on, and what to know first."""
+    about = shown.about
+    known = [about[name] for name in ("event", "date", "venue") if about[name]]
+    facts = " · ".join(
+        map(on_one_line, known if title == about["title"] else [about["title"], *known])
+    )
+    return html.Div(
+        [
+            html.H1(title),
+            html.P(facts, className="quiet"),
+            *beside,
+            html.Ul(id="cautions", className="cautions"),
+        ],
+        className="title",
+    )
 
 
 def _match_card(shown: Shown[Match]) -> html.Li:
@@ -53,7 +79,7 @@ def _match_card(shown: Shown[Match]) -> html.Li:
                 html.Span(scores, className="lines"),
                 html.Span(about["result"] or "", className="result"),
             ],
-            href=match_link(shown),
+            href=match_link(shown) if shown.followed is None else last_ball_link(shown),
             className="card",
         )
     )
@@ -71,7 +97,6 @@ def home(matches: Matches, *, public: bool) -> Page:
         panel(
             "matches",
             "Matches",
-            html.Div(id="find"),
             html.Ul([_match_card(shown) for shown in matches.given], className="cards"),
             html.Ul(id="brought", className="cards"),
             None
@@ -83,58 +108,93 @@ def home(matches: Matches, *, public: bool) -> Page:
     ]
 
 
-def match_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str]) -> Page:
+def story_page(shown: Shown[Match], models: tuple[str, ...]) -> Page:
+    """The match as a story: who won, when it turned, and where to go on."""
+    about = shown.about
+    title = about["result"] or about["title"]
     return [
-        html.H1(shown.about["title"], className="unseen"),
+        _title(shown, title[0].upper() + title[1:], html.Nav(id="innings-links")),
+        columns(
+            "story",
+            plot("win", "Who was winning, ball by ball"),
+            panel("turning", "Where it turned", html.Div(id="turning-list")),
+            columns(
+                "two",
+                panel("expected", "Against expectation", html.Div(id="expected-shown")),
+                panel("surprises", "Most surprising", html.Div(id="surprises-list")),
+            ),
+        ),
+        store("story", {"key": shown.key, "models": list(models), "about": about}),
+    ]
+
+
+def ball_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str]) -> Page:
+    """A ball: the innings, what is expected of it, why, and where the heads look."""
+    return [
+        _title(shown, shown.about["title"]),
         html.Section(
             id="score", className="score", **marked(aria_label="Score", data_shown="match")
         ),
         html.P(id="live", className="quiet", role="status") if shown.followed is not None else None,
-        plot("timeline", "The innings", html.Div(id="timeline-controls", className="controls")),
+        html.P(id="next", className="next") if shown.followed is not None else None,
+        panel(
+            "timeline",
+            "The innings",
+            html.Div(id="timeline-plot", className="plot"),
+            beside=html.Div(id="timeline-controls", className="controls"),
+        ),
+        html.Div(
+            [
+                html.Div(
+                    [
+                        panel(
+                            "narrative",
+                            "The story of this ball",
+                            html.Div(id="narrative-text"),
+                            seen=False,
+                        ),
+                        columns(
+                            "two",
+                            plot("outcomes", "What it expects"),
+                            plot("contributions", "Why"),
+                        ),
+                        panel(
+                            "evidence",
+                            "Claims, tested",
+                            html.Div(id="evidence-list"),
+                            lead="Choose one: its balls light up above and beside.",
+                        ),
+                    ],
+                    className="told",
+                ),
+                panel(
+                    "heads",
+                    "Its heads",
+                    html.Div(id="heads-maps", className="maps"),
+                    html.Div(id="heads-legend"),
+                    beside=html.Div(id="heads-controls", className="controls"),
+                ),
+            ],
+            className="columns ball-screen",
+        ),
+        html.Section(
+            [
+                html.Div(id="head-one"),
+                html.Div(id="head-figure"),
+                dcc.Store(id="head-wanted"),
+            ],
+            id="enlarged",
+            className="panel",
+            hidden=True,
+        ),
         columns(
             "three",
-            plot("outcomes", "What it expects of this ball"),
-            html.Div(
-                [
-                    plot("contributions", "What moves it"),
-                    plot("gates", "What reached the prediction"),
-                ],
-                className="stack",
-            ),
-            panel("narrative", "In words", html.Div(id="narrative-text")),
-        ),
-        panel(
-            "heads",
-            "Where its heads look",
-            html.Div(id="heads-controls", className="controls"),
-            html.Div(id="heads-maps", className="maps"),
-            html.Div(id="head-one", hidden=True),
-            html.Div(id="head-figure", hidden=True),
-            dcc.Store(id="head-wanted"),
-        ),
-        columns(
-            "two",
-            panel(
-                "evidence",
-                "Claims, tested",
-                html.Div(id="evidence-list"),
-                lead="Choose one: its balls light up.",
-            ),
-            html.Div(
-                [
-                    plot("inside", "Inside the ball"),
-                    panel(
-                        "what-if",
-                        "What if",
-                        html.Div(id="what-if-form"),
-                        html.Div(id="what-if-answer"),
-                    ),
-                ],
-                className="stack",
-            ),
+            panel("what-if", "What if", html.Div(id="what-if-form"), html.Div(id="what-if-answer")),
+            plot("inside", "Inside the ball"),
+            plot("gates", "What reached the prediction"),
         ),
         store(
-            "match",
+            "ball",
             {
                 "key": shown.key,
                 "models": list(models),
@@ -163,6 +223,28 @@ def compare_page(matches: Matches, models: tuple[str, ...]) -> Page:
             "two", *(html.Section(id=f"compare-{side}", className="panel") for side in ("a", "b"))
         ),
         plot("difference", "The difference"),
+        columns(
+            "two",
+            *(
+                panel(
+                    f"looks-{side}",
+                    f"Where {side.upper()} looks",
+                    html.Div(id=f"looks-{side}-list"),
+                )
+                for side in ("a", "b")
+            ),
+        ),
+        columns(
+            "two",
+            *(
+                panel(
+                    f"claims-{side}",
+                    f"Claims of {side.upper()}, tested",
+                    html.Div(id=f"claims-{side}-list"),
+                )
+                for side in ("a", "b")
+            ),
+        ),
         plot("gates-both", "What reached the prediction"),
         plot("lines", "Through both innings"),
         store("compare", {"matches": given, "models": list(models)}),

@@ -6,9 +6,10 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial, wraps
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from flask import Flask, Response, request
 
@@ -16,12 +17,47 @@ from attnlens.show.safe import cell, on_one_line
 
 from .functions import Data, Functions
 from .library import Matches, Shown
-from .replies import GONE, KINDS, answered, download, problem, sent
+from .match_pages import match_link
+from .replies import GONE, KINDS, answered, download, gone, problem, sent
 from .security import from_our_page
-from .work import Answers
+from .work import AHEAD, FIRST, LONG, NOW, Answers
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
+
+
+MOST_FOUND: Final = 12
+MOST_SOUGHT: Final = 80
+"""Characters of a name that is looked for."""
+MOST_MATCHES: Final = 256
+"""Whose players are remembered."""
+
+
+def found_in(
+    matches: Iterable[Shown[Match]],
+    people: Callable[[Match], list[Data]],
+    words: list[str],
+) -> list[Data]:
+    """Players and matches whose names hold all the words, with addresses."""
+
+    def holds(*texts: str | None) -> bool:
+        told = " ".join(filter(None, texts)).casefold()
+        return all(word in told for word in words)
+
+    def rows() -> Iterator[Data]:
+        for shown in matches:
+            about = shown.about
+            when = " · ".join(filter(None, (about["title"], about["date"])))
+            if holds(about["title"], about["date"], about["event"], about["venue"]):
+                yield {"text": about["title"], "more": about["date"], "href": match_link(shown)}
+            for one in people(shown.value):
+                if holds(one["name"]):
+                    where = f"innings/{one['innings']}/ball/{one['ball']}"
+                    did = f"{one['role']} from {one['label']} on, innings {one['innings']}"
+                    href = f"{match_link(shown)}/{where}"
+                    yield {"text": one["name"], "more": f"{did} · {when}", "href": href}
+
+    return list(islice(rows(), MOST_FOUND)) if words else []
 
 
 def add_match_routes(
@@ -45,25 +81,72 @@ def add_match_routes(
         name = request.args.get("model") or functions.models[0]
         return name if name in functions.models else functions.models[0]
 
-    def worked_out(shown: Shown[Match], what: str, make: Callable[..., Data], *ball: int) -> bytes:
-        """What ``make`` tells of an innings or of a ball, compressed."""
-        model, ahead = model_asked(), "ahead" in request.args
-        key = (what, shown.key, shown.version, *ball, model)
-        return answers.get(key, lambda: make(shown.value, *ball, model), ahead=ahead)
+    def told(
+        shown: Shown[Match], make: Callable[..., Data], *asked: Any, urgency: int = FIRST
+    ) -> Response:
+        """What ``make`` tells of a match, as a rule what the first picture of a page waits for."""
+        model = model_asked()
+        key = (make, shown.key, shown.version, *asked, model)
+        work = partial(make, shown.value, *asked, model)
+        packed = answers.get(key, work, urgency=urgency, gone=gone())
+        return sent(packed, lasting=shown.followed is None)
+
+    def ball_key(shown: Shown[Match], *ball: int) -> tuple[Any, ...]:
+        return shown.key, shown.version, *ball, model_asked(), request.args.get("outcome")
+
+    def explained(shown: Shown[Match], innings: int, ball: int) -> bytes:
+        """A ball's explanation, compressed."""
+        model, outcome = model_asked(), request.args.get("outcome")
+        return answers.get(
+            ball_key(shown, innings, ball),
+            lambda: functions.explain(shown.value, innings, ball, model, outcome),
+            urgency=AHEAD if "ahead" in request.args else NOW,
+            gone=gone(),
+        )
+
+    def story_of(match: Match, evidence: bool, model: str) -> Data:
+        return functions.story(match, evidence, model, answers.rest)
+
+    @server.get("/data/<key>/story.json")
+    @matched
+    def story(shown: Shown[Match]) -> Response:
+        evidence = "untested" not in request.args
+        return told(shown, story_of, evidence, urgency=LONG if evidence else FIRST)
+
+    @server.get("/data/<key>/next.json")
+    @matched
+    def next_ball(shown: Shown[Match]) -> Response:
+        return told(shown, functions.next_ball)
 
     @server.get("/data/<key>/<int:innings>/balls.json")
     @matched
     def innings_data(shown: Shown[Match], innings: int) -> Response:
-        def make(*asked: Any) -> Data:
-            return {"key": shown.key, **functions.innings(*asked)}
-
-        return sent(worked_out(shown, "innings", make, innings), lasting=shown.followed is None)
+        return told(shown, functions.innings, innings)
 
     @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
     @matched
     def explanation(shown: Shown[Match], innings: int, ball: int) -> Response:
-        packed = worked_out(shown, "explain", functions.explain, innings, ball)
-        return sent(packed, lasting=shown.followed is None)
+        return sent(explained(shown, innings, ball), lasting=shown.followed is None)
+
+    @server.get("/data/<key>/<int:innings>/<int:ball>/place.json")
+    @matched
+    def place(shown: Shown[Match], innings: int, ball: int) -> Response:
+        """How many questions are answered before that ball's."""
+        said = json.dumps({"before": answers.place(ball_key(shown, innings, ball))})
+        response = Response(said, mimetype="application/json")
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    people = lru_cache(maxsize=MOST_MATCHES)(functions.people)
+
+    @server.get("/find.json")
+    @answered
+    def find() -> Response:
+        words = request.args.get("text", "")[:MOST_SOUGHT].casefold().split()
+        here = matches.get(request.args.get("match", ""))
+        others = [shown for shown in matches.given if here is None or shown.key != here.key]
+        found = found_in([here, *others] if here else others, people, words)
+        return Response(json.dumps(found, ensure_ascii=False), mimetype="application/json")
 
     @server.get("/live/<key>.json")
     @answered
@@ -86,8 +169,7 @@ def add_match_routes(
     @server.get("/files/<key>/<int:innings>/<int:ball>/<name>")
     @matched
     def file(shown: Shown[Match], innings: int, ball: int, name: str) -> Response:
-        packed = worked_out(shown, "explain", functions.explain, innings, ball)
-        data = json.loads(gzip.decompress(packed))
+        data = json.loads(gzip.decompress(explained(shown, innings, ball)))
         stem = f"{shown.key}-{innings}-{ball}"
         if name == "explanation.json":
             text = json.dumps(data, ensure_ascii=False, indent=2)
@@ -109,7 +191,9 @@ def add_match_routes(
         if not isinstance(asked, dict):
             return problem("that is no question", 400)
         model = model_asked()
-        found = answers.run(lambda: functions.what_if(shown.value, innings, ball, model, asked))
+        found = answers.run(
+            lambda: functions.what_if(shown.value, innings, ball, model, asked), gone()
+        )
         return Response(json.dumps(found, ensure_ascii=False), mimetype="application/json")
 
 

@@ -22,15 +22,27 @@ def loading(text: str) -> html.P:
 
 
 def panel(
-    name: str, title: str, *children: Component | None, lead: str = "", files: bool = True
+    name: str,
+    title: str,
+    *children: Component | None,
+    lead: str = "",
+    files: bool = True,
+    beside: Component | None = None,
+    seen: bool = True,
 ) -> html.Section:
-    """A part of a page with its heading, and a place for what can be taken away."""
+    """A part of a page with its heading, and a place for what can be taken away.
+
+    Args:
+        beside: stands in line with the heading.
+        seen: whether the heading is; where it is not, it is still read aloud.
+    """
     return html.Section(
         [
             html.Div(
                 [
-                    html.H2(title, id=f"{name}-title"),
+                    html.H2(title, id=f"{name}-title", className=None if seen else "unseen"),
                     html.P(lead, className="lead") if lead else None,
+                    beside,
                     html.Div(id=f"{name}-tools", className="panel-tools") if files else None,
                 ],
                 className="panel-head",

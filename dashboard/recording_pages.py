@@ -49,7 +49,7 @@ def recordings_page(recordings: Recordings, *, public: bool) -> Page:
 def recording_page(shown: Shown[str]) -> Page:
     name = shown.about["name"]
     return [
-        html.H1(name, className="unseen"),
+        html.H1(name),
         html.Iframe(
             src=f"/page/{quote(shown.key)}", title=f"Heat maps of {name}", className="recording"
         ),

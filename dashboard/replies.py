@@ -6,7 +6,7 @@ import gzip
 import json
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as TookTooLong
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Final
 
 from flask import Response, request
@@ -14,7 +14,7 @@ from flask import Response, request
 from attnlens.errors import AttnlensError, InputError
 from attnlens.show.safe import on_one_line
 
-from .work import BusyError
+from .work import BusyError, NobodyWaitsError, stays
 
 GONE: Final = "is not here (any more): it has to be opened or uploaded again"
 
@@ -46,10 +46,18 @@ def answered(make: Callable[..., Response]) -> Callable[..., Response]:
             return problem(str(error), 422)
         except BusyError:
             return problem("too much is being worked out; ask again", 503)
+        except NobodyWaitsError:
+            return problem("nobody waits for this", 499)
         except TookTooLong:
             return problem("it took too long and was given up; ask again", 504)
 
     return answer
+
+
+def gone() -> Callable[[], bool]:
+    """Tells whether who asked the present question has gone, where the server can tell."""
+    told: Callable[[], bool] = request.environ.get("waitress.client_disconnected", stays)
+    return told
 
 
 def sent(packed: bytes, *, lasting: bool = True) -> Response:
@@ -73,4 +81,32 @@ def download(text: str, name: str, kind: str) -> Response:
     response = Response(text.encode("utf-8", "replace"), mimetype=kind)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return response
+
+
+SMALL: Final = 1400
+"""Bytes that fit into one packet: not worth packing."""
+TEXT: Final = ("text/", "application/json", "application/javascript", "image/svg")
+
+
+@lru_cache(maxsize=64)
+def _packed_once(content: bytes) -> bytes:
+    """A script or a style sheet, as small as it gets."""
+    return gzip.compress(content, 9, mtime=0)
+
+
+def compress(response: Response) -> Response:
+    """Texts go packed to who can take them."""
+    taken = "gzip" in request.headers.get("Accept-Encoding", "")
+    if not taken or response.status_code != 200 or "Content-Encoding" in response.headers:
+        return response
+    if not (response.mimetype or "").startswith(TEXT):
+        return response
+    response.direct_passthrough = False
+    content = response.get_data()
+    if len(content) > SMALL:
+        lasting = response.mimetype in ("text/javascript", "application/javascript", "text/css")
+        response.set_data(_packed_once(content) if lasting else gzip.compress(content, 3))
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Vary"] = "Accept-Encoding"
     return response

@@ -11,8 +11,6 @@ from typing import Final
 from dash import Dash
 from flask import Flask, Response, request
 
-from attnlens.show.page import template_text
-
 from .functions import Functions, Summed
 from .library import Matches, Recordings
 from .match_routes import add_match_routes
@@ -72,11 +70,6 @@ def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, publ
 
 
 def _add_recordings(server: Flask, recordings: Recordings) -> None:
-    @server.get("/heat_maps.js")
-    def heat_maps() -> Response:
-        """What the page of a recording unpacks its maps with; comparing two does the same."""
-        return Response(template_text("heat_maps.js"), mimetype="text/javascript")
-
     @server.get("/page/<key>")
     def recording_page(key: str) -> Response:
         shown = recordings.get(key)

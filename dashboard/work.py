@@ -1,7 +1,8 @@
 """Working things out once: one thread for the model, the most wanted first, answers kept.
 
-A model is read through hooks, so two questions must not be asked of it at once. What is fetched
-ahead waits for what somebody looks at, and is refused where too much of it waits.
+A model is read through hooks, so two questions must not be asked of it at once. An innings goes
+before the tests of a ball, and what is fetched ahead comes last, or is refused where too much of
+it waits. What nobody waits for any more is dropped.
 """
 
 from __future__ import annotations
@@ -13,27 +14,58 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from queue import PriorityQueue
-from typing import Final, TypeVar
+from concurrent.futures import TimeoutError as TookTooLong
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Final, TypeVar
 
 from .functions import Data
 
 Made = TypeVar("Made")
 
-NOW, AHEAD = 0, 1
+FIRST, NOW, LONG, AHEAD = range(4)
+"""How soon something is wanted: before all else, as it comes, though it takes long, if there is
+time."""
 MOST_AHEAD: Final = 6
+MOST_WAITING: Final = 200
 PATIENCE: Final = 120.0
 """Seconds after which a question is given up."""
+LOOK: Final = 0.1
+"""Seconds between two looks at whether somebody still waits."""
 
 
 class BusyError(Exception):
     """Too much waits already; ask later."""
 
 
+class NobodyWaitsError(Exception):
+    """Who asked has gone."""
+
+
 def packed(value: Data) -> bytes:
     """Plain data as compressed JSON."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return gzip.compress(text.encode("utf-8", "replace"), 3, mtime=0)
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """Something to be worked out, and how many wait for it."""
+
+    make: Callable[[], Any]
+    number: int
+    urgency: int
+    waiting: int = 0
+    begun: bool = False
+    future: Future[Any] = field(default_factory=Future)
+
+    def order(self) -> tuple[bool, int, int]:
+        return not self.begun, self.urgency, self.number
+
+
+def stays() -> bool:
+    """Of somebody who waits to the end: has not gone."""
+    return False
 
 
 class Answers:
@@ -47,75 +79,82 @@ class Answers:
         self.most_bytes = most_bytes
         self.kept_bytes = 0
         self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
-        self._asked: dict[Hashable, tuple[Future[bytes], bool]] = {}
-        self._lock = threading.Lock()
+        self._jobs: dict[Hashable, Job] = {}
+        self._changed = threading.Condition()
         self._number = itertools.count()
-        self._queue: PriorityQueue[tuple[int, int, Callable[[], None]]] = PriorityQueue()
-        self._ahead = 0
         threading.Thread(target=self._work, name="attnlens", daemon=True).start()
 
-    def get(self, key: Hashable, make: Callable[[], Data], *, ahead: bool = False) -> bytes:
+    def get(
+        self,
+        key: Hashable,
+        make: Callable[[], Data],
+        *,
+        urgency: int = NOW,
+        gone: Callable[[], bool] = stays,
+    ) -> bytes:
         """The answer as compressed JSON.
 
         Args:
-            ahead: nobody waits for it yet.
+            urgency: ``FIRST``, ``NOW``, ``LONG`` (then it calls `rest` now and then) or ``AHEAD``.
+            gone: whether who asked has left; what nobody waits for is not begun.
 
         Raises:
-            BusyError: it was to be fetched ahead, and too much is already.
+            BusyError: too much waits already, or too much that nobody needs yet.
+            NobodyWaitsError: who asked has gone.
+            TookTooLong: it was not there in time.
             Exception: whatever ``make`` raised; nothing is kept of it.
         """
-        with self._lock:
+        with self._changed:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-            future, hurried = self._asked.get(key, (None, False))
-            if future is None:
-                if ahead and self._ahead >= MOST_AHEAD:
-                    raise BusyError
-                future = Future()
-                self._ahead += ahead
-                self._put(key, future, make, ahead)
-            elif not ahead and not hurried:
-                # It was fetched ahead and is wanted now: whoever comes first works it out.
-                self._put(key, future, make, ahead)
-        return future.result(PATIENCE)
+            job = self._asked(key, lambda: packed(make()), urgency)
+        answer: bytes = self._awaited(key, job, gone)
+        return answer
 
-    def run(self, make: Callable[[], Made]) -> Made:
+    def run(self, make: Callable[[], Made], gone: Callable[[], bool] = stays) -> Made:
         """Work something out now and keep nothing."""
-        future: Future[Made] = Future()
+        key = object()
+        with self._changed:
+            job = self._asked(key, make, NOW)
+        answer: Made = self._awaited(key, job, gone)
+        return answer
 
-        def work() -> None:
-            try:
-                future.set_result(make())
-            except Exception as error:
-                future.set_exception(error)
+    def place(self, key: Hashable) -> int:
+        """How many questions are answered before this one."""
+        with self._changed:
+            order = sorted(self._jobs.values(), key=Job.order)
+            return order.index(self._jobs[key]) if key in self._jobs else 0
 
-        self._queue.put((NOW, next(self._number), work))
-        return future.result(PATIENCE)
+    def _asked(self, key: Hashable, make: Callable[[], Any], urgency: int) -> Job:
+        """The job of that key, with one more who waits; the lock is held."""
+        job = self._jobs.get(key)
+        if job is None:
+            ahead = sum(one.urgency == AHEAD for one in self._jobs.values())
+            if len(self._jobs) >= MOST_WAITING or (urgency == AHEAD and ahead >= MOST_AHEAD):
+                raise BusyError
+            job = self._jobs[key] = Job(make, next(self._number), urgency)
+            self._changed.notify()
+        job.urgency = min(job.urgency, urgency)
+        job.waiting += 1
+        return job
 
-    def _put(
-        self, key: Hashable, future: Future[bytes], make: Callable[[], Data], ahead: bool
-    ) -> None:
-        self._asked[key] = (future, not ahead)
-
-        def work() -> None:
-            with self._lock:
-                self._ahead -= ahead
-            if future.done():
-                return  # it was asked for twice
-            try:
-                answer = packed(make())
-            except Exception as error:
-                with self._lock:
-                    self._asked.pop(key, None)
-                future.set_exception(error)
-                return
-            with self._lock:
-                self._asked.pop(key, None)
-                self._keep(key, answer)
-            future.set_result(answer)
-
-        self._queue.put((AHEAD if ahead else NOW, next(self._number), work))
+    def _awaited(self, key: Hashable, job: Job, gone: Callable[[], bool]) -> Any:
+        until = monotonic() + PATIENCE
+        try:
+            while True:
+                try:
+                    return job.future.result(LOOK)
+                except TookTooLong:
+                    if job.future.done() or monotonic() > until:
+                        raise
+                if gone():
+                    raise NobodyWaitsError
+        finally:
+            with self._changed:
+                job.waiting -= 1
+                if not job.waiting and not job.begun:
+                    self._jobs.pop(key, None)
 
     def _keep(self, key: Hashable, answer: bytes) -> None:
         self._kept[key] = answer
@@ -124,7 +163,42 @@ class Answers:
             _, dropped = self._kept.popitem(last=False)
             self.kept_bytes -= len(dropped)
 
+    def rest(self) -> None:
+        """Between two steps of something long: what is shorter goes first.
+
+        Raises:
+            NobodyWaitsError: nobody waits for the long one any more.
+        """
+        while True:
+            with self._changed:
+                if not any(job.begun and job.waiting for job in self._jobs.values()):
+                    raise NobodyWaitsError
+                waiting = {key: job for key, job in self._jobs.items() if not job.begun}
+                key = min(waiting, key=lambda one: waiting[one].order(), default=None)
+                if key is None or waiting[key].urgency >= LONG:
+                    return
+                waiting[key].begun = True
+            self._do(key, waiting[key])
+
     def _work(self) -> None:
         while True:
-            _, _, task = self._queue.get()
-            task()
+            with self._changed:
+                self._changed.wait_for(lambda: self._jobs)
+                key, job = min(self._jobs.items(), key=lambda one: one[1].order())
+                job.begun = True
+            self._do(key, job)
+
+    def _do(self, key: Hashable, job: Job) -> None:
+        answer, wrong = None, None
+        try:
+            answer = job.make()
+        except Exception as error:
+            wrong = error
+        with self._changed:
+            self._jobs.pop(key)
+            if isinstance(answer, bytes):
+                self._keep(key, answer)
+        if wrong is None:
+            job.future.set_result(answer)
+        else:
+            job.future.set_exception(wrong)

@@ -66,12 +66,15 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, *arguments: str | Path) -> Iterator[Server]:
-    """A dashboard on a free port, ended with the block."""
-    words = command("dashboard", *arguments, "--no-browser", "--port", "0")
+def serving(
+    folder: Path, *arguments: str | Path, port: str = "0", **environment: str
+) -> Iterator[Server]:
+    """A dashboard on a free port, or a given one, ended with the block."""
+    words = command("dashboard", *arguments, "--no-browser", "--port", port)
     # Appended to: what is read here must not move the place where the server writes.
     said = (folder / "dashboard.err").open("a")
-    environment = clean_environment(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", PYTHONWARNINGS="")
+    quiet = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONWARNINGS": ""}
+    environment = clean_environment(**quiet, **environment)
     process = subprocess.Popen(
         words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=said, text=True
     )
@@ -143,7 +146,7 @@ def opened(page: Any, server: Server, path: str = SAMPLE, *, explained: bool = F
     page.goto(server.url + path)
     page.wait_for_selector("body[data-ready=yes]")
     if explained:
-        page.wait_for_selector(".claims")
+        page.wait_for_selector("#claims-button")
 
 
 def ball(page: Any) -> int:

@@ -29,6 +29,12 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 skip_without("dash")
 expect = playwright.expect
 
+DARKEST = """() => [...document.querySelectorAll(".head .strip")].map((one) => {
+  const { data } = one.getContext("2d").getImageData(0, 0, one.width - 1, 1);
+  return Math.min(...data.filter((_, at) => at % 4 === 0));
+})"""
+"""The least red of the cells that each head shows of this ball: its darkest."""
+
 
 def test_the_page_of_a_ball_says_what_explain_says(page: Any, server: Server) -> None:
     opened(page, server, explained=True)
@@ -40,12 +46,16 @@ def test_the_page_of_a_ball_says_what_explain_says(page: Any, server: Server) ->
     expect(page.locator(".which b")).to_have_text("7.2")
     expect(page.locator(".batters .on b")).to_have_text(told["ball"]["batter"])
     by_name = {one["outcome"]: one for one in told["prediction"]["outcomes"]}
+    # The outcome that the story is about is the one that is chosen.
+    about = told["prediction"]["story_outcome"]
+    place = [one["outcome"] for one in told["prediction"]["outcomes"]].index(about)
+    expect(page.locator("#outcomes-plot .row.chosen")).to_have_count(1)
+    expect(page.locator("#outcomes-plot .row").nth(place)).to_have_class("row chosen")
     shown = page.locator("#outcomes-plot .row").nth(0).locator(".value").text_content()
-    assert shown == f"{100 * by_name['0']['probability']:.0f}%"
+    assert shown.strip() == f"{100 * by_name['0']['probability']:.0f}%"
     adds = figures(page.locator("#contributions-plot .diff"))
-    top = told["prediction"]["top"]
     points = [
-        next(p["points"] for p in group["points"] if p["outcome"] == top)
+        next(p["points"] for p in group["from_usual"] if p["outcome"] == about)
         for group in told["contributions"]
     ]
     assert sorted(adds) == pytest.approx(sorted(points), abs=0.051)
@@ -57,6 +67,7 @@ def test_every_claim_is_shown_with_its_verdict_under_its_own_kind(
 ) -> None:
     opened(page, server, explained=True)
     evidence = server.explanation()["evidence"]
+    page.click("#claims-button")
     page.evaluate(
         "document.querySelectorAll('#evidence-list details').forEach((o) => (o.open = true))"
     )
@@ -101,6 +112,70 @@ def test_every_claim_is_shown_with_its_verdict_under_its_own_kind(
         assert singles == pytest.approx(claim["single_effects"])
         assert row["reference"] == str(claim["reference"]).lower()
         assert row["outcome"] == (claim["outcome"] or "")
+
+
+def test_a_match_opens_on_who_won_and_where_it_turned(page: Any, server: Server) -> None:
+    page.goto(server.url)
+    page.locator(".card").first.click()
+    page.wait_for_selector("body[data-ready=yes]")
+    assert page.url == server.url + "/match/simulated-82"
+    told = server.json("/data/simulated-82/story.json")
+    expect(page.locator("h1")).to_have_text(re.compile(told["result"], re.I))
+    expect(page.locator(".win a")).to_have_count(len(told["turning_points"]))
+    turn = told["turning_points"][1]
+    shown = page.locator("#turning-list a").nth(1)
+    points = 100 * abs(turn["swing"])
+    expect(shown).to_contain_text(f"{points:.0f}" if points >= 9.95 else f"{points:.1f}")
+    shown.click()
+    page.wait_for_selector("#claims-button")
+    assert page.url.endswith(f"/innings/{turn['innings']}/ball/{turn['index']}")
+    expect(page.locator("h1")).to_be_visible()
+    page.go_back()
+    expect(page.locator("h1")).to_have_text(re.compile(told["result"], re.I))
+    page.fill("#find-text", "wetherspr")
+    page.locator("#found a").first.click()
+    expect(page.locator(".batters .on b")).to_have_text("Callum Wetherspring")
+
+
+def test_the_chosen_outcome_is_what_everything_is_about(page: Any, server: Server) -> None:
+    opened(page, server, explained=True)
+    six = server.explanation(outcome="6")
+    page.locator("#outcomes-plot .row").nth(6).click()
+    expect(page.locator("#contributions-title")).to_contain_text("P(six)")
+    expect(page.locator(".headline")).to_contain_text("six")
+    assert "outcome=6" in page.url
+    page.click("#claims-button")
+    effects = page.locator("#evidence-list .claim[data-claim='0']")
+    expect(effects).to_contain_text("on P(six)")
+    changes = page.locator("#evidence-list .change").all_text_contents()
+    assert all(one.startswith("P(six)") for one in changes)
+    tested = [one for one in six["evidence"] if one["scale"] == "medium" and one["verdict"]]
+    expect(page.locator("#heads .tested .badge")).to_have_count(len(tested))
+    page.keyboard.press("Escape")
+    page.select_option("#what-if-ball", "46")
+    page.click("fieldset button:text-is('Add')")
+    page.click("#what-if-form .primary")
+    expect(page.locator("#what-if-answer .headline")).to_contain_text("P(six)")
+    page.locator("#outcomes-plot .row").nth(4).click()
+    expect(page.locator("#what-if-answer .headline")).to_contain_text("P(four)")
+
+
+def test_all_heads_have_one_colour_scale_and_overs_are_the_files(page: Any, server: Server) -> None:
+    opened(page, server, SAMPLE + "?scale=long")
+    balls = server.json("/data/simulated-82/1/balls.json")["balls"]
+    overs = page.locator("#timeline .axis").all_text_contents()
+    assert balls[46]["label"].split(".")[0] in overs
+    across = page.locator(".head").first.locator(".axis-across span").all_text_contents()
+    assert across == [
+        balls[0]["label"].split(".")[0],
+        str(int(balls[46]["label"].split(".")[0]) - 1),
+    ]
+    page.keyboard.press("3")
+    most = page.evaluate(DARKEST)
+    assert len(set(most)) > 1  # the strongest head is darkest, and the others are not
+    page.check("#each")
+    assert "each=1" in page.url
+    assert len(set(page.evaluate(DARKEST))) == 1
 
 
 def test_walking_by_keys_and_back(page: Any, server: Server) -> None:
@@ -149,10 +224,10 @@ def test_scales_views_and_one_head_with_its_cells(page: Any, server: Server) -> 
     expect(page.locator(".head")).to_have_count(3)
     page.keyboard.press("3")
     expect(page.locator(".head")).to_have_count(6)
-    for name in ("content only", "weights"):
-        page.click(f"#heads-controls button:text-is('{name}')")
-        expect(page.locator("#heads-maps")).to_contain_text("most on")
-    page.click("#heads-controls button:text-is('weights')")
+    page.check("#content-only")
+    expect(page.locator("#heads-maps")).to_contain_text("most on")
+    assert "view=content_only" in page.url
+    page.uncheck("#content-only")
     page.locator(".head").nth(2).click()
     assert "head=2" in page.url
     expect(page.locator("#head-one h3")).to_contain_text("Head 2 of medium")
@@ -176,18 +251,26 @@ def test_scales_views_and_one_head_with_its_cells(page: Any, server: Server) -> 
     expect(said).to_contain_text("asked about 7.2, looked at 4.4 ")
     page.click("#head-table summary")
     expect(page.locator("#head-table tbody tr")).to_have_count(36)
-    page.click(".close")
+    page.click("#head-one .close")
     expect(page.locator("#head-one")).to_be_hidden()
 
 
 def test_a_claim_lights_its_balls_everywhere(page: Any, server: Server) -> None:
     opened(page, server, explained=True)
     told = server.explanation()
+    page.click("#claims-button")
     first = page.locator("#evidence-list > ul .claim:enabled").first
     number = int(first.get_attribute("data-claim"))
     removed = told["evidence"][number]["removed"]
     page.locator(f".claim[data-claim='{number}']").click()
     expect(page.locator("#timeline .lit rect")).to_have_count(len(removed))
+    assert f"claim={number}" in page.url
+    # The innings and the heads stay in sight beside the claims.
+    claims, heads = (page.locator(f"#{name}").bounding_box() for name in ("evidence", "heads"))
+    assert claims["x"] + claims["width"] <= heads["x"]
+    page.reload()
+    expect(page.locator("#timeline .lit rect")).to_have_count(len(removed))
+    expect(page.locator("#evidence")).to_be_visible()
     expect(page.locator(".head").first.locator(".lights i")).to_have_count(len(removed))
     # What was hidden from one head lights up in that head alone.
     claims = enumerate(told["evidence"])
@@ -234,9 +317,13 @@ def test_what_if_answers_as_the_library_does(page: Any, server: Server) -> None:
     page.click("fieldset button:text-is('Add')")
     page.click(".primary")
     expect(page.locator("#what-if-answer .changes li")).to_have_count(2)
+    assert "bowler=Lucan+Mbekwane&was=46%3A6" in page.url
     sample = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
     answer = attnlens.what_if(sample, ball=47, bowler="Lucan Mbekwane", changes={46: 6})
     expected = [one.points for one in answer.outcomes]
+    assert figures(page.locator("#what-if-plot .diff")) == pytest.approx(expected, abs=0.051)
+    page.reload()  # the address asks it again
+    expect(page.locator("#what-if-answer .changes li")).to_have_count(2)
     assert figures(page.locator("#what-if-plot .diff")) == pytest.approx(expected, abs=0.051)
     page.provoked = (422,)
     page.select_option("#what-if-bowler", "*")
@@ -260,10 +347,13 @@ def test_a_match_that_is_being_played_grows_on_the_page(
             file.write(lines[31][30:])
         expect(page.locator(".slider")).to_have_attribute("aria-valuenow", "31")
         assert page.url.endswith("/ball/31")
-        page.wait_for_selector(".claims")
+        page.wait_for_selector("#claims-button")
         told = live.explanation("simulated-82/1/31", v="1")
         score = f"{told['ball']['score']}/{told['ball']['wickets']}"
         expect(page.locator(".team .runs")).to_have_text(score)
+        # How the last ball fared, and what is expected of the next.
+        expect(page.locator("#next")).to_contain_text(f"Last {told['ball']['label']} ")
+        expect(page.locator("#next")).to_contain_text("Next ")
         # Who looks at an earlier ball stays there.
         page.keyboard.press("Home")
         with path.open("a", encoding="utf-8") as file:
@@ -302,7 +392,8 @@ def test_files_are_brought_and_bad_ones_refused_in_the_readers_words(
     good.write_text(text, encoding="utf-8")
     page.set_input_files(".drop input", good)
     page.wait_for_selector("body[data-ready=yes]")
-    assert re.search(r"/match/u-[0-9a-f]{32}/innings/1/ball/1$", page.url)
+    assert re.search(r"/match/u-[0-9a-f]{32}$", page.url)
+    page.locator("#innings-links a").first.click()
     expect(page.locator(".batters")).to_contain_text("Anselm Duvivier-Oke")
     page.goto(server.url)
     expect(page.locator("#brought .card")).to_have_count(1)
@@ -366,10 +457,14 @@ def test_everything_is_reached_by_keys_alone_and_said_aloud(page: Any, server: S
     expect(page.locator("#head-one")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("#head-one")).to_be_hidden()
-    row = page.locator("#outcomes-plot .row").nth(4)
+    row = page.locator("#outcomes-plot .row").nth(6)
     row.focus()
     page.keyboard.press("Enter")
-    expect(page.locator("#contributions-title")).to_contain_text("P(four)")
+    expect(page.locator("#contributions-title")).to_contain_text("P(six)")
+    page.keyboard.press("c")
+    expect(page.locator("#evidence")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#evidence")).to_be_hidden()
     unnamed = page.evaluate(
         "[...document.querySelectorAll('button,a,select,input:not([type=file])')].filter((one) =>"
         " one.offsetParent && !(one.textContent.trim() || one.getAttribute('aria-label') ||"

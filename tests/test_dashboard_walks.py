@@ -17,6 +17,7 @@ from dashboard_server import (
     figures,
     fits,
     opened,
+    serving,
     taken,
     two_recordings,
 )
@@ -129,7 +130,7 @@ def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: 
         if path in drawn:
             page.wait_for_selector("body[data-ready=yes]")
         if path == SAMPLE:
-            page.wait_for_selector(".claims")
+            page.wait_for_selector("#claims-button")
         assert page.locator(".top nav a").count() == 5
         fits(page, 390)
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
@@ -143,10 +144,11 @@ def test_back_from_one_match_to_another_and_through_a_models_inputs(
     page.click("nav >> text=Matches")
     expect(page.locator(".card")).to_have_count(2)
     page.locator(".card").nth(1).click()
+    page.locator("#innings-links a").first.click()
     page.wait_for_selector(".score .runs")
     page.keyboard.press("]")
     expect(page.locator(".team .side")).to_have_text("Saltmarsh Herons")
-    page.evaluate("history.go(-3)")  # to the other match, in its other innings
+    page.evaluate("history.go(-4)")  # to the other match, in its other innings
     expect(page.locator("#say")).to_contain_text("Ewan Thistlemoor")
     expect(page).to_have_url(server.url + "/match/simulated-82/innings/1/ball/5")
     # A page that is gone back on still moves by one.
@@ -199,3 +201,62 @@ def test_leaving_before_a_ball_is_explained_asks_nothing_more(page: Any, server:
     # The page may be left before anything here could have waited for its address.
     page.wait_for_function("() => window.left?.startsWith('/match/') && location.pathname === '/'")
     page.wait_for_timeout(400)  # the fixture fails on what the page left behind complains of
+
+
+AXE = Path(__file__).resolve().parent.parent / "node_modules" / "axe-core" / "axe.min.js"
+FAULTS = """axe.run(document).then((found) => found.violations.map(
+  (one) => [one.id, ...one.nodes.slice(0, 3).map((node) => node.target.join())]))"""
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not here; where node is: npm install")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_keeps_anybody_out(chromium: Any, server: Server, theme: str) -> None:
+    page = chromium.new_page(viewport={"width": 1440, "height": 900}, color_scheme=theme)
+    page.set_default_timeout(PATIENCE)
+    drawn = ("/match/simulated-82", SAMPLE, SAMPLE + "?claim=0", "/compare", "/models/tiny")
+    for path in (*drawn, "/", "/heads", "/recordings", "/recordings/compare", "/nowhere"):
+        page.goto(server.url + path)
+        page.wait_for_selector("main h1")
+        if path in drawn:
+            page.wait_for_selector("body[data-ready=yes]")
+        # While its tests are awaited, and with them.
+        if path.startswith(SAMPLE):
+            page.evaluate(AXE.read_text("utf-8"))
+            assert page.evaluate(FAULTS) == [], path
+            page.wait_for_selector("#claims-button")
+        page.evaluate(AXE.read_text("utf-8"))
+        assert page.evaluate(FAULTS) == [], path
+    page.close()
+
+
+def test_a_finger_reads_a_cell_and_enlarges_nothing(chromium: Any, server: Server) -> None:
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    opened(page, server, explained=True)
+    page.locator(".head .matrix").nth(1).tap()
+    expect(page.locator("#pointed")).to_contain_text("asked about ")
+    expect(page.locator("#enlarged")).to_be_hidden()
+    page.locator(".head-title").nth(1).tap()
+    expect(page.locator("#enlarged")).to_be_visible()
+    # A claim that is chosen brings the balls it lights above the drawer.
+    page.locator("#claims-button").tap()
+    page.locator(".claim:enabled").first.tap()
+    lit = page.locator("#timeline .lit rect").first.bounding_box()
+    assert 0 <= lit["y"] < page.locator("#evidence").bounding_box()["y"]
+    context.close()
+
+
+def test_a_page_outlives_its_server(chromium: Any, tmp_path: Path, sample_match_path: Path) -> None:
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(PATIENCE)
+    with serving(tmp_path, sample_match_path) as first:
+        opened(page, first, explained=True)
+    page.keyboard.press("End")
+    expect(page.locator("#toast")).to_contain_text("the server does not answer")
+    page.click("nav >> text=Models")
+    port = first.url.rpartition(":")[2]
+    with serving(tmp_path, sample_match_path, port=port):
+        expect(page.locator("h1")).to_have_text("Inside a transformer", timeout=PATIENCE)
+        expect(page.locator("#toast")).to_have_text("")
+    page.close()

@@ -59,7 +59,7 @@ ROOMS = {
     "cricket.inside": "torch",
     "cricket.corpus": "torch numpy pyarrow duckdb ray",
     "cricket.server": "mcp pydantic",
-    "dashboard": "dash plotly flask werkzeug",
+    "dashboard": "dash plotly flask waitress",
     "cli": "pyarrow shtab",
     "__main__": "",
     "__init__": "",

@@ -14,6 +14,7 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
+    from attnlens.cricket.session import Session
     from attnlens.dashboard.functions import Data, Functions, Inside, Summed
     from attnlens.dashboard.library import Matches, Recordings
     from attnlens.symbolic.description import Description
@@ -38,7 +39,9 @@ def add_to(commands: Commands) -> None:
         nargs="*",
         help="match files, folders or zips, and recordings saved as .safetensors",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1: this machine only")
+    parser.add_argument(
+        "--host", type=str.lower, default="127.0.0.1", help="default 127.0.0.1: this machine only"
+    )
     parser.add_argument(
         "--port", type=whole(0, 65535), default=8050, metavar="N", help="default 8050; 0: any free"
     )
@@ -66,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         from attnlens.dashboard.security import is_loopback
         from attnlens.dashboard.serve import listen
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("dash", "plotly", "flask"):
+        if (error.name or "").partition(".")[0] not in ("dash", "plotly", "flask", "waitress"):
             raise
         raise InputError(
             f"the dashboard needs {error.name}, which is not installed",
@@ -78,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     app = create_app(functions, matches, recordings, host=options.host, public=options.public)
     server = listen(app, options.host, options.port)
     name = f"[{options.host}]" if ":" in options.host else options.host
-    address = f"http://{name}:{server.port}"
+    address = f"http://{name}:{server.effective_port}"
     progress("")
     if not is_loopback(options.host):
         more = "" if options.public else ", and may upload (--public forbids that)"
@@ -92,20 +95,20 @@ def run(options: argparse.Namespace) -> int:
         import webbrowser
 
         webbrowser.open(address + _first_page(matches, recordings))
-    try:
-        server.serve_forever()
-    finally:
-        server.server_close()
+    server.run()
     return 0
 
 
 def _first_page(matches: Matches, recordings: Recordings) -> str:
     """The one thing that was given, or what there is to choose from."""
-    from attnlens.dashboard.match_pages import match_link
+    from attnlens.dashboard.match_pages import last_ball_link, match_link
     from attnlens.dashboard.recording_pages import recording_link
 
+    if len(matches.given) == 1:
+        alone = matches.given[0]
+        return str(match_link(alone) if alone.followed is None else last_ball_link(alone))
     if matches.given:
-        return match_link(matches.given[0]) if len(matches.given) == 1 else "/"
+        return "/"
     return recording_link(recordings.given[0]) if len(recordings.given) == 1 else "/recordings"
 
 
@@ -144,7 +147,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     """What the dashboard is handed: each model answers by a session of its own."""
     from functools import lru_cache
 
-    from attnlens.cricket.explain.showing import shown_innings, shown_match
+    from attnlens.cricket.explain.showing import shown_innings, shown_match, shown_people
     from attnlens.cricket.model.shipped import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
@@ -157,8 +160,16 @@ def _functions(options: argparse.Namespace) -> Functions:
     def session(model: str) -> Session:
         return Session(model, options.history, report=progress)
 
-    def explain(match: Match, innings: int, ball: int, model: str) -> Data:
-        return session(model).explain(match, ball=ball, innings=innings).to_dict()
+    def explain(match: Match, innings: int, ball: int, model: str, outcome: str | None) -> Data:
+        asked = session(model).explain(match, ball=ball, innings=innings, outcome=outcome)
+        return asked.to_dict()
+
+    def next_ball(match: Match, model: str) -> Data:
+        try:
+            answer = session(model).explain(match, ball="next", evidence=False)
+        except InputError as error:
+            return {"waiting": error.problem}  # nobody can know yet who plays
+        return {**answer.ball.model_dump(), "outcomes": answer.to_dict()["prediction"]["outcomes"]}
 
     def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> Data:
         return session(model).what_if(match, asked(changes), ball=ball, innings=innings).to_dict()
@@ -167,10 +178,13 @@ def _functions(options: argparse.Namespace) -> Functions:
     return Functions(
         read=read_match,
         match=shown_match,
+        people=shown_people,
+        story=lambda match, evidence, model, rest: _story(session(model), match, evidence, rest),
         innings=lambda match, innings, model: shown_innings(
             match, innings, session(model).dated(match)
         ),
         explain=explain,
+        next_ball=next_ball,
         what_if=what_if,
         texts=_texts(),
         page=_recording_page,
@@ -179,6 +193,60 @@ def _functions(options: argparse.Namespace) -> Functions:
         corpus=None if options.corpus is None else _corpus(options.corpus),
         heads=None if options.heads is None else _heads(options.heads),
     )
+
+
+MOST_MOMENTS = 6
+
+
+def _story(session: Session, match: Match, evidence: bool, rest: Callable[[], None]) -> Data:
+    """The match as a story: the fields of ``attnlens story --json`` that need no test."""
+    del evidence, rest
+    import math
+
+    from attnlens.cricket.match.scorecard import result_sentence
+
+    batting = {one.number: one.batting_team for one in match.innings}
+    team = match.outcome.get("winner") or next(iter(batting.values()), None)
+    rows: list[Data] = [dict(row) for row in session.rows(match)]
+    win: list[Data] = []
+    moments: list[Data] = []
+    for row in rows:
+        if not row["actual"]:
+            continue
+        before, after, swing = row["win_before"], row[f"win_{row['actual']}"], None
+        place = {name: row[name] for name in ("innings", "index", "label")}
+        if before is not None:
+            if batting[row["innings"]] != team:
+                before, after = 1 - before, 1 - after
+            win.append({**place, "before": before, "after": after})
+            swing = after - before
+        probability = row[f"p_{row['actual']}"]
+        people = {name: row[name] for name in ("batter", "bowler")}
+        moments.append(
+            {
+                **place,
+                **people,
+                "outcome": row["actual"],
+                "probability": probability,
+                "swing": swing,
+                "surprise_bits": -math.log2(probability),
+                "sentence": None,
+                "verdict": None,
+                "finding": None,
+            }
+        )
+    swings = [one for one in moments if one["swing"] is not None]
+    turning = sorted(swings, key=lambda one: -abs(one["swing"]))[:MOST_MOMENTS]
+    return {
+        "result": result_sentence(match),
+        "team": team,
+        "win_probability": win,
+        "turning_points": sorted(turning, key=lambda one: (one["innings"], one["index"])),
+        "surprises": sorted(moments, key=lambda one: -one["surprise_bits"])[:MOST_MOMENTS],
+        "claims": [],
+        "expected": {"batters": [], "bowlers": [], "overs": []},
+        "notes": [{"flag": "note", "text": note} for note in match.notes],
+    }
 
 
 def _corpus(folder: str) -> Summed:

@@ -31,8 +31,8 @@ def add_follow_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="stay with a file that grows: tell how surprising each new ball was, and explain the "
-        "next one; with --format json a line each",
+        help="stay with a file that grows: a line for each new ball, how surprising it was and "
+        "what is expected of the next; --full: the next one explained, --format json: a line each",
     )
     parser.add_argument(
         "--idle",
@@ -71,7 +71,7 @@ def follow(options: argparse.Namespace, render: Callable[[Explanation], str]) ->
     """Stay with a match until it is left alone for ``--idle`` seconds, or the user ends it.
 
     Args:
-        render: the next ball's explanation as it is shown.
+        render: the next ball's explanation as a page, where not a line a ball is told.
     """
     from attnlens.cricket.readers.following import Growing
 
@@ -119,9 +119,8 @@ def _tell(
     except InputError as error:
         waiting = error.problem  # the innings is over, or nobody can know who plays
     else:
-        explanation = session.explain(
-            match, ball=ball, evidence=not options.no_evidence, outcome=options.outcome
-        )
+        tested = not (options.no_evidence or in_lines(options))
+        explanation = session.explain(match, ball=ball, evidence=tested, outcome=options.outcome)
     if options.format == "json":
         utf8_stdout()
         line = {
@@ -134,12 +133,41 @@ def _tell(
         return
     if news.corrected:
         say("balls that were there before have been changed")
-    for ball_bowled in bowled:
-        print(_sentence(ball_bowled), flush=True)
+    ahead = f"next: {waiting}" if explanation is None else _forecast(explanation)
+    if in_lines(options):
+        lines = [_sentence(one) for one in bowled] or [news.match.match_id]
+        print("\n".join([*lines[:-1], f"{lines[-1]} · {ahead}"]), flush=True)
+        return
+    for one in bowled:
+        print(f"{_sentence(one)}\n", flush=True)
     if explanation is None:
         say(f"waiting: {waiting}")
     else:
         print(render(explanation), flush=True)
+
+
+def in_lines(options: argparse.Namespace) -> bool:
+    """Whether a line is told of each ball, not a page."""
+    return options.format == "text" and not options.full and options.scale is None
+
+
+TOLD = 0.03
+"""Outcomes at least so likely stand in a line."""
+
+
+def _forecast(explanation: Explanation) -> str:
+    """What is expected of the ball not yet bowled, and who is winning."""
+    from attnlens.cricket.words.facts import OUTCOME_WORDS
+    from attnlens.show.numbers import percent_seen
+
+    ball, win = explanation.ball, explanation.win_probability
+    told = ", ".join(
+        f"{OUTCOME_WORDS[one.outcome].removeprefix('a ')} {percent_seen(one.probability)}"
+        for one in explanation.prediction.outcomes
+        if one.probability >= TOLD
+    )
+    winning = "" if win is None else f" · {win.team} to win {percent_seen(win.before)}"
+    return f"next {ball.label} {ball.bowler} to {ball.batter}: {told}{winning}"
 
 
 def _bowled(explanation: Explanation) -> Json:
@@ -164,5 +192,4 @@ def _sentence(ball: Json) -> str:
         f"{ball['label']}  {ball['bowler']} to {ball['batter']}: {OUTCOME_WORDS[ball['actual']]}, "
         f"to which the model had given {percent_seen(ball['probability'])}"
         + (", the likeliest outcome" if ball["likeliest"] else "")
-        + "\n"
     )

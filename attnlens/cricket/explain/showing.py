@@ -19,8 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Floats32, Integers
+from attnlens.arrays import Floats, Floats32, Integers
 from attnlens.cricket.explain.reading import SITES
+from attnlens.cricket.explain.story import story_outcome
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
 from attnlens.cricket.match.quota import quota_of
@@ -39,6 +40,7 @@ from attnlens.cricket.model.relation_attention import STARTING_PATTERNS
 from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import NODES, InningsArrays, encode_innings, free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.win import strength_of, win_chances
 from attnlens.cricket.model.window import one_thread
 from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.files import Json
@@ -54,7 +56,8 @@ class InningsReading:
     """One recorded pass over an innings.
 
     Attributes:
-        probabilities, baseline: of the outcomes ``(ball, 11)``; the baseline knows nothing.
+        probabilities, baseline, usual: of the outcomes ``(ball, 11)``; the baseline knows
+            nothing, what is usual the scoreboard alone.
         gates: fusion weights in the order of `FUSED` ``(ball, 5)``.
         layers: weights of the layers inside the ball ``(ball, 4)``.
         nodes: weights of the nodes, each within its layer, in the order of `NODES`
@@ -69,6 +72,7 @@ class InningsReading:
 
     probabilities: Floats32
     baseline: Floats32
+    usual: Floats32
     gates: Floats32
     layers: Floats32
     nodes: Floats32
@@ -88,6 +92,7 @@ def read_encoded(arrays: InningsArrays, predictor: TrainedPredictor) -> InningsR
     return InningsReading(
         probabilities=_shares(prediction.logits),
         baseline=_shares(baseline),
+        usual=_array(torch.from_numpy(arrays.base).double().softmax(-1)),
         gates=_array(prediction.gates[0]),
         layers=_array(prediction.within["layers"][0]),
         nodes=_array(torch.cat([prediction.within[layer][0] for layer in NODES], -1)),
@@ -217,8 +222,28 @@ def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Jso
     }
     if innings.deliveries:
         arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
-        told |= _packed(read_encoded(arrays, predictor))
+        reading = read_encoded(arrays, predictor)
+        strength = strength_of(match, innings, arrays, predictor)
+        chances = reading.probabilities.astype(float)
+        winning = win_chances(predictor.win, match, innings, strength, chances)
+        told |= _packed(reading)
+        told["story"] = list(map(story_outcome, chances, reading.usual))
+        told["win"] = winning and {
+            name: _floats(getattr(winning, name)) for name in ("before", "after", "happened")
+        }
     return told
+
+
+def shown_people(match: Match) -> list[Json]:
+    """Who faced or bowled a ball in each innings, and which was the first."""
+    told: dict[tuple[int, str, str], Json] = {}
+    for innings in match.innings:
+        for ball in innings.deliveries:
+            for role, player in (("faces", ball.batter), ("bowls", ball.bowler)):
+                first = {"name": player.name, "role": role, "innings": innings.number}
+                first |= {"ball": ball.index, "label": ball.label}
+                told.setdefault((innings.number, role, player.key), first)
+    return list(told.values())
 
 
 def _side(match: Match, team: str) -> list[str]:
@@ -294,7 +319,7 @@ def _wicket(ball: Delivery) -> str | None:
 
 
 def _packed(reading: InningsReading) -> Json:
-    plain = ("probabilities", "baseline", "gates", "layers", "nodes")
+    plain = ("probabilities", "baseline", "usual", "gates", "layers", "nodes")
     return {
         **{name: _floats(getattr(reading, name)) for name in plain},
         "total": _bytes(reading.total),
@@ -309,7 +334,7 @@ def _packed(reading: InningsReading) -> Json:
     }
 
 
-def _floats(array: NDArray[np.float32]) -> str:
+def _floats(array: Floats | Floats32) -> str:
     return base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode("ascii")
 
 

@@ -1,0 +1,138 @@
+// What every picture uses: elements, words, saying aloud, widths.
+/** What the files of the page share. */
+const A = { pages: {}, leave: [] };
+(function () {
+  const SVG = "http://www.w3.org/2000/svg";
+  A.outcomes = ["0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye"];
+  A.outcomeNames = {
+    0: "dot",
+    1: "one",
+    2: "two",
+    3: "three",
+    4: "four",
+    5: "five",
+    6: "six",
+    W: "wicket",
+    wd: "wide",
+    nb: "no-ball",
+    bye: "byes",
+  };
+  A.marks = { 0: "·", wd: "wd", nb: "nb", bye: "b" };
+
+  // Elements. Text is never taken as HTML: names are input.
+  function filled(node, attributes, children) {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value === null || value === undefined || value === false) continue;
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (name === "class") node.setAttribute("class", value);
+      else if (name === "style") node.style.cssText = value;
+      else node.setAttribute(name, value === true ? "" : String(value));
+    }
+    node.append(
+      ...children
+        .flat(3)
+        .filter((one) => one !== null && one !== undefined && one !== false)
+        .map((one) => (one instanceof Node ? one : String(one))),
+    );
+    return node;
+  }
+  A.el = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
+  A.svg = (tag, attributes, ...children) => filled(document.createElementNS(SVG, tag), attributes, children);
+  const tagged =
+    (tag) =>
+    (kind, ...children) =>
+      A.el(tag, kind ? { class: kind } : null, ...children);
+  A.div = tagged("div");
+  A.span = tagged("span");
+  A.p = tagged("p");
+  A.b = tagged("b");
+  A.small = tagged("small");
+  A.li = tagged("li");
+  A.ul = tagged("ul");
+  A.h3 = tagged("h3");
+  /** A button that does something; `more` are its other attributes. */
+  A.button = (text, onclick, more) => A.el("button", { type: "button", onclick, ...more }, text);
+  A.loading = (text) => A.p("loading", text);
+  A.trouble = (text, ...more) => A.el("p", { class: "trouble", role: "alert" }, text, ...more);
+  /** A link to another page of the dashboard: nothing is loaded anew. */
+  A.link = (path, attributes, ...children) => {
+    const go = (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+      event.preventDefault();
+      A.go(path);
+    };
+    return A.el("a", { href: path, onclick: go, ...attributes }, ...children);
+  };
+  /** Listens as long as the page is shown. */
+  A.on = (target, name, action) => {
+    target.addEventListener(name, action);
+    A.leave.push(() => target.removeEventListener(name, action));
+  };
+  A.at = (id) => document.getElementById(id);
+  /** @type {(selector: string) => HTMLElement[]} */
+  A.all = (selector) => [...document.querySelectorAll(selector)].map((one) => /** @type {any} */ (one));
+  A.put = (id, ...children) => {
+    const node = A.at(id);
+    if (node) node.replaceChildren(...children.flat(2).filter(Boolean));
+    return node;
+  };
+
+  // Words and numbers.
+  A.percent = (p, fine) => {
+    const value = 100 * p;
+    if (value > 0 && value < 0.5 && !fine) return "<1%";
+    return `${value.toFixed(fine || value < 9.95 ? 1 : 0)}%`;
+  };
+  A.signed = (points, digits) => {
+    const text = Math.abs(points).toFixed(digits === undefined ? 1 : digits);
+    return Number(text) === 0 ? text : (points < 0 ? "−" : "+") + text;
+  };
+  A.words = (name) => String(name).replace(/_/g, " ").replace("batsman", "batter");
+  A.count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+  A.short = (name) => {
+    const parts = String(name).split(" ");
+    return parts.length > 1 ? parts[parts.length - 1] : name;
+  };
+  /** "2nd 14.2", as a story names a ball. */
+  A.nth = (number) => `${number}${["th", "st", "nd", "rd"][number] || "th"}`;
+  A.ballPath = (key, innings, ball) => `/match/${encodeURIComponent(key)}/innings/${innings}/ball/${ball}`;
+  /** Waits until nothing has been asked for a while. */
+  A.debounce = (action, wait) => {
+    let timer = 0;
+    return () => {
+      clearTimeout(timer);
+      timer = setTimeout(action, wait);
+    };
+  };
+  A.clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+  A.overs = (legal, perOver) => `${Math.floor(legal / (perOver || 6))}.${legal % (perOver || 6)}`;
+
+  // Bytes as the server packed them.
+  A.bytes = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
+  A.floats = (text) => new Float32Array(A.bytes(text).buffer);
+
+  // Saying aloud, and in a corner.
+  A.say = (text) => {
+    const node = A.at("say");
+    if (node) node.textContent = text;
+  };
+  let fading = 0;
+  A.toast = (text) => {
+    const node = A.at("toast");
+    node.textContent = text;
+    node.className = "shown";
+    A.say(text);
+    clearTimeout(fading);
+    fading = setTimeout(() => {
+      node.className = "";
+    }, 2400);
+  };
+
+  // Widths are asked for once: asking between changes would lay the whole page out each time.
+  const widths = new Map();
+  A.forgetWidths = () => widths.clear();
+  A.width = (id, least) => {
+    if (!widths.has(id)) widths.set(id, Math.max(least || 260, Math.floor(A.at(id).clientWidth)));
+    return widths.get(id);
+  };
+})();

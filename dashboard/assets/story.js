@@ -1,0 +1,202 @@
+// The match as a story: who won, when it turned, who did more than was expected, where to go on.
+(function () {
+  const LEAST = 6; // players that are listed before "all of them"
+  let story = null;
+  let page = null;
+  let whole = false; // whether its claims have been tested
+  const place = (one) => `${A.nth(one.innings)} ${one.label}`;
+  const path = (one) => A.ballPath(page.key, one.innings, one.index) + model();
+  const model = () => {
+    const asked = new URLSearchParams(location.search).get("model");
+    return page.models.includes(asked) && asked !== page.models[0]
+      ? `?model=${encodeURIComponent(asked)}`
+      : "";
+  };
+
+  A.pages.story = async (data) => {
+    page = data;
+    story = null;
+    A.redraw = () => {
+      A.forgetWidths();
+      if (story) draw();
+    };
+    const stop = new AbortController();
+    A.leave.push(() => {
+      stop.abort();
+      page = story = null;
+    });
+    A.on(
+      window,
+      "resize",
+      A.debounce(() => A.redraw?.(), 120),
+    );
+    A.stem = () => `attnlens-${data.key}`;
+    links();
+    for (const name of ["win-plot", "turning-list", "surprises-list", "expected-shown"])
+      A.put(name, A.loading("the model is reading the match"));
+    const asked = new URLSearchParams(location.search).get("model");
+    const named = page.models.includes(asked) ? asked : page.models[0];
+    const path = `/data/${encodeURIComponent(data.key)}/story.json${A.asked(data.key, named)}`;
+    try {
+      // Who was winning is there at once; what was tested follows.
+      for (const part of ["&untested=1", ""]) {
+        const found = await A.get(path + part, stop.signal);
+        if (page !== data) return;
+        story = found;
+        whole = !part;
+        draw();
+        document.body.dataset.ready = "yes";
+      }
+    } catch (error) {
+      if (page !== data) return;
+      for (const name of ["expected", "surprises", "turning"]) A.at(name).hidden = true;
+      A.put("win-plot", A.trouble(error.message));
+    }
+    document.body.dataset.ready = "yes";
+  };
+
+  // The innings, each with its score: from there on it is ball by ball.
+  function links() {
+    const one = (side) => {
+      const text = [
+        side.super_over ? "super over, " : null,
+        A.el("bdi", null, side.batting),
+        ` ${side.total}/${side.wickets}`,
+      ];
+      const more = [A.small(null, ` (${side.overs}) `), A.span("go", "ball by ball ▸")];
+      if (!side.balls) return A.span("chip", text);
+      return A.link(A.ballPath(page.key, side.number, 1) + model(), { class: "button" }, text, more);
+    };
+    A.put("innings-links", page.about.innings.map(one));
+  }
+
+  function draw() {
+    A.cautions(story.notes);
+    const shown = { story, innings: page.about.innings, path, place };
+    const svg = A.winCurve("win-plot", shown);
+    if (svg)
+      A.figureMenu(
+        "win",
+        () => svg,
+        () => [
+          ["innings", "delivery", "label", "before", "after"],
+          ...story.win_probability.map((one) => [one.innings, one.index, one.label, one.before, one.after]),
+        ],
+      );
+    turning();
+    surprises();
+    expected();
+  }
+
+  const happened = (one) =>
+    one.sentence ||
+    `${one.bowler} to ${one.batter}: ${A.outcomeNames[one.outcome]}, given ${A.percent(one.probability)}.`;
+  function turning() {
+    A.at("turning").hidden = !story.turning_points.length;
+    const row = (one, number) => {
+      const points = 100 * one.swing;
+      return A.li(
+        null,
+        A.link(
+          path(one),
+          { class: "turn" },
+          A.span("numbered", number + 1),
+          A.span(null, A.b(null, place(one), " "), happened(one), verdict(one)),
+          A.b(points < 0 ? "down" : "up", A.signed(points, Math.abs(points) < 9.95 ? 1 : 0)),
+        ),
+      );
+    };
+    A.put(
+      "turning-list",
+      A.p(
+        "quiet small",
+        `Points of ${story.team || "the side batting first"}'s chance to win. Choose one to see why.`,
+      ),
+      A.el("ol", { class: "turns" }, story.turning_points.map(row)),
+    );
+  }
+  function verdict(one) {
+    if (!whole) return A.small(null, " being tested …");
+    if (one.verdict === null) return [" ", A.span("badge none", "not tested by a claim")];
+    const badge = A.badge(one.verdict, "of past balls and records as reasons for that chance");
+    return [one.finding ? ` ${one.finding} ` : A.small(null, " Reasons tested: "), badge];
+  }
+  function surprises() {
+    A.at("surprises").hidden = !story.surprises.length;
+    const row = (one) =>
+      A.li(
+        null,
+        A.link(
+          path(one),
+          { class: "surprise" },
+          A.b(null, place(one)),
+          ` ${happened(one)}`,
+          A.small(null, `${one.surprise_bits.toFixed(1)} bits`),
+        ),
+      );
+    const { tested } = story;
+    const held = tested?.claims
+      ? `Of ${tested.claims} claims that were tested, ${tested.supported} hold.`
+      : null;
+    A.put("surprises-list", A.ul("surprising", story.surprises.map(row)), held && A.p("quiet small", held));
+  }
+
+  const KINDS = { batters: "Batters", bowlers: "Bowlers", overs: "Overs" };
+  let kind = "batters";
+  function expected() {
+    A.at("expected").hidden = !Object.values(story.expected).some((rows) => rows.length);
+    const tab = ([name, text]) =>
+      A.el(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": String(name === kind),
+          onclick: () => {
+            kind = name;
+            expected();
+          },
+        },
+        text,
+      );
+    const rows = [...(story.expected[kind] || [])];
+    if (kind !== "overs") rows.sort((one, two) => two.deliveries - one.deliveries);
+    const most = Math.max(1, ...rows.flatMap((one) => [one.runs, one.expected_runs]));
+    const list = (some) =>
+      A.ul(
+        "tallies",
+        some.map((one) => tally(one, most)),
+      );
+    const more = rows.length - LEAST;
+    A.put(
+      "expected-shown",
+      A.el(
+        "div",
+        { class: "tabs small", role: "group", "aria-label": "Against expectation" },
+        Object.entries(KINDS).map(tab),
+      ),
+      list(rows.slice(0, LEAST)),
+      more > 0 ? A.el("details", null, A.el("summary", null, `${more} more`), list(rows.slice(LEAST))) : null,
+      A.p(
+        "legend",
+        A.span(null, A.el("i", { class: "swatch now" }), "runs"),
+        A.span(null, A.el("i", { class: "stroke tick" }), "expected"),
+      ),
+    );
+  }
+  function tally(one, most) {
+    const share = (value) => `${((100 * value) / most).toFixed(1)}%`;
+    const name = kind === "overs" ? `${A.nth(one.innings)}, ${one.name}` : one.name;
+    const wickets = one.wickets ? `, ${one.wickets} w. of ${one.expected_wickets.toFixed(1)}` : "";
+    return A.li(
+      null,
+      A.span("name", name),
+      A.el(
+        "span",
+        { class: "tally", "aria-hidden": "true" },
+        A.el("i", { class: "done", style: `width:${share(one.runs)}` }),
+        A.el("i", { class: "due", style: `left:${share(one.expected_runs)}` }),
+      ),
+      A.span(null, A.b(null, one.runs), A.small(null, ` of ${one.expected_runs.toFixed(0)}${wickets}`)),
+    );
+  }
+})();
