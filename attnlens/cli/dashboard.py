@@ -195,58 +195,10 @@ def _functions(options: argparse.Namespace) -> Functions:
     )
 
 
-MOST_MOMENTS = 6
-
-
 def _story(session: Session, match: Match, evidence: bool, rest: Callable[[], None]) -> Data:
-    """The match as a story: the fields of ``attnlens story --json`` that need no test."""
-    del evidence, rest
-    import math
-
-    from attnlens.cricket.match.scorecard import result_sentence
-
-    batting = {one.number: one.batting_team for one in match.innings}
-    team = match.outcome.get("winner") or next(iter(batting.values()), None)
-    rows: list[Data] = [dict(row) for row in session.rows(match)]
-    win: list[Data] = []
-    moments: list[Data] = []
-    for row in rows:
-        if not row["actual"]:
-            continue
-        before, after, swing = row["win_before"], row[f"win_{row['actual']}"], None
-        place = {name: row[name] for name in ("innings", "index", "label")}
-        if before is not None:
-            if batting[row["innings"]] != team:
-                before, after = 1 - before, 1 - after
-            win.append({**place, "before": before, "after": after})
-            swing = after - before
-        probability = row[f"p_{row['actual']}"]
-        people = {name: row[name] for name in ("batter", "bowler")}
-        moments.append(
-            {
-                **place,
-                **people,
-                "outcome": row["actual"],
-                "probability": probability,
-                "swing": swing,
-                "surprise_bits": -math.log2(probability),
-                "sentence": None,
-                "verdict": None,
-                "finding": None,
-            }
-        )
-    swings = [one for one in moments if one["swing"] is not None]
-    turning = sorted(swings, key=lambda one: -abs(one["swing"]))[:MOST_MOMENTS]
-    return {
-        "result": result_sentence(match),
-        "team": team,
-        "win_probability": win,
-        "turning_points": sorted(turning, key=lambda one: (one["innings"], one["index"])),
-        "surprises": sorted(moments, key=lambda one: -one["surprise_bits"])[:MOST_MOMENTS],
-        "claims": [],
-        "expected": {"batters": [], "bowlers": [], "overs": []},
-        "notes": [{"flag": "note", "text": note} for note in match.notes],
-    }
+    """The match as a story, with pauses in which others are answered."""
+    told = session.story(match, evidence=evidence, report=lambda *_: rest())
+    return told.to_dict()
 
 
 def _corpus(folder: str) -> Summed:
