@@ -19,15 +19,12 @@ from attnlens.analysis.shapley import Contributions, contributions
 from attnlens.arrays import Floats
 from attnlens.claims.claim import MODEL, C, Claim, Hidden, Place, Predict, Replace, Tested, answers
 from attnlens.claims.controls import stratum
-from attnlens.claims.trial import Trial
+from attnlens.claims.trial import ALIKE, Trial
 from attnlens.errors import InputError
 from attnlens.recording.record import AttentionRecord
 
 LISTED: Final = 4
 """At most this many items are named per head."""
-
-ALIKE: Final = 0.01
-"""Answers about the same input, asked with other questions, differ by no more than this."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -50,7 +50,13 @@ from attnlens.errors import InputError
 REPLACED: Final = 16
 REPLACED_CONTROLS: Final = 24
 STEADY: Final = 1e-6
-"""Answers to the same question differ by no more than this."""
+"""Answers to the same question, asked at once, differ by no more than this."""
+
+ALIKE: Final = 0.01
+"""Answers to the same question, asked beside others, differ by no more than this."""
+
+UNSTEADY: Final = "the model gives another answer each time it is asked"
+STEADILY: Final = "call model.eval() first"
 
 AGAIN: Final = 24
 AGAIN_ELSEWHERE: Final = 4
@@ -133,31 +139,18 @@ class Trial(Generic[C]):
         self.items = items
         self.spent: dict[str, int] = dict.fromkeys(places, 0)
         self._hidden: dict[str, Hidden] = {}
-        self._steady: set[str] = set()
 
     def without(self, name: str, sets: Sets) -> Floats:
         """Probabilities with sets of items hidden somewhere.
 
-        Some of what was asked before is asked again: a model that is not steady is found out.
-
         Raises:
             InputError: the model answers with what is no probability, or differently each time.
         """
-        if name in self._steady:
-            return self._asked(name, sets)
-        self._steady.add(name)
-        hidden = self.hidden(name)
-        before = [(), *((item,) for item in hidden.alone)]
-        known = np.stack([hidden.full, *hidden.alone.values()])
-        again = min(AGAIN if name == MODEL else AGAIN_ELSEWHERE, len(before))
-        twice = np.linspace(0, len(before) - 1, again).astype(int)
-        found = self._asked(name, [*sets, *(before[number] for number in twice)])
-        if np.abs(found[len(sets) :] - known[twice]).max() > STEADY:
-            raise InputError(
-                "the model gives another answer each time it is asked",
-                remedy="call model.eval() first",
-            )
-        return found[: len(sets)]
+        full = self.hidden(name).full
+        again, *found = self._asked(name, [(), *sets])
+        if np.abs(again - full).max() > ALIKE:
+            raise InputError(UNSTEADY, remedy=STEADILY)
+        return np.stack(found) if found else np.zeros((0, len(full)))
 
     def _asked(self, name: str, sets: Sets) -> Floats:
         self.spent[name] += len(sets)
@@ -167,11 +160,18 @@ class Trial(Generic[C]):
         """What a place says with everything, and without each item; asked once.
 
         Raises:
-            InputError: the model answers with what is no probability.
+            InputError: as `without`.
         """
         if name not in self._hidden:
             items = self.places[name].items
-            full, *alone = self._asked(name, [(), *((item,) for item in items)])
+            asked = [(), *((item,) for item in items)]
+            # Some of all twice: a model that is not steady is found out.
+            times = min(AGAIN if name == MODEL else AGAIN_ELSEWHERE, len(asked))
+            twice = np.linspace(0, len(asked) - 1, times).astype(int)
+            found = self._asked(name, [*asked, *(asked[number] for number in twice)])
+            if np.abs(found[twice] - found[len(asked) :]).max() > STEADY:
+                raise InputError(UNSTEADY, remedy=STEADILY)
+            full, *alone = found[: len(asked)]
             effects = self.effect(full, np.stack(alone)) if alone else np.zeros(0)
             self._hidden[name] = Hidden(
                 full,
