@@ -196,7 +196,7 @@ def test_what_anybody_would_guess_is_no_finding_nor_is_a_picture_or_a_head() -> 
     data = explanation_cases.explanation(47)
     for claim in data["evidence"]:
         claim["verdict"] = "supported" if claim["reference"] or claim["share"] else None
-    assert "No finding can be told, with nothing to compare it with." in check(data)
+    assert "No finding can be told: nothing is claimed of other balls." in check(data)
     assert not any("supported" in text or "head" in text for text in check(data))
 
 
@@ -230,7 +230,8 @@ def test_what_is_not_supported_is_told_as_that(verdict: str) -> None:
         claim |= {"verdict": verdict, "reason": "chance does as much"}
     told_first = told(data, "iding")
     assert told_first.startswith("Hiding ball 7.1 takes the chance of a four from 17% to 14%")
-    assert told_first.endswith(f", which is {verdict}.")
+    said = ": that they matter is" if verdict == "contradicted" else ", which is"
+    assert told_first.endswith(f"{said} {verdict}.")
     for claim in data["evidence"]:
         claim["top_change"]["points"] = 0.2
     assert told(data, "iding").startswith("Nothing tested decides it: hiding ")

@@ -155,12 +155,19 @@ def test_what_is_special_and_cautions_stand_above_the_story() -> None:
     assert where["  ! Nobody has seen him bat."] < headline < where["  ! It was in the training."]
 
 
-def test_without_a_supported_claim_the_story_says_that_nothing_can_be_told() -> None:
+def test_without_a_supported_claim_the_story_says_why() -> None:
     data = explanation_cases.explanation(47)
-    for claim in data["evidence"]:
-        claim["verdict"] = "not better than chance"
-    nothing = "Tested: nothing that it looked at made a difference that can be told."
-    assert nothing in story(data)
+
+    def said(verdict: str) -> str:
+        for claim in data["evidence"]:
+            claim |= {"verdict": verdict, "reason": "no balls do enough here to matter"}
+        return next(line for line in story(data) if line.startswith("Tested"))
+
+    chance = "Tested: what it looked at is not shown to matter more than chance would have it."
+    assert said("not better than chance") == chance
+    untold = "Tested, and nothing can be told: no balls do enough here to matter."
+    assert said("cannot be told") == untold
+    assert said("contradicted").startswith("Tested: without ball 7.1 it would be 14%, not 17%")
     assert "Nothing was tested." in story(explanation_cases.explanation(47, evidence=False))
 
 

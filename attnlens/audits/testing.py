@@ -200,7 +200,7 @@ def tested(
     ][:heads]
     places = {claim.place: case.place(claim.row) for claim in claims if claim.row is not None}
     trial = Trial[AuditClaim](
-        {MODEL: Place(case.without, shown.items), **places}, seed=seed, items="items"
+        {MODEL: Place(case.without, shown.items), **places}, seed=seed, items="items", steady=NEAR
     )
     judged = trial.judge([*trial.compare(case.model_claims()), *_of_heads(trial, case, claims)])
     full, kind = trial.hidden(MODEL).full, shown.target.kind

@@ -50,7 +50,7 @@ from attnlens.errors import InputError
 REPLACED: Final = 16
 REPLACED_CONTROLS: Final = 24
 STEADY: Final = 1e-6
-"""Answers to the same question, asked at once, differ by no more than this."""
+"""Answers to the same question, in one batch, differ by no more than this."""
 
 ALIKE: Final = 0.01
 """Answers to the same question, asked beside others, differ by no more than this."""
@@ -116,6 +116,8 @@ class Trial(Generic[C]):
             raise; without, the whole distribution.
         lowers: whether claims say instead that their items lower it.
         items: what the items are called, in reasons.
+        steady: answers to the same question, asked at once, differ by no more: rounding, where a
+            model answers them in batches.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class Trial(Generic[C]):
         outcome: int | None = None,
         lowers: bool = False,
         items: str = ITEMS,
+        steady: float = STEADY,
     ) -> None:
         self.places = places
         self.seed = seed
@@ -136,7 +139,7 @@ class Trial(Generic[C]):
         self.outcome = outcome
         self.lowers = lowers
         self.effect = effect_on(outcome)
-        self.items = items
+        self.items, self.steady = items, steady
         self.spent: dict[str, int] = dict.fromkeys(places, 0)
         self._hidden: dict[str, Hidden] = {}
 
@@ -169,7 +172,7 @@ class Trial(Generic[C]):
             times = min(AGAIN if name == MODEL else AGAIN_ELSEWHERE, len(asked))
             twice = np.linspace(0, len(asked) - 1, times).astype(int)
             found = self._asked(name, [*asked, *(asked[number] for number in twice)])
-            if np.abs(found[twice] - found[len(asked) :]).max() > STEADY:
+            if np.abs(found[twice] - found[len(asked) :]).max() > self.steady:
                 raise InputError(UNSTEADY, remedy=STEADILY)
             full, *alone = found[: len(asked)]
             effects = self.effect(full, np.stack(alone)) if alone else np.zeros(0)

@@ -319,7 +319,10 @@ def _tested(source: Source[Explanation]) -> Sentence:
     places = [at for at in model_claims(explanation) if explanation.evidence[at].removed]
     held = supported(explanation)
     if not places and not held:
-        reason: Part = why_untold(source) or "no ball came before it"
+        none = (
+            "nothing is claimed of other balls" if explanation.history else "no ball came before it"
+        )
+        reason: Part = why_untold(source) or none
         return sentence(["No finding can be told: ", reason, "."])
     at = held[0] if held else places[0]
     claim = explanation.evidence[at]
