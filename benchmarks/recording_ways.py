@@ -248,6 +248,18 @@ def _need_weights(case: Case, model: nn.Module) -> Way:
     return way
 
 
+def _memory_alone(case: Case, model: nn.Module) -> Way:
+    """As much new memory as whole weights take, filled, beside the plain forward."""
+
+    def way(x: Tensor) -> list[Tensor]:
+        shape = (case.batch, case.heads, x.shape[1], x.shape[1])
+        kept = [torch.empty(shape, device=x.device).fill_(1.0) for _ in range(case.layers)]
+        model(x)
+        return kept
+
+    return way
+
+
 def _only(kind: str, case: Case, why: str) -> None:
     if case.model != kind:
         raise NotForThis(why)
@@ -262,6 +274,7 @@ WAYS: dict[str, Callable[[Case, nn.Module], Way]] = {
     "streamed": _streamed,
     "Hugging Face eager": _eager,
     "need_weights hooks": _need_weights,
+    "new memory alone": _memory_alone,
     "TransformerLens": _transformer_lens,
     "nnsight": _nnsight,
 }

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import attnlens.recorder.capture as capture
+import attnlens.recorder.memory as memory
 import attnlens.recording.save as save
 from attnlens.errors import InputError, RecordingError
 from attnlens.recorder import record
@@ -82,6 +83,61 @@ def test_the_largest_weights_and_what_is_left(
     torch.testing.assert_close(entry.residual, left, atol=2e-5, rtol=0)
     each = entry.keys.sort(-1).values
     assert not (each.diff(dim=-1) == 0).any()
+
+
+@pytest.mark.parametrize("seen", ["all", "causal", "causal, few keys", "-inf", "lowest number"])
+def test_whole_weights_block_by_block(seen: str) -> None:
+    """150 queries are three blocks: whole, and by log-sum-exp, as by hand in float64."""
+    q, k, v = tensors(2, 3, 150, 16, many=3)
+    mask: Tensor | None = None
+    if seen in ("-inf", "lowest number"):
+        (mask,) = tensors(150, 150, seed=2)
+        least = -torch.inf if seen == "-inf" else torch.finfo(torch.float32).min
+        mask = mask.masked_fill(mask > 1, least)
+        mask[70] = least
+    causal = seen.startswith("causal")
+    keys = 70 if "few" in seen else 150
+    k, v = k[:, :, :keys], v[:, :, :keys]
+    whole = torch.from_numpy(reference(q, k, mask, causal)).float()
+    for mode in ({"rows": slice(None)}, {"top_k": keys}, {"lazy": True}):
+        entry = recorded(q, k, v, mask, mode=mode, is_causal=causal)
+        weights = entry.weights
+        if entry.keys is not None:
+            weights = torch.zeros(whole.shape).scatter_(3, entry.keys.long(), weights)
+        # Of a row all lowest numbers torch's kernel and softmax see only these; float64 sees more.
+        rows = [at for at in range(150) if seen != "lowest number" or at != 70]
+        torch.testing.assert_close(weights[:, :, rows], whole[:, :, rows], atol=1e-6, rtol=0)
+        if seen == "lowest number":
+            torch.testing.assert_close(weights[:, :, 70].sum(-1), torch.ones(2, 3))
+
+
+def test_memory_of_weights_that_nobody_holds_is_used_again() -> None:
+    q, k, v = tensors(1, 2, 97, 8, many=3)
+    entry = recorded(q, k, v, mode={}, is_causal=True)
+    place, expected = entry.weights.data_ptr(), entry.weights.clone()
+    part = entry.weights[0, 1]  # holds the memory as the whole does
+    del entry
+    other = recorded(-q, k, v, mode={})
+    assert other.weights.data_ptr() != place
+    assert torch.equal(part, expected[0, 1])
+    del part
+    again = recorded(q, k, v, mode={}, is_causal=True)
+    assert again.weights.data_ptr() == place
+    assert torch.equal(again.weights, expected)
+    torch.testing.assert_close(other.weights, torch.from_numpy(reference(-q, k)).float())
+
+
+def test_no_more_memory_waits_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "MOST_BYTES", 1000)
+    monkeypatch.setattr(memory, "_idle", {})
+    kept = [memory.zeros((size,), torch.float32, torch.device("cpu")) for size in (90, 90, 120)]
+    assert all(not one.any() for one in kept)
+    kept.clear()
+    waiting = sum(size * len(some) for size, some in memory._idle.items())
+    assert 360 <= waiting <= 1000
+    del waiting
+    assert memory.empty((300,), torch.float32, torch.device("cpu")).shape == (300,)
+    assert 1200 not in memory._idle
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attnlens.errors import RecordingError
 from attnlens.recorder.interception import AttentionCall
+from attnlens.recorder.memory import empty, zeros
 from attnlens.recorder.selection import chunks, top_of, top_of_weights
 from attnlens.recorder.written import SINK
 from attnlens.recording.axes import SINK_LABEL, Axis, Positions, places, positions
@@ -36,7 +37,7 @@ TOGETHER: Final = (
 _NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not queries and keys"
 
 _SMALL_CELLS: Final = 1 << 20
-"""Weights of so few cells are worked out in one go."""
+"""Whole weights of so few cells are taken where the largest alone are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Capture:
                     *AXES[:3],
                     Axis("key", (*map(str, range(weights.shape[3] - 1)), SINK_LABEL)),
                 )
-            return self.of_weights(call.site, call.number, weights, axes, notes=notes, own=call.own)
+            return self.of_weights(call.site, call.number, weights, axes, notes=notes)
 
     def of_weights(
         self,
@@ -130,13 +131,8 @@ class Capture:
         content: Tensor | None = None,
         bias: Tensor | None = None,
         notes: tuple[str, ...] = (),
-        own: bool = False,
     ) -> AttentionRecord:
-        """What is kept of weights that are there already.
-
-        Args:
-            own: whether they were made for the record and need not be copied.
-        """
+        """What is kept of weights that are there already."""
         names = [axis.name for axis in axes]
         weights = weights.detach()
         if self.lazy:
@@ -148,7 +144,6 @@ class Capture:
             place = names.index("query")
             rows = self._queries(weights.shape[place], site)
             if rows is not None:
-                own = True
                 weights = _rows_of(weights, place, rows)
                 content, bias = (
                     None if part is None else _rows_of(part.detach(), place, rows)
@@ -163,7 +158,7 @@ class Capture:
         return AttentionRecord(
             site,
             number,
-            self._kept(weights) if own else _copied(weights, self.dtype),
+            self._kept(weights) if rows is not None else _copied(weights, self.dtype),
             axes,
             _copied(content),
             _copied(bias),
@@ -175,9 +170,7 @@ class Capture:
         source = self._source(call)
         if self.lazy:
             if not call.own:
-                laid = torch.contiguous_format
-                q, k = (part.clone(memory_format=laid) for part in (source.q, source.k))
-                source = replace(source, q=q, k=k)
+                source = replace(source, q=_copied(source.q), k=_copied(source.k))
             return AttentionRecord.of_lazy(call.site, call.number, source, AXES, notes)
         if not self._is_whole(source.shape):
             keys = source.shape[3]
@@ -301,9 +294,7 @@ def _hides(mask: Tensor) -> Tensor:
 def _copied(value: Tensor | None, dtype: torch.dtype | None = None) -> Any:
     if value is None:
         return None
-    if dtype is not None and dtype != value.dtype:
-        return value.detach().to(dtype)
-    return value.detach().clone()
+    return empty(value.shape, dtype or value.dtype, value.device).copy_(value.detach())
 
 
 def _rows_of(value: Tensor, place: int, rows: list[int]) -> Tensor:
@@ -324,12 +315,9 @@ def _without_nan(weights: Tensor) -> Tensor:
 def _whole(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
     """All weights of a call, ``(batch, head, query, key)``."""
     source = source.exact
-    if dtype in (None, source.q.dtype) and math.prod(source.shape) <= _SMALL_CELLS:
-        return source.weights()
     hides = source.mask is not None
-    make = torch.zeros if source.causal else torch.empty
-    whole = make(source.shape, dtype=dtype or source.q.dtype, device=source.q.device)
+    make = zeros if source.causal else empty  # later keys stay 0
+    whole = make(source.shape, dtype or source.q.dtype, source.q.device)
     for start, end, logits in chunks(source):
-        # Of a causal call later keys stay 0: such memory is never touched.
         whole[:, :, start:end, : logits.shape[-1]] = shares(logits, hides)
     return whole

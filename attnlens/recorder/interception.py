@@ -311,7 +311,7 @@ def attend(
     told: Told,
     call: AttentionCall,
     compute: Callable[[AttentionCall | None], Any],
-    with_lse: Callable[[], tuple[Tensor, Tensor] | None] | None = None,
+    with_lse: Callable[[], tuple[Tensor, Tensor | None] | None] | None = None,
 ) -> Any:
     """Tell listeners of one call and compute it.
 
@@ -320,7 +320,8 @@ def attend(
         call: the call, without site and number.
         compute: the model's own way, given None; given a call, that call's output; in either
             case as the model gets it.
-        with_lse: output and log-sum-exp by the kernel the model's own way would take, if any.
+        with_lse: output and log-sum-exp by the kernel the model's own way would take, if any;
+            None for the latter where it is of no use.
 
     Raises:
         RecordingError: the call came from inside a transform such as ``torch.vmap``; where it

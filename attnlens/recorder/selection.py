@@ -12,7 +12,10 @@ from torch import Tensor
 from attnlens.recording.lazy import LazyAttention, shares
 
 _BUFFER_CELLS = 1 << 21
-"""How many logits are worked out at a time: 8 MiB in float32, about what a cache holds."""
+"""How many logits are worked out at a time, at most: 8 MiB in float32, about what a cache holds."""
+
+_MOST_ROWS = 64
+"""Queries of a causal call at a time: of more, many keys are worked out that none of them sees."""
 
 _FEW_COLUMNS = 128
 """So many columns are chosen among directly; of more, groups are chosen first."""
@@ -64,6 +67,7 @@ def chunks(source: LazyAttention) -> Iterator[tuple[int, int, Tensor]]:
     """
     batch, heads, queries, keys = source.shape
     size = max(_LEAST_ROWS, _BUFFER_CELLS // max(1, batch * heads * keys))
+    size = min(size, _MOST_ROWS) if source.causal else size
     buffer = source.q.new_empty(batch * heads * min(size, queries) * keys)
     for start in range(0, queries, size):
         end = min(start + size, queries)

@@ -101,7 +101,7 @@ def scaled_dot_product(made: TorchCall) -> Any:
     def compute(changed: AttentionCall | None) -> Any:
         return made.run() if changed is None else restore(computed(made.original, changed))
 
-    def with_lse() -> tuple[Tensor, Tensor] | None:
+    def with_lse() -> tuple[Tensor, Tensor | None] | None:
         if autocast or gqa or given.attn_mask is not mask:
             return None
         return _flash(given)
@@ -145,7 +145,7 @@ def weighted(call: AttentionCall) -> Tensor:
         return torch.matmul(weights, v.to(weights.dtype)).to(v.dtype)
 
 
-def _flash(given: _Given) -> tuple[Tensor, Tensor] | None:
+def _flash(given: _Given) -> tuple[Tensor, Tensor | None] | None:
     """Output and log-sum-exp by the kernel that torch would choose, if it tells the latter.
 
     The output is that of ``F.scaled_dot_product_attention`` to the last bit: the same kernel.
@@ -167,7 +167,11 @@ def _flash(given: _Given) -> tuple[Tensor, Tensor] | None:
         output, lse = kernel(*tensors, drop, causal, attn_mask=mask, scale=scale)
     except (AttributeError, RuntimeError, TypeError):
         return None  # Another release of torch: its private names promise nothing.
-    return (output, lse) if lse.shape == query.shape[:3] else None
+    if lse.shape != query.shape[:3]:
+        return None
+    # Of a row whose keys are all next to hidden, it is too large a number to tell them apart.
+    lost = mask is not None and bool((lse < torch.finfo(lse.dtype).min / 2).any())
+    return output, None if lost else lse
 
 
 def _is_causal_bias(mask: Any) -> bool:

@@ -112,12 +112,13 @@ class LazyAttention:
                 out.masked_fill_(~mask, -math.inf)
             else:
                 out.add_(mask)
-        if self.causal:
-            row = torch.arange(queries, device=out.device)
+        if self.causal and asked:
+            row = torch.arange(queries)
             row = row if chosen is None else row[chosen]
-            if count > 1 and not (isinstance(chosen, slice) and count <= (chosen.start or 0) + 1):
-                later = torch.arange(count, device=out.device) > row[:, None]
-                out.masked_fill_(later, -math.inf)
+            # Keys up to the first of these queries are seen by all of them.
+            first = min(count, int(row.min()) + 1)
+            later = torch.arange(first, count) > row[:, None]
+            out[..., first:].masked_fill_(later.to(out.device), -math.inf)
         return out
 
     def content(self, rows: Sequence[int] | None = None) -> Tensor:
