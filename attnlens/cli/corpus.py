@@ -14,6 +14,7 @@ from attnlens.cli.options import (
     add_out,
     add_sources,
     listed,
+    number,
     whole,
 )
 from attnlens.cli.output import check_files, emit, opened, progress, say, utf8_stdout
@@ -84,6 +85,13 @@ def _add_query(kinds: Commands) -> None:
     )
     parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
     parser.add_argument("sql", metavar="SQL", help="such as 'select count(*) from balls'")
+    parser.add_argument(
+        "--timeout",
+        type=number(0, 86_400),
+        default=300.0,
+        metavar="SECONDS",
+        help="that the question may take; default 300",
+    )
     add_formats(parser, ("csv", "json"), what="default {}; json is an object per line")
     add_out(parser)
     parser.set_defaults(run=run_query)
@@ -107,7 +115,7 @@ def run_query(options: argparse.Namespace) -> int:
 
     check_files(options)
     with opened(options.out) as file:
-        write_answer(options.corpus, options.sql, file, options.format)
+        write_answer(options.corpus, options.sql, file, options.format, options.timeout)
     _tell_unfinished(options.corpus)
     return 0
 
