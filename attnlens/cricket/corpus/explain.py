@@ -42,6 +42,7 @@ class Progress:
         balls: of this run; ``matches`` likewise.
         seconds: since the first part was handed out.
         skipped: every file and match passed over, in this run or before; told at its end.
+        damaged: files of an earlier run that were not as it wrote them, and are made anew.
     """
 
     parts: int
@@ -51,6 +52,7 @@ class Progress:
     matches: int = 0
     seconds: float = 0.0
     skipped: tuple[Skipped, ...] = ()
+    damaged: tuple[InputError, ...] = ()
 
     @property
     def rate(self) -> float:
@@ -118,8 +120,9 @@ def explain_corpus(
     }
     task = Task(session.model, session.predictor.sha256, tuple(past))
     with writing(folder) as corpus:
-        left = corpus.begin(settings, plan)
-        progress = Progress(len(plan.parts), len(plan.parts) - len(left))
+        left, damaged = corpus.begin(settings, plan)
+        done_before = len(plan.parts) - len(left)
+        progress = Progress(len(plan.parts), done_before, damaged=tuple(damaged))
         report(progress)
         started = time.monotonic()
         with closing(_worked_out(task, session, left, workers, engine, address)) as working:

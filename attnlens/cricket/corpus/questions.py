@@ -61,7 +61,7 @@ def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
         raise InputError(
             "asking a corpus needs DuckDB", remedy="pip install 'attnlens[corpus]'"
         ) from None
-    assert corpus.manifest
+    corpus.check()
     files = {
         table: [os.path.realpath(path) for path in paths] for table, paths in corpus.files().items()
     }
