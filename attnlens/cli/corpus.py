@@ -200,6 +200,8 @@ def run_explain(options: argparse.Namespace) -> int:
         progress("")
     damaged = [f"{error.path}: {error.problem}" for error in done.damaged]
     _report(f"{count(len(damaged), 'damaged file')}, made anew:", damaged)
+    untaught = [f"{one.file}: {one.problem}" for one in done.untaught]
+    _report(f"{count(len(untaught), 'file')} of the history taught nothing:", untaught)
     skipped = [f"{one.file}: {one.problem}" for one in done.skipped]
     _report(f"passed over {len(skipped)} (all in {options.out}/skipped.jsonl):", skipped)
     say(f"{options.out}: {_summary(done)}")

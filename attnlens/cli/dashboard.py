@@ -155,7 +155,7 @@ def _functions(options: argparse.Namespace) -> Functions:
 
     @lru_cache(maxsize=4)
     def session(model: str) -> Session:
-        return Session(model, options.history, report=progress)
+        return Session(model, options.history, report=progress, tell=say)
 
     def explain(match: Match, innings: int, ball: int, model: str) -> Data:
         return session(model).explain(match, ball=ball, innings=innings).to_dict()

@@ -16,7 +16,6 @@ from attnlens.cricket.corpus.folder import writing
 from attnlens.cricket.corpus.plan import MATCHES_EACH, SEED, Part, Skipped, plan_of
 from attnlens.cricket.corpus.tables import SCHEMA_VERSION
 from attnlens.cricket.corpus.work import (
-    DistinctMatches,
     PartDone,
     PartWorker,
     Task,
@@ -25,7 +24,7 @@ from attnlens.cricket.corpus.work import (
 )
 from attnlens.cricket.explain.particulars import model_particulars
 from attnlens.cricket.model.heads import SCALES
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers.history import History, Report, silent
 from attnlens.cricket.session import Session
 from attnlens.errors import InputError
 from attnlens.files import Json
@@ -43,6 +42,7 @@ class Progress:
         seconds: since the first part was handed out.
         skipped: every file and match passed over, in this run or before; told at its end.
         damaged: files of an earlier run that were not as it wrote them, and are made anew.
+        untaught: files of the history that could not be read in this run.
     """
 
     parts: int
@@ -53,6 +53,7 @@ class Progress:
     seconds: float = 0.0
     skipped: tuple[Skipped, ...] = ()
     damaged: tuple[InputError, ...] = ()
+    untaught: tuple[Skipped, ...] = ()
 
     @property
     def rate(self) -> float:
@@ -68,6 +69,7 @@ class Progress:
             balls=self.balls + done.balls,
             matches=self.matches + done.matches,
             seconds=seconds,
+            untaught=done.untaught,  # every worker reads the whole history
         )
 
 
@@ -105,7 +107,7 @@ def explain_corpus(
     named, past = ([os.fspath(one) for one in given] for given in (sources, history))
     folder = Path(out)
     _check_apart(folder, [*named, *past])
-    session = Session(model, DistinctMatches(past, reading) if past else None)
+    session = Session(model, History((), reading, silent, sources=past) if past else None)
     plan = plan_of(named, each=each, tested=evidence, report=reading)
     settings: Json = {
         "schema_version": SCHEMA_VERSION,
