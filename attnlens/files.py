@@ -50,13 +50,30 @@ def read_whole(
             remedy=remedy,
         ) from None
     if len(data) > most:
-        raise error(f"is larger than {most >> 20} MB", path=path, remedy=remedy)
+        size = f"{most >> 20} MB" if most >> 20 else f"{most >> 10} kB"
+        raise error(f"is larger than {size}", path=path, remedy=remedy)
     return data
 
 
+def is_ours(about: os.stat_result, others: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
+    """Whether nobody but this user, or the system's, can have written a file or folder.
+
+    Args:
+        others: the rights that none but its owner may have.
+
+    Returns:
+        on Windows, where rights are told otherwise, always true.
+    """
+    return os.name == "nt" or (about.st_uid in (os.geteuid(), 0) and not about.st_mode & others)
+
+
 @contextmanager
-def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[Path]:
     """A path to write to, beside ``path``; renamed to it if the block ends well.
+
+    Args:
+        lasting: have it on the disk itself before and after the renaming, so that a power cut
+            leaves the old file or the new one, whole, and after this call the new one.
 
     Raises:
         InputError: the folder does not exist, or cannot be written to.
@@ -71,11 +88,24 @@ def written_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
         part.unlink()
         yield part
         part.chmod(stat.S_IMODE(mode))
+        if lasting:
+            _settle(part, os.O_RDWR)
         os.replace(part, target)
+        if lasting and os.name != "nt":  # where folders cannot be opened
+            _settle(target.parent, os.O_RDONLY)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror or error})", path=path) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _settle(path: Path, how: int) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, how)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

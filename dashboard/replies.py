@@ -44,6 +44,8 @@ def answered(make: Callable[..., Response]) -> Callable[..., Response]:
             return problem(error.without_folder(), 422)
         except AttnlensError as error:
             return problem(str(error), 422)
+        except RecursionError:
+            return problem("what is asked is nested too deeply", 400)
         except BusyError:
             return problem("too much is being worked out; ask again", 503)
         except NobodyWaitsError:

@@ -20,6 +20,8 @@ from .work import Answers
 
 MOST_UPLOAD: Final = 32_000_000
 """Bytes of a file that somebody brings."""
+MOST_QUESTION: Final = 1_000_000
+"""Bytes of anything else that is sent."""
 MOST_INPUT: Final = 400
 """Characters of an input of a reference model."""
 MOST_SOUGHT: Final = 80
@@ -47,7 +49,7 @@ def add_routes(
 
 
 def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, public: bool) -> None:
-    server.config["MAX_CONTENT_LENGTH"] = MOST_UPLOAD
+    server.config["MAX_CONTENT_LENGTH"] = MOST_QUESTION
 
     @server.post("/upload/<kind>")
     @answered
@@ -56,8 +58,9 @@ def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, publ
             return problem("this dashboard is read-only: nothing can be uploaded", 403)
         if not from_our_page(request) or kind not in ("match", "recording"):
             return problem("only the dashboard's own pages may upload", 403)
-        if (request.content_length or 0) > MOST_UPLOAD:
-            return problem(f"the file is larger than {MOST_UPLOAD // 1_000_000} MB", 413)
+        if request.content_length is None:  # it would be cut where it is too large
+            return problem("the file's size has to be told", 411)
+        request.max_content_length = MOST_UPLOAD
         library = recordings if kind == "recording" else matches
         name, content = request.args.get("name", kind), request.get_data()
         shown = library.upload(name, content)
@@ -66,7 +69,8 @@ def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, publ
 
     @server.errorhandler(413)
     def too_large(_: Exception) -> Response:
-        return problem(f"the file is larger than {MOST_UPLOAD // 1_000_000} MB", 413)
+        most = request.max_content_length or MOST_QUESTION
+        return problem(f"what is sent is larger than {most // 1_000_000} MB", 413)
 
 
 def _add_recordings(server: Flask, recordings: Recordings) -> None:

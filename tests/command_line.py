@@ -38,7 +38,7 @@ def clean_environment(**more: str) -> dict[str, str]:
     unwanted = ("ATTNLENS_", "NO_COLOR", "COLUMNS", "LINES", "TERM", "PYTHON")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
     ours = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error", "ATTNLENS_NO_CACHE": "1"}
-    return {**kept, **ours, **more}
+    return {**kept, **ours, "XDG_CONFIG_HOME": str(REPOSITORY / "no-settings"), **more}
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -77,6 +77,7 @@ class Here:
         for name in list(os.environ):
             if name.startswith("ATTNLENS_") or name in ("NO_COLOR", "COLUMNS"):
                 patch.delenv(name)
+        patch.setenv("XDG_CONFIG_HOME", str(folder / "no-settings"))
         patch.setenv("ATTNLENS_NO_CACHE", "1")  # an answer from before would test nothing
         patch.chdir(folder)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,40 @@ def test_the_answers_not_used_for_longest_go(tmp_path: Path) -> None:
     folder.put(keys[4], noise)
     assert [folder.get(key) is not None for key in keys[:5]] == [True, False, True, True, True]
     assert sum(entry.stat().st_size for entry in tmp_path.iterdir()) <= folder.limit
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are POSIX's")
+def test_nothing_is_read_that_another_can_have_written(tmp_path: Path) -> None:
+    folder, mine = Answers(tmp_path / "kept"), tmp_path / "mine"
+    before = os.umask(0o002)  # of systems where every user has a group of their own
+    try:
+        folder.put("a", "answer")
+    finally:
+        os.umask(before)
+    (entry,) = folder.folder.iterdir()
+    whole = entry.read_bytes()
+    assert folder.get("a") == "answer"
+    harm = [lambda: entry.chmod(0o666), lambda: entry.chmod(0o620)]
+    harm += [lambda: folder.folder.chmod(0o777), lambda: folder.folder.chmod(0o720)]
+    if os.geteuid() == 0:  # who alone can give a file away
+        harm += [lambda: os.chown(entry, 12345, -1), lambda: os.chown(folder.folder, 12345, -1)]
+    for change in harm:
+        change()
+        assert folder.get("a") is None
+        if not entry.stat().st_mode & 0o022 and entry.stat().st_uid == os.geteuid():
+            folder.put("b", "more")  # the folder is another's
+            assert list(folder.folder.iterdir()) == [entry]
+        for path in (entry, folder.folder):
+            path.chmod(0o600 if path == entry else 0o700)
+            os.chown(path, os.geteuid(), -1)
+        assert folder.get("a") == "answer"
+    mine.write_bytes(whole)
+    for make in (lambda: entry.symlink_to(mine), lambda: os.mkfifo(entry)):
+        entry.unlink()
+        make()
+        assert folder.get("a") is None  # nor is a pipe waited for
+        folder.put("a", "anew")
+        assert (folder.get("a"), mine.read_bytes()) == ("anew", whole)
 
 
 def test_other_code_is_another_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

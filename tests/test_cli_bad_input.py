@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -209,6 +211,9 @@ def test_a_settings_file_that_does_not_fit(
         (("explain", "SAMPLE", "--ball", "47"), "narrate", "base_url", "'http://else/v1'"),
         (("dashboard", "--port", "0"), "", "host", "'0.0.0.0'"),
         (("over", "SAMPLE"), "", "heads", "'model'"),
+        (("check", "SAMPLE", "SAMPLE"), "check", "judge", "'http://else/v1'"),
+        (("train", "SAMPLE", "--out", "x"), "train", "state", "'precious'"),
+        (("corpus", "explain", "SAMPLE", "--out", "x"), "corpus", "workers", "4096"),
     ],
 )
 def test_what_a_file_in_the_folder_may_not_set(
@@ -242,6 +247,39 @@ def test_what_a_file_in_the_folder_may_set_is_harmless() -> None:
     assert named & LOCAL == {"model", "overs_model", "history"}
     free = {name for name, option in options if option.metavar is None and not option.choices}
     assert free - LOCAL == {"allow_in_sample", "host", "http", "port", "public", "win"}
+
+
+def test_a_file_in_the_folder_leads_nowhere_and_is_bounded(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    asked = ("explain", sample_match_path, "--ball", "47")
+    for host in (r"\\\\evil\\share\\m", "//evil/share/m"):
+        Path("attnlens.toml").write_text(f'model = "{host}"\n', encoding="utf-8")
+        said = "attnlens.toml: 'model' leads to another machine; copy it"
+        assert complaint(attnlens_here, *asked) == said
+    Path("attnlens.toml").write_text("#" * 100_000, encoding="utf-8")
+    assert complaint(attnlens_here, *asked).startswith("attnlens.toml: is larger than 64 kB")
+    Path("attnlens.toml").write_text("model = " + "[" * 30_000, encoding="utf-8")
+    assert complaint(attnlens_here, *asked).startswith("attnlens.toml: is not TOML")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are POSIX's")
+def test_own_settings_are_nobody_elses(attnlens_here: Here, sample_match_path: Path) -> None:
+    attnlens_here.patch.setenv("XDG_CONFIG_HOME", str(attnlens_here.folder))
+    own = attnlens_here.folder / "attnlens" / "settings.toml"
+    own.parent.mkdir()
+    own.write_text("[explain]\nbal = 47\n", encoding="utf-8")
+    asked = ("explain", sample_match_path, "--no-evidence", "--json")
+    assert complaint(attnlens_here, *asked).startswith(f"{own}: in [explain] 'bal' is no setting")
+    own.write_text("[explain]\nball = 47\n", encoding="utf-8")
+    assert json.loads(attnlens_here.good(*asked))["ball"]["index"] == 47
+    own.chmod(0o666)
+    said = f"{own}: may have been written by another user; make it yours, and let nobody else"
+    assert complaint(attnlens_here, *asked).startswith(said)
+    if os.geteuid() == 0:  # who alone can give a file away
+        own.chmod(0o600)
+        os.chown(own, 12345, 12345)
+        assert complaint(attnlens_here, *asked).startswith(said)
 
 
 def test_a_variable_that_does_not_fit(attnlens_here: Here, sample_match_path: Path) -> None:

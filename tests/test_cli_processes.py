@@ -137,6 +137,12 @@ def test_an_option_wins_over_the_environment_and_that_over_the_file(
         return name
 
     scales["default"] = scale()
+    here.patch.setenv("XDG_CONFIG_HOME", str(here.folder))
+    Path("attnlens").mkdir()
+    Path("attnlens/settings.toml").write_text('scale = "long"\nout = "mine.json"\n')
+    assert here("explain", sample_match_path, "--no-evidence").status == 0
+    mine = json.loads(Path("mine.json").read_text("utf-8"))["temporal_attention"]["scale"]
+    Path("attnlens/settings.toml").write_text('scale = "medium"\n', encoding="utf-8")
     with open("attnlens.toml", "a", encoding="utf-8") as file:
         file.write('scale = "long"\n')
     scales["file"] = scale()
@@ -146,6 +152,7 @@ def test_an_option_wins_over_the_environment_and_that_over_the_file(
     here.patch.setenv("ATTNLENS_SCALE", "short")
     scales["environment"] = scale()
     scales["option"] = scale("--scale", "medium")
+    assert mine == "long"
     assert scales == {
         "default": "medium",
         "file": "long",

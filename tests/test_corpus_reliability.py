@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,13 +15,16 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
-from command_line import clean_environment, command, heed_interrupts, run_process
-from corpus_cases import season, tree
+from command_line import Here, clean_environment, command, heed_interrupts, run_process
+from corpus_cases import EACH, TESTED, season, tree
 
 from attnlens.cricket.corpus.explain import explain_corpus
-from attnlens.cricket.corpus.folder import writing
+from attnlens.cricket.corpus.folder import Corpus, sealed, writing
+from attnlens.cricket.corpus.questions import write_answer
+from attnlens.errors import InputError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 
@@ -151,6 +157,31 @@ def test_a_question_without_end_is_interrupted(corpus: Path) -> None:
     assert (process.returncode, said) == (130, b"")
 
 
+def test_a_question_has_a_limit_of_time_which_its_reader_does_not_use(
+    tmp_path: Path, corpus: Path
+) -> None:
+    pytest.importorskip("duckdb", reason="DuckDB is not installed")
+    for question in (
+        "select count(*) from range(10000000000) a, range(1000) b",
+        "with recursive r as (select 1 x union all select x + 1 from r) select max(x) from r",
+        "select a from range(100000000000) t(a) where a < 0",
+    ):
+        began = time.monotonic()
+        answer = run_process(tmp_path, "corpus", "query", corpus, question, "--timeout", "1")
+        assert (answer.status, answer.out.strip()) == (2, "" if "count" in question else answer.out)
+        told = "attnlens: the question takes more than 1 seconds; ask for less, or give it longer"
+        assert answer.err.startswith(told)
+        assert time.monotonic() - began < 20
+
+    class Slow(io.StringIO):
+        def write(self, text: str) -> int:
+            time.sleep(0.1 if self.tell() < 40 else 0)
+            return super().write(text)
+
+    write_answer(corpus, "select a from range(5000) t(a)", out := Slow(), seconds=1)
+    assert out.getvalue().count("\n") == 5001
+
+
 def test_two_processes_do_not_write_one_corpus(tmp_path: Path, season_path: Path) -> None:
     out = tmp_path / "c"
     with writing(out):
@@ -165,12 +196,107 @@ def test_a_damaged_part_is_worked_out_anew(
     tmp_path: Path, season_path: Path, whole: dict[str, bytes]
 ) -> None:
     explain_corpus([season_path], tmp_path / "c", each=1)
-    damaged = next((tmp_path / "c" / "heads").rglob("*.parquet"))
+    damaged = min((tmp_path / "c" / "heads").rglob("*.parquet"))
     damaged.write_bytes(damaged.read_bytes()[:1000])
-    next((tmp_path / "c" / "parts").glob("*3.json")).write_text("{", "utf-8")
+    record = next((tmp_path / "c" / "parts").glob("*3.json"))
+    record.write_text("{", "utf-8")
     done = explain_corpus([season_path], tmp_path / "c", each=1)
     assert done.here == 2
+    assert [error.path for error in done.damaged] == [str(damaged), str(record)]
     assert tree(tmp_path / "c") == whole
+
+
+def test_every_flipped_bit_is_told(tmp_path: Path, corpus: Path) -> None:
+    shutil.copytree(corpus, tmp_path / "c")
+    draw, told = random.Random(150), 0
+    files = sorted(name for name, data in tree(corpus).items() if data)
+    for number in range(150):
+        path = tmp_path / "c" / files[number % len(files)]
+        whole = path.read_bytes()
+        flipped = bytearray(whole)
+        flipped[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
+        path.write_bytes(flipped)
+        with pytest.raises(InputError) as caught:
+            Corpus(tmp_path / "c").check()
+        told += str(path) in str(caught.value)
+        path.write_bytes(whole)
+    print(f"{told} of 150 flipped bits told, over {len(files)} files")
+    assert (told, Corpus(tmp_path / "c").damage()) == (150, [])
+
+
+def test_damage_is_told_by_whatever_reads_a_corpus(
+    attnlens_here: Here, corpus: Path, season_path: Path
+) -> None:
+    here = attnlens_here
+    shutil.copytree(corpus, "c")
+    said = here.good("corpus", "verify", "c")
+    assert re.fullmatch(r"c: 4 parts, [0-9.]+ MB: every file is as it was written\n", said)
+    table = next(Path("c/balls").rglob("*.parquet"))
+    whole = table.read_bytes()
+    table.write_bytes(whole[:-9] + bytes([whole[-9] ^ 4]) + whole[-8:])
+    wrong = f"{table}: is damaged: its bytes are not those written"
+    found = here("corpus", "verify", "c")
+    assert (found.status, found.out) == (1, f"{wrong}\n")
+    assert found.err.startswith("attnlens: 1 fault; run `attnlens corpus explain` as before")
+    for words in (("query", "c", "select 1"), ("report", "c")):
+        answer = here("corpus", *words)
+        assert (answer.status, answer.out) == (2, "")
+        assert answer.err.startswith(f"attnlens: {wrong}; run `attnlens corpus explain` as before")
+    again = ("corpus", "explain", season_path, "--out", "c", "--matches-per-part", EACH)
+    resumed = here(*again, "--evidence", TESTED)
+    assert resumed.err.startswith(f"attnlens: 1 damaged file, made anew:\nattnlens: {wrong}\n")
+    assert tree(Path("c")) == tree(corpus)
+    next(Path("c/parts").iterdir()).unlink()
+    assert here("corpus", "verify", "c").out == "c: has lost 1 of its 4 parts\n"
+
+
+def test_no_file_is_written_or_deleted_through_a_strange_corpus(
+    attnlens_here: Here, corpus: Path, season_path: Path
+) -> None:
+    Path("mine").mkdir()
+    (mine := Path("mine/part-2024-00000.parquet")).write_text("mine")
+    again = ("corpus", "explain", season_path, "--out", "c", "--matches-per-part", EACH)
+    shutil.copytree(corpus, "c")
+    Path("c/sources.jsonl").rename("list")
+    os.symlink(Path("list").resolve(), "c/sources.jsonl")
+    assert "c/sources.jsonl: is a link" in attnlens_here(*again, "--evidence", TESTED).err
+    Path("c/sources.jsonl").unlink()
+    record = min(Path("c/parts").iterdir())
+    whole = json.loads(record.read_text("utf-8"))
+    del whole["seal"]
+    whole["tables"] = {"../mine/../balls": whole["tables"]["balls"]}
+    record.write_bytes(sealed(whole))
+    done = attnlens_here(*again, "--evidence", TESTED)
+    assert (done.status, mine.read_text()) == (0, "mine")
+    assert tree(Path("c")) == tree(corpus)
+
+
+def test_what_is_finished_is_on_the_disk_before_it_is_said_to_be(
+    tmp_path: Path, season_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def spied(name: str, place: int) -> None:
+        real = getattr(os, name)
+
+        def call(*given: Any) -> Any:
+            what = os.readlink(f"/proc/self/fd/{given[0]}") if name == "fsync" else given[place]
+            seen.append((name, Path(what).name.removesuffix(f".{os.getpid()}.part")))
+            return real(*given)
+
+        monkeypatch.setattr(os, name, call)
+
+    spied("fsync", 0)
+    spied("replace", 1)
+    explain_corpus([season_path], tmp_path / "c")
+    renamed = [place for place, (what, _) in enumerate(seen) if what == "replace"]
+    folders = {"part-2024-00000.parquet": "year=2024", "part-2024-00000.json": "parts"}
+    for place in renamed:
+        name = seen[place][1]
+        assert seen[place - 1] == ("fsync", name)
+        assert seen[place + 1] == ("fsync", folders.get(name, "c"))
+    order = [seen[place][1] for place in renamed]
+    assert order.index("part-2024-00000.json") > order.index("part-2024-00000.parquet")
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")

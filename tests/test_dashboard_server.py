@@ -10,6 +10,7 @@ import re
 import socket
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -311,9 +312,69 @@ def test_other_names_and_other_sites_are_refused(server: Server, sample_match_pa
     assert server.post("/ask/simulated-82/1/47/what-if", asked)[0] == 403
 
 
+def test_other_sites_may_link_to_a_page_and_no_more(server: Server) -> None:
+    match = "simulated-82/1"
+    costly = [
+        *(f"/data/{match}/balls.json", f"/data/{match}/50/explanation.json"),
+        *(f"/files/{match}/50/prompt.txt", "/trace/tiny.json", "/models/tiny/equations.md"),
+        *("/live/simulated-82.json", "/_dash-layout"),
+    ]
+    for told in (
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},  # another port of this machine
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Referer": "http://evil.example/"},
+    ):
+        assert [server.get(one, **told)[0] for one in costly] == [403] * 7, told
+        assert server.get(f"/match/{match}/ball/47", **told)[0] == 200
+        post = urllib.request.Request(f"{server.url}/_dash-update-component", b"{}", told)
+        assert server.send(post)[0] == 403
+    port = server.url.rpartition(":")[2]
+    for told in (
+        {"Sec-Fetch-Site": "same-origin"},
+        {"Sec-Fetch-Site": "none", "Referer": "http://elsewhere.example"},
+        {"Origin": server.url},
+        {"Host": f"LOCALHOST:{port}"},
+    ):
+        assert server.get(costly[0], **told)[0] == 200, told
+
+
+def test_requests_of_other_sites_delay_nobody(server: Server) -> None:
+    def waited(ball: int, **told: str) -> float:
+        begun = time.monotonic()
+        status = server.get(f"/data/simulated-82/2/{ball}/explanation.json", **told)[0]
+        assert status == (403 if told else 200)
+        return time.monotonic() - begun
+
+    waited(10)  # what is loaded once
+    alone = waited(11)
+    evil = {"Sec-Fetch-Site": "cross-site"}
+    threads = [threading.Thread(target=waited, args=(n,), kwargs=evil) for n in range(20, 60)]
+    for thread in threads:
+        thread.start()
+    beside = waited(12)
+    for thread in threads:
+        thread.join()
+    print(f"the next ball: {alone:.2f} s alone, {beside:.2f} s beside forty requests")
+    assert beside < 3 * alone + 0.5  # forty explanations would be 40 times as much
+
+
+@pytest.mark.parametrize(
+    ("size", "status"),
+    [("Content-Length: 10000000000", 413), ("Transfer-Encoding: chunked", 411), ("X-A: b", 411)],
+)
+def test_an_upload_is_refused_before_it_is_read(server: Server, size: str, status: int) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    head = f"POST /upload/match?name=a.csv HTTP/1.1\r\nHost: {host}:{port}\r\nX-Attnlens: 1\r\n"
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(f"{head}{size}\r\n\r\n".encode())
+        assert connection.recv(12).decode() == f"HTTP/1.1 {status}"
+
+
 def test_uploads_are_capped_and_kept_apart(server: Server, sample_match_path: Path) -> None:
     status, said = server.post("/upload/match?name=big.csv", b"x" * 32_000_001, **OURS)
-    assert (status, said) == (413, {"error": "the file is larger than 32 MB"})
+    assert (status, said) == (413, {"error": "what is sent is larger than 32 MB"})
     content = sample_match_path.read_bytes().replace(b"Callum", b"Colum")
     status, said = server.post("/upload/match?name=../../x.csv", content, **OURS)
     assert status == 200
@@ -346,6 +407,10 @@ def test_questions_that_cannot_be_answered_are_one_line(server: Server) -> None:
         assert (found, part in said, "\n" in said) == (status, True, False), said
     status, said = server.post("/ask/simulated-82/1/47/what-if", b"{}", **JSON)
     assert (status, "nothing is asked" in said["error"]) == (422, True)
+    nested = server.post("/ask/simulated-82/2/47/what-if", b"[" * 900_000, **JSON)
+    assert nested == (400, {"error": "what is asked is nested too deeply"})
+    large = server.post("/ask/simulated-82/2/47/what-if", b"[" * 1_000_001, **JSON)
+    assert large == (413, {"error": "what is sent is larger than 1 MB"})
     for body in ({"target": [1]}, {"target": 1e400}, {"bowler": 5}, {"balls": "46"}):
         asked = json.dumps(body).encode()
         status, said = server.post("/ask/simulated-82/2/47/what-if", asked, **JSON)

@@ -109,7 +109,7 @@ def test_an_answer_that_is_cut_is_an_error_and_is_not_asked_for_again() -> None:
         ("", "the connection was cut after 0 characters"),
         ("data: [DONE]\n\n", "answered nothing"),
         (event("x" * 300_000), "answers more than 200,000 characters"),
-        ("data: " + "x" * 1_100_000, "sends lines without an end"),
+        ("data: " + "x" * 1_100_000, "sends an event without an end"),
     ],
 )
 def test_answers_that_are_none(raw: str, said: str) -> None:

@@ -22,6 +22,7 @@ from command_line import clean_environment, command, run_process
 from hostile import save_hostile
 from needed import skip_without
 
+import attnlens
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.server.folders import Folders
@@ -319,6 +320,18 @@ def test_resources(server: Any) -> None:
     assert Explanation.from_json(whole).ball.index == 47
 
 
+def test_a_text_is_read_for_a_limited_time(server: Any) -> None:
+    one = f"A {'3 for 4 from ' * 70}. "  # takes longest of what was tried: 8 s without a limit
+    began = time.monotonic()
+    told = called(server, "check_text", text=one * 100, match=NAME, ball="1:47")
+    assert told["coverage"]["of"] == 100
+    assert time.monotonic() - began < 8
+    checked = attnlens.check_grounding({"a": 3}, "The a is 4. " * 3, seconds=-1)
+    assert {one.what for one in checked.statements} == {"there was no more time"}
+    long = called(server, "check_text", text="a" * 100_001, match=NAME, ball="1:47")
+    assert long.startswith("error: check_text: text: String should have at most 100000 characters")
+
+
 def test_hostile_names_are_only_names(server: Any) -> None:
     name = "data/all.zip::inner/one.json"
     told = called(server, "explain_ball", match=name, ball="1:47")
@@ -386,6 +399,12 @@ def test_over_http_to_this_machine_only(address: str) -> None:
             open_directly(request, timeout=30)
         assert caught.value.code in (403, 421)
         caught.value.close()
+    # A picture or a frame of another site says nothing of where it is asked from.
+    request = urllib.request.Request(address, headers={"Sec-Fetch-Site": "cross-site"})
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        open_directly(request, timeout=30)
+    assert caught.value.code == 406
+    caught.value.close()
 
 
 @pytest.mark.parametrize(
@@ -393,6 +412,7 @@ def test_over_http_to_this_machine_only(address: str) -> None:
     [
         (("none",), "none: is no folder; give folders of match files"),
         (("--http", "--host", "0.0.0.0"), "can be reached from other machines"),
+        (("none", "--http", "--host", "LOCALHOST"), "none: is no folder"),
         (("--http", "--port", "0"), "'0' is not a number from 1 to 65535"),
     ],
 )

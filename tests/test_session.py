@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from command_line import Here
 
 import attnlens
 from attnlens.cricket.match.match import Match
+from attnlens.cricket.simulator.files import save_simulated
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.errors import InputError
 
@@ -113,3 +116,30 @@ def test_only_the_session_puts_the_flow_together() -> None:
                 beside += [f"{place}: {name} of {node.module}" for name in sorted(found)]
     # The page of an answer and the front door's list have the same name as what answers.
     assert beside == ["__init__.py: what_if of attnlens.cricket.session"]
+
+
+def test_damaged_files_of_a_history_are_counted_and_told_every_time(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    save_simulated("past.zip", range(3), file_format="json")
+    with zipfile.ZipFile("past.zip", "a") as archive:
+        whole = archive.read(archive.namelist()[0]).decode()
+        archive.writestr("cut.json", whole[: len(whole) // 2])
+        archive.writestr("swapped.json", whole.replace('"runs"', '"runz"'))
+    said = "2 files of the history cannot be read, and taught nothing, such as past.zip::cut.json:"
+    attnlens_here.patch.delenv("ATTNLENS_NO_CACHE")
+    attnlens_here.patch.setenv("ATTNLENS_CACHE", "kept")
+    asked = (sample_match_path, "--ball", 9, "--no-evidence", "--history", "past.zip")
+    for _ in range(2):
+        answer = attnlens_here("explain", *asked)
+        assert (answer.status, answer.err.count("\n")) == (0, 1)
+        assert answer.err.startswith(f"attnlens: {said}")
+    assert not Path("kept").exists()
+    with pytest.warns(UserWarning, match=said):
+        attnlens.Session(history="past.zip").explain(sample_match_path, ball=9, evidence=False)
+    for workers in (1, 2):
+        words = ("corpus", "explain", "past.zip", "--out", f"c{workers}", "--matches-per-part", 1)
+        done = attnlens_here(*words, "--history", "past.zip", "--workers", workers)
+        assert done.status == 0
+        assert "attnlens: 2 files of the history taught nothing:\n" in done.err
+        assert "attnlens: past.zip::cut.json: " in done.err

@@ -13,6 +13,7 @@ from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
+    from attnlens.llm.endpoint import Endpoint
     from attnlens.llm.grounding import Statement
 
 KEYS = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
@@ -59,11 +60,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         checked = check_grounding(facts, text)
         if options.judge:
-            from attnlens.llm.endpoint import Endpoint
             from attnlens.llm.judge import judged
 
-            endpoint = Endpoint(options.judge, options.llm_model, key=key_of_endpoint())
-            checked = judged(checked, facts, endpoint)
+            checked = judged(checked, facts, endpoint_at(options.judge, options.llm_model))
     except InputError as error:
         raise InputError(error.problem, path=options.facts, remedy=error.remedy) from None
     if options.format == "json":
@@ -82,9 +81,15 @@ def run(options: argparse.Namespace) -> int:
     return 1 if checked.faults else 0
 
 
-def key_of_endpoint() -> str | None:
-    """From the environment alone: a command line can be read by others."""
-    return next((value for name in KEYS if (value := os.environ.get(name, "").strip())), None)
+def endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
+    """Whom to ask, with the key of the environment alone: a command line can be read by others."""
+    from attnlens.llm.endpoint import Endpoint
+
+    key = next((value for name in KEYS if (value := os.environ.get(name, "").strip())), None)
+    endpoint = Endpoint(url, model, key=key, **patience)
+    if key is not None and not endpoint.sends_key:
+        say("the key is not sent over plain HTTP to another machine")
+    return endpoint
 
 
 def _shown(one: Statement) -> str:

@@ -14,6 +14,7 @@ from attnlens.cli.options import (
     add_out,
     add_sources,
     listed,
+    number,
     whole,
 )
 from attnlens.cli.output import check_files, emit, opened, progress, say, utf8_stdout
@@ -22,10 +23,9 @@ from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.corpus.explain import Progress
-    from attnlens.cricket.corpus.plan import Skipped
 
 LISTED = 20
-"""So many files that were passed over are told on stderr; all are in the corpus's folder."""
+"""So many lines of a kind are told on stderr."""
 
 
 def add_to(commands: Commands) -> None:
@@ -39,6 +39,7 @@ def add_to(commands: Commands) -> None:
     _add_explain(kinds)
     _add_query(kinds)
     _add_report(kinds)
+    _add_verify(kinds)
 
 
 def _add_explain(kinds: Commands) -> None:
@@ -84,6 +85,13 @@ def _add_query(kinds: Commands) -> None:
     )
     parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
     parser.add_argument("sql", metavar="SQL", help="such as 'select count(*) from balls'")
+    parser.add_argument(
+        "--timeout",
+        type=number(0, 86_400),
+        default=300.0,
+        metavar="SECONDS",
+        help="that the question may take; default 300",
+    )
     add_formats(parser, ("csv", "json"), what="default {}; json is an object per line")
     add_out(parser)
     parser.set_defaults(run=run_query)
@@ -102,12 +110,39 @@ def _add_report(kinds: Commands) -> None:
     parser.set_defaults(run=run_report)
 
 
+def _add_verify(kinds: Commands) -> None:
+    parser = kinds.add_parser(
+        "verify",
+        help="whether a corpus is as it was written",
+        description="Read every byte of a corpus and compare it with the digests that were kept. "
+        "Exit status 1 where a file is damaged; each is told.",
+    )
+    parser.add_argument("corpus", metavar="DIR", help="a corpus's folder")
+    parser.set_defaults(run=run_verify)
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    from attnlens.cricket.corpus.folder import AGAIN, Corpus
+
+    corpus = Corpus(Path(options.corpus))
+    if damage := corpus.damage():
+        emit("\n".join(f"{error.path}: {error.problem}" for error in damage), None)
+        say(f"{count(len(damage), 'fault')}; {AGAIN}")
+        return 1
+    parts = corpus.finished().values()
+    size = sum(table["bytes"] for part in parts for table in part["tables"].values())
+    whole = f"{count(len(parts), 'part')}, {size / 1e6:.1f} MB: every file is as it was written"
+    emit(f"{options.corpus}: {whole}", None)
+    _tell_unfinished(options.corpus)
+    return 0
+
+
 def run_query(options: argparse.Namespace) -> int:
     from attnlens.cricket.corpus.questions import write_answer
 
     check_files(options)
     with opened(options.out) as file:
-        write_answer(options.corpus, options.sql, file, options.format)
+        write_answer(options.corpus, options.sql, file, options.format, options.timeout)
     _tell_unfinished(options.corpus)
     return 0
 
@@ -163,7 +198,12 @@ def run_explain(options: argparse.Namespace) -> int:
         )
     finally:
         progress("")
-    _report_skipped(done.skipped, options.out)
+    damaged = [f"{error.path}: {error.problem}" for error in done.damaged]
+    _report(f"{count(len(damaged), 'damaged file')}, made anew:", damaged)
+    untaught = [f"{one.file}: {one.problem}" for one in done.untaught]
+    _report(f"{count(len(untaught), 'file')} of the history taught nothing:", untaught)
+    skipped = [f"{one.file}: {one.problem}" for one in done.skipped]
+    _report(f"passed over {len(skipped)} (all in {options.out}/skipped.jsonl):", skipped)
     say(f"{options.out}: {_summary(done)}")
     return 0
 
@@ -182,9 +222,7 @@ def _summary(now: Progress) -> str:
     )
 
 
-def _report_skipped(skipped: Sequence[Skipped], folder: str) -> None:
-    if not skipped:
-        return
-    say(f"passed over {len(skipped)} (all in {folder}/skipped.jsonl):")
-    for one in skipped[:LISTED]:
-        say(f"{one.file}: {one.problem}")
+def _report(heading: str, lines: Sequence[str]) -> None:
+    """The first of some lines; nothing where there are none."""
+    for line in [heading, *lines[:LISTED]] if lines else ():
+        say(line)

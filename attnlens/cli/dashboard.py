@@ -158,7 +158,7 @@ def _functions(options: argparse.Namespace) -> Functions:
 
     @lru_cache(maxsize=4)
     def session(model: str) -> Session:
-        return Session(model, options.history, report=progress)
+        return Session(model, options.history, report=progress, tell=say)
 
     def explain(match: Match, innings: int, ball: int, model: str, outcome: str | None) -> Data:
         asked = session(model).explain(match, ball=ball, innings=innings, outcome=outcome)

@@ -36,7 +36,8 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.http and options.host not in HOSTS:
+    host = options.host.lower()
+    if options.http and host not in HOSTS:
         raise InputError(
             f"--host {options.host} can be reached from other machines, and the server asks nobody "
             "who they are",
@@ -56,11 +57,10 @@ def run(options: argparse.Namespace) -> int:
     folders = Folders(options.folders)
     if not folders.roots:
         say("no folder is given, so no match can be read")
-    server = server_of(folders, options.model)
     server = server_of(folders, session_of(options))
     if not options.http:
         server.run("stdio")
         return 0
-    say(f"http://{options.host}:{options.port}/mcp")
-    server.run("streamable-http", host=options.host, port=options.port)
+    say(f"http://{host}:{options.port}/mcp")
+    server.run("streamable-http", host=host, port=options.port)
     return 0

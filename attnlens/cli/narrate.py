@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from attnlens.cli.check import key_of_endpoint
+from attnlens.cli.check import endpoint_at
 from attnlens.cli.explain import add_ball_options, explained
 from attnlens.cli.options import whole
 from attnlens.cli.output import say
@@ -57,6 +57,13 @@ def add_to(commands: Commands) -> None:
         metavar="SECONDS",
         help="without a byte; default 300, which a local model may need to begin",
     )
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        default=900.0,
+        metavar="SECONDS",
+        help="for all that is asked, whatever comes; default 900",
+    )
     parser.set_defaults(run=run)
 
 
@@ -68,16 +75,9 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("--llm-model is missing", remedy="name the model that is to write")
     if not 0 <= options.temperature <= 2:
         raise InputError("--temperature is from 0 to 2", remedy="give one such as 0.2")
-    from attnlens.llm.endpoint import Endpoint
-
-    endpoint = Endpoint(
-        options.base_url,
-        options.llm_model,
-        key=key_of_endpoint(),
-        timeout=options.timeout,
+    endpoint = endpoint_at(
+        options.base_url, options.llm_model, timeout=options.timeout, deadline=options.deadline
     )
-    if endpoint.key is not None and not endpoint.sends_key:
-        say("the key is not sent over plain HTTP to another machine")
     explanation = explained(options)
     from attnlens.cricket.words.references import references_of, references_prompt
     from attnlens.llm.narration import narrated

@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 
 from attnlens.cli.options import add_formats, add_history, add_match, add_out
-from attnlens.cli.output import check_files, progress, show
+from attnlens.cli.output import check_files, progress, say, show
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.pages.over import render_over
     from attnlens.cricket.session import Session
 
-    session = Session(None, options.history, overs=options.model, report=progress)
+    session = Session(None, options.history, overs=options.model, report=progress, tell=say)
     match = session.read(options.match)
     with balls_of(options.match, NAMED):
         answer = session.over(

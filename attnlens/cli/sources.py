@@ -24,7 +24,7 @@ def session_of(options: argparse.Namespace, cache: Path | None = None) -> Sessio
     """
     from attnlens.cricket.session import Session
 
-    return Session(options.model, options.history, cache=cache, report=progress)
+    return Session(options.model, options.history, cache=cache, report=progress, tell=say)
 
 
 def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:

@@ -4,13 +4,15 @@ An answer is kept under a digest of everything it follows from: what was read an
 checkpoint's bytes, and the code that answers. So a kept answer is never out of date; it is only
 no longer asked for, and the one not used for longest goes when the folder is full. Whatever is
 wrong with the folder (read-only, full, a damaged file in it) costs time and nothing else: the
-answer is worked out again.
+answer is worked out again. Nothing is read that another user can have written, nor written to
+such a folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
 import zlib
 from contextlib import suppress
@@ -21,7 +23,7 @@ from typing import Final
 
 from attnlens._version import VERSION
 from attnlens.errors import InputError
-from attnlens.files import written_beside
+from attnlens.files import is_ours, written_beside
 
 LIMIT: Final = 64 * 2**20
 """Bytes that are kept: some thousand answers."""
@@ -99,9 +101,13 @@ class Answers:
     limit: int = LIMIT
 
     def get(self, key: str) -> str | None:
-        """The answer kept under a key; ``None`` where there is none, or it is damaged."""
+        """The answer kept under a key; ``None`` where there is none that is ours and whole."""
         path = self._path(key)
         try:
+            about = path.lstat()
+            kept = stat.S_ISREG(about.st_mode) and about.st_size <= self.limit
+            if not (kept and is_ours(about) and self._is_ours()):
+                return None
             digest, _, packed = path.read_bytes().partition(b"\n")
             if digest != _digest(key, packed):
                 return None
@@ -117,9 +123,16 @@ class Answers:
         packed = zlib.compress(answer.encode(), 6)
         with suppress(InputError, OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._is_ours():
+                return
+            self._path(key).unlink(missing_ok=True)  # a link would be followed
             with written_beside(self._path(key)) as part:
                 part.write_bytes(_digest(key, packed) + b"\n" + packed)
+            self._path(key).chmod(0o600)
             self._make_room()
+
+    def _is_ours(self) -> bool:
+        return is_ours(self.folder.stat())
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{SUFFIX}"

@@ -20,7 +20,7 @@ from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.history import File, History, Report, silent
+from attnlens.cricket.readers.history import File, History, Report, silent, warned
 from attnlens.cricket.whatif.question import Question
 from attnlens.cricket.whatif.types import WhatIf
 from attnlens.errors import InputError
@@ -77,6 +77,7 @@ class Session:
         overs: the encoder-decoder that `over` asks; ``cricket`` by default.
         cache: a folder in which explanations are kept for other processes, too.
         report: takes passing words of progress.
+        tell: takes a line about files of the history that cannot be read.
 
     Every method takes a match or a file to read one from, and raises `AttnlensError` where the
     file, the ball or the checkpoint cannot be used.
@@ -90,10 +91,13 @@ class Session:
         overs: File | None = None,
         cache: File | None = None,
         report: Report = silent,
+        tell: Report = warned,
     ) -> None:
         self.model = None if model is None else os.fspath(model)
         self.overs = None if overs is None else os.fspath(overs)
-        self.history = history if isinstance(history, History | None) else History(history, report)
+        if not isinstance(history, History | None):
+            history = History(history, report, tell)
+        self.history = history
         self._answers = None if cache is None else Answers(Path(cache))
         self._lock = threading.RLock()
         self._explained = lru_cache(EXPLANATIONS)(self._explain)
@@ -199,7 +203,8 @@ class Session:
                 outcome=outcome,
             )
         )
-        if key is not None and self._answers is not None:
+        whole = self.history is None or not self.history.skipped  # else it is told every time
+        if key is not None and self._answers is not None and whole:
             self._answers.put(key, explanation.to_json())
         return explanation
 

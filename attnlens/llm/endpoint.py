@@ -1,20 +1,26 @@
 """An OpenAI-compatible chat endpoint, asked with the standard library alone.
 
 What is sent goes to the address that was given, and nowhere else: redirects are not followed, TLS
-certificates are verified, and a key is sent over plain HTTP only to this machine.
+certificates are verified, and a key is sent over plain HTTP only to this machine. What comes may be
+hostile: it is bounded in time, bytes, events and nesting, and little of it is held at once.
 """
 
 from __future__ import annotations
 
 import http.client
 import ipaddress
+import itertools
 import json
+import re
+import socket
 import ssl
+import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
@@ -29,8 +35,20 @@ REFUSALS: Final = {
     429: "says there were too many requests",
 }
 ADDRESS: Final = "is it an OpenAI-compatible address, ending in /v1?"
+LONGEST: Final = 86_400
+"""Seconds that anybody waits for an answer."""
+CONNECTING: Final = 30.0
+"""Seconds until there is a connection, however long a model may then need to begin."""
+
 MOST_CHARACTERS: Final = 200_000
-MOST_LINE: Final = 1 << 20
+MOST_EVENT: Final = 1 << 20
+MOST_BYTES: Final = 64 << 20
+MOST_LINES: Final = 1_000_000
+"""Of a whole answer, with the thoughts that some servers send beside the text."""
+
+THOUGHTS: Final = re.compile(
+    r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)|^(?:(?!<think).)*</think(?:ing)?>", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +59,9 @@ class Endpoint:
         base_url: ``https://host/v1``; ``/chat/completions`` is added.
         model: the model's name there.
         key: sent as a bearer token; never shown.
-        timeout: seconds without a byte after which it is given up.
+        timeout: seconds without a byte after which it is given up; a model on one's own machine
+            may need some minutes before the first.
+        deadline: seconds after which it is given up, whatever comes.
 
     Raises:
         InputError: the address is none that can be asked.
@@ -50,7 +70,8 @@ class Endpoint:
     base_url: str
     model: str
     key: str | None = field(default=None, repr=False)
-    timeout: float = 60.0
+    timeout: float = 300.0
+    deadline: float = 900.0
 
     def __post_init__(self) -> None:
         try:
@@ -69,8 +90,12 @@ class Endpoint:
             raise self._unusable("has more than a path")
         if self.key is not None and (not self.key.isprintable() or not self.key.isascii()):
             raise InputError("the key has signs that no key has", remedy="set it again")
-        if not self.timeout > 0:
-            raise InputError("the time-out must be above 0")
+        if not (0 < self.timeout <= LONGEST and 0 < self.deadline <= LONGEST):
+            raise InputError(f"a time-out and a deadline are from 0 to {LONGEST:,} seconds")
+
+    def until(self) -> float:
+        """When what is asked from now on must be over, by `time.monotonic`."""
+        return time.monotonic() + self.deadline
 
     def _unusable(self, problem: str) -> InputError:
         return InputError(
@@ -103,12 +128,14 @@ def stream(
     messages: Sequence[Mapping[str, str]],
     *,
     answer: Answer | None = None,
+    until: float | None = None,
     **settings: Any,
 ) -> Iterator[str]:
     """The answer in pieces as they come (server-sent events).
 
     Args:
         answer: is told how the answer ended.
+        until: when it must be over, where several answers share a deadline.
         settings: further keys of the request, such as ``max_tokens``.
 
     Raises:
@@ -117,7 +144,8 @@ def stream(
     """
     ended = Answer() if answer is None else answer
     length = 0
-    with _asked(endpoint, messages, {"stream": True, **settings}) as response:
+    cut = _Cut(endpoint.until() if until is None else until)
+    with _in_time(endpoint, cut), _asked(endpoint, messages, settings, cut) as response:
         kind = response.headers.get_content_type()
         if kind == "text/html":
             raise endpoint.failure("answers with a web page", ADDRESS)
@@ -128,27 +156,90 @@ def stream(
                 break
             piece = _piece(endpoint, event, ended)
             length += len(piece)
+            if cut.done:
+                raise endpoint.failure("takes too long")
             if length > MOST_CHARACTERS:
                 raise endpoint.failure(f"answers more than {MOST_CHARACTERS:,} characters")
             if piece:
                 yield piece
-    if ended.finish_reason is None:
-        problem = f"the connection was cut after {length:,} characters of the answer"
-        raise endpoint.failure(problem, "ask again")
-    if not length:
-        raise endpoint.failure("answered nothing", "try another model")
+        if ended.finish_reason is None:
+            problem = f"the connection was cut after {length:,} characters of the answer"
+            raise endpoint.failure(problem, "ask again")
+        if not length:
+            raise endpoint.failure("answered nothing", "try another model")
+
+
+def without_thoughts(text: str) -> str:
+    """An answer without what a model thought aloud before it, or was thinking when it was cut."""
+    return THOUGHTS.sub("", text)
 
 
 # -- asking --------------------------------------------------------------------------------------
 
 
 def _is_here(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
+    # Names below localhost are not looked up on this machine by every system.
+    if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+class _Cut:
+    """Shuts a connection when its time is over, whatever is waited for there.
+
+    A time-out counts from byte to byte, so a server that sends one now and then would never end.
+
+    Args:
+        until: when, by `time.monotonic`.
+    """
+
+    def __init__(self, until: float) -> None:
+        self.done = False
+        self._until = until
+        self._watched: list[socket.socket] = []
+        self._timer = threading.Timer(self.left, self._now)
+        self._timer.daemon = True
+        self._timer.start()
+
+    @property
+    def left(self) -> float:
+        """Seconds; never none, which sockets take for no limit."""
+        return max(self._until - time.monotonic(), 0.001)
+
+    def watch(self, connection: socket.socket) -> None:
+        """Shut it too; by a handle of our own, since TLS takes over the one that is given."""
+        self._watched.append(connection.dup())
+        if self.done:
+            self._now()
+
+    def end(self) -> None:
+        """Shut nothing any more."""
+        self._timer.cancel()
+        for connection in self._watched:
+            connection.close()
+
+    def _now(self) -> None:
+        self.done = True
+        for connection in self._watched:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def _in_time(endpoint: Endpoint, cut: _Cut) -> Iterator[None]:
+    """Whatever fails once the time is over fails for that reason."""
+    try:
+        yield
+    except EndpointError:
+        if not cut.done:
+            raise
+        problem = f"did not end within {endpoint.deadline:g} seconds"
+        raise endpoint.failure(problem, "give it longer, or ask for less") from None
+    finally:
+        cut.end()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -158,12 +249,30 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _opener(endpoint: Endpoint) -> urllib.request.OpenerDirector:
-    """What asks: without redirects, and without a proxy on the way to this machine."""
-    handlers: list[urllib.request.BaseHandler] = [
-        _NoRedirect(),
-        urllib.request.HTTPSHandler(context=ssl.create_default_context()),
-    ]
+def _opener(endpoint: Endpoint, cut: _Cut) -> urllib.request.OpenerDirector:
+    """What asks: within its time, without redirects, without a proxy to this machine."""
+
+    class Plain(http.client.HTTPConnection):
+        def connect(self) -> None:
+            self.timeout = min(CONNECTING, endpoint.timeout, cut.left)
+            try:
+                super().connect()
+            except TimeoutError:
+                raise OSError(f"no connection within {self.timeout:.3g} seconds") from None
+            self.sock.settimeout(endpoint.timeout)
+            cut.watch(self.sock)
+
+    class Secure(http.client.HTTPSConnection, Plain):
+        """Watched before the two agree on keys."""
+
+    class Handler(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
+        def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(Secure, request, context=ssl.create_default_context())
+
+        def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(Plain, request)
+
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), Handler()]
     if _is_here(urllib.parse.urlsplit(endpoint.base_url).hostname or ""):
         handlers.append(urllib.request.ProxyHandler({}))
     return urllib.request.build_opener(*handlers)
@@ -174,9 +283,10 @@ def _asked(
     endpoint: Endpoint,
     messages: Sequence[Mapping[str, str]],
     settings: Json,
+    cut: _Cut,
 ) -> Iterator[http.client.HTTPResponse]:
     """The response once it is a good one, what cuts it short is a failure."""
-    body = {"model": endpoint.model, "messages": list(messages), **settings}
+    body = {"model": endpoint.model, "messages": list(messages), "stream": True, **settings}
     headers = {
         "Content-Type": "application/json",
         "Accept": "text/event-stream, application/json",
@@ -186,7 +296,7 @@ def _asked(
         headers["Authorization"] = f"Bearer {endpoint.key}"
     url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
     request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
-    with _opened(endpoint, request) as response:
+    with _opened(endpoint, request, cut) as response:
         try:
             yield response
         except TimeoutError:
@@ -197,9 +307,11 @@ def _asked(
             raise endpoint.failure(problem, "ask again") from None
 
 
-def _opened(endpoint: Endpoint, request: urllib.request.Request) -> http.client.HTTPResponse:
+def _opened(
+    endpoint: Endpoint, request: urllib.request.Request, cut: _Cut
+) -> http.client.HTTPResponse:
     try:
-        response: http.client.HTTPResponse = _opener(endpoint).open(
+        response: http.client.HTTPResponse = _opener(endpoint, cut).open(
             request, timeout=endpoint.timeout
         )
     except urllib.error.HTTPError as error:
@@ -219,7 +331,7 @@ def _refusal(error: urllib.error.HTTPError) -> str:
     text = f"{REFUSALS.get(error.code, 'cannot answer')} (HTTP {error.code})"
     try:
         message = _message(json.loads(error.read(1 << 16)))
-    except (ValueError, OSError, http.client.HTTPException):
+    except (ValueError, RecursionError, OSError, http.client.HTTPException):
         message = ""
     return f"{text}: {message}" if message else text
 
@@ -259,17 +371,23 @@ def _all_of(response: IO[bytes]) -> Iterator[str]:
 def _events(endpoint: Endpoint, response: IO[bytes]) -> Iterator[str]:
     """The data of each event; comments and other fields are passed over."""
     data: list[str] = []
-    while line := response.readline(MOST_LINE + 1):
-        if len(line) > MOST_LINE:
-            raise endpoint.failure("sends lines without an end")
+    of_event = of_all = 0
+    for number in itertools.count():
+        line = response.readline(MOST_EVENT + 1)
+        of_event, of_all = of_event + len(line), of_all + len(line)
+        if of_event > MOST_EVENT:
+            raise endpoint.failure("sends an event without an end")
+        if of_all > MOST_BYTES or number > MOST_LINES:
+            raise endpoint.failure("sends more than any answer has")
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         if text.startswith("data:"):
             data.append(text[5:].removeprefix(" "))
-        elif not text and data:
-            yield "\n".join(data)
-            data = []
-    if data:
-        yield "\n".join(data)
+        elif not text:
+            if data:
+                yield "\n".join(data)
+            data, of_event = [], 0
+        if not line:
+            return
 
 
 def _piece(endpoint: Endpoint, text: str, ended: Answer) -> str:
@@ -280,6 +398,8 @@ def _piece(endpoint: Endpoint, text: str, ended: Answer) -> str:
     """
     try:
         data = json.loads(text)
+    except RecursionError:
+        raise endpoint.failure("answers JSON that is nested too deeply") from None
     except ValueError:
         shown = " ".join(text.split())[:80]
         raise endpoint.failure(f"answers what is not JSON: {shown!r}", ADDRESS) from None
@@ -295,4 +415,5 @@ def _piece(endpoint: Endpoint, text: str, ended: Answer) -> str:
         ended.finish_reason = reason
     said = choices[0].get("delta") or choices[0].get("message")
     content = said.get("content") if isinstance(said, dict) else None
-    return content if isinstance(content, str) else ""
+    # Half of a sign, as JSON can write one, cannot be shown.
+    return content.encode(errors="replace").decode() if isinstance(content, str) else ""

@@ -7,7 +7,9 @@ told either way is *not read*.
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -100,8 +102,15 @@ class Checked:
         return {"coverage": {"read": self.read, "of": len(told)}, "statements": told}
 
 
-def check_text(facts: Facts, text: str, vocabulary: Vocabulary) -> Checked:
-    """Which statements of a plain or Markdown text, in English, the facts bear out."""
+def check_text(
+    facts: Facts, text: str, vocabulary: Vocabulary, seconds: float = math.inf
+) -> Checked:
+    """Which statements of a plain or Markdown text, in English, the facts bear out.
+
+    Args:
+        seconds: after so long, what is left is not read.
+    """
+    until = time.monotonic() + seconds
     said = [visible(one).replace("’", "'") for one in english.statements(text)]
     reader = _Reader(facts, " ".join(said), vocabulary)
     statements = []
@@ -111,6 +120,8 @@ def check_text(facts: Facts, text: str, vocabulary: Vocabulary) -> Checked:
             statements.append(Statement(one, "not read", "too long for one statement"))
         elif not english.is_english(one):
             statements.append(Statement(one, "not read", "another language"))
+        elif time.monotonic() > until:
+            statements.append(Statement(one, "not read", "there was no more time"))
         else:
             sentence = _Sentence(one, reader, before)
             statements.append(sentence.answered())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from attnlens.errors import InputError
-from attnlens.llm.endpoint import Endpoint, stream
+from attnlens.llm.endpoint import Endpoint, stream, without_thoughts
 from attnlens.llm.grounding import Answer, Checked
 
 MOST_FACTS: Final = 100_000
@@ -17,7 +17,9 @@ Answer with one line for each statement: its number and one of three answers, su
 2: not borne out
 3: cannot be told
 Say "borne out" only if the facts say all of it, "not borne out" only if they contradict it."""
-LINE: Final = re.compile(r"^\W*(\d+)\W+(borne out|not borne out)\b", re.MULTILINE | re.IGNORECASE)
+LINE: Final = re.compile(
+    r"^[^\w\n]*(\d{1,6})[^\w\n]+(borne out|not borne out)\b", re.MULTILINE | re.IGNORECASE
+)
 ANSWERS: Final[dict[str, Answer]] = {"borne out": "borne out", "not borne out": "not borne out"}
 
 
@@ -41,7 +43,8 @@ def judged(checked: Checked, facts: str, endpoint: Endpoint) -> Checked:
     listed = "\n".join(f"{n}: {told[place].text}" for n, place in enumerate(asked, start=1))
     content = f"<facts>\n{facts}\n</facts>\n<statements>\n{listed}\n</statements>"
     messages = [{"role": "system", "content": ASKED}, {"role": "user", "content": content}]
-    for number, answer in LINE.findall("".join(stream(endpoint, messages, temperature=0))):
+    said = without_thoughts("".join(stream(endpoint, messages, temperature=0)))
+    for number, answer in LINE.findall(said):
         if 1 <= int(number) <= len(asked):
             place = asked[int(number) - 1]
             answered = ANSWERS[answer.lower()]

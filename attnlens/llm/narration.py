@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.errors import EndpointError
 from attnlens.files import Json
-from attnlens.llm.endpoint import Answer, Endpoint, stream
+from attnlens.llm.endpoint import Answer, Endpoint, stream, without_thoughts
 from attnlens.llm.references import References, Rendered, Told
 
 if TYPE_CHECKING:
@@ -34,10 +34,12 @@ SCHEMA: Final[Json] = {
         },
     },
 }
-NO_SCHEMA: Final = frozenset({400, 415, 422, 500, 501})
+NO_SCHEMA: Final = frozenset({400, 415, 422, 501})
 """What endpoints answer that do not take a schema; they are asked again without."""
 
-THINKING: Final = re.compile(r"<think>.*?(?:</think>|$)|^(?:(?!<think>).)*</think>", re.DOTALL)
+OF_SCHEMA: Final = re.compile(r"format|schema|grammar|json", re.IGNORECASE)
+"""What an error of the server speaks of where it is the schema that it does not take."""
+
 LIST: Final = re.compile(r"\bsentences[\"']?\s*:\s*\[|(?:^|```(?:json)?)\s*\[(?=\s*[\"\]])")
 STRING: Final = re.compile(r"[\s,]*(\"(?:[^\"\\]|\\.)*\")", re.DOTALL)
 BULLET: Final = re.compile(r"^\s*(?:(?:[-*•]|\d+[.)])\s+)?[\"'\s]*|[\"'\s,]+$")
@@ -118,6 +120,7 @@ class _Chat:
     def __init__(self, endpoint: Endpoint, settings: Json) -> None:
         self.endpoint, self.settings = endpoint, settings
         self.said, self.cut = "", False
+        self._until = endpoint.until()
         self._form: Json = {"response_format": SCHEMA}
 
     def ask(self, messages: Messages) -> Iterator[str]:
@@ -131,20 +134,21 @@ class _Chat:
                 seen = max(seen, len(sentences))
             if len(text) > MOST_ANSWER or seen >= MOST_SENTENCES:
                 break
-        self.said = THINKING.sub("", text).strip()[:MOST_ANSWER]
+        self.said = without_thoughts(text).strip()[:MOST_ANSWER]
         self.cut = self.cut or answer.finish_reason == "length" or len(text) > MOST_ANSWER
         yield from sentences_in(text)[seen:]
 
     def _pieces(self, messages: Messages, answer: Answer) -> Iterator[str]:
-        asked = {**self.settings, **self._form}
-        pieces = stream(self.endpoint, messages, answer=answer, **asked)
+        shared: Json = {"answer": answer, "until": self._until, **self.settings}
+        pieces = stream(self.endpoint, messages, **shared, **self._form)
         try:
             return chain([next(pieces)], pieces)
         except EndpointError as error:
-            if error.status not in NO_SCHEMA or not self._form:
+            unsure = error.status == 500 and OF_SCHEMA.search(error.problem)
+            if not (self._form and (error.status in NO_SCHEMA or unsure)):
                 raise
         self._form = {}
-        return stream(self.endpoint, messages, answer=answer, **self.settings)
+        return stream(self.endpoint, messages, **shared)
 
 
 def sentences_in(answer: str, *, whole: bool = True) -> list[str]:
@@ -153,7 +157,7 @@ def sentences_in(answer: str, *, whole: bool = True) -> list[str]:
     Args:
         whole: whether all of the answer is there; until then only JSON's complete texts are read.
     """
-    text = THINKING.sub("", answer)
+    text = without_thoughts(answer)
     found: list[str] = []
     begin = LIST.search(text.lstrip())
     if begin is not None:

@@ -47,7 +47,7 @@ def write_checkpoint(
     """
     from safetensors.torch import save_file
 
-    with written_beside(path) as part:
+    with written_beside(path, lasting=True) as part:
         save_file(
             {name: tensor.contiguous() for name, tensor in tensors.items()},
             part,

@@ -16,7 +16,6 @@ from attnlens.cricket.corpus.folder import writing
 from attnlens.cricket.corpus.plan import MATCHES_EACH, SEED, Part, Skipped, plan_of
 from attnlens.cricket.corpus.tables import SCHEMA_VERSION
 from attnlens.cricket.corpus.work import (
-    DistinctMatches,
     PartDone,
     PartWorker,
     Task,
@@ -25,7 +24,7 @@ from attnlens.cricket.corpus.work import (
 )
 from attnlens.cricket.explain.particulars import model_particulars
 from attnlens.cricket.model.heads import SCALES
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers.history import History, Report, silent
 from attnlens.cricket.session import Session
 from attnlens.errors import InputError
 from attnlens.files import Json
@@ -42,6 +41,8 @@ class Progress:
         balls: of this run; ``matches`` likewise.
         seconds: since the first part was handed out.
         skipped: every file and match passed over, in this run or before; told at its end.
+        damaged: files of an earlier run that were not as it wrote them, and are made anew.
+        untaught: files of the history that could not be read in this run.
     """
 
     parts: int
@@ -51,6 +52,8 @@ class Progress:
     matches: int = 0
     seconds: float = 0.0
     skipped: tuple[Skipped, ...] = ()
+    damaged: tuple[InputError, ...] = ()
+    untaught: tuple[Skipped, ...] = ()
 
     @property
     def rate(self) -> float:
@@ -66,6 +69,7 @@ class Progress:
             balls=self.balls + done.balls,
             matches=self.matches + done.matches,
             seconds=seconds,
+            untaught=done.untaught,  # every worker reads the whole history
         )
 
 
@@ -103,7 +107,7 @@ def explain_corpus(
     named, past = ([os.fspath(one) for one in given] for given in (sources, history))
     folder = Path(out)
     _check_apart(folder, [*named, *past])
-    session = Session(model, DistinctMatches(past, reading) if past else None)
+    session = Session(model, History((), reading, silent, sources=past) if past else None)
     plan = plan_of(named, each=each, tested=evidence, report=reading)
     settings: Json = {
         "schema_version": SCHEMA_VERSION,
@@ -118,8 +122,9 @@ def explain_corpus(
     }
     task = Task(session.model, session.predictor.sha256, tuple(past))
     with writing(folder) as corpus:
-        left = corpus.begin(settings, plan)
-        progress = Progress(len(plan.parts), len(plan.parts) - len(left))
+        left, damaged = corpus.begin(settings, plan)
+        done_before = len(plan.parts) - len(left)
+        progress = Progress(len(plan.parts), done_before, damaged=tuple(damaged))
         report(progress)
         started = time.monotonic()
         with closing(_worked_out(task, session, left, workers, engine, address)) as working:

@@ -9,8 +9,12 @@
         balls/year=2024/part-2024-00000.parquet   and so for every table that has rows
 
 A part is finished when its file in ``parts`` is there, which is written last. Every file is
-written beside its place and renamed, so whatever is killed leaves whole files only. One process
-writes at a time: a lock that the system takes off when that process ends, however it ends.
+written beside its place, put on the disk and renamed, so whatever is killed leaves whole files
+only. One process writes at a time: a lock that the system takes off when that process ends,
+however it ends.
+
+Every file's digest is kept: of a table in its part's file, of a list in the manifest, and of both
+of these in themselves, as their last field. They are looked at before anything is made of them.
 """
 
 from __future__ import annotations
@@ -19,11 +23,13 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
+from attnlens.cricket.answers import file_digest
 from attnlens.cricket.corpus.plan import Part, Plan, Skipped
 from attnlens.errors import InputError
 from attnlens.files import Json, written_beside
@@ -50,8 +56,11 @@ SETTINGS: Final = (
 )
 """Fields of the manifest that all rows follow from: they must be the same to go on."""
 
-TOLD: Final = (*SETTINGS, "matches", "parts", "complete")
+TOLD: Final = (*SETTINGS, "matches", "parts", "complete", "lists")
 RECORDED: Final = ("year", "digest", "tables", "skipped")
+TABLES: Final = frozenset({"balls", "heads", "matches", "evidence"})
+SEAL: Final = "seal"
+AGAIN: Final = "run `attnlens corpus explain` as before: what is damaged is worked out anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +77,79 @@ class Corpus:
             InputError: there is none, or it is damaged.
         """
         path = self.folder / MANIFEST
-        try:
-            whole = json.loads(path.read_text("utf-8"))
-            if whole["kind"] != KIND:
-                raise ValueError("it is of another kind")
-            return {name: whole[name] for name in TOLD}
-        except FileNotFoundError:
+        if not path.exists():
             raise InputError(
                 "holds no corpus",
                 path=self.folder,
                 remedy="make one with `attnlens corpus explain SRC --out DIR`",
-            ) from None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"is damaged ({error!r})", path=path, remedy="explain anew") from None
+            )
+        whole = _unsealed(path, "explain anew, in another folder")
+        if whole.get("kind") != KIND or not set(TOLD) <= whole.keys():
+            raise InputError("is no corpus's", path=path, remedy="explain anew, in another folder")
+        return {name: whole[name] for name in TOLD}
 
-    def finished(self) -> dict[str, Json]:
+    def finished(self, damaged: list[InputError] | None = None) -> dict[str, Json]:
         """The fields `RECORDED` of the finished parts, by name, in order.
 
-        A part whose tables are not there in full counts as unfinished.
+        Every byte is looked at, once by each process. A part that is not as it was written counts
+        as unfinished.
+
+        Args:
+            damaged: takes in what is wrong, a file each.
         """
+        damaged = [] if damaged is None else damaged
         parts: dict[str, Json] = {}
-        for path in sorted((self.folder / PARTS).glob("part-*.json")):
-            with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-                whole = json.loads(path.read_text("utf-8"))
-                sizes = {
-                    self.table_file(table, whole["year"], path.stem).stat().st_size - about["bytes"]
-                    for table, about in whole["tables"].items()
-                }
-                if sizes <= {0}:
-                    parts[path.stem] = {name: whole[name] for name in RECORDED}
+        for name, part in self._records(damaged):
+            wrong = [
+                _damaged(path)
+                for table, about in part["tables"].items()
+                if _digest(path := self.table_file(table, part["year"], name)) != about["sha256"]
+            ]
+            damaged += wrong
+            if not wrong:
+                parts[name] = part
         return parts
+
+    def damage(self) -> list[InputError]:
+        """What is wrong with the files, one by one; nothing where all are as they were written.
+
+        Raises:
+            InputError: there is no corpus, or its manifest is damaged.
+        """
+        manifest = self.manifest
+        lists = {self.folder / name: digest for name, digest in (manifest["lists"] or {}).items()}
+        damaged = [_damaged(path) for path, digest in lists.items() if _digest(path) != digest]
+        finished = len(self.finished(damaged))
+        if manifest["complete"] and finished < manifest["parts"] and not damaged:
+            lost = f"has lost {manifest['parts'] - finished} of its {manifest['parts']} parts"
+            damaged.append(InputError(lost, path=self.folder, remedy=AGAIN))
+        return damaged
+
+    def check(self) -> None:
+        """Whether every file is as it was written.
+
+        Raises:
+            InputError: there is no corpus, or a file is not; how many others there are is told.
+        """
+        damage = self.damage()
+        if damage:
+            more = f", and so are {len(damage) - 1} more files" if len(damage) > 1 else ""
+            raise InputError(f"{damage[0].problem}{more}", path=damage[0].path, remedy=AGAIN)
+
+    def _records(self, damaged: list[InputError]) -> Iterator[tuple[str, Json]]:
+        """What the file of each part says."""
+        for path in sorted((self.folder / PARTS).glob("part-*.json")):
+            try:
+                part = _unsealed(path, AGAIN)
+            except InputError as error:
+                damaged.append(error)
+                continue
+            # Of these a path is made: it must not lead out of the folder.
+            fits = part.keys() == set(RECORDED) and isinstance(part["year"], int)
+            if fits and part["tables"].keys() <= TABLES:
+                yield path.stem, part
+            else:
+                damaged.append(_damaged(path))
 
     def table_file(self, table: str, year: int, part: str) -> Path:
         """Where a part's rows of a table lie."""
@@ -117,43 +169,44 @@ class Corpus:
 
     # Writing: only with the lock.
 
-    def begin(self, settings: Json, plan: Plan) -> list[Part]:
+    def begin(self, settings: Json, plan: Plan) -> tuple[list[Part], list[InputError]]:
         """Make the folder ready for a plan; of an earlier run's parts, those that fit stay.
 
         Args:
             settings: by the names `SETTINGS`.
 
         Returns:
-            the parts that are not finished.
+            the parts that are not finished, and what was found to be damaged.
 
         Raises:
             InputError: it was begun with other settings, from other matches, or holds
-                something else.
+                something else or a link.
         """
+        damaged: list[InputError] = []
         if (self.folder / MANIFEST).exists():
             self._check(settings, plan)
+            damaged = self.damage()
         elif any(entry.name != LOCK for entry in self.folder.iterdir()):
             raise InputError(
                 "is not empty, and holds no corpus",
                 path=self.folder,
                 remedy="choose another folder",
             )
-        for left in self.folder.rglob("*.part"):
-            left.unlink(missing_ok=True)
+        for path in self.folder.rglob("*"):
+            if path.is_symlink():  # what it leads to would be written over
+                raise InputError("is a link", path=path, remedy="put the file in its place")
+            if path.suffix == ".part":
+                path.unlink()
         known = {part.name: part.digest for part in plan.parts}
-        kept = set()
-        for name, part in self.finished().items():
-            if known.get(name) == part["digest"]:
-                kept.add(name)
-            else:
-                (self.folder / PARTS / f"{name}.json").unlink()
-                for table in part["tables"]:
-                    self.table_file(table, part["year"], name).unlink()
+        finished = self.finished()
+        kept = {name for name, part in finished.items() if known.get(name) == part["digest"]}
+        for kind in (f"{PARTS}/part-*.json", f"*/{YEAR}=*/part-*.parquet"):
+            for path in self.folder.glob(kind):
+                if path.stem not in kept:
+                    path.unlink()
         (self.folder / PARTS).mkdir(exist_ok=True)
-        files = sorted(plan.files.items())
-        self._write_lines(SOURCES, ({"file": name, "sha256": digest} for name, digest in files))
         self.tell(settings, plan, complete=False)
-        return [part for part in plan.parts if part.name not in kept]
+        return [part for part in plan.parts if part.name not in kept], damaged
 
     def put(self, done: PartDone) -> None:
         """Keep a finished part: its tables, and then the file that says so."""
@@ -161,8 +214,7 @@ class Corpus:
         for table, data in done.tables.items():
             path = self.table_file(table, part.year, part.name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            with written_beside(path) as beside:
-                beside.write_bytes(data)
+            self._write(path, data)
             tables[table] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         whole = {
             "year": part.year,
@@ -170,20 +222,29 @@ class Corpus:
             "tables": tables,
             "skipped": [asdict(one) for one in done.skipped],
         }
-        self._write(f"{PARTS}/{part.name}.json", json.dumps(whole, indent=1) + "\n")
+        self._write(self.folder / PARTS / f"{part.name}.json", sealed(whole))
 
     def tell(self, settings: Json, plan: Plan, *, complete: bool) -> tuple[Skipped, ...]:
         """Write how far the corpus is, and what was passed over, which is returned."""
-        of_parts = [Skipped(**one) for part in self.finished().values() for one in part["skipped"]]
+        of_parts = [Skipped(**one) for _, part in self._records([]) for one in part["skipped"]]
         skipped = (*plan.skipped, *of_parts)
-        self._write_lines(SKIPPED, map(asdict, skipped))
-        how_far = {"matches": plan.matches, "parts": len(plan.parts), "complete": complete}
-        whole = {"kind": KIND, **settings, **how_far}
-        self._write(MANIFEST, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+        files = ({"file": name, "sha256": plan.files[name]} for name in sorted(plan.files))
+        lists = {SOURCES: _lines_of(files), SKIPPED: _lines_of(map(asdict, skipped))}
+        whole = {"kind": KIND, **settings, "matches": plan.matches, "parts": len(plan.parts)}
+        # Whatever is killed meanwhile leaves lists that nothing is said of, not damaged ones.
+        self._write(self.folder / MANIFEST, sealed({**whole, "complete": False, "lists": None}))
+        for name, data in lists.items():
+            self._write(self.folder / name, data)
+        digests = {name: hashlib.sha256(data).hexdigest() for name, data in lists.items()}
+        whole |= {"complete": complete, "lists": digests}
+        self._write(self.folder / MANIFEST, sealed(whole))
         return skipped
 
     def _check(self, settings: Json, plan: Plan) -> None:
-        before = self.manifest
+        before, sources = self.manifest, self.folder / SOURCES
+        if before["lists"] and sources.exists() and _digest(sources) != before["lists"][SOURCES]:
+            remedy = "remove it, if you give the matches that the corpus was begun with"
+            raise InputError("is damaged", path=sources, remedy=remedy)
         had = {line["sha256"] for line in self._lines(SOURCES)}
         lost = len(had - set(plan.digests))
         other = [f"another {name}" for name, now in settings.items() if before[name] != now]
@@ -202,12 +263,59 @@ class Corpus:
         lines = path.read_text("utf-8").splitlines() if path.exists() else ()
         return [json.loads(line) for line in lines]
 
-    def _write(self, name: str, text: str) -> None:
-        with written_beside(self.folder / name) as beside:
-            beside.write_text(text, encoding="utf-8")
+    def _write(self, path: Path, data: bytes) -> None:
+        with written_beside(path, lasting=True) as beside:
+            beside.write_bytes(data)
 
-    def _write_lines(self, name: str, lines: Iterable[Mapping[str, str]]) -> None:
-        self._write(name, "".join(f"{json.dumps(line)}\n" for line in lines))
+
+def _lines_of(objects: Iterable[Mapping[str, str]]) -> bytes:
+    """Objects as JSON lines."""
+    return "".join(f"{json.dumps(one)}\n" for one in objects).encode()
+
+
+def sealed(whole: Json) -> bytes:
+    """JSON whose last field is the digest of the rest."""
+    digest = hashlib.sha256(json.dumps(whole).encode()).hexdigest()
+    return f"{json.dumps({**whole, SEAL: digest}, indent=1)}\n".encode()
+
+
+def _unsealed(path: Path, remedy: str) -> Json:
+    """What was sealed.
+
+    Raises:
+        InputError: a bit of it has changed, or it never was.
+    """
+    try:
+        data = path.read_bytes()
+        whole: Json = json.loads(data)
+        seal = whole.pop(SEAL, None)
+        if seal is None:
+            problem = "is damaged, or of an older version"
+            raise InputError(problem, path=path, remedy="explain anew, in another folder")
+        if sealed(whole) == data:
+            return whole
+    except (OSError, ValueError, AttributeError, RecursionError):
+        pass
+    raise _damaged(path, remedy)
+
+
+def _damaged(path: Path, remedy: str = AGAIN) -> InputError:
+    return InputError("is damaged: its bytes are not those written", path=path, remedy=remedy)
+
+
+def _digest(path: Path) -> str | None:
+    """The SHA-256 of a file; ``None`` where it cannot be read."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return _digest_once(path, about.st_size, about.st_mtime_ns, about.st_ino)
+
+
+@lru_cache(maxsize=1 << 16)
+def _digest_once(path: Path, *as_it_stands: int) -> str | None:  # noqa: ARG001
+    """A file that has not been written to since is not read again."""
+    return file_digest(path)
 
 
 @contextmanager

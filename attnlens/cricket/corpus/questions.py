@@ -10,6 +10,8 @@ import csv
 import json
 import math
 import os
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -32,6 +34,9 @@ Rows: TypeAlias = Iterator[tuple[Any, ...]]
 
 LONGEST: Final = 300
 """Characters of a complaint about a question."""
+
+MOST_SECONDS: Final = 300.0
+"""That a question may take."""
 
 INTERRUPTED: Final = "Query interrupted"
 """What DuckDB makes of Ctrl-C."""
@@ -56,7 +61,7 @@ def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
         raise InputError(
             "asking a corpus needs DuckDB", remedy="pip install 'attnlens[corpus]'"
         ) from None
-    assert corpus.manifest
+    corpus.check()
     files = {
         table: [os.path.realpath(path) for path in paths] for table, paths in corpus.files().items()
     }
@@ -115,8 +120,50 @@ def rows_of(connection: DuckDBPyConnection, question: str, parameters: object = 
     return [dict(zip(names, row, strict=True)) for row in asked.fetchall()]
 
 
+class _Clock:
+    """Interrupts a connection that has worked for so many seconds in all.
+
+    Whoever reads the answer may take longer.
+    """
+
+    def __init__(self, connection: DuckDBPyConnection, seconds: float) -> None:
+        self.connection, self.seconds = connection, seconds
+        self.left, self.over = seconds, False
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While it works.
+
+        Raises:
+            InputError: it has worked for too long.
+        """
+        import duckdb
+
+        begun, timer = time.monotonic(), threading.Timer(max(self.left, 0), self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except duckdb.Error:
+            if not self.over:
+                raise
+        finally:
+            timer.cancel()
+            self.left -= time.monotonic() - begun
+        if self.over:
+            problem = f"the question takes more than {self.seconds:g} seconds"
+            raise InputError(problem, remedy="ask for less, or give it longer with --timeout")
+
+    def _end(self) -> None:
+        self.over = True
+        self.connection.interrupt()
+
+
 def _answered(
-    folder: str | os.PathLike[str], question: str, take: Callable[[list[str], Rows], T]
+    folder: str | os.PathLike[str],
+    question: str,
+    take: Callable[[list[str], Rows], T],
+    seconds: float,
 ) -> T:
     """What is made of an answer, which Ctrl-C ends.
 
@@ -127,15 +174,15 @@ def _answered(
         take: makes something of the columns, no two of one name, and of the rows.
 
     Raises:
-        InputError: there is no corpus, the question is not one SELECT, or DuckDB cannot answer
-            it; on one line.
+        InputError: there is no corpus, the question is not one SELECT, takes longer than
+            ``seconds``, or DuckDB cannot answer it; on one line.
     """
     connections: list[DuckDBPyConnection] = []
 
     def work() -> T:
         with opened(Corpus(Path(folder))) as connection:
             connections.append(connection)
-            return _asked(connection, question, take)
+            return _asked(_Clock(connection, seconds), question, take)
 
     with ThreadPoolExecutor(1) as thread:
         result = thread.submit(work)
@@ -148,19 +195,19 @@ def _answered(
             raise
 
 
-def _asked(
-    connection: DuckDBPyConnection, question: str, take: Callable[[list[str], Rows], T]
-) -> T:
+def _asked(clock: _Clock, question: str, take: Callable[[list[str], Rows], T]) -> T:
     import duckdb
 
+    connection = clock.connection
     try:
         statements = connection.extract_statements(question)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InputError("that is no question: a corpus is only read", remedy="give one SELECT")
-        connection.execute(statements[0])
+        with clock.running():
+            connection.execute(statements[0])
         columns = connection.description or ()
         single = [place for place, column in enumerate(columns) if str(column[1]) == "FLOAT"]
-        return take(_apart(column[0] for column in columns), _rows(connection, single))
+        return take(_apart(column[0] for column in columns), _rows(clock, single))
     except duckdb.Error as error:
         if isinstance(error, duckdb.InvalidInputException) and ".parquet'" in str(error):
             raise  # a file's fault, not the question's
@@ -179,9 +226,13 @@ def _apart(names: Iterable[str]) -> list[str]:
     return apart
 
 
-def _rows(connection: DuckDBPyConnection, single: Sequence[int]) -> Rows:
+def _rows(clock: _Clock, single: Sequence[int]) -> Rows:
     """Rows as they come, a few held at a time; figures of single precision with their digits."""
-    while rows := connection.fetchmany(1000):
+    while True:
+        with clock.running():
+            rows = clock.connection.fetchmany(1000)
+        if not rows:
+            return
         for row in rows:
             values = list(row)
             for place in single:
@@ -190,20 +241,24 @@ def _rows(connection: DuckDBPyConnection, single: Sequence[int]) -> Rows:
             yield tuple(values)
 
 
-def query(folder: str | os.PathLike[str], question: str) -> list[Row]:
+def query(
+    folder: str | os.PathLike[str], question: str, *, seconds: float = MOST_SECONDS
+) -> list[Row]:
     """The rows of an answer.
 
     Args:
         question: one SELECT over the views ``balls``, ``heads``, ``matches`` and, where balls
             were tested, ``evidence``.
+        seconds: that DuckDB may work for it.
 
     Raises:
-        InputError: there is no corpus, or the question cannot be answered.
+        InputError: there is no corpus, or the question cannot be answered, or not in time.
     """
     return _answered(
         folder,
         question,
         lambda names, rows: [dict(zip(names, row, strict=True)) for row in rows],
+        seconds,
     )
 
 
@@ -212,8 +267,12 @@ def write_answer(
     question: str,
     out: TextIO,
     file_format: Literal["csv", "json"] = "csv",
+    seconds: float = MOST_SECONDS,
 ) -> None:
     """Write an answer as it comes.
+
+    Args:
+        seconds: as for `query`; what `out` takes does not count.
 
     Raises:
         InputError: as `query`.
@@ -229,7 +288,7 @@ def write_answer(
             plain = {name: _plain(value) for name, value in zip(names, row, strict=True)}
             out.write(json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n")
 
-    _answered(folder, question, write)
+    _answered(folder, question, write, seconds)
 
 
 def _cell(value: Any) -> Any:

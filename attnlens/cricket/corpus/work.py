@@ -46,7 +46,7 @@ from attnlens.cricket.match.match import Match
 from attnlens.cricket.model.tensors import encode_innings
 from attnlens.cricket.model.window import cut_window, one_thread
 from attnlens.cricket.readers import MatchShelf
-from attnlens.cricket.readers.history import Report, matches_to_learn, silent
+from attnlens.cricket.readers.history import History, silent
 from attnlens.cricket.session import Session
 from attnlens.errors import InputError
 
@@ -78,6 +78,7 @@ class PartDone:
         tables: the bytes of the file of each table that has rows.
         matches, balls: how many it holds.
         skipped: its matches that could not be read.
+        untaught: files of the history that could not be read.
     """
 
     part: Part
@@ -85,21 +86,7 @@ class PartDone:
     matches: int
     balls: int
     skipped: tuple[Skipped, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DistinctMatches:
-    """Every match of some sources that can be read, each id once; read when they are needed."""
-
-    sources: Sequence[str]
-    report: Report = silent
-
-    def __iter__(self) -> Iterator[Match]:
-        seen: set[str] = set()
-        for match in matches_to_learn(self.sources, [], self.report):
-            if match.match_id not in seen:
-                seen.add(match.match_id)
-                yield match
+    untaught: tuple[Skipped, ...]
 
 
 class PartWorker:
@@ -113,8 +100,8 @@ class PartWorker:
     """
 
     def __init__(self, task: Task, session: Session | None = None) -> None:
-        learnt_from = DistinctMatches(task.history) if task.history else None
-        self.session = session or Session(task.model, learnt_from)
+        history = History(sources=task.history, tell=silent) if task.history else None
+        self.session = session or Session(task.model, history)
         if self.session.predictor.sha256 != task.sha256:
             raise InputError(
                 "is another checkpoint than the corpus was begun with",
@@ -131,6 +118,7 @@ class PartWorker:
     def __call__(self, part: Part) -> PartDone:
         """The part's tables."""
         skipped: list[Skipped] = []
+        history = self.session.history
         rows: dict[str, list[Columns]] = {}
         sides: list[Side] = []
         for entry in part.entries:
@@ -155,6 +143,7 @@ class PartWorker:
             matches=len(part.entries) - len(skipped),
             balls=sum(len(side.arrays) for side in sides),
             skipped=tuple(skipped),
+            untaught=tuple(map(Skipped.by, history.skipped if history else ())),
         )
 
     def _sides(self, match: Match) -> list[Side]:

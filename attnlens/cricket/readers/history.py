@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import is_
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import read_matches
 from attnlens.errors import InputError
+from attnlens.words import count
 
 File: TypeAlias = str | os.PathLike[str]
 Report: TypeAlias = Callable[[str], None]
@@ -19,6 +21,11 @@ Report: TypeAlias = Callable[[str], None]
 
 def silent(_: str) -> None:
     """A report that nobody reads."""
+
+
+def warned(text: str) -> None:
+    """What whoever calls attnlens should know."""
+    warnings.warn(text, stacklevel=2)
 
 
 def matches_to_learn(
@@ -60,10 +67,25 @@ class History:
     Args:
         given: matches, or a file, a folder or a zip to read them from.
         report: takes passing words of progress.
+        tell: takes a line about files that cannot be read, and so teach nothing.
+        sources: several files, folders and zips, in place of ``given``.
+
+    Attributes:
+        skipped: the files that could not be read.
     """
 
-    def __init__(self, given: Iterable[Match] | File, report: Report = silent) -> None:
+    def __init__(
+        self,
+        given: Iterable[Match] | File = (),
+        report: Report = silent,
+        tell: Report = warned,
+        *,
+        sources: Sequence[File] = (),
+    ) -> None:
         self.path = given if isinstance(given, str | os.PathLike) else None
+        self.skipped: list[MatchFileError] = []
+        self._sources = list(sources) or ([] if self.path is None else [self.path])
+        self._tell = tell
         self._as_given: Any = given
         self._given: Any = given
         if self.path is None and isinstance(given, Collection):
@@ -78,8 +100,8 @@ class History:
         Raises:
             InputError: a file holds none, or what can be read only once was read before.
         """
-        if self.path is not None:
-            return matches_to_learn([self.path], [], self._report)
+        if self._sources:
+            return self._read()
         with self._lock:
             if isinstance(self._given, Iterator):
                 self._given = tuple(self._given)
@@ -89,6 +111,13 @@ class History:
                         remedy="give a list of matches, or what reads them anew",
                     )
         return iter(self._given)
+
+    def _read(self) -> Iterator[Match]:
+        self.skipped = []
+        yield from matches_to_learn(self._sources, self.skipped, self._report)
+        if self.skipped:
+            lost = f"{count(len(self.skipped), 'file')} of the history cannot be read"
+            self._tell(f"{lost}, and taught nothing, such as {self.skipped[0]}")
 
     def is_same(self, given: Iterable[Match] | File) -> bool:
         """Whether this is what is given: the same object, the same file or the same matches."""

@@ -235,8 +235,8 @@ class Running(Generic[M]):
         return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
     def save(self, path: Path, recipe: Pace, mark: str) -> None:
-        """Write the run, whole or not at all."""
-        with written_beside(path) as part:
+        """Write the run, whole or not at all, so that it can go on after a power cut, too."""
+        with written_beside(path, lasting=True) as part:
             torch.save(
                 {
                     "run": {**asdict(recipe), "mark": mark},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -42,12 +43,13 @@ KEYS: Final = frozenset({"batter", "bowler", "innings", "ball", "win_probability
 """Data with one of these at its top, or in its first row, is of cricket."""
 
 
-def check_grounding(facts: object, text: str) -> Checked:
+def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> Checked:
     """Which statements of a text the facts bear out.
 
     Args:
         facts: an `Explanation`, plain data, the text of a JSON or CSV, or a list of rows.
         text: plain text or Markdown, in English.
+        seconds: after so long, what is left of the text is not read.
 
     Raises:
         InputError: ``facts`` holds none, or too many.
@@ -63,7 +65,7 @@ def check_grounding(facts: object, text: str) -> Checked:
         held = facts_of(data, vocabulary.unread)
     except RecursionError:
         raise InputError("is nested too deeply", remedy="give a part of it") from None
-    return check_text(held, text, vocabulary)
+    return check_text(held, text, vocabulary, seconds)
 
 
 def _with_players(data: Any) -> object:

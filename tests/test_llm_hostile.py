@@ -1,0 +1,196 @@
+"""A server that means harm, on real sockets: it costs little memory, and ends at a deadline."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from chat_server import Act, Handler, answers, event, refuses, sends, serving, streams
+from command_line import clean_environment
+
+from attnlens.errors import EndpointError
+from attnlens.llm.endpoint import Endpoint, stream
+from attnlens.llm.grounding import Checked, Statement
+from attnlens.llm.judge import judged
+from attnlens.llm.narration import narrated
+from attnlens.llm.references import References
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="only Linux tells a process's memory there"
+)
+DEADLINE = 1.0
+ASKS = f"""import sys, time
+from attnlens.errors import EndpointError
+from attnlens.llm.endpoint import Endpoint, stream
+def peak():
+    return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) / 1024
+before, started, said = peak(), time.monotonic(), "answered"
+try:
+    for piece in stream(Endpoint(sys.argv[1], "m", timeout=20.0, deadline={DEADLINE}), []):
+        pass
+except EndpointError as error:
+    said = error.problem
+print(time.monotonic() - started, peak() - before, said, sep="|")
+"""
+HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+
+
+def writes(head: str, pieces: Callable[[], Iterator[str]]) -> Act:
+    """Sends raw bytes until nobody takes them."""
+
+    def act(handler: Handler) -> None:
+        handler.close_connection = True
+        with suppress(OSError):
+            handler.wfile.write(head.encode())
+            for piece in pieces():
+                handler.wfile.write(piece.encode())
+                handler.wfile.flush()
+
+    return act
+
+
+def drip(text: str) -> Callable[[], Iterator[str]]:
+    """A sign now and then, never so late that a time-out would end it."""
+
+    def pieces() -> Iterator[str]:
+        while True:
+            for sign in text:
+                time.sleep(0.05)
+                yield sign
+
+    return pieces
+
+
+def flood(text: str) -> Callable[[], Iterator[str]]:
+    """As fast as it is taken."""
+
+    def pieces() -> Iterator[str]:
+        block = text * (1 + (1 << 16) // len(text))
+        while True:
+            yield block
+
+    return pieces
+
+
+NOTHING = f"data: {json.dumps({'choices': []})}\n\n"
+ENDED = f"did not end within {DEADLINE:g} seconds"
+REFUSES = HEAD.replace("200 OK", "500 No")
+HOSTILE = {
+    "a drip of headers": (writes(HEAD, drip("X-A: b\r\n")), ENDED),
+    "a drip of comments": (writes(HEAD + "\r\n", drip(": wait\n")), ENDED),
+    "a drip of empty events": (writes(HEAD + "\r\n", drip(NOTHING)), ENDED),
+    "a drip after a refusal": (writes(REFUSES + "\r\n", drip("{")), ENDED),
+    "continue, for ever": (writes("", drip("HTTP/1.1 100 Continue\r\n\r\n")), ENDED),
+    "events without end": (writes(HEAD + "\r\n", flood(NOTHING)), None),
+    "an event without end": (writes(HEAD + "\r\n", flood("data: a\n")), "sends an event without"),
+    "a line without end": (writes(HEAD + "\r\n", flood("x")), "sends an event without an end"),
+    "empty lines without end": (writes(HEAD + "\r\n", flood("\n")), None),
+    "a header without end": (writes(HEAD + "X: ", flood("a")), "answers what is not HTTP"),
+    "headers without end": (writes(HEAD, flood("X-A: b\r\n")), "answers what is not HTTP"),
+    "a document without end": (
+        writes(HEAD.replace("text/event-stream", "application/json") + "\r\n", flood("[")),
+        "answers JSON that is nested too deeply",
+    ),
+    "nesting": (sends(f"data: {'[' * 900_000}\n\n"), "answers JSON that is nested too deeply"),
+    "nesting in a refusal": (writes(REFUSES + "\r\n", lambda: iter(["[" * 60_000])), "cannot"),
+}
+
+
+def asked(url: str) -> tuple[float, float, str]:
+    """The seconds and the megabytes that a process needs to ask there, and what is said."""
+    words = [sys.executable, "-c", ASKS, url]
+    done = subprocess.run(
+        words, env=clean_environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    seconds, grown, said = done.stdout.strip().split("|")
+    return float(seconds), float(grown), said
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_server_costs_little(name: str) -> None:
+    act, expected = HOSTILE[name]
+    with serving(act) as server:
+        seconds, megabytes, said = asked(server.url)
+        assert len(server.requests) == 1
+    print(f"{name}: {seconds:.2f} s, {megabytes:.0f} MB, {said}")
+    assert said != "answered"
+    assert said.startswith(expected or "")
+    assert seconds < DEADLINE + 2
+    assert megabytes < 50
+
+
+def test_a_drip_before_keys_are_agreed_on_ends_in_time() -> None:
+    def drips(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"\x16\x03\x03\x40\x00")  # a record of TLS, 16 kB long
+            for _ in range(200):
+                time.sleep(0.05)
+                connection.sendall(b"\x02")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=drips, args=(listening,), daemon=True)
+        thread.start()
+        seconds, _, said = asked(f"https://127.0.0.1:{listening.getsockname()[1]}/v1")
+        thread.join(20)
+    assert (said, seconds < DEADLINE + 2) == (ENDED, True)
+
+
+def test_all_answers_of_a_narration_share_one_deadline() -> None:
+    def late(handler: Handler) -> None:
+        time.sleep(0.6)
+        refuses(400, "no response_format here")(handler)
+
+    slow = streams("A sentence without any reference. " * 9, size=1, pause=0.1)
+    with serving(late, slow) as server:
+        endpoint = Endpoint(server.url, "m", timeout=5.0, deadline=DEADLINE)
+        started = time.monotonic()
+        with pytest.raises(EndpointError, match=ENDED):
+            narrated(endpoint, [], References({"a": "b"}), lambda _: None)
+        assert time.monotonic() - started < DEADLINE + 1
+        assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(("message", "tries"), [("overloaded", 1), ("unknown grammar", 2)])
+def test_an_error_of_the_server_is_not_asked_again_blindly(message: str, tries: int) -> None:
+    with serving(refuses(500, message)) as server:
+        with pytest.raises(EndpointError, match=message):
+            narrated(Endpoint(server.url, "m"), [], References({"a": "b"}), lambda _: None)
+        assert len(server.requests) == tries
+
+
+def judgement(*said: str) -> tuple[str, float]:
+    """What a judge's answer makes of one statement, and the seconds that takes."""
+    checked = Checked((Statement("It is so.", "not read", ""),))
+    with serving(*map(answers, said)) as server:
+        started = time.monotonic()
+        told = judged(checked, "{}", Endpoint(server.url, "m"))
+        return told.statements[0].answer, time.monotonic() - started
+
+
+def test_a_judge_is_not_quoted_from_its_thoughts_and_cannot_hold_us_up() -> None:
+    assert judgement("1: borne out")[0] == "borne out"
+    for thought in (
+        "<think>\n1: borne out\n</think>\n",
+        "1: borne out\n</think>",
+        "<think>1: borne out",
+    ):
+        assert judgement(f"{thought}\n1: cannot be told")[0] == "not read", thought
+    for sign in ("\n", "1", " ", "1\n", "-", "<think>", "</think>"):
+        answer, seconds = judgement(sign * (190_000 // len(sign)))
+        assert (answer, seconds < 2) == ("not read", True), sign
+
+
+def test_half_a_sign_can_be_shown() -> None:
+    with serving(sends(event("a \ud800 b", "stop") + "data: [DONE]\n\n")) as server:
+        said = "".join(stream(Endpoint(server.url, "m"), []))
+    assert said == "a ? b"
