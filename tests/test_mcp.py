@@ -192,7 +192,7 @@ def test_a_match_is_told_in_few_tokens(server: Any) -> None:
         assert in_few_tokens(story)
         assert "won by" in story["result"]
         assert all("sentence" in one and "verdict" in one for one in story["turning_points"])
-    assert "no such" in called(server, "match_story", match="data/none.json")
+    assert "is no match here" in called(server, "match_story", match="data/none.json")
 
 
 def test_the_most_surprising_balls_come_first(server: Any) -> None:
