@@ -48,7 +48,7 @@ def story_of(match: Match, *, evidence: bool = False) -> MatchStory:
     def explain(ball: BallReference, outcome: Outcome) -> Explanation:
         return explain_ball(match, ball, PREDICTOR, evidence=evidence, outcome=outcome)
 
-    return tell(match, PREDICTOR, explain, evidence=evidence)
+    return tell(match, PREDICTOR, explain)
 
 
 def forms_of(story: MatchStory) -> dict[str, str]:

@@ -291,7 +291,6 @@ class Session:
             match,
             self.dated(match),
             lambda ball, outcome: self._explained(match, ball, evidence, outcome),
-            evidence=evidence,
             history=self.history is not None,
             report=report,
         )

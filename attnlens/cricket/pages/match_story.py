@@ -39,6 +39,9 @@ CURVE: Final = (860, 300)
 MOST_ROWS: Final = 8
 """Of each table of a prompt."""
 
+SIGNS: Final = {**VERDICTS, None: (" ", "not tested", "untold")}
+"""As `VERDICTS`: of a moment it is no picture where nothing was tested."""
+
 USUALLY: Final = "Usually: at such a scoreboard, whoever plays."
 
 
@@ -82,13 +85,18 @@ def _screen(page: Page, story: MatchStory, *, most: int) -> None:
         heading = f"Where it turned{fewer}, in points of the chance of {story.team}"
         page.paragraph(heading, "heading", indent=0)
         for number, moment in turned:
-            _turning_point(page, number, moment)
+            points = points_of(moment).partition(" ")[0]
+            swing = f"{points:>4}", tone(moment.swing or 0, 0)
+            _moment(page, [(f"{number} {moment.innings}:{moment.label:<5}", ""), swing], moment)
     if story.surprises:
         page.paragraph("Most surprising", "heading", indent=0)
         for moment in story.surprises[: BESIDE if story.turning_points else most]:
             chance = fine_percent(moment.probability)
-            lead = _lead(f"  {moment.innings}:{moment.label:<5}{chance:>5}", moment)
-            page.add(*lead, (moment.event, ""))
+            lead: Line = [(f"  {moment.innings}:{moment.label:<5}{chance:>5}", "")]
+            if story.turning_points:
+                page.add(*lead, *_verdict(moment), (moment.event, ""))
+            else:
+                _moment(page, lead, moment)
         _expected(page, story)
         page.paragraph(f"{tested_words(story)} {USUALLY}", "quiet", indent=0)
     for text in remarks:
@@ -120,17 +128,14 @@ def _filled(chance: float, row: int) -> str:
     return " " if eighths <= 0 else SHADES[min(eighths, len(SHADES)) - 1]
 
 
-def _lead(text: str, moment: Moment) -> Line:
-    """What stands before a moment, with the sign of its verdict."""
-    sign, _, style = VERDICTS[moment.verdict]
-    return [(f"{text} ", ""), (f"{sign} ", style)]
+def _verdict(moment: Moment) -> Line:
+    sign, _, style = SIGNS[moment.verdict]
+    return [(" ", ""), (f"{sign} ", style)]
 
 
-def _turning_point(page: Page, number: int, moment: Moment) -> None:
-    """On two lines, and a third where a claim holds."""
-    points = points_of(moment).partition(" ")[0]
-    place: Line = [(f"{number} {moment.innings}:{moment.label:<5}", "")]
-    lead = [*place, (f"{points:>4}", tone(moment.swing or 0, 0)), *_lead("", moment)]
+def _moment(page: Page, lead: Line, moment: Moment) -> None:
+    """On two lines, and another where a claim holds."""
+    lead = [*lead, *_verdict(moment)]
     indent = width_of(lead)
     words = cut(moment.sentence, 2 * (page.width - indent) - 8).split()
     page.flow([[(word, "")] for word in words], indent=indent, gap=1, lead=lead)
@@ -190,7 +195,7 @@ def _context(story: MatchStory) -> dict[str, Any]:
         "remarks": [*remarks, *file_notes],
         "where": " · ".join(filter(None, occasion(story.match))),
         "score_of": score_of,
-        "signs": VERDICTS,
+        "signs": SIGNS,
         "tested": f"{tested_words(story)} {USUALLY}" if story.surprises else "",
         "expected": expected_of(story, FEWEST),
         "model_line": model_line(story.model),

@@ -86,7 +86,6 @@ def tell(
     predictor: TrainedPredictor,
     explain: Explain,
     *,
-    evidence: bool = True,
     history: bool = False,
     report: Report | None = None,
 ) -> types.MatchStory:
@@ -94,7 +93,6 @@ def tell(
 
     Args:
         explain: the explanation of a ball about one outcome, as the story's predictor has it.
-        evidence: whether `explain` runs the interventions.
         history: whether the predictor's ratings are those of the match's date.
         report: is told how many of the balls that are tested are done, and of how many.
     """
@@ -123,7 +121,7 @@ def tell(
         claims=claims,
         tested=tested,
         expected=_expected([one for one in sides if _is_short(match, one.innings)]),
-        notes=_notes(match, predictor, sides, evidence=evidence, history=history),
+        notes=_notes(match, predictor, sides, history=history),
     )
 
 
@@ -293,17 +291,12 @@ def _played(match: Match) -> types.Played:
 
 
 def _notes(
-    match: Match,
-    predictor: TrainedPredictor,
-    sides: Sequence[Foretold],
-    *,
-    evidence: bool,
-    history: bool,
+    match: Match, predictor: TrainedPredictor, sides: Sequence[Foretold], *, history: bool
 ) -> tuple[types.Note, ...]:
-    """What to know, each once."""
+    """What to know, each once; that nothing was tested is in `types.Tested`."""
     found = [*_untold(match, sides)]
     for one in sides:
-        found += cautions(match, one.innings, predictor, evidence=evidence, history=history)
+        found += cautions(match, one.innings, predictor, evidence=True, history=history)
     found += (("file", note) for note in match.notes)
     return tuple(types.Note(flag=flag, text=text) for flag, text in dict.fromkeys(found))
 

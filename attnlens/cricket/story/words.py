@@ -22,10 +22,11 @@ def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
         scored = standing_before(innings, ball).batting.runs + ball.runs_batter
         score = f" ({scored})" if out.player_out.key == ball.batter.key else ""
         what = f"{out.player_out}{score} {how_out(out, ball.bowler)}"
-    elif ball.boundary:
+    elif ball.boundary and ball.outcome in ("4", "6"):
         what = f"{ball.batter} hit {ball.bowler} for {NUMBERS[ball.runs_batter]}"
     else:
-        what = f"{ball.bowler} to {ball.batter}: {outcome_words(ball.outcome)}"
+        cost = f" that cost {ball.runs_total}" if ball.extras and ball.runs_total > 1 else ""
+        what = f"{ball.bowler} to {ball.batter}: {outcome_words(ball.outcome)}{cost}"
     if innings.target is None or not balls_left:
         return f"{what} at {ball.score_before}/{ball.wickets_before}"
     return f"{what} with {innings.target - ball.score_before} wanted from {balls_left}"
