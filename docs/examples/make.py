@@ -50,7 +50,7 @@ def command(member: str, ball: str, outcome: str | None) -> str:
 def best_verdict(explanation: Explanation) -> str:
     """The best that any claim about past balls came to."""
     found = {claim.verdict for claim in explanation.evidence if claim.removed}
-    order = ("supported", "not better than chance", "contradicted")
+    order = ("supported", "not better than chance", "contradicted", "cannot be told")
     return next((verdict for verdict in order if verdict in found), "a picture only")
 
 
