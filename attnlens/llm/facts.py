@@ -11,14 +11,14 @@ import csv
 import io
 import json
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from attnlens.errors import InputError
+from attnlens.llm.english import stem
 from attnlens.show.safe import visible
 
 MOST_VALUES: Final = 300_000
@@ -28,17 +28,9 @@ LONGEST_LABEL, LONGEST_CLAIM = 60, 1000
 
 WORD: Final = re.compile(r"[^\W\d_]+\d*[^\W\d_]*|\d+(?:\.\d+)*")
 FIGURE: Final = re.compile(r"[£$€]?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?) ?(%?)")
-ENDING: Final = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|ly|[sey])$|(?<=\w{4})ers?$")
 PERCENT, POINTS = frozenset({"percent", "percentag", "pct"}), frozenset({"point", "pp"})
 NO_SHARES: Final = frozenset({"nat", "bit", "p", "q", "ratio"})
-"""Words of fields: of 100; differences of such; fractions that are no shares."""
-
-
-@lru_cache(maxsize=1 << 16)
-def stem(word: str) -> str:
-    """A word as it is compared: small letters without accents and without a common ending."""
-    bare = unicodedata.normalize("NFKD", word.casefold())
-    return ENDING.sub("", "".join(sign for sign in bare if not unicodedata.combining(sign)))
+"""Stems of fields: of 100; differences of such; fractions that are no shares."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -73,108 +65,67 @@ class Place:
     pointer: str
 
 
-@dataclass(slots=True)
 class Facts:
-    """All of them: numbers, objects with labels, the keys of each label, and every word."""
-
-    numbers: list[Fact] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
-    labels: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    words: set[str] = field(default_factory=set)
-    values: int = 0
-
-
-def facts_of(data: object, unread: frozenset[str] = frozenset()) -> Facts:
     """What plain data holds.
 
-    Args:
-        data: objects, lists, strings and numbers, as of JSON; a list of lists is a table.
-        unread: keys that nothing is looked for under.
-
-    Raises:
-        InputError: it holds no fact, or more than `MOST_VALUES` values.
+    Attributes:
+        numbers, places: all of them; places are objects with labels.
+        labels: the keys that each label stands under.
+        words: every word, as `stem` has it.
     """
-    facts = Facts()
-    if isinstance(data, list) and data and all(isinstance(row, list) for row in data):
-        data = _objects(data)
-    _add(data, "", Place({}, frozenset(), ""), facts, unread)
-    if not isinstance(data, Mapping | list) or not (facts.numbers or facts.labels):
-        raise InputError("holds no facts", remedy="give a JSON object, a list of rows, or a CSV")
-    return facts
 
+    def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
+        """
+        Args:
+            data: objects, lists, strings and numbers, as of JSON.
+            unread: keys that nothing is looked for under.
 
-def data_of(text: str) -> Any:
-    """The plain data of a JSON or CSV text.
+        Raises:
+            InputError: it holds no fact, or more than `MOST_VALUES` values.
+        """
+        self.numbers: list[Fact] = []
+        self.places: list[Place] = []
+        self.labels: dict[str, set[str]] = defaultdict(set)
+        self.words: set[str] = set()
+        self._unread, self._values = unread, 0
+        self._add(data, "", Place({}, frozenset(), ""))
+        if not isinstance(data, Mapping | list) or not (self.numbers or self.labels):
+            remedy = "give a JSON object, a list of rows, or a CSV"
+            raise InputError("holds no facts", remedy=remedy)
 
-    Raises:
-        InputError: it is neither, holds too many values, or is a table without a header.
-    """
-    if sum(map(text.count, ",;\t")) > 4 * MOST_VALUES:
-        raise _too_many()
-    first = text.strip().partition("\n")[0]
-    sign = max(",;\t|", key=first.count)
-    try:
-        if first.startswith(("{", "[")):
-            return json.loads(text)
-        if sign not in first:
-            raise ValueError("one column without a name")
-        lines = csv.reader(io.StringIO(text.strip()), delimiter=sign)
-        cells = [[_cell(one.strip()) for one in line] for line in lines if line]
-    except (ValueError, csv.Error) as error:
-        remedy = "give facts with names, as JSON or CSV"
-        raise InputError(f"is neither JSON nor CSV ({error})", remedy=remedy) from None
-    return _objects(cells)
+    def _add(self, value: object, key: str, place: Place) -> None:
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise _too_many()
+        pairs: Any = ()
+        percent = FIGURE.fullmatch(value) if isinstance(value, str) else None
+        if isinstance(value, Mapping):
+            read = {str(name): one for name, one in value.items() if str(name) not in self._unread}
+            place, pairs = _place(read, key, place), read.items()
+            self.places.append(place)
+        elif isinstance(value, list | tuple):
+            pairs = ((str(at), one) for at, one in enumerate(value))
+        elif percent and percent[2]:
+            self._add(float(percent[1].replace(",", "")) / 100, key, place)
+        elif isinstance(value, str):
+            self.words |= stems(value[:LONGEST_CLAIM]) | stems(key)
+            if len(value) <= LONGEST_LABEL:
+                self.labels[visible(value)].add(key)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST:
+            self._add_number(value, key, place)
+        for name, one in pairs:
+            pointer = f"{place.pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+            below = Place(place.labels, place.words, pointer)
+            self._add(one, name if isinstance(value, Mapping) else key, below)
 
-
-def _cell(text: str) -> object:
-    match = FIGURE.fullmatch(text)
-    if match is None or match[2]:
-        return text
-    return (float if "." in match[1] else int)(match[1].replace(",", ""))
-
-
-def _objects(lines: list[list[Any]]) -> list[dict[str, object]]:
-    """The lines under a header."""
-    header, *rest = lines
-    if not all(isinstance(name, str) and stems(name) for name in header):
-        problem = "has no header: its first line does not name every column"
-        raise InputError(problem, remedy="add a line with the columns' names")
-    return [dict(zip(header, line, strict=False)) for line in rest]
-
-
-def _too_many() -> InputError:
-    problem = f"holds more than {MOST_VALUES:,} values"
-    return InputError(problem, remedy="give the part that the text is about")
-
-
-def _add(value: object, key: str, place: Place, facts: Facts, unread: frozenset[str]) -> None:
-    facts.values += 1
-    if facts.values > MOST_VALUES:
-        raise _too_many()
-    if isinstance(value, Mapping):
-        read = {str(name): one for name, one in value.items() if str(name) not in unread}
-        here = _place(read, key, place)
-        facts.places.append(here)
-        for name, one in read.items():
-            below = f"{place.pointer}/{name.replace('~', '~0').replace('/', '~1')}"
-            _add(one, name, Place(here.labels, here.words, below), facts, unread)
-    elif isinstance(value, list | tuple):
-        for index, one in enumerate(value):
-            below = f"{place.pointer}/{index}"
-            _add(one, key, Place(place.labels, place.words, below), facts, unread)
-    elif isinstance(value, str) and (match := FIGURE.fullmatch(value)) and match[2]:
-        _add(float(match[1].replace(",", "")) / 100, key, place, facts, unread)
-    elif isinstance(value, str):
-        facts.words |= stems(value[:LONGEST_CLAIM]) | stems(key)
-        if len(value) <= LONGEST_LABEL:
-            facts.labels[visible(value)].add(key)
-    elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST:
+    def _add_number(self, value: float, key: str, place: Place) -> None:
         named = stems(key)
-        facts.words |= named
+        self.words |= named
         share = isinstance(value, float) and abs(value) <= 1 and not named & NO_SHARES
         unit = "points" if named & POINTS else "share" if share or named & PERCENT else ""
-        size, words = abs(value / 100 if named & PERCENT else value), named | {whole(key)}
-        facts.numbers.append(Fact(float(size), unit, place.pointer, place.words, words))
+        size = abs(value / 100 if named & PERCENT else value)
+        fact = Fact(float(size), unit, place.pointer, place.words, named | {whole(key)})
+        self.numbers.append(fact)
 
 
 def _place(value: Mapping[str, object], key: str, above: Place) -> Place:
@@ -189,5 +140,50 @@ def _place(value: Mapping[str, object], key: str, above: Place) -> Place:
     # A label under a key that stands above, too, begins a table of its own.
     labels = own if own.keys() & above.labels.keys() else {**above.labels, **own}
     texts = [key, *own.values()]
-    words = above.words.union(map(whole, texts), *map(stems, texts))
-    return Place(labels, words, above.pointer)
+    return Place(labels, above.words.union(map(whole, texts), *map(stems, texts)), above.pointer)
+
+
+def data_of(given: object) -> Any:
+    """Plain data as it is; that of a JSON or CSV text; a list of lists as rows under a header.
+
+    Raises:
+        InputError: a text is neither, holds too many values, or is a table without a header.
+    """
+    if isinstance(given, str):
+        given = _read(given)
+    if not (isinstance(given, list) and given and all(isinstance(row, list) for row in given)):
+        return given
+    header, *rest = given
+    if not all(isinstance(name, str) and stems(name) for name in header):
+        problem = "has no header: its first line does not name every column"
+        raise InputError(problem, remedy="add a line with the columns' names")
+    return [dict(zip(header, line, strict=False)) for line in rest]
+
+
+def _read(text: str) -> Any:
+    if sum(map(text.count, ",;\t")) > 4 * MOST_VALUES:
+        raise _too_many()
+    first = text.strip().partition("\n")[0]
+    sign = max(",;\t|", key=first.count)
+    try:
+        if first.startswith(("{", "[")):
+            return json.loads(text)
+        if sign not in first:
+            raise ValueError("one column without a name")
+        lines = csv.reader(io.StringIO(text.strip()), delimiter=sign)
+        return [[_cell(one.strip()) for one in line] for line in lines if line]
+    except (ValueError, csv.Error) as error:
+        remedy = "give facts with names, as JSON or CSV"
+        raise InputError(f"is neither JSON nor CSV ({error})", remedy=remedy) from None
+
+
+def _cell(text: str) -> object:
+    match = FIGURE.fullmatch(text)
+    if match is None or match[2]:
+        return text
+    return (float if "." in match[1] else int)(match[1].replace(",", ""))
+
+
+def _too_many() -> InputError:
+    problem = f"holds more than {MOST_VALUES:,} values"
+    return InputError(problem, remedy="give the part that the text is about")

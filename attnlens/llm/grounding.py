@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from attnlens.files import Json
 from attnlens.llm import english
-from attnlens.llm.facts import LARGEST, WORD, Fact, Facts, stem, stems, whole
+from attnlens.llm.english import phrases, stem
+from attnlens.llm.facts import WORD, Fact, Facts, stems, whole
 from attnlens.show.safe import visible
 
 Array = NDArray[Any]
@@ -35,6 +36,10 @@ and so much in the sentence before, where a pronoun points back to it."""
 
 ABOUT: Final = 0.15
 """A hedged number fits within this part of itself."""
+
+IMPLIED: Final = stem("probability")
+"""The field that a per cent sign stands for where no other is named."""
+
 LONGEST: Final = 1000
 """Signs of a statement."""
 
@@ -46,15 +51,15 @@ class Vocabulary:
     Attributes:
         same: words of a text, and what the facts call the same (``six``: ``6``).
         items: a pattern of words before a label that is no number: ``row 7.1``.
-        roles: ways to say who does what, with keys in braces: ``{teacher} of {pupil}``.
-        forms: patterns of numbers, and the fields of their groups.
+        roles: what is said of a label under a key, by the key: ``{"teacher": "teaches|of"}``.
+        forms: patterns of numbers, whose groups are fields.
         unread: keys that nothing is looked for under.
     """
 
     same: Mapping[str, str] = field(default_factory=dict)
     items: str = "(?!)"
-    roles: tuple[str, ...] = ()
-    forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+    forms: tuple[str, ...] = ()
     unread: frozenset[str] = frozenset()
 
 
@@ -104,29 +109,26 @@ def check_text(facts: Facts, text: str, vocabulary: Vocabulary) -> Checked:
     """Which statements of a plain or Markdown text, in English, the facts bear out."""
     said = [visible(one).replace("’", "'") for one in english.statements(text)]
     reader = _Reader(facts, " ".join(said), vocabulary)
-    statements = []
-    before: list[_Said] = []
+    before, statements = [], []
     for one in said:
-        if len(one) > LONGEST:
-            statements.append(Statement(one, "not read", "too long for one statement"))
-        elif not english.is_english(one):
-            statements.append(Statement(one, "not read", "another language"))
-        else:
-            sentence = _Sentence(one, reader, before)
-            statements.append(sentence.answered())
-            before = sentence.said
+        if len(one) > LONGEST or not english.is_read(one, facts.words):
+            statements.append(Statement(one, "not read", "too long, or in another language"))
+            continue
+        sentence = _Sentence(one, reader, before)
+        statements.append(sentence.answered())
+        before = sentence.said
     return Checked(tuple(statements))
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A word of a text, or a label with all of its words and the keys that it stands under."""
+    """A word of a text, or a label with all of its words, and the places where it stands."""
 
     start: int
     end: int
     words: frozenset[str]
-    labels: frozenset[str] = frozenset()
-    keys: frozenset[str] = frozenset()
+    places: Mapping[str, set[int]] = field(default_factory=dict)
+    """By the key that it stands under there."""
 
 
 class _Reader:
@@ -136,65 +138,50 @@ class _Reader:
         self.facts, self.vocabulary = facts, vocabulary
         self.value = np.array([fact.value for fact in facts.numbers])
         self.unit = np.array([fact.unit for fact in facts.numbers], "U6")
-        self.same = {**english.COMMON, **vocabulary.same}
-        self.words = stems(text)
-        self._labels = self._labels_in()
-        self.names = _any_of(self._labels, 0)
-        self.phrases = _any_of(set(self.same) - set(self._labels), re.IGNORECASE)
-        fields = (name for names in vocabulary.forms.values() for name in names)
-        known = self.words.union(map(stem, (*self.same.values(), english.IMPLIED)))
-        known = known.union(map(whole, (*facts.labels, *fields)))
-        self.row = _postings(known, [fact.row for fact in facts.numbers])
-        self.field = _postings(known, [fact.field for fact in facts.numbers])
-        self.places: dict[tuple[str, str], set[int]] = defaultdict(set)
+        self.same = {**english.lexicon()["same"], **vocabulary.same}
+        self.places: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         for index, place in enumerate(facts.places):
             for key, label in place.labels.items():
-                self.places[label, key].add(index)
+                self.places[label][key].add(index)
         self.together = {frozenset(place.labels) for place in facts.places}
-        self.keyed = {word for keys in self.together for key in keys for word in stems(key)}
+        self.keys = {key for keys in self.together for key in keys}
+        self.keyed = {word for key in self.keys for word in stems(key)}
         self.claims = [place for place in facts.places if "verdict" in place.labels]
-        self.roles = [re.compile(form) for form in self._role_forms()] if self._labels else []
+        self._labels = self._labels_in(stems(text))
+        self.names = _any_of(self._labels, 0)
+        self.phrases = _any_of(set(self.same) - set(self._labels), re.IGNORECASE)
+        self.row, self.field = (defaultdict[str, list[int]](list) for _ in range(2))
+        for index, fact in enumerate(facts.numbers):
+            for word in fact.row:
+                self.row[word].append(index)
+            for word in fact.field:
+                self.field[word].append(index)
 
-    def _labels_in(self) -> dict[str, set[str]]:
+    def _labels_in(self, said: frozenset[str]) -> dict[str, set[str]]:
         """The labels that a text can be about, by how they are written there."""
         written: dict[str, set[str]] = defaultdict(set)
         for label in self.facts.labels:
             shown, last = label.replace("’", "'"), label.rpartition(" ")[2]
-            told = stems(shown) and stems(shown) <= self.words
-            if told and (len(shown) > 3 or "." in shown):
+            if (len(shown) > 3 or "." in shown) and stems(shown) and stems(shown) <= said:
                 written[shown].add(label)
-                written[shown[0].upper() + shown[1:]].add(label)
-            if last != label and len(last) > 3 and last[0].isupper() and stem(last) in self.words:
+            if last != label and len(last) > 3 and last[0].isupper() and stem(last) in said:
                 written[last].add(label)
         for phrase, target in self.vocabulary.same.items():
             if target in self.facts.labels:
                 written[phrase].add(target)
-                written[phrase.capitalize()].add(target)
+        for phrase in list(written):
+            written[phrase[0].upper() + phrase[1:]] |= written[phrase]
         return written
-
-    def _keys(self, labels: Iterable[str]) -> frozenset[str]:
-        return frozenset(key for label in labels for key in self.facts.labels[label])
-
-    def _role_forms(self) -> Iterator[str]:
-        """Ways to say who does what, with the names that a text holds in place of the keys."""
-        names = {one: self._keys(its) for one, its in self._labels.items() if one[0].isupper()}
-        name = _choice(names)
-        for form in self.vocabulary.roles:
-            yield re.sub(r"{(\w+)}", lambda key: rf"(?P<{key[1]}>{name})(?!\w)", form)
-        for key in {key for keys in self.together for key in keys}:
-            if key.isidentifier() and stems(key) <= self.words:
-                said = key.replace("_", " ")
-                yield rf"(?:[Tt]he|'s|[Ii]ts) {said},? (?P<{key}>{name})(?!\w)"
 
     def label(self, match: re.Match[str]) -> _Said:
         """A label that a text names."""
-        labels = frozenset(self._labels[match.group()])
-        words = frozenset(word for one in labels if len(one) > 2 for word in stems(one))
-        return _Said(*match.span(), words.union(map(whole, labels)), labels, self._keys(labels))
-
-    def at(self, labels: Iterable[str], keys: Iterable[str]) -> set[int]:
-        """The places of labels under keys."""
-        return {at for one in labels for key in keys for at in self.places.get((one, key), ())}
+        labels = self._labels[match.group()]
+        words = {word for one in labels if len(one) > 2 for word in stems(one)}
+        places: dict[str, set[int]] = defaultdict(set)
+        for one in labels:
+            for key, its in self.places[one].items():
+                places[key] |= its
+        return _Said(*match.span(), words.union(map(whole, labels)), places)
 
     def weight(self, word: str) -> float:
         """The rarer among the facts, the more."""
@@ -204,10 +191,11 @@ class _Reader:
     def named(self, near: Mapping[str, float], unit: str | None) -> tuple[Array, Array]:
         """How well words, by their closeness, name each fact that fits a unit, and its row."""
         row, column = np.zeros(len(self.value)), np.zeros(len(self.value))
-        implied = {} if unit != "share" else {stem(english.IMPLIED): 0.3}
-        for word, closeness in (implied | dict(near)).items():
+        for word, closeness in near.items():
             row[self.row.get(word, [])] += closeness * self.weight(word)
             column[self.field.get(word, [])] += closeness * self.weight(word)
+        if unit == "share":
+            column[self.field.get(IMPLIED, [])] += 0.3 * self.weight(IMPLIED)
         fits = self.unit == unit
         return np.where(fits if fits.any() else self.unit != "points", row + column, 0), row
 
@@ -216,28 +204,32 @@ class _Sentence:
     """One statement, and what is found in it."""
 
     def __init__(self, text: str, reader: _Reader, before: list[_Said]) -> None:
-        self.text, self.reader, self.before = text, reader, before
+        self.text, self.reader = text, reader
         self.clauses = [match.start() for match in english.CLAUSE.finditer(text)]
         self.labels = [reader.label(match) for match in reader.names.finditer(text)]
         taken = [(one.start, one.end) for one in self.labels]
         numbers = english.NUMBER.finditer(text)
         self.numbers = [match for match in numbers if not _within(match.span(), taken)]
         taken += [match.span() for match in self.numbers if not self._item(match)]
+        spoken = {bisect(self.clauses, match.start()) for match in self.numbers}
+        if not all(bisect(self.clauses, one.start) in spoken for one in self.labels):
+            self.clauses = []  # a clause with a label and no number: each may be of any
         self.said = list(self.labels)
         for match in [*reader.phrases.finditer(text), *WORD.finditer(text)]:
             word = match.group().lower()
-            if word not in english.STOP and not _within(match.span(), taken):
+            if word not in english.words("stop") and not _within(match.span(), taken):
                 taken.append(match.span())
                 word = stem(reader.same.get(word, word))
                 self.said.append(_Said(*match.span(), frozenset([word])))
+        back = phrases("pronoun").search(text) and not self.labels
+        self.before = {word: BEFORE for one in before if back for word in one.words}
 
     def answered(self) -> Statement:
         """The answer, with what is wrong, else what was not read, else what was found."""
         parts = [*self._numbers(), *self._roles(), *self._pairs(), *self._verdicts()]
         parts += self._names(bool(parts or self.labels))
         for answer in ("not borne out", "not read", "borne out"):
-            told = [one for one in parts if one.answer == answer]
-            if told:
+            if told := [one for one in parts if one.answer == answer]:
                 what = "; ".join(dict.fromkeys(one.what for one in told))
                 return Statement(self.text, told[0].answer, what, told[0].nearest, told[0].pointer)
         return self._told("not read", "nothing in it can be checked")
@@ -247,9 +239,8 @@ class _Sentence:
 
     def _near(self, start: int, end: int) -> tuple[dict[str, float], dict[str, float]]:
         """How near the words of the clause of a place stand to it, and all words."""
-        before = self.before if english.PRONOUN.search(self.text) and not self.labels else []
         clause: dict[str, float] = {}
-        every = {word: BEFORE for one in before for word in one.words}
+        every = dict(self.before)
         here = bisect(self.clauses, start)
         for one in sorted(self.said, key=lambda one: -abs(one.start - start)):
             if not start <= one.start < end:
@@ -263,35 +254,33 @@ class _Sentence:
 
     def _item(self, match: re.Match[str]) -> re.Match[str] | None:
         """The word before a number that is the label of an item: "row" of "row 7.1"."""
-        comma = ",?" if "." in match.group() else ""
-        words = rf"\b({self.reader.vocabulary.items})s?{comma} $"
-        bare = match["digits"] == match.group()
+        words = rf"\b({self.reader.vocabulary.items})s?,? $"
+        bare = match["digits"] == match.group() and "." in match.group()
         return re.search(words, self.text[: match.start()], re.IGNORECASE) if bare else None
 
     def _numbers(self) -> Iterator[Statement]:
         forms = {
-            match.start(group): name
-            for form, names in self.reader.vocabulary.forms.items()
+            match.start(name): name
+            for form in self.reader.vocabulary.forms
             for match in re.finditer(form, self.text)
-            for group, name in enumerate(names, start=1)
+            for name in match.groupdict()
         }
         for match in self.numbers:
             said, item = match.group().strip(), self._item(match)
-            if item is None and len(self.reader.value):
-                yield self._number(match, forms.get(match.start()))
-            elif item is None:
-                yield self._told("not read", f'number "{said}": the facts hold none')
-            elif "." in said and said not in self.reader.facts.labels:
+            if item is not None:
                 yield self._told("not borne out", f'"{item[1]} {said}" is not there')
+            elif len(self.reader.value):
+                yield self._number(match, forms.get(match.start()))
+            else:
+                yield self._told("not read", f'number "{said}": the facts hold none')
 
     def _number(self, match: re.Match[str], form: str | None) -> Statement:
         reader, unit, said = self.reader, match.lastgroup, match.group().strip()
         shown = np.where((reader.unit == "share") & (unit == "share"), 100, 1) * reader.value
-        value, near = _value(match)
-        hedged = english.HEDGE.search(self.text[: match.start()])
-        if hedged:
-            near = max(near, ABOUT * value)
-        right = np.abs(shown - value) <= near
+        value, near = english.value(match)
+        before, after = self.text[: match.start()], self.text[match.end() :]
+        hedged = english.ends(before, "hedge")
+        right = np.abs(shown - value) <= (max(near, ABOUT * value) if hedged else near)
         clause, every = self._near(*match.span())
         for words in [{whole(form): 1.0}] if form else [clause, every]:
             named, row = reader.named(words, unit)
@@ -301,71 +290,62 @@ class _Sentence:
                 return self._told("borne out", said, None, reader.facts.numbers[best].pointer)
         fact = reader.facts.numbers[top]
         told = form or (row[top] and _tells(fact, clause or every, unit))
+        told = told and not (not _named(fact, every) and self._beside(fact, right))
         rivalled = named[best] * right[best] >= RIVAL * named[top]
-        if not (form or self._tidy()):
-            beside, _ = reader.named(dict.fromkeys(every, 1.0), unit)
-            rivalled |= np.max(beside[right], initial=0) >= RIVAL * beside.max()
         exact = form or unit != "digits" or hedged or "." in said or fact.value.is_integer()
-        if not told or not exact or rivalled or self._worked_out(match):
+        worked_out = (
+            (unit != "points" and english.ends(before, "apart"))
+            or english.COMPARED.match(after)
+            or phrases("aside").search(self.text)
+        )
+        if not told or not exact or rivalled or worked_out:
             return self._told("not read", f'number "{said}": not told what it is of')
         nearest = f"{shown[top]:.6g}{match['share'] or match['points'] or ''}"
         return self._told("not borne out", f'number "{said}"', nearest, fact.pointer)
 
-    def _worked_out(self, match: re.Match[str]) -> bool:
-        """Whether a number may be denied, a difference, a mean, or of another day."""
-        return bool(
-            (match.lastgroup != "points" and english.WORKED_OUT.search(self.text[: match.start()]))
-            or english.COMPARED.match(self.text, match.end())
-            or english.ASIDE.search(self.text)
-        )
-
-    def _tidy(self) -> bool:
-        """Whether every clause with a label has a number, too: then each number is of its own."""
-        clauses = {bisect(self.clauses, match.start()) for match in self.numbers}
-        return all(bisect(self.clauses, one.start) in clauses for one in self.labels)
+    def _beside(self, fact: Fact, right: Array) -> bool:
+        """Whether a right number stands in the row of a fact."""
+        row = fact.pointer.rpartition("/")[0]
+        facts = self.reader.facts.numbers
+        return any(facts[at].pointer.rpartition("/")[0] == row for at in np.flatnonzero(right))
 
     # -- names
 
     def _names(self, about: bool) -> Iterator[Statement]:
         """Names that are not in the facts, in a statement that is about them."""
-        known = self.reader.facts.words | english.NAMELESS
+        known = self.reader.facts.words | english.words("stop") | english.words("dates")
         taken = [(one.start, one.end) for one in self.labels]
-        for match in english.CAPITALS.finditer(self.text):
-            name = match.group().removesuffix("'s")
-            words = WORD.findall(name)
-            begins = re.search(r"(?:^|[.:\"“(] ?)$", self.text[: match.start()])
+        for run, _, begins in english.names(self.text):
+            words = WORD.findall(run.group().removesuffix("'s"))
             strange = not all({stem(word), word.lower()} & known for word in words)
-            if strange and not _within(match.span(), taken) and not (begins and len(words) == 1):
+            if strange and not _within(run.span(), taken) and not (begins and len(words) == 1):
                 sure = about and len(words) > 1
-                yield self._told("not borne out" if sure else "not read", f'name "{name}"')
+                yield self._told("not borne out" if sure else "not read", f'name "{run.group()}"')
 
     def _roles(self) -> Iterator[Statement]:
         """Who does what: the name is one that stands under such a key."""
-        for form in self.reader.roles:
-            for match in form.finditer(self.text):
-                here = [
-                    self.reader.at(one.labels, (k for k in one.keys if stems(key) <= stems(k)))
-                    for key in match.groupdict()
-                    for one in self.labels
-                    if one.start == match.start(key)
-                ]
-                if here:
-                    yield self._together(match.group(), set.intersection(*here))
+        for one in self.labels:
+            before, after = self.text[: one.start], self.text[one.end :]
+            keys = [k for k, said in self.reader.vocabulary.roles.items() if re.match(f" (?:{said})\\b", after)]
+            keys += [k for k in self.reader.keys if re.search(rf"\b{re.escape(k)},? $", before) and k not in english.words("stop")]
+            for key in keys:
+                found = {place for k, its in one.places.items() if stems(key) <= stems(k) for place in its}
+                yield self._together(self.text[one.start : one.end], found)
 
     def _pairs(self) -> Iterator[Statement]:
         """Two labels that are said of each other stand in one row."""
-        reader = self.reader
         for one, other in pairwise(self.labels):
             words = WORD.findall(self.text[one.end : other.start].removeprefix("'s").lower())
             links = all(
-                word in english.LINKS or stem(word) in reader.keyed or word[0].isdigit()
+                word in english.words("links") or stem(word) in self.reader.keyed or word[0].isdigit()
                 for word in words
             )
             columns = any(
-                {k, its} <= keys for k in one.keys for its in other.keys for keys in reader.together
+                {key, its} <= keys
+                for key in one.places for its in other.places for keys in self.reader.together
             )
-            if links and columns and not one.keys & other.keys:
-                both = reader.at(one.labels, one.keys) & reader.at(other.labels, other.keys)
+            if links and columns and not one.places.keys() & other.places.keys():
+                both = set().union(*one.places.values()) & set().union(*other.places.values())
                 yield self._together(self.text[one.start : other.end], both)
 
     def _together(self, said: str, places: set[int]) -> Statement:
@@ -378,25 +358,23 @@ class _Sentence:
 
     def _verdicts(self) -> Iterator[Statement]:
         """A verdict or a cause is that of the claim that the statement names best."""
-        if not self.reader.claims:
-            if english.CAUSE.search(self.text):
+        causes = [(match, "supported") for match in phrases("cause").finditer(self.text)]
+        told = [*english.verdicts(self.text)] or causes
+        for match, kind in told:
+            if self.reader.claims:
+                yield self._verdict(match, kind)
+            elif phrases("cause").match(match.group()):
                 yield self._told("not read", "a cause: the facts hold no tested claim")
-            return
-        taken: list[tuple[int, int]] = []
-        for words, allowed in english.VERDICTS:
-            for match in words.finditer(self.text):
-                if not _within(match.span(), taken):
-                    taken.append(match.span())
-                    yield self._verdict(match, allowed)
 
-    def _verdict(self, match: re.Match[str], allowed: set[str]) -> Statement:
-        said = self._near(*match.span())[1].keys()
+    def _verdict(self, match: re.Match[str], kind: str) -> Statement:
+        said, what = self._near(*match.span())[1].keys(), f'"{match.group()}"'
         ranked = [
             (sum(map(self.reader.weight, said & one.words)), one) for one in self.reader.claims
         ]
         most, top = max(ranked, key=lambda pair: pair[0])
-        right = max((score for score, one in ranked if one.labels["verdict"] in allowed), default=0)
-        what = f'"{match.group()}"'
+        fits = (score for score, one in ranked
+                if (one.labels["verdict"] != "supported" if kind == "unsupported" else one.labels["verdict"] == kind))
+        right = max(fits, default=0)
         if most and right >= 0.999 * most:
             return self._told("borne out", what)
         if right < RIVAL * most:
@@ -404,42 +382,25 @@ class _Sentence:
         return self._told("not read", f"{what}: not told of which claim")
 
 
-def _postings(known: frozenset[str], sets: list[frozenset[str]]) -> dict[str, Array]:
-    """In which of the sets each known word is."""
-    lists: dict[str, list[int]] = defaultdict(list)
-    for index, words in enumerate(sets):
-        for word in words & known:
-            lists[word].append(index)
-    return {word: np.array(indices) for word, indices in lists.items()}
-
-
-def _choice(texts: Iterable[str]) -> str:
-    return "|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or r"(?!)"
-
-
 def _any_of(texts: Iterable[str], flags: int) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.])(?<!'s )(?:{_choice(texts)})(?!\w|\.\d| ?%)", flags)
+    choice = "|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or r"(?!)"
+    return re.compile(rf"(?<![\w.])(?<!'s )(?:{choice})(?!\w|\.\d| ?%)", flags)
 
 
 def _within(span: tuple[int, int], spans: list[tuple[int, int]]) -> bool:
     return any(start <= span[0] and span[1] <= end for start, end in spans)
 
 
+def _named(fact, words):
+    return any(word in words for word in fact.field if word[0] != "=")
+
+
 def _tells(fact: Fact, words: Mapping[str, float], unit: str | None) -> bool:
     """Whether a text names the field of a fact: by its unit, or by all that it is called."""
-    if unit == "share" and stem(english.IMPLIED) in fact.field | fact.row:
+    if unit == "share" and IMPLIED in fact.field | fact.row:
         return True
     words_of = {word for word in fact.field if word[0] != "="}
-    called = words_of.difference(map(stem, english.LEFT_OUT)) or words_of
+    called = words_of.difference(map(stem, english.words("left_out"))) or words_of
     units = {word for word in called if not set("aeiou") & set(word)}
     told = called - units <= words.keys() and called != units
     return unit == fact.unit == "points" or told or not units.isdisjoint(words)
-
-
-def _value(match: re.Match[str]) -> tuple[float, float]:
-    """A number of a text, and half of its last digit that counts."""
-    digits = match["digits"].replace(",", "")
-    scale = english.LARGE.get((match["large"] or "").lower(), 1.0)
-    zeros = len(digits) - len(digits.rstrip("0")) if digits.endswith("000") else 0
-    last = 10.0 ** min(-len(digits.partition(".")[2]) or zeros, 300)
-    return min(float(digits) * scale, LARGEST), 0.505 * last * scale

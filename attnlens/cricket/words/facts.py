@@ -7,26 +7,10 @@ from typing import Any, Final, Generic, TypeVar
 
 from attnlens.cricket.explain.document import Document
 from attnlens.cricket.explain.types import Explanation, Fact, Sentence
+from attnlens.cricket.match.outcomes import TOLD
 from attnlens.show.numbers import percent
 
-OUTCOME_WORDS: Final[Mapping[str, str]] = {
-    "0": "a dot ball",
-    "1": "a single",
-    "2": "two runs",
-    "3": "three runs",
-    "4": "a four",
-    "5": "five runs",
-    "6": "a six",
-    "W": "a wicket",
-    "wd": "a wide",
-    "nb": "a no-ball",
-    "bye": "byes or leg byes",
-}
-
-NUMBERS: Final = (
-    *("zero", "one", "two", "three", "four", "five", "six"),
-    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
-)
+OUTCOME_WORDS: Final = {outcome: told.words for outcome, told in TOLD.items()}
 
 UNFAIR: Final = 0.3
 """The part of a difference that whole percents may add or take away."""

@@ -6,34 +6,28 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.match.outcomes import CALLED
 from attnlens.errors import InputError
-from attnlens.llm.facts import data_of, facts_of
+from attnlens.llm.facts import Facts, data_of
 from attnlens.llm.grounding import Checked, Vocabulary, check_text
 
 CRICKET: Final = Vocabulary(
-    same={
-        "dot ball": "0", "dot balls": "0", "dot": "0", "dots": "0", "single": "1", "singles": "1",
-        "two runs": "2", "three runs": "3", "four": "4", "fours": "4", "five runs": "5",
-        "six": "6", "sixes": "6", "wicket": "W", "wide": "wd", "wides": "wd", "no-ball": "nb",
-        "no-balls": "nb", "byes": "bye", "leg byes": "bye", "byes or leg byes": "bye",
-        "knows nothing": "baseline", "unknown": "baseline",
-    },
+    same={**CALLED, "knows nothing": "baseline", "unknown": "baseline"},
     items="ball|delivery|head|over|innings",
-    roles=(
-        "{bowler} to {batter}", "{bowler} (?:bowls|is bowling|has the ball|runs in)",
-        "{batter} (?:faces|is on strike)", "{non_striker} (?:at the other end|backs up)",
-    ),
-    forms={
-        r"\b(\d+)(?:/| for )(\d+)\b(?! from)": ("score", "wickets"),
-        r"\b(\d+) for (\d+) from\b": ("bowler_wickets", "bowler_runs"),
-        r"\b(\d+) from (\d+)\b(?!\.\d)": ("batter_runs", "batter_balls"),
+    roles={
+        "bowler": "to|bowls|is bowling|has the ball|runs in|comes in",
+        "batter": "faces|is on strike", "non_striker": "at the other end|backs up",
     },
+    forms=(
+        r"\b(?P<score>\d+)(?:/| for )(?P<wickets>\d+)\b(?! from)",
+        r"\b(?P<bowler_wickets>\d+) for (?P<bowler_runs>\d+) from\b",
+        r"\b(?P<batter_runs>\d+) from (?P<batter_balls>\d+)\b(?!\.\d)",
+    ),
     unread=frozenset(
-        {"attention_by_head", "shares", "balls", "ball_labels", "ball_outcomes", "within_ball"}
-        | {"changes", "attention", "bias_share", "control", "controls", "kind", "flags", "reason"}
-        | {"removed", "removed_from", "single_effects", "replaced", "summary", "narrative"}
-        | {"sequence_range", "top", "explained", "actual", "story_outcome", "sha256", "question"}
-        | {"calibration"}
+        "attention_by_head shares balls ball_labels ball_outcomes within_ball changes attention"
+        " bias_share control controls kind flags reason removed removed_from single_effects replaced"
+        " summary narrative sequence_range top explained actual story_outcome sha256 question"
+        " calibration".split()
     ),
 )  # fmt: skip
 """What is said of a match otherwise than an explanation's data says it."""
@@ -52,18 +46,15 @@ def check_grounding(facts: object, text: str) -> Checked:
     Raises:
         InputError: ``facts`` holds none, or too many.
     """
-    if isinstance(facts, Explanation):
-        facts = facts.to_dict()
     vocabulary = Vocabulary()
     try:
-        data = data_of(facts) if isinstance(facts, str) else facts
+        data = data_of(facts.to_dict() if isinstance(facts, Explanation) else facts)
         first = data[0] if isinstance(data, list) and data else data
         if isinstance(first, Mapping) and not KEYS.isdisjoint(first):
             vocabulary, data = CRICKET, _with_players(data)
-        held = facts_of(data, vocabulary.unread)
+        return check_text(Facts(data, vocabulary.unread), text, vocabulary)
     except RecursionError:
         raise InputError("is nested too deeply", remedy="give a part of it") from None
-    return check_text(held, text, vocabulary)
 
 
 def _with_players(data: Any) -> object:
