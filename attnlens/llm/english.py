@@ -5,30 +5,21 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
-from attnlens.files import Json
-
-VERDICTS: Final = (
-    *("cannot be told", "not better than chance", "unsupported", "contradicted", "supported"),
-)
-"""Kinds of phrases that tell a verdict; those of an earlier one may hold those of a later."""
-
+VERDICTS: Final = ("supported", "not better than chance", "contradicted", "cannot be told")
 WORD: Final = re.compile(r"\w[\w'’.-]*\w|\w")
 NUMBER: Final = re.compile(
-    r"(?<![\w.,:])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"(?<![\w.,:])(?<!\d[-–])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![-–:]\d|\w)"
     r"(?: (?P<large>thousand|million|billion)\b)?"
     r"(?:(?P<share> ?%| ?per ?cent\b)|(?P<points>[ -](?:percentage[ -])?points?\b| ?pp\b))?",
     re.IGNORECASE,
 )
 LARGE: Final = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
-CLAUSE: Final = re.compile(
-    r"[;:()–—]|,(?!\d)|\b(?:and|but|while|whereas|where|though|than|against|to)\b", re.IGNORECASE
-)
 SENTENCE: Final = re.compile(r"(?<![A-Z])[.!?][\"')\]’”]*\s+(?=[\"'(\[“]?[^\Wa-z])|;\s+|\s\|\s")
 MARKS: Final = re.compile(
     r"\*\*|__|[*`]|^\s*(?:>|[-+•]\s|\d+[.)]\s)\s*|^\||\|$|\]\([^)]*\)|\[(?=\w)"
@@ -37,39 +28,24 @@ CAPITALS: Final = re.compile(r"(?<!\w)[^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z][\w'�
 START: Final = re.compile(r"(?:^|[.!?:;(—–-]\s|[\"“‘(])[^\w□]*$")
 """What ends where a word with a capital need not be a name."""
 
-DENIED: Final = re.compile(r"(?:\b(?:not|no|never|hardly|nor|neither)|n't)(?: \w+)?\s*$", re.I)
 ENDING: Final = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|ly|[sey])$|(?<=\w{4})ers?$")
 
 
 @cache
-def lexicon() -> Json:
-    """The tables of ``english.toml``."""
-    return tomllib.loads(files("attnlens.templates").joinpath("english.toml").read_text("utf-8"))
-
-
-@cache
-def words(name: str) -> frozenset[str]:
-    """A list of words, in small letters."""
-    return frozenset(lexicon()["words"][name].split())
+def words(name: str, table: str = "words") -> tuple[str, ...]:
+    """A list of ``english.toml``."""
+    text = files("attnlens.templates").joinpath("english.toml").read_text("utf-8")
+    return tuple(tomllib.loads(text)[table][name].split())
 
 
 @lru_cache(maxsize=64)
 def phrases(kind: str, nouns: str = "(?!)") -> re.Pattern[str]:
     """A pattern of all phrases of a kind, each from the start of a word or a comma."""
-    told = (re.sub("-$", r"\\w*", phrase) for phrase in lexicon()["phrases"][kind])
-    whole = "|".join(told).replace("NOUN", nouns)
-    return re.compile(rf"(?:(?<!\w)|(?=,))(?:{whole})(?!\w)", re.IGNORECASE)
+    told = "|".join(words(kind, "phrases")).replace("_", " ").replace("~", r"\w*")
+    return re.compile(rf"(?:(?<!\w)|(?=,))(?:{told.replace('NOUN', nouns)})(?!\w)", re.IGNORECASE)
 
 
-COMPARED: Final = re.compile(
-    rf"(?: [^\W\d][\w³/]*)? (?:{'|'.join(lexicon()['phrases']['compared'])})\b|[^\W\d]| ?[-–:]\d"
-)
-
-
-def ends(text: str, kind: str) -> bool:
-    """Whether a text, up to a number, ends with a phrase of a kind."""
-    end = re.sub(r" ?[£$€]?$", "", text)
-    return any(match.end() == len(end) for match in phrases(kind).finditer(end))
+CLAUSE: Final = re.compile(rf"[;:()–—]|,(?!\d)|{phrases('clause').pattern}", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -82,40 +58,38 @@ def stem(word: str) -> str:
 
 @cache
 def _common() -> frozenset[str]:
-    return frozenset(map(stem, words("common") | words("stop")))
+    return frozenset(word for one in (*words("common"), *words("stop")) for word in (one, stem(one)))
 
 
-@lru_cache(maxsize=4096)
 def is_common(word: str) -> bool:
-    """Whether a word, or what it is a form of, is a common one. "-er" makes names, too."""
-    small = re.sub(r"(?:n't|['’]\w*)$", "", word.casefold())
-    parts = [part for part in small.split("-") if part]
-    if len(parts) > 1:
-        return all(map(is_common, parts))
-    return small in words("common") or (not small.endswith("er") and stem(small) in _common())
+    """Whether a word, or what it is a form of, is a common one; forms in "-er" may be names."""
+    parts = re.sub(r"(?:n't|['’]\w*)$", "", word.casefold()).strip("-").split("-")
+    return all(
+        part in _common() or (part[-2:] != "er" and stem(part) in _common()) for part in parts
+    )
 
 
-def is_read(text: str, known: frozenset[str] | set[str] = frozenset()) -> bool:
-    """Whether most small words of a sentence are common English, or among the known stems."""
-    small = [word for word in WORD.findall(text) if word[0].isalpha() and word[0] == word[0].lower()]
+def is_read(text: str, known: Collection[str]) -> bool:
+    """Whether most small words of a sentence are common English, or among known stems."""
+    small = [word for word in WORD.findall(text) if word[0].isalpha() and word == word.lower()]
     strange = [word for word in small if not is_common(word) and stem(word) not in known]
     return 2 * len(strange) <= len(small) or (len(small) < 4 and text.isascii())
 
 
-def verdicts(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Phrases that tell a verdict, each with its kind."""
+def is_denied(text: str, at: int) -> bool:
+    """Whether what stands at a place of a text is said not to be."""
+    return phrases("denied").search(text, 0, at) is not None
+
+
+def verdicts(text: str) -> Iterator[tuple[re.Match[str], set[str]]]:
+    """Phrases that tell a verdict, each with the verdicts that it fits."""
     taken: set[int] = set()
-    for kind in VERDICTS:
+    for kind in (*VERDICTS[:0:-1], "unsupported", "supported"):
         for match in phrases(kind).finditer(text):
             if taken.isdisjoint(range(*match.span())):
                 taken.update(range(*match.span()))
                 denied = kind == "supported" and is_denied(text, match.start())
-                yield match, "unsupported" if denied else kind
-
-
-def is_denied(text: str, at: int) -> bool:
-    """Whether what stands at a place of a text is said not to be."""
-    return DENIED.search(text[:at]) is not None
+                yield match, set(VERDICTS[1:]) if denied or kind == "unsupported" else {kind}
 
 
 def names(text: str) -> Iterator[tuple[re.Match[str], list[str], bool]]:
@@ -123,16 +97,6 @@ def names(text: str) -> Iterator[tuple[re.Match[str], list[str], bool]]:
     for run in CAPITALS.finditer(text):
         told = [re.sub(r"['’]s?$", "", word) for word in run.group().split()]
         yield run, told, START.search(text[: run.start()]) is not None
-
-
-def numbers_in_words(text: str, nouns: str) -> Iterator[str]:
-    """Numbers that are no digits, and signs that are others: ``half``, ``twenty``, ``½``, ``one``."""
-    yield from (match.group() for match in phrases("one", nouns).finditer(text))
-    for word in re.findall(r"[^\W_]+", text):
-        small = word.casefold()
-        forms = {small, re.sub("s$", "", small), re.sub("ie$", "y", re.sub("th$", "", small))}
-        if any(sign.isnumeric() for sign in word) or forms & words("numbers"):
-            yield word
 
 
 def value(number: re.Match[str]) -> tuple[float, float]:

@@ -22,12 +22,12 @@ from attnlens.llm.english import stem
 from attnlens.show.safe import visible
 
 MOST_VALUES: Final = 300_000
-LARGEST: Final = 1e300
 LONGEST_LABEL, LONGEST_CLAIM = 60, 1000
 """Signs; a longer text names nothing. A claim is what has a verdict."""
 
 WORD: Final = re.compile(r"[^\W\d_]+\d*[^\W\d_]*|\d+(?:\.\d+)*")
-FIGURE: Final = re.compile(r"[£$€]?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?) ?(%?)")
+FIGURE: Final = re.compile(r"[£$€]?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)")
+SHARE: Final = re.compile(r"([-+]?\d+(?:\.\d+)?) ?%")
 PERCENT, POINTS = frozenset({"percent", "percentag", "pct"}), frozenset({"point", "pp"})
 NO_SHARES: Final = frozenset({"nat", "bit", "p", "q", "ratio"})
 """Stems of fields: of 100; differences of such; fractions that are no shares."""
@@ -46,33 +46,27 @@ def whole(label: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """A number, what it is (``share``, ``points`` or nothing), where it stands, and its words."""
-
-    value: float
-    unit: str
-    pointer: str
-    row: frozenset[str]
-    field: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """An object of the data: its labels and those above it, by key, and the words of its row."""
+class Row:
+    """An object of the data: its labels and those above it, by key, and all words that name it."""
 
     labels: Mapping[str, str]
     words: frozenset[str]
     pointer: str
 
 
-class Facts:
-    """What plain data holds.
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number, what it is (``share``, ``points`` or nothing), its field's words, and its row."""
 
-    Attributes:
-        numbers, places: all of them; places are objects with labels.
-        labels: the keys that each label stands under.
-        words: every word, as `stem` has it.
-    """
+    value: float
+    unit: str
+    field: frozenset[str]
+    pointer: str
+    row: Row
+
+
+class Facts:
+    """What plain data holds: numbers, rows, every word, and the rows of each label by its key."""
 
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
         """
@@ -84,76 +78,72 @@ class Facts:
             InputError: it holds no fact, or more than `MOST_VALUES` values.
         """
         self.numbers: list[Fact] = []
-        self.places: list[Place] = []
-        self.labels: dict[str, set[str]] = defaultdict(set)
+        self.rows: list[Row] = []
         self.words: set[str] = set()
+        self.labels: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         self._unread, self._values = unread, 0
-        self._add(data, "", Place({}, frozenset(), ""))
-        if not isinstance(data, Mapping | list) or not (self.numbers or self.labels):
+        if isinstance(data, Mapping | list):
+            self._add(data, "", "", Row({}, frozenset(), ""))
+        if not self.numbers and not self.labels:
             remedy = "give a JSON object, a list of rows, or a CSV"
             raise InputError("holds no facts", remedy=remedy)
 
-    def _add(self, value: object, key: str, place: Place) -> None:
+    def _add(self, value: Any, key: str, pointer: str, row: Row) -> None:
         self._values += 1
         if self._values > MOST_VALUES:
             raise _too_many()
-        pairs: Any = ()
-        percent = FIGURE.fullmatch(value) if isinstance(value, str) else None
+        if isinstance(value, str) and (share := SHARE.fullmatch(value)):
+            value = float(share[1]) / 100
         if isinstance(value, Mapping):
-            read = {str(name): one for name, one in value.items() if str(name) not in self._unread}
-            place, pairs = _place(read, key, place), read.items()
-            self.places.append(place)
+            read = {str(name): one for name, one in value.items() if name not in self._unread}
+            row = self._row(read, key, pointer, row)
+            for name, one in read.items():
+                step = name.replace("~", "~0").replace("/", "~1")
+                self._add(one, name, f"{pointer}/{step}", row)
         elif isinstance(value, list | tuple):
-            pairs = ((str(at), one) for at, one in enumerate(value))
-        elif percent and percent[2]:
-            self._add(float(percent[1].replace(",", "")) / 100, key, place)
+            for at, one in enumerate(value):
+                self._add(one, key, f"{pointer}/{at}", row)
         elif isinstance(value, str):
             self.words |= stems(value[:LONGEST_CLAIM]) | stems(key)
             if len(value) <= LONGEST_LABEL:
-                self.labels[visible(value)].add(key)
-        elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST:
-            self._add_number(value, key, place)
-        for name, one in pairs:
-            pointer = f"{place.pointer}/{name.replace('~', '~0').replace('/', '~1')}"
-            below = Place(place.labels, place.words, pointer)
-            self._add(one, name if isinstance(value, Mapping) else key, below)
+                self.labels[visible(value)][key]  # of a list, maybe: no row
+        elif isinstance(value, int | float) and value is not True and abs(value) < 1e300:
+            field = stems(key)
+            self.words |= field
+            share = isinstance(value, float) and abs(value) <= 1 and not field & NO_SHARES
+            unit = "points" if field & POINTS else "share" if share or field & PERCENT else ""
+            size = abs(float(value)) / (100 if field & PERCENT else 1)
+            self.numbers.append(Fact(size, unit, field | {whole(key)}, pointer, row))
 
-    def _add_number(self, value: float, key: str, place: Place) -> None:
-        named = stems(key)
-        self.words |= named
-        share = isinstance(value, float) and abs(value) <= 1 and not named & NO_SHARES
-        unit = "points" if named & POINTS else "share" if share or named & PERCENT else ""
-        size = abs(value / 100 if named & PERCENT else value)
-        fact = Fact(float(size), unit, place.pointer, place.words, named | {whole(key)})
-        self.numbers.append(fact)
-
-
-def _place(value: Mapping[str, object], key: str, above: Place) -> Place:
-    """An object, named by its short texts, its claim, or what it begins with (a year, say)."""
-    longest = LONGEST_CLAIM if "verdict" in value else LONGEST_LABEL
-    own = {
-        name: visible(str(one))
-        for at, (name, one) in enumerate(value.items())
-        if (isinstance(one, str) and 0 < len(one) <= longest)
-        or (at == 0 and isinstance(one, int) and abs(one) < LARGEST)
-    }
-    # A label under a key that stands above, too, begins a table of its own.
-    labels = own if own.keys() & above.labels.keys() else {**above.labels, **own}
-    texts = [key, *own.values()]
-    return Place(labels, above.words.union(map(whole, texts), *map(stems, texts)), above.pointer)
+    def _row(self, value: Mapping[str, object], key: str, pointer: str, above: Row) -> Row:
+        """An object, named by its short texts, its claim, or what it begins with (a year, say)."""
+        longest = LONGEST_CLAIM if "verdict" in value else LONGEST_LABEL
+        own = {
+            name: visible(str(one))
+            for at, (name, one) in enumerate(value.items())
+            if (isinstance(one, str) and 0 < len(one) <= longest)
+            or (at == 0 and isinstance(one, int) and abs(one) < 1e300)
+        }
+        # A label under a key that stands above, too, begins a table of its own.
+        labels = own if own.keys() & above.labels.keys() else {**above.labels, **own}
+        for name, label in labels.items():
+            self.labels[label][name].add(len(self.rows))
+        texts = [key, *own.values()]
+        words = above.words.union(map(whole, texts), *map(stems, texts))
+        self.rows.append(Row(labels, words, pointer))
+        return self.rows[-1]
 
 
-def data_of(given: object) -> Any:
+def data_of(given: Any) -> Any:
     """Plain data as it is; that of a JSON or CSV text; a list of lists as rows under a header.
 
     Raises:
         InputError: a text is neither, holds too many values, or is a table without a header.
     """
-    if isinstance(given, str):
-        given = _read(given)
-    if not (isinstance(given, list) and given and all(isinstance(row, list) for row in given)):
-        return given
-    header, *rest = given
+    data = _read(given) if isinstance(given, str) else given
+    if not (isinstance(data, list) and data and all(isinstance(row, list) for row in data)):
+        return data
+    header, *rest = data
     if not all(isinstance(name, str) and stems(name) for name in header):
         problem = "has no header: its first line does not name every column"
         raise InputError(problem, remedy="add a line with the columns' names")
@@ -179,9 +169,7 @@ def _read(text: str) -> Any:
 
 def _cell(text: str) -> object:
     match = FIGURE.fullmatch(text)
-    if match is None or match[2]:
-        return text
-    return (float if "." in match[1] else int)(match[1].replace(",", ""))
+    return (float if "." in text else int)(match[1].replace(",", "")) if match else text
 
 
 def _too_many() -> InputError:

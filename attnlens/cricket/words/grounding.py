@@ -13,7 +13,6 @@ from attnlens.llm.grounding import Checked, Vocabulary, check_text
 
 CRICKET: Final = Vocabulary(
     same={**CALLED, "knows nothing": "baseline", "unknown": "baseline"},
-    items="ball|delivery|head|over|innings",
     roles={
         "bowler": "to|bowls|is bowling|has the ball|runs in|comes in",
         "batter": "faces|is on strike", "non_striker": "at the other end|backs up",
