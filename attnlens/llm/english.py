@@ -30,6 +30,11 @@ START: Final = re.compile(r"(?:^|[.!?:;(—–-]\s|[\"“‘(])[^\w□]*$")
 
 ENDING: Final = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|ly|[sey])$|(?<=\w{4})ers?$")
 
+AFFIX: Final = re.compile(
+    r"^(?:un|re|dis|over|under|out)(?=\w{4})"
+    r"|(?<=\w{4})(?:ation|ion|ment|able|ful|ness|al|ity|ive|ous|[ae]nce)s?$"
+)
+
 
 @cache
 def words(name: str, table: str = "words") -> tuple[str, ...]:
@@ -58,15 +63,17 @@ def stem(word: str) -> str:
 
 @cache
 def _common() -> frozenset[str]:
-    return frozenset(word for one in (*words("common"), *words("stop")) for word in (one, stem(one)))
+    told = (*words("common"), *words("stop"))
+    return frozenset((*told, *map(stem, told)))
 
 
 def is_common(word: str) -> bool:
     """Whether a word, or what it is a form of, is a common one; forms in "-er" may be names."""
-    parts = re.sub(r"(?:n't|['’]\w*)$", "", word.casefold()).strip("-").split("-")
-    return all(
-        part in _common() or (part[-2:] != "er" and stem(part) in _common()) for part in parts
-    )
+    for part in re.sub(r"(?:n't|['’]\w*)$", "", word.casefold()).split("-"):
+        forms = {stem(one) for one in (part, AFFIX.sub("", part), AFFIX.sub("", stem(part)))}
+        if part not in _common() and (part.endswith("er") or forms.isdisjoint(_common())):
+            return False
+    return True
 
 
 def is_read(text: str, known: Collection[str]) -> bool:

@@ -26,7 +26,7 @@ from attnlens.show.safe import visible
 
 Answer = Literal["borne out", "not borne out", "not read"]
 
-RIGHT, RIVAL = 0.9, 0.72
+RIGHT, RIVAL, ROW = 0.9, 0.72, 0.3
 """A number is borne out where a fact that has it is named so well, beside the best one; it is in
 the wrong place where none is named even so well."""
 
@@ -34,7 +34,7 @@ HALF, FURTHER, BEFORE = 30, 0.6, 0.5
 """A word weighs half so many signs away, less by a factor for each comma or conjunction between,
 and so much in the sentence before, where a pronoun points back to it."""
 
-NEAR, ABOUT = 14, 0.15
+NEAR, ABOUT = 16, 0.15
 """Signs around a number that tell how it is meant; a hedged one fits within this part of itself."""
 
 IMPLIED: Final = stem("probability")
@@ -183,13 +183,15 @@ class _Reader:
         count = len(self.row.get(word, ())) + len(self.field.get(word, ()))
         return float(np.log1p(len(self.value) / count)) if count else 0.0
 
-    def named(self, near: Mapping[str, float], unit: str | None) -> tuple[NDArray[Any], NDArray[Any]]:
+    def named(
+        self, near: Mapping[str, float], unit: str | None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
         """How well words, by their closeness, name each fact that fits a unit, and its row."""
         row, column = np.zeros(len(self.value)), np.zeros(len(self.value))
         for word, closeness in near.items():
-            row[self.row.get(word, [])] += closeness * self.weight(word)
+            row[self.row.get(word, []) if word != IMPLIED else []] += closeness * self.weight(word)
             column[self.field.get(word, [])] += closeness * self.weight(word)
-        if unit == "share":
+        if unit == "share" and IMPLIED not in near:
             column[self.field.get(IMPLIED, [])] += 0.3 * self.weight(IMPLIED)
         fits = self.unit == unit
         return np.where(fits if fits.any() else self.unit != "points", row + column, 0), row
@@ -237,7 +239,9 @@ class _Sentence:
 
     def _numbers(self) -> Iterator[Statement]:
         if not self.reader.facts.numbers:
-            yield from (self._told("not read", "a number: the facts hold none") for _ in self.numbers)
+            yield from (
+                self._told("not read", "a number: the facts hold none") for _ in self.numbers
+            )
             return
         found = (re.finditer(form, self.text) for form in self.reader.vocabulary.forms)
         fields = {m.start(name): name for one in found for m in one for name in m.groupdict()}
@@ -253,12 +257,14 @@ class _Sentence:
         said, (start, end) = f'"{match.group().strip()}"', match.span()
         shown = np.where((reader.unit == "share") & (unit == "share"), 100, 1) * reader.value
         value, near = english.value(match)
-        hedged = phrases("hedge").search(self.text, max(start - NEAR, 0), start)
+        around = [re.split("[,;:(]", self.text[:start])[-1][-NEAR:], self.text[end : end + NEAR]]
+        around[1] = re.split("[,;:(]", around[1])[0]
+        hedged = phrases("hedge").search(around[0])
         right = np.abs(shown - value) <= (max(near, ABOUT * value) if hedged else near)
         words = {whole(form): 1.0} if form else self._near(match)
         named, row = reader.named(words, unit)
         best, top = int(np.argmax(np.where(right, named, -1))), int(np.argmax(named))
-        if right[best] and named[best] >= RIGHT * named[top] > 0:
+        if right[best] and named[best] >= RIGHT * named[top] > 0 and row[best] >= ROW * row[top]:
             return self._told("borne out", said, None, facts[best].pointer)
         fact = facts[top]
         beside = any(facts[at].row is fact.row for at in np.flatnonzero(right))
@@ -267,9 +273,9 @@ class _Sentence:
         if not (
             (form or (row[top] and (field_told or implied)))
             and (form or unit != "digits" or hedged or "." in said or fact.value.is_integer())
-            and not named[best] * right[best] >= RIVAL * named[top]
+            and not (right & (named >= RIVAL * named[top]) & (row >= ROW * row[top])).any()
             and not phrases("aside").search(self.text)
-            and not phrases("apart").search(self.text, max(start - NEAR, 0), end + NEAR)
+            and (unit == "points" or not any(map(phrases("apart").search, around)))
         ):
             return self._told("not read", f"number {said}: not told what it is of")
         nearest = f"{shown[top]:.6g}{match['share'] or match['points'] or ''}"

@@ -11,6 +11,7 @@ OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 
 OUTCOME_INDEX: Final[dict[str, int]] = {name: position for position, name in enumerate(OUTCOMES)}
 
+
 class Told(NamedTuple):
     """What an outcome is called: in a sentence, in an id, beside a figure, and otherwise."""
 

@@ -76,6 +76,22 @@ def names_in(explanation: Explanation) -> set[str]:
     return names | set(filter(None, told))
 
 
+VERDICTS: Final = ("supported", "not better than chance", "cannot be told", "contradicted", None)
+
+
+def claims_in_order(explanation: Explanation) -> list[int]:
+    """The places of claims: by verdict, of one verdict those about the whole model first, then by
+    how far they move their outcome; what is for comparison after them all.
+    """
+
+    def rank(at: int) -> tuple[bool, int, bool, float]:
+        claim = explanation.evidence[at]
+        order, alone = VERDICTS.index(claim.verdict), claim.removed_from == "head"
+        return claim.reference, order, alone, -abs(claim.top_change.points)
+
+    return sorted(range(len(explanation.evidence)), key=rank)
+
+
 Part = str | Fact
 AnyDocument = TypeVar("AnyDocument", bound=Document)
 
@@ -125,10 +141,15 @@ class Source(Generic[AnyDocument]):
         return self.quote(pointer, form)
 
 
+def plain(parts: Iterable[Part]) -> str:
+    """Words and facts as text."""
+    return "".join(part if isinstance(part, str) else part.text for part in parts)
+
+
 def sentence(parts: Iterable[Part]) -> Sentence:
     """Words and facts as a sentence; it begins with a capital where it begins with our words."""
     kept = [part for part in parts if part]
-    text = "".join(part if isinstance(part, str) else part.text for part in kept)
+    text = plain(kept)
     if isinstance(kept[0], str):
         text = text[:1].upper() + text[1:]
     return Sentence(text=text, facts=tuple(part for part in kept if isinstance(part, Fact)))

@@ -23,10 +23,7 @@ CRICKET: Final = Vocabulary(
         r"\b(?P<batter_runs>\d+) from (?P<batter_balls>\d+)\b(?!\.\d)",
     ),
     unread=frozenset(
-        "attention_by_head shares balls ball_labels ball_outcomes within_ball changes attention"
-        " bias_share control controls kind flags reason removed removed_from single_effects replaced"
-        " summary narrative sequence_range top explained actual story_outcome sha256 question"
-        " calibration".split()
+        ["attention_by_head", "shares", "balls", "ball_labels", "ball_outcomes", "within_ball", "changes", "attention", "bias_share", "control", "controls", "kind", "flags", "reason", "removed", "removed_from", "single_effects", "replaced", "summary", "narrative", "sequence_range", "top", "explained", "actual", "story_outcome", "sha256", "question", "calibration"]
     ),
 )  # fmt: skip
 """What is said of a match otherwise than an explanation's data says it."""

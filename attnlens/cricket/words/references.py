@@ -10,32 +10,33 @@ from pathlib import Path
 from typing import Any, Final
 
 from attnlens.cricket.explain.types import Evidence, Explanation
+from attnlens.cricket.match.outcomes import TOLD
 from attnlens.cricket.words.facts import (
-    NUMBERS,
     Source,
+    claims_in_order,
     head_number,
     names_in,
     outcome_words,
+    plain,
     tenths,
 )
-from attnlens.cricket.words.story import place_of
+from attnlens.cricket.words.story import balls_of, place_of, times_words
 from attnlens.errors import InputError
 from attnlens.llm.references import References, Rendered, parsed
 from attnlens.show.numbers import signed_points
 from attnlens.show.prompt_template import Prompt, fenced, new_nonce, render
 from attnlens.show.safe import visible, visible_name
 
-THINGS: Final[Mapping[str, str]] = {
-    "0": "dot", "1": "single", "2": "two", "3": "three", "4": "four", "5": "five", "6": "six",
-    "W": "wicket", "wd": "wide", "nb": "no_ball", "bye": "bye",
-}  # fmt: skip
+THINGS: Final = {outcome: told.thing for outcome, told in TOLD.items()}
 """Outcomes as ids name them."""
 
 TERMS: Final = ("powerplay", "middle overs", "death", "free hit", "hat-trick", "super over")
 """What is said only of a ball that it is true of."""
 
-ORDER: Final = ("supported", "not better than chance", "cannot be told", "contradicted")
-PARTS: Final = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth"}
+NAMES: Final = (
+    *("batter", "non_striker", "bowler", "batting_team", "bowling_team", "venue", "city", "event"),
+)
+INNINGS: Final = {1: "the first innings", 2: "the second innings"}
 RARE: Final = 0.005
 """Outcomes less likely than this have an id only where they are the story's or happened."""
 
@@ -44,9 +45,6 @@ FELT: Final = 0.05
 
 MOST: Final = 6
 """Claims, and contributions, that have ids."""
-
-LISTED: Final = 4
-"""Balls of a claim that are told one by one; of more the first and the last."""
 
 
 def render_text(facts: object, sentences: object) -> Rendered:
@@ -124,29 +122,17 @@ Texts = Mapping[str, object]
 
 def _ball(explanation: Explanation) -> Texts:
     """Who, where, and how the match stands."""
-    ball, match, standing = explanation.ball, explanation.match, explanation.ball.standing
-    names = {
-        "batter": ball.batter,
-        "non_striker": ball.non_striker,
-        "bowler": ball.bowler,
-        "batting_team": match.batting_team,
-        "bowling_team": match.bowling_team,
-        "venue": match.venue,
-        "city": match.city,
-        "event": match.event,
-    }
-    told: dict[str, object] = {name: text and visible_name(text) for name, text in names.items()}
+    ball, standing = explanation.ball, explanation.ball.standing
+    given = {**explanation.match.model_dump(), **ball.model_dump()}
+    told = {name: given[name] and visible_name(given[name]) for name in NAMES}
+    told |= {name: given[name] for name in ("wickets", "target", "runs_required", "balls_left")}
+    for name in ("required_rate", "run_rate"):
+        told[name] = None if given[name] is None else tenths(given[name])
     told |= {
         "ball": ball.label and f"ball {ball.label}",
         "over": f"over {ball.over + 1}",
-        "innings": {1: "the first innings", 2: "the second innings"}.get(ball.innings),
+        "innings": INNINGS.get(ball.innings),
         "score": f"{ball.score}/{ball.wickets}",
-        "wickets": ball.wickets,
-        "target": ball.target,
-        "runs_required": ball.runs_required,
-        "balls_left": ball.balls_left,
-        "required_rate": None if ball.required_rate is None else tenths(ball.required_rate),
-        "run_rate": None if ball.run_rate is None else tenths(ball.run_rate),
         "free_hit": "a free hit" if ball.free_hit else None,
         "super_over": "a super over" if ball.super_over else None,
     }
@@ -170,13 +156,13 @@ def _ball(explanation: Explanation) -> Texts:
 def _chances(explanation: Explanation) -> Texts:
     """The chance of each outcome, and what is usual; of the story's, how many times that is."""
     source, prediction = Source(explanation), explanation.prediction
-    story = prediction.about
-    times = _times(prediction.story_times)
+    story, times = prediction.about, times_words(prediction.story_times or 1.0)
+    as_likely = times.removesuffix(" as likely as") if times.endswith("as likely as") else None
     told: dict[str, object] = {
         "outcome": outcome_words(story),
         "likeliest": outcome_words(prediction.top),
-        "times": times,
-        f"p.{THINGS[story]}.times": times,
+        "times": as_likely,
+        f"p.{THINGS[story]}.times": as_likely,
     }
     for at, entry in enumerate(prediction.outcomes):
         pointer, thing = f"/prediction/outcomes/{at}", f"p.{THINGS[entry.outcome]}"
@@ -190,45 +176,34 @@ def _chances(explanation: Explanation) -> Texts:
     return told
 
 
-def _times(times: float | None) -> str | None:
-    """``five times``, ``2.4 times``, ``twice``, ``a third``; nothing for as much as usual."""
-    if not times or 0.95 < times < 1.05:
-        return None
-    whole, part = round(times), round(1 / times)
-    if times < 1:
-        near = abs(part * times - 1) < 0.05 and part in PARTS
-        return PARTS[part] if near else f"{times:.2g} times"
-    if whole in range(2, len(NUMBERS)) and abs(times - whole) <= 0.05 * whole:
-        return "twice" if whole == 2 else f"{NUMBERS[whole]} times"
-    return f"{times:.1f} times"
-
-
 def _claims(explanation: Explanation) -> Texts:
-    """``c1``, ``c2`` ...: what was tested, by verdict, of one verdict the greatest change first."""
-    source, told = Source(explanation), dict[str, object]()
-    story = explanation.prediction.about
+    """``c1``, ``c2`` ...: what was tested, of heads only what is supported."""
+    source, told, evidence = Source(explanation), dict[str, object](), explanation.evidence
     tested = [
-        (ORDER.index(claim.verdict), -abs(claim.top_change.points), at)
-        for at, claim in enumerate(explanation.evidence)
-        if claim.verdict is not None
-        and not claim.reference
-        and (claim.removed_from == "model" or claim.verdict == "supported")
+        at
+        for at in claims_in_order(explanation)
+        if not evidence[at].reference
+        and evidence[at].verdict is not None
+        and (evidence[at].removed_from == "model" or evidence[at].verdict == "supported")
     ]
-    for number, (_, _, at) in enumerate(sorted(tested)[:MOST], start=1):
-        claim, change = explanation.evidence[at], f"/evidence/{at}/top_change"
+    for number, at in enumerate(tested[:MOST], start=1):
+        claim, change = evidence[at], f"/evidence/{at}/top_change"
         outcome, points = claim.top_change.outcome, claim.top_change.points
         before, after = (one.text for one in source.change(f"{change}/before", f"{change}/after"))
         verb = "falls" if points < 0 else "rises"
-        move = f"stays at {before}" if before == after else f"{verb} from {before} to {after}"
-        name = f"c{number}"
+        balls = balls_of(source, at) if claim.removed else []
         told |= {
-            f"{name}.what": _what(claim),
-            f"{name}.balls": _balls(explanation, claim),
-            f"{name}.outcome": None if outcome == story else outcome_words(outcome),
-            f"{name}.before": before,
-            f"{name}.after": after,
-            f"{name}.move": move,
-            f"{name}.verdict": claim.verdict,
+            f"c{number}.what": _what(claim),
+            f"c{number}.balls": plain(balls),
+            f"c{number}.outcome": None
+            if outcome == explanation.prediction.about
+            else outcome_words(outcome),
+            f"c{number}.before": before,
+            f"c{number}.after": after,
+            f"c{number}.move": f"stays at {before}"
+            if before == after
+            else f"{verb} from {before} to {after}",
+            f"c{number}.verdict": claim.verdict,
         }
     return told
 
@@ -238,17 +213,6 @@ def _what(claim: Evidence) -> str:
         return f"head {head_number(claim.head)} of the {claim.scale} scale"
     told = claim.claim.replace("it attended to most", "the model looked at most")
     return told.rpartition(" (")[0] if told.endswith(")") else told
-
-
-def _balls(explanation: Explanation, claim: Evidence) -> str | None:
-    labels = {past.index: past.label for past in explanation.history}
-    told = [labels.get(ball, f"number {ball}") for ball in sorted(claim.removed)]
-    if len(told) > LISTED:
-        in_a_row = max(claim.removed) - min(claim.removed) == len(told) - 1
-        return f"{'' if in_a_row else f'{len(told)} '}balls from {told[0]} to {told[-1]}"
-    if len(told) < 2:
-        return f"ball {told[0]}" if told else None
-    return f"balls {', '.join(told[:-1])} and {told[-1]}"
 
 
 def _contributions(explanation: Explanation) -> Texts:
