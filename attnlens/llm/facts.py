@@ -92,8 +92,8 @@ class Facts:
         self._values += 1
         if self._values > MOST_VALUES:
             raise _too_many()
-        if isinstance(value, str) and (share := SHARE.fullmatch(value)):
-            value = float(share[1]) / 100
+        if isinstance(value, str) and (percent := SHARE.fullmatch(value)):
+            value = float(percent[1]) / 100
         if isinstance(value, Mapping):
             read = {str(name): one for name, one in value.items() if name not in self._unread}
             row = self._row(read, key, pointer, row)

@@ -11,9 +11,10 @@ import re
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import asdict, dataclass, field
-from itertools import pairwise
-from typing import Any, Final, Literal
+from dataclasses import asdict, dataclass
+from itertools import chain, pairwise
+from types import MappingProxyType
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,12 @@ from attnlens.llm.facts import WORD, Facts, stems, whole
 from attnlens.show.safe import visible
 
 Answer = Literal["borne out", "not borne out", "not read"]
+Found = tuple[Answer, str, str | None, str | None]
+"""An answer, and what a statement has beside it."""
 
 RIGHT, RIVAL, ROW = 0.9, 0.72, 0.3
 """A number is borne out where a fact that has it is named so well, beside the best one; it is in
-the wrong place where none is named even so well."""
+the wrong place where none is named even so well. Of the row alone, so well is enough."""
 
 HALF, FURTHER, BEFORE = 30, 0.6, 0.5
 """A word weighs half so many signs away, less by a factor for each comma or conjunction between,
@@ -43,20 +46,18 @@ IMPLIED: Final = stem("probability")
 LONGEST: Final = 1000
 """Signs of a statement."""
 
+NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+
+class Vocabulary(NamedTuple):
     """What a field of knowledge says otherwise than its data does.
 
-    Attributes:
-        same: words of a text, and what the facts call the same (``six``: ``6``).
-        roles: what is said of a label under a key, by the key: ``{"teacher": "teaches"}``.
-        forms: patterns of numbers, whose groups are fields.
-        unread: keys that nothing is looked for under.
+    Words and what the facts call the same (``six``: ``6``); what is said of a label under a key, by
+    the key (``teacher``: ``teaches``); patterns of numbers, whose groups are fields; unread keys.
     """
 
-    same: Mapping[str, str] = field(default_factory=dict)
-    roles: Mapping[str, str] = field(default_factory=dict)
+    same: Mapping[str, str] = NONE
+    roles: Mapping[str, str] = NONE
     forms: tuple[str, ...] = ()
     unread: frozenset[str] = frozenset()
 
@@ -118,14 +119,13 @@ def check_text(facts: Facts, text: str, vocabulary: Vocabulary) -> Checked:
     return Checked(tuple(statements))
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """A word of a text, or a label with its words and its rows by the key that they have it under."""
+class _Said(NamedTuple):
+    """A word of a text, or a label with its words, and its rows by the key that it has there."""
 
     start: int
     end: int
     words: Set[str]
-    rows: Mapping[str, set[int]] = field(default_factory=dict)
+    rows: Mapping[str, Set[int]] = NONE
 
 
 class _Reader:
@@ -143,7 +143,7 @@ class _Reader:
         self.together = {frozenset(row.labels) for row in facts.rows}
         self.keys = {word for keys in self.together for key in keys for word in {key, *stems(key)}}
         self.claims = [row for row in facts.rows if "verdict" in row.labels]
-        self.same = dict.fromkeys(english.words("probability"), "probability") | vocabulary.same
+        self.same = {**dict.fromkeys(english.words("probability"), IMPLIED), **vocabulary.same}
         self.labels = self._labels_in(stems(text))
         self.tokens = re.compile(
             rf"(?<![\w.])(?<!'s )(?P<label>{_choice(self.labels)})(?!\w|\.\d| ?%)"
@@ -154,11 +154,10 @@ class _Reader:
         """The labels that a text can be about, by how they are written there."""
         written: dict[str, set[str]] = defaultdict(set)
         for label in self.facts.labels:
-            last = label.rpartition(" ")[2]
-            if (len(label) > 3 or "." in label) and stems(label) and stems(label) <= said:
-                written[label.replace("’", "'")].add(label)
-            if last != label and len(last) > 3 and last[0].isupper() and stem(last) in said:
-                written[last].add(label)
+            for form in {label, label.rpartition(" ")[2]}:
+                long = len(form) > 3 or "." in form
+                if long and (form == label or form[0].isupper()) and set() < stems(form) <= said:
+                    written[form.replace("’", "'")].add(label)
         for phrase, target in self.vocabulary.same.items():
             if target in self.facts.labels:
                 written[phrase].add(target)
@@ -166,35 +165,33 @@ class _Reader:
             written[phrase[0].upper() + phrase[1:]] |= written[phrase]
         return written
 
-    def said(self, match: re.Match[str]) -> _Said:
+    def said(self, token: re.Match[str]) -> _Said:
         """A token that is no number."""
-        if not match["label"]:
-            word = self.same.get(match.group().lower(), match.group().lower())
-            return _Said(*match.span(), set() if word in english.words("stop") else {stem(word)})
-        labels = self.labels[match.group()]
+        if not token["label"]:
+            word = self.same.get(token.group().lower(), token.group().lower())
+            return _Said(*token.span(), set() if word in english.words("stop") else {stem(word)})
+        labels, rows = self.labels[token.group()], defaultdict[str, set[int]](set)
         words = {word for one in labels if len(one) > 2 for word in stems(one)}
-        rows: dict[str, set[int]] = defaultdict(set)
-        for key, its in (pair for one in labels for pair in self.facts.labels[one].items()):
+        for key, its in chain.from_iterable(self.facts.labels[one].items() for one in labels):
             rows[key] |= its
-        return _Said(*match.span(), words.union(map(whole, labels)), rows)
+        return _Said(*token.span(), words.union(map(whole, labels)), rows)
 
     def weight(self, word: str) -> float:
         """The rarer among the facts, the more."""
         count = len(self.row.get(word, ())) + len(self.field.get(word, ()))
         return float(np.log1p(len(self.value) / count)) if count else 0.0
 
-    def named(
-        self, near: Mapping[str, float], unit: str | None
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    def named(self, near: Mapping[str, float], unit: str | None) -> tuple[NDArray[Any], ...]:
         """How well words, by their closeness, name each fact that fits a unit, and its row."""
-        row, column = np.zeros(len(self.value)), np.zeros(len(self.value))
+        row, field = np.zeros(len(self.value)), np.zeros(len(self.value))
+        if unit == "share":
+            near = {IMPLIED: 0.3, **near}
         for word, closeness in near.items():
-            row[self.row.get(word, []) if word != IMPLIED else []] += closeness * self.weight(word)
-            column[self.field.get(word, [])] += closeness * self.weight(word)
-        if unit == "share" and IMPLIED not in near:
-            column[self.field.get(IMPLIED, [])] += 0.3 * self.weight(IMPLIED)
+            field[self.field.get(word, [])] += closeness * self.weight(word)
+            if word != IMPLIED:
+                row[self.row.get(word, [])] += closeness * self.weight(word)
         fits = self.unit == unit
-        return np.where(fits if fits.any() else self.unit != "points", row + column, 0), row
+        return np.where(fits if fits.any() else self.unit != "points", row + field, 0), row
 
 
 class _Sentence:
@@ -203,14 +200,14 @@ class _Sentence:
     def __init__(self, text: str, reader: _Reader, before: list[_Said]) -> None:
         self.text, self.reader = text, reader
         tokens = list(reader.tokens.finditer(text))
-        self.numbers = [match for match in tokens if match["digits"]]
-        self.said = [reader.said(match) for match in tokens if not match["digits"]]
+        self.numbers = [token for token in tokens if token["digits"]]
+        self.said = [reader.said(token) for token in tokens if not token["digits"]]
         self.labels = [one for one in self.said if one.rows]
         back = phrases("pronoun").search(text) and not self.labels
         self.before = {word: BEFORE for one in before if back for word in one.words}
         self.clauses = [match.start() for match in english.CLAUSE.finditer(text)]
         # Where a clause has a label and no number, a number is not only of its own clause.
-        spoken = {bisect(self.clauses, match.start()) for match in self.numbers}
+        spoken = {bisect(self.clauses, number.start()) for number in self.numbers}
         if not all(bisect(self.clauses, one.start) in spoken for one in self.labels):
             self.clauses = []
 
@@ -218,14 +215,10 @@ class _Sentence:
         """The answer, with what is wrong, else what was not read, else what was found."""
         parts = [*self._numbers(), *self._roles(), *self._pairs(), *self._verdicts()]
         parts += self._names(bool(parts or self.labels))
-        for answer in ("not borne out", "not read", "borne out"):
-            if told := [one for one in parts if one.answer == answer]:
-                what = "; ".join(dict.fromkeys(one.what for one in told))
-                return Statement(self.text, told[0].answer, what, told[0].nearest, told[0].pointer)
-        return self._told("not read", "nothing in it can be checked")
-
-    def _told(self, answer: Answer, what: str, *place: str | None) -> Statement:
-        return Statement(self.text, answer, what, *place)
+        parts = parts or [("not read", "nothing in it can be checked", None, None)]
+        first = min(parts, key=lambda one: ("not borne out", "not read", "borne out").index(one[0]))
+        what = "; ".join(dict.fromkeys(one[1] for one in parts if one[0] == first[0]))
+        return Statement(self.text, first[0], what, *first[2:])
 
     def _near(self, match: re.Match[str]) -> dict[str, float]:
         """How near the other words stand to a place."""
@@ -237,72 +230,68 @@ class _Sentence:
                 words |= dict.fromkeys(one.words, between / (1 + abs(one.start - start) / HALF))
         return words
 
-    def _numbers(self) -> Iterator[Statement]:
-        if not self.reader.facts.numbers:
-            yield from (
-                self._told("not read", "a number: the facts hold none") for _ in self.numbers
-            )
-            return
-        found = (re.finditer(form, self.text) for form in self.reader.vocabulary.forms)
-        fields = {m.start(name): name for one in found for m in one for name in m.groupdict()}
+    def _numbers(self) -> Iterator[Found]:
+        found = chain(*(re.finditer(form, self.text) for form in self.reader.vocabulary.forms))
+        fields = {match.start(name): name for match in found for name in match.groupdict()}
         told = [self._number(match, fields.get(match.start())) for match in self.numbers]
-        right = {one.pointer for one in told if one.answer == "borne out"}
+        right = {one[3] for one in told if one[0] == "borne out"}
         for one in told:  # what another number has told is not what this one is of
-            free = one.answer != "not borne out" or one.pointer not in right
-            yield one if free else self._told("not read", f"{one.what}: not told what it is of")
+            free = one[0] != "not borne out" or one[3] not in right
+            yield one if free else ("not read", f"{one[1]}: not told what it is of", None, None)
 
-    def _number(self, match: re.Match[str], form: str | None) -> Statement:
+    def _number(self, number: re.Match[str], form: str | None) -> Found:
         """A number told of a field (``form``), or of what the words around it name."""
-        reader, unit, facts = self.reader, match.lastgroup, self.reader.facts.numbers
-        said, (start, end) = f'"{match.group().strip()}"', match.span()
-        shown = np.where((reader.unit == "share") & (unit == "share"), 100, 1) * reader.value
-        value, near = english.value(match)
-        around = [re.split("[,;:(]", self.text[:start])[-1][-NEAR:], self.text[end : end + NEAR]]
-        around[1] = re.split("[,;:(]", around[1])[0]
+        reader, unit, facts = self.reader, number.lastgroup, self.reader.facts.numbers
+        said, (value, near) = f'"{number.group().strip()}"', english.value(number)
+        around = [
+            re.split("[,;:(]", self.text[: number.start()])[-1][-NEAR:],
+            re.split("[,;:(]", self.text[number.end() :])[0][:NEAR],
+        ]
         hedged = phrases("hedge").search(around[0])
+        shown = np.where((reader.unit == "share") & (unit == "share"), 100, 1) * reader.value
         right = np.abs(shown - value) <= (max(near, ABOUT * value) if hedged else near)
-        words = {whole(form): 1.0} if form else self._near(match)
+        words = {whole(form): 1.0} if form else self._near(number)
         named, row = reader.named(words, unit)
+        if not named.any():
+            return "not read", f"number {said}: not told what it is of", None, None
         best, top = int(np.argmax(np.where(right, named, -1))), int(np.argmax(named))
-        if right[best] and named[best] >= RIGHT * named[top] > 0 and row[best] >= ROW * row[top]:
-            return self._told("borne out", said, None, facts[best].pointer)
+        if right[best] and named[best] >= RIGHT * named[top] and row[best] >= ROW * row[top]:
+            return "borne out", said, None, facts[best].pointer
         fact = facts[top]
         beside = any(facts[at].row is fact.row for at in np.flatnonzero(right))
-        field_told = unit == fact.unit == "points" or not fact.field.isdisjoint(words)
+        field = unit == fact.unit == "points" or not fact.field.isdisjoint(words)
         implied = unit == "share" and IMPLIED in fact.field | fact.row.words and not beside
-        if not (
-            (form or (row[top] and (field_told or implied)))
+        if (
+            (form or (row[top] and (field or implied)))
             and (form or unit != "digits" or hedged or "." in said or fact.value.is_integer())
             and not (right & (named >= RIVAL * named[top]) & (row >= ROW * row[top])).any()
             and not phrases("aside").search(self.text)
             and (unit == "points" or not any(map(phrases("apart").search, around)))
         ):
-            return self._told("not read", f"number {said}: not told what it is of")
-        nearest = f"{shown[top]:.6g}{match['share'] or match['points'] or ''}"
-        return self._told("not borne out", f"number {said}", nearest, fact.pointer)
+            nearest = f"{shown[top]:.6g}{number['share'] or number['points'] or ''}"
+            return "not borne out", f"number {said}", nearest, fact.pointer
+        return "not read", f"number {said}: not told what it is of", None, None
 
-    def _names(self, about: bool) -> Iterator[Statement]:
+    def _names(self, about: bool) -> Iterator[Found]:
         """Names that are not in the facts, in a statement that is about them."""
         known = self.reader.facts.words
         for run, words, begins in english.names(self.text):
             strange = not all(stems(word) <= known or english.is_common(word) for word in words)
             if strange and not (begins and len(words) == 1):
                 sure = about and len(words) > 1
-                yield self._told("not borne out" if sure else "not read", f'name "{run.group()}"')
+                yield "not borne out" if sure else "not read", f'name "{run.group()}"', None, None
 
-    def _roles(self) -> Iterator[Statement]:
+    def _roles(self) -> Iterator[Found]:
         """Who does what: a label stands under the key that is told beside it."""
         for one in self.labels:
-            before, after = self.text[: one.start], self.text[one.end :]
-            roles = self.reader.vocabulary.roles.items()
-            told = [stems(key) for key, said in roles if re.match(rf" (?:{said})\b", after)]
-            if (last := re.search(r"(\w{3,}),? $", before)) and last[1] in self.reader.keys:
-                told.append(stems(last[1]))
-            for role in told:
-                rows = (its for key, its in one.rows.items() if role <= stems(key))
-                yield self._together(self.text[one.start : one.end], set().union(*rows))
+            roles, after = self.reader.vocabulary.roles.items(), self.text[one.end :]
+            told = [key for key, said in roles if re.match(rf" (?:{said})\b", after)]
+            told += re.findall(r"(\w{3,}),? $", self.text[: one.start])
+            for role in self.reader.keys.intersection(told):
+                rows = (its for key, its in one.rows.items() if stems(role) <= stems(key))
+                yield self._together(one.start, one.end, set().union(*rows))
 
-    def _pairs(self) -> Iterator[Statement]:
+    def _pairs(self) -> Iterator[Found]:
         """Two labels that are said of each other stand in one row."""
         links = self.reader.keys.union(english.words("links"))
         for one, other in pairwise(self.labels):
@@ -312,33 +301,34 @@ class _Sentence:
             known = any(pair <= keys for pair in pairs for keys in self.reader.together)
             if linked and known and one.rows.keys().isdisjoint(other.rows):
                 both = set().union(*one.rows.values()) & set().union(*other.rows.values())
-                yield self._together(self.text[one.start : other.end], both)
+                yield self._together(one.start, other.end, both)
 
-    def _together(self, said: str, rows: set[int]) -> Statement:
+    def _together(self, start: int, end: int, rows: Set[int]) -> Found:
+        said = f'"{self.text[start:end]}"'
         if not rows:
-            return self._told("not borne out", f'"{said}"')
-        return self._told("borne out", f'"{said}"', None, self.reader.facts.rows[min(rows)].pointer)
+            return "not borne out", said, None, None
+        return "borne out", said, None, self.reader.facts.rows[min(rows)].pointer
 
-    def _verdicts(self) -> Iterator[Statement]:
+    def _verdicts(self) -> Iterator[Found]:
         """A verdict, else a cause, is that of the claim that the statement names best."""
         causes = [(match, {"supported"}) for match in phrases("cause").finditer(self.text)]
-        if not self.reader.claims:
-            if causes:
-                yield self._told("not read", "a cause: the facts hold no tested claim")
-            return
+        if causes and not self.reader.claims:
+            yield "not read", "a cause: the facts hold no tested claim", None, None
         for match, fitting in [*english.verdicts(self.text)] or causes:
             said, what = self._near(match).keys(), f'"{match.group()}"'
-            ranked = [
-                (sum(map(self.reader.weight, said & one.words)), one) for one in self.reader.claims
-            ]
-            most, top = max(ranked, key=lambda pair: pair[0])
-            fits = max((n for n, one in ranked if one.labels["verdict"] in fitting), default=0)
-            if most and fits >= 0.999 * most:
-                yield self._told("borne out", what)
+            score = [sum(map(self.reader.weight, said & one.words)) for one in self.reader.claims]
+            most = max(score, default=0)
+            if not most:
+                continue
+            top = self.reader.claims[score.index(most)]
+            pairs = zip(score, self.reader.claims, strict=True)
+            fits = max((n for n, one in pairs if one.labels["verdict"] in fitting), default=0)
+            if fits >= 0.999 * most:
+                yield "borne out", what, None, None
             elif fits < RIVAL * most:
-                yield self._told("not borne out", what, top.labels["verdict"], top.pointer)
+                yield "not borne out", what, top.labels["verdict"], top.pointer
             else:
-                yield self._told("not read", f"{what}: not told of which claim")
+                yield "not read", f"{what}: not told of which claim", None, None
 
 
 def _choice(texts: Iterable[str]) -> str:

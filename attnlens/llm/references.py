@@ -243,7 +243,9 @@ class References:
 
     def _ways(self, pairs: Iterable[tuple[str, str]]) -> set[int]:
         """1 where the second figure of ids is above the first, -1 below, 0 as large; no id is 0."""
-        told = [[_figure(self.texts.get(one, "" if one else "0")) for one in pair] for pair in pairs]
+        told = [
+            [_figure(self.texts.get(one, "" if one else "0")) for one in pair] for pair in pairs
+        ]
         return {(b > a) - (b < a) for a, b in told if a is not None and b is not None}
 
 
