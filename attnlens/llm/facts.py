@@ -66,17 +66,17 @@ class Fact:
 
 
 class Facts:
-    """What plain data holds: numbers, rows, every word, and the rows of each label by its key."""
+    """What plain data holds: numbers, rows, every word, and the rows of each label by its key.
+
+    Args:
+        data: objects, lists, strings and numbers, as of JSON.
+        unread: keys that nothing is looked for under.
+
+    Raises:
+        InputError: it holds no fact, or more than `MOST_VALUES` values.
+    """
 
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
-        """
-        Args:
-            data: objects, lists, strings and numbers, as of JSON.
-            unread: keys that nothing is looked for under.
-
-        Raises:
-            InputError: it holds no fact, or more than `MOST_VALUES` values.
-        """
         self.numbers: list[Fact] = []
         self.rows: list[Row] = []
         self.words: set[str] = set()
@@ -102,7 +102,8 @@ class Facts:
                 self._add(one, name, f"{pointer}/{step}", row)
         elif isinstance(value, list | tuple):
             for at, one in enumerate(value):
-                self._add(one, key, f"{pointer}/{at}", row)
+                if not isinstance(one, int | float):  # of bare numbers nobody can say what each is
+                    self._add(one, key, f"{pointer}/{at}", row)
         elif isinstance(value, str):
             self.words |= stems(value[:LONGEST_CLAIM]) | stems(key)
             if len(value) <= LONGEST_LABEL:

@@ -33,9 +33,8 @@ RIGHT, RIVAL, ROW = 0.9, 0.72, 0.3
 """A number is borne out where a fact that has it is named so well, beside the best one; it is in
 the wrong place where none is named even so well. Of the row alone, so well is enough."""
 
-HALF, FURTHER, BEFORE = 30, 0.6, 0.5
-"""A word weighs half so many signs away, less by a factor for each comma or conjunction between,
-and so much in the sentence before, where a pronoun points back to it."""
+HALF, FURTHER = 30, 0.6
+"""A word weighs half so many signs away, less by a factor for each comma or conjunction between."""
 
 NEAR, ABOUT = 16, 0.15
 """Signs around a number that tell how it is meant; a hedged one fits within this part of itself."""
@@ -108,14 +107,12 @@ def check_text(facts: Facts, text: str, vocabulary: Vocabulary) -> Checked:
     """Which statements of a plain or Markdown text, in English, the facts bear out."""
     said = [visible(one).replace("’", "'") for one in english.statements(text)]
     reader = _Reader(facts, " ".join(said), vocabulary)
-    statements, before = [], list[_Said]()
+    statements = []
     for one in said:
         if len(one) > LONGEST or not english.is_read(one, facts.words):
             statements.append(Statement(one, "not read", "too long, or in another language"))
         else:
-            sentence = _Sentence(one, reader, before)
-            statements.append(sentence.answered())
-            before = sentence.said
+            statements.append(_Sentence(one, reader).answered())
     return Checked(tuple(statements))
 
 
@@ -197,14 +194,12 @@ class _Reader:
 class _Sentence:
     """One statement, and what is found in it."""
 
-    def __init__(self, text: str, reader: _Reader, before: list[_Said]) -> None:
+    def __init__(self, text: str, reader: _Reader) -> None:
         self.text, self.reader = text, reader
         tokens = list(reader.tokens.finditer(text))
         self.numbers = [token for token in tokens if token["digits"]]
         self.said = [reader.said(token) for token in tokens if not token["digits"]]
         self.labels = [one for one in self.said if one.rows]
-        back = phrases("pronoun").search(text) and not self.labels
-        self.before = {word: BEFORE for one in before if back for word in one.words}
         self.clauses = [match.start() for match in english.CLAUSE.finditer(text)]
         # Where a clause has a label and no number, a number is not only of its own clause.
         spoken = {bisect(self.clauses, number.start()) for number in self.numbers}
@@ -222,7 +217,7 @@ class _Sentence:
 
     def _near(self, match: re.Match[str]) -> dict[str, float]:
         """How near the other words stand to a place."""
-        start, words = match.start(), dict(self.before)
+        start, words = match.start(), dict[str, float]()
         here = bisect(self.clauses, start)
         for one in sorted(self.said, key=lambda one: -abs(one.start - start)):
             if not start <= one.start < match.end():
@@ -263,7 +258,6 @@ class _Sentence:
         implied = unit == "share" and IMPLIED in fact.field | fact.row.words and not beside
         if (
             (form or (row[top] and (field or implied)))
-            and (form or unit != "digits" or hedged or "." in said or fact.value.is_integer())
             and not (right & (named >= RIVAL * named[top]) & (row >= ROW * row[top])).any()
             and not phrases("aside").search(self.text)
             and (unit == "points" or not any(map(phrases("apart").search, around)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import CALLED
@@ -15,7 +15,8 @@ CRICKET: Final = Vocabulary(
     same={**CALLED, "knows nothing": "baseline", "unknown": "baseline"},
     roles={
         "bowler": "to|bowls|is bowling|has the ball|runs in|comes in",
-        "batter": "faces|is on strike", "non_striker": "at the other end|backs up",
+        "batter": "faces|is on strike",
+        "non_striker": "at the other end|backs up",
     },
     forms=(
         r"\b(?P<score>\d+)(?:/| for )(?P<wickets>\d+)\b(?! from)",
@@ -23,9 +24,10 @@ CRICKET: Final = Vocabulary(
         r"\b(?P<batter_runs>\d+) from (?P<batter_balls>\d+)\b(?!\.\d)",
     ),
     unread=frozenset(
-        ["attention_by_head", "shares", "balls", "ball_labels", "ball_outcomes", "within_ball", "changes", "attention", "bias_share", "control", "controls", "kind", "flags", "reason", "removed", "removed_from", "single_effects", "replaced", "summary", "narrative", "sequence_range", "top", "explained", "actual", "story_outcome", "sha256", "question", "calibration"]
+        {"shares", "balls", "ball_labels", "within_ball", "changes", "reason", "removed_from"}
+        | {"narrative", "summary", "top", "actual", "story_outcome", "calibration"}
     ),
-)  # fmt: skip
+)
 """What is said of a match otherwise than an explanation's data says it."""
 
 KEYS: Final = frozenset({"batter", "bowler", "innings", "ball", "win_probability"})
@@ -47,21 +49,7 @@ def check_grounding(facts: object, text: str) -> Checked:
         data = data_of(facts.to_dict() if isinstance(facts, Explanation) else facts)
         first = data[0] if isinstance(data, list) and data else data
         if isinstance(first, Mapping) and not KEYS.isdisjoint(first):
-            vocabulary, data = CRICKET, _with_players(data)
+            vocabulary = CRICKET
         return check_text(Facts(data, vocabulary.unread), text, vocabulary)
     except RecursionError:
         raise InputError("is nested too deeply", remedy="give a part of it") from None
-
-
-def _with_players(data: Any) -> object:
-    """An explanation whose groups of inputs have the players whom they are of beside them."""
-    try:
-        batter, bowler = data["ball"]["batter"], data["ball"]["bowler"]
-        of = {"batter": batter, "striker": batter, "bowler": bowler}
-        groups = [
-            {**one, "of": " and ".join(of[word] for word in of if word in one["group"])}
-            for one in data["contributions"]
-        ]
-    except (KeyError, TypeError):
-        return data
-    return {**data, "contributions": groups}
