@@ -13,9 +13,8 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from attnlens.errors import InputError
 from attnlens.llm.english import stem
@@ -45,8 +44,7 @@ def whole(label: str) -> str:
     return f"={label}"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """An object of the data: its labels and those above it, by key, and all words that name it."""
 
     labels: Mapping[str, str]
@@ -54,9 +52,8 @@ class Row:
     pointer: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A number, what it is (``share``, ``points`` or nothing), its field's words, and its row."""
+class Fact(NamedTuple):
+    """A number, in per cent if it is a ``share``; ``points`` are differences of such."""
 
     value: float
     unit: str
@@ -113,7 +110,7 @@ class Facts:
             self.words |= field
             share = isinstance(value, float) and abs(value) <= 1 and not field & NO_SHARES
             unit = "points" if field & POINTS else "share" if share or field & PERCENT else ""
-            size = abs(float(value)) / (100 if field & PERCENT else 1)
+            size = abs(float(value)) * (100 if unit == "share" and not field & PERCENT else 1)
             self.numbers.append(Fact(size, unit, field | {whole(key)}, pointer, row))
 
     def _row(self, value: Mapping[str, object], key: str, pointer: str, above: Row) -> Row:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
-from itertools import chain, pairwise
+from itertools import chain, zip_longest
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
@@ -51,13 +51,12 @@ NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 class Vocabulary(NamedTuple):
     """What a field of knowledge says otherwise than its data does.
 
-    Words and what the facts call the same (``six``: ``6``); what is said of a label under a key, by
-    the key (``teacher``: ``teaches``); patterns of numbers, whose groups are fields; unread keys.
+    ``same``: words, and what the facts call them (``six``: ``6``). ``plain``: patterns, and what is
+    read in their place (``7/2``: ``score 7, wickets 2``). ``unread``: keys of no interest.
     """
 
     same: Mapping[str, str] = NONE
-    roles: Mapping[str, str] = NONE
-    forms: tuple[str, ...] = ()
+    plain: Mapping[str, str] = NONE
     unread: frozenset[str] = frozenset()
 
 
@@ -106,17 +105,11 @@ class Checked:
 def check_text(facts: Facts, text: str, vocabulary: Vocabulary) -> Checked:
     """Which statements of a plain or Markdown text, in English, the facts bear out."""
     said = [visible(one).replace("’", "'") for one in english.statements(text)]
-    reader = _Reader(facts, " ".join(said), vocabulary)
-    statements = []
-    for one in said:
-        if len(one) > LONGEST or not english.is_read(one, facts.words):
-            statements.append(Statement(one, "not read", "too long, or in another language"))
-        else:
-            statements.append(_Sentence(one, reader).answered())
-    return Checked(tuple(statements))
+    reader = _Reader(facts, stems(" ".join(said)), vocabulary)
+    return Checked(tuple(map(reader.answered, said)))
 
 
-class _Said(NamedTuple):
+class _Word(NamedTuple):
     """A word of a text, or a label with its words, and its rows by the key that it has there."""
 
     start: int
@@ -126,10 +119,10 @@ class _Said(NamedTuple):
 
 
 class _Reader:
-    """The facts, as far as a text can be about them."""
+    """The facts, as far as a text of such words can be about them."""
 
-    def __init__(self, facts: Facts, text: str, vocabulary: Vocabulary) -> None:
-        self.facts, self.vocabulary = facts, vocabulary
+    def __init__(self, facts: Facts, said: Set[str], vocabulary: Vocabulary) -> None:
+        self.facts, self.plain = facts, vocabulary.plain
         self.value = np.array([fact.value for fact in facts.numbers])
         self.unit = np.array([fact.unit for fact in facts.numbers], "U6")
         self.row, self.field = (defaultdict[str, list[int]](list) for _ in range(2))
@@ -141,112 +134,99 @@ class _Reader:
         self.keys = {word for keys in self.together for key in keys for word in {key, *stems(key)}}
         self.claims = [row for row in facts.rows if "verdict" in row.labels]
         self.same = {**dict.fromkeys(english.words("probability"), IMPLIED), **vocabulary.same}
-        self.labels = self._labels_in(stems(text))
+        self.labels: dict[str, set[str]] = defaultdict(set)
+        for label in facts.labels:
+            for form in {label, label.rpartition(" ")[2]}:
+                long = len(form) > 3 or "." in form
+                if long and (form == label or form[0].isupper()) and set() < stems(form) <= said:
+                    self.labels[form.replace("’", "'")].add(label)
+        for form, label in vocabulary.same.items():
+            if label in facts.labels:
+                self.labels[form].add(label)
+        for form in list(self.labels):
+            self.labels[form[0].upper() + form[1:]] |= self.labels[form]
         self.tokens = re.compile(
             rf"(?<![\w.])(?<!'s )(?P<label>{_choice(self.labels)})(?!\w|\.\d| ?%)"
             rf"|{english.NUMBER.pattern}|(?i:{_choice(self.same)})(?!\w)|{WORD.pattern}"
         )
 
-    def _labels_in(self, said: Set[str]) -> dict[str, set[str]]:
-        """The labels that a text can be about, by how they are written there."""
-        written: dict[str, set[str]] = defaultdict(set)
-        for label in self.facts.labels:
-            for form in {label, label.rpartition(" ")[2]}:
-                long = len(form) > 3 or "." in form
-                if long and (form == label or form[0].isupper()) and set() < stems(form) <= said:
-                    written[form.replace("’", "'")].add(label)
-        for phrase, target in self.vocabulary.same.items():
-            if target in self.facts.labels:
-                written[phrase].add(target)
-        for phrase in list(written):
-            written[phrase[0].upper() + phrase[1:]] |= written[phrase]
-        return written
+    def answered(self, statement: str) -> Statement:
+        """A statement with its answer: what is wrong, else was not read, else was found."""
+        if len(statement) > LONGEST or not english.is_read(statement, self.facts.words):
+            return Statement(statement, "not read", "too long, or in another language")
+        text = statement
+        for pattern, plain in self.plain.items():
+            text = re.sub(pattern, plain, text)
+        numbers, words = list[re.Match[str]](), list[_Word]()
+        for token in self.tokens.finditer(text):
+            if token["digits"]:
+                numbers.append(token)
+            else:
+                words.append(self._word(token))
+        labels = [word for word in words if word.rows]
+        found = [
+            *self._numbers(text, numbers, words),
+            *self._labels(text, labels),
+            *self._verdicts(text, words),
+        ]
+        found += self._names(text, bool(found or labels))
+        found = found or [("not read", "nothing in it can be checked", None, None)]
+        first = min(found, key=lambda one: ("not borne out", "not read", "borne out").index(one[0]))
+        what = "; ".join(dict.fromkeys(one[1] for one in found if one[0] == first[0]))
+        return Statement(statement, first[0], what, *first[2:])
 
-    def said(self, token: re.Match[str]) -> _Said:
+    def _word(self, token: re.Match[str]) -> _Word:
         """A token that is no number."""
         if not token["label"]:
             word = self.same.get(token.group().lower(), token.group().lower())
-            return _Said(*token.span(), set() if word in english.words("stop") else {stem(word)})
+            told = {stem(word), whole(word)} if word not in english.words("stop") else set[str]()
+            return _Word(*token.span(), told)
         labels, rows = self.labels[token.group()], defaultdict[str, set[int]](set)
         words = {word for one in labels if len(one) > 2 for word in stems(one)}
         for key, its in chain.from_iterable(self.facts.labels[one].items() for one in labels):
             rows[key] |= its
-        return _Said(*token.span(), words.union(map(whole, labels)), rows)
+        return _Word(*token.span(), words.union(map(whole, labels)), rows)
 
-    def weight(self, word: str) -> float:
+    def _weight(self, word: str) -> float:
         """The rarer among the facts, the more."""
         count = len(self.row.get(word, ())) + len(self.field.get(word, ()))
         return float(np.log1p(len(self.value) / count)) if count else 0.0
 
-    def named(self, near: Mapping[str, float], unit: str | None) -> tuple[NDArray[Any], ...]:
+    def _named(self, near: Mapping[str, float], unit: str | None) -> tuple[NDArray[Any], ...]:
         """How well words, by their closeness, name each fact that fits a unit, and its row."""
         row, field = np.zeros(len(self.value)), np.zeros(len(self.value))
-        if unit == "share":
-            near = {IMPLIED: 0.3, **near}
-        for word, closeness in near.items():
-            field[self.field.get(word, [])] += closeness * self.weight(word)
+        for word, closeness in (({IMPLIED: 0.3} if unit == "share" else {}) | near).items():
+            field[self.field.get(word, [])] += closeness * self._weight(word)
             if word != IMPLIED:
-                row[self.row.get(word, [])] += closeness * self.weight(word)
+                row[self.row.get(word, [])] += closeness * self._weight(word)
         fits = self.unit == unit
         return np.where(fits if fits.any() else self.unit != "points", row + field, 0), row
 
-
-class _Sentence:
-    """One statement, and what is found in it."""
-
-    def __init__(self, text: str, reader: _Reader) -> None:
-        self.text, self.reader = text, reader
-        tokens = list(reader.tokens.finditer(text))
-        self.numbers = [token for token in tokens if token["digits"]]
-        self.said = [reader.said(token) for token in tokens if not token["digits"]]
-        self.labels = [one for one in self.said if one.rows]
-        self.clauses = [match.start() for match in english.CLAUSE.finditer(text)]
-        # Where a clause has a label and no number, a number is not only of its own clause.
-        spoken = {bisect(self.clauses, number.start()) for number in self.numbers}
-        if not all(bisect(self.clauses, one.start) in spoken for one in self.labels):
-            self.clauses = []
-
-    def answered(self) -> Statement:
-        """The answer, with what is wrong, else what was not read, else what was found."""
-        parts = [*self._numbers(), *self._roles(), *self._pairs(), *self._verdicts()]
-        parts += self._names(bool(parts or self.labels))
-        parts = parts or [("not read", "nothing in it can be checked", None, None)]
-        first = min(parts, key=lambda one: ("not borne out", "not read", "borne out").index(one[0]))
-        what = "; ".join(dict.fromkeys(one[1] for one in parts if one[0] == first[0]))
-        return Statement(self.text, first[0], what, *first[2:])
-
-    def _near(self, match: re.Match[str]) -> dict[str, float]:
-        """How near the other words stand to a place."""
-        start, words = match.start(), dict[str, float]()
-        here = bisect(self.clauses, start)
-        for one in sorted(self.said, key=lambda one: -abs(one.start - start)):
-            if not start <= one.start < match.end():
-                between = FURTHER ** abs(bisect(self.clauses, one.start) - here)
-                words |= dict.fromkeys(one.words, between / (1 + abs(one.start - start) / HALF))
-        return words
-
-    def _numbers(self) -> Iterator[Found]:
-        found = chain(*(re.finditer(form, self.text) for form in self.reader.vocabulary.forms))
-        fields = {match.start(name): name for match in found for name in match.groupdict()}
-        told = [self._number(match, fields.get(match.start())) for match in self.numbers]
-        right = {one[3] for one in told if one[0] == "borne out"}
-        for one in told:  # what another number has told is not what this one is of
+    def _numbers(
+        self, text: str, numbers: list[re.Match[str]], words: list[_Word]
+    ) -> Iterator[Found]:
+        clauses = [match.start() for match in english.CLAUSE.finditer(text)]
+        told = {bisect(clauses, number.start()) for number in numbers}
+        if any(word.rows and bisect(clauses, word.start) not in told for word in words):
+            clauses = []  # a clause has a label and no number: each number may be of any clause
+        found = [self._number(text, number, _near(number, words, clauses)) for number in numbers]
+        right = {one[3] for one in found if one[0] == "borne out"}
+        for one in found:  # what another number has told is not what this one is of
             free = one[0] != "not borne out" or one[3] not in right
             yield one if free else ("not read", f"{one[1]}: not told what it is of", None, None)
 
-    def _number(self, number: re.Match[str], form: str | None) -> Found:
-        """A number told of a field (``form``), or of what the words around it name."""
-        reader, unit, facts = self.reader, number.lastgroup, self.reader.facts.numbers
+    def _number(self, text: str, number: re.Match[str], words: dict[str, float]) -> Found:
+        """A number of what the words around it name."""
+        unit, facts = number.lastgroup, self.facts.numbers
         said, (value, near) = f'"{number.group().strip()}"', english.value(number)
         around = [
-            re.split("[,;:(]", self.text[: number.start()])[-1][-NEAR:],
-            re.split("[,;:(]", self.text[number.end() :])[0][:NEAR],
+            re.split("[,;:(]", text[: number.start()])[-1][-NEAR:],
+            re.split("[,;:(]", text[number.end() :])[0][:NEAR],
         ]
-        hedged = phrases("hedge").search(around[0])
-        shown = np.where((reader.unit == "share") & (unit == "share"), 100, 1) * reader.value
-        right = np.abs(shown - value) <= (max(near, ABOUT * value) if hedged else near)
-        words = {whole(form): 1.0} if form else self._near(number)
-        named, row = reader.named(words, unit)
+        near = max(near, ABOUT * value) if phrases("hedge").search(around[0]) else near
+        shown = self.value / np.where((self.unit == "share") & (unit != "share"), 100, 1)
+        right = np.abs(shown - value) <= near
+        named, row = self._named(words, unit)
         if not named.any():
             return "not read", f"number {said}: not told what it is of", None, None
         best, top = int(np.argmax(np.where(right, named, -1))), int(np.argmax(named))
@@ -257,65 +237,57 @@ class _Sentence:
         field = unit == fact.unit == "points" or not fact.field.isdisjoint(words)
         implied = unit == "share" and IMPLIED in fact.field | fact.row.words and not beside
         if (
-            (form or (row[top] and (field or implied)))
+            row[top]
+            and (field or implied)
             and not (right & (named >= RIVAL * named[top]) & (row >= ROW * row[top])).any()
-            and not phrases("aside").search(self.text)
+            and not phrases("aside").search(text)
             and (unit == "points" or not any(map(phrases("apart").search, around)))
         ):
             nearest = f"{shown[top]:.6g}{number['share'] or number['points'] or ''}"
             return "not borne out", f"number {said}", nearest, fact.pointer
         return "not read", f"number {said}: not told what it is of", None, None
 
-    def _names(self, about: bool) -> Iterator[Found]:
+    def _labels(self, text: str, labels: list[_Word]) -> Iterator[Found]:
+        """A label stands under the key before it, and in one row with one that it is said of."""
+        links = self.keys.union(english.words("links"))
+        for one, other in zip_longest(labels, labels[1:]):
+            for key in self.keys.intersection(re.findall(r"(\w{3,}),? $", text[: one.start])):
+                rows = (its for name, its in one.rows.items() if stems(key) <= stems(name))
+                yield self._together(text[one.start : one.end], set().union(*rows))
+            if other is None or not one.rows.keys().isdisjoint(other.rows):
+                continue
+            words = WORD.findall(text[one.end : other.start].removeprefix("'s").lower())
+            pairs = [{key, its} for key in one.rows for its in other.rows]
+            known = any(pair <= keys for pair in pairs for keys in self.together)
+            if known and all({word, stem(word)} & links or word[0].isdigit() for word in words):
+                both = set().union(*one.rows.values()) & set().union(*other.rows.values())
+                yield self._together(text[one.start : other.end], both)
+
+    def _together(self, said: str, rows: Set[int]) -> Found:
+        if not rows:
+            return "not borne out", f'"{said}"', None, None
+        return "borne out", f'"{said}"', None, self.facts.rows[min(rows)].pointer
+
+    def _names(self, text: str, about: bool) -> Iterator[Found]:
         """Names that are not in the facts, in a statement that is about them."""
-        known = self.reader.facts.words
-        for run, words, begins in english.names(self.text):
-            strange = not all(stems(word) <= known or english.is_common(word) for word in words)
-            if strange and not (begins and len(words) == 1):
+        for run, words, begins in english.names(text):
+            known = (stems(one) <= self.facts.words or english.is_common(one) for one in words)
+            if not all(known) and not (begins and len(words) == 1):
                 sure = about and len(words) > 1
                 yield "not borne out" if sure else "not read", f'name "{run.group()}"', None, None
 
-    def _roles(self) -> Iterator[Found]:
-        """Who does what: a label stands under the key that is told beside it."""
-        for one in self.labels:
-            roles, after = self.reader.vocabulary.roles.items(), self.text[one.end :]
-            told = [key for key, said in roles if re.match(rf" (?:{said})\b", after)]
-            told += re.findall(r"(\w{3,}),? $", self.text[: one.start])
-            for role in self.reader.keys.intersection(told):
-                rows = (its for key, its in one.rows.items() if stems(role) <= stems(key))
-                yield self._together(one.start, one.end, set().union(*rows))
-
-    def _pairs(self) -> Iterator[Found]:
-        """Two labels that are said of each other stand in one row."""
-        links = self.reader.keys.union(english.words("links"))
-        for one, other in pairwise(self.labels):
-            words = WORD.findall(self.text[one.end : other.start].removeprefix("'s").lower())
-            linked = all({word, stem(word)} & links or word[0].isdigit() for word in words)
-            pairs = [{key, its} for key in one.rows for its in other.rows]
-            known = any(pair <= keys for pair in pairs for keys in self.reader.together)
-            if linked and known and one.rows.keys().isdisjoint(other.rows):
-                both = set().union(*one.rows.values()) & set().union(*other.rows.values())
-                yield self._together(one.start, other.end, both)
-
-    def _together(self, start: int, end: int, rows: Set[int]) -> Found:
-        said = f'"{self.text[start:end]}"'
-        if not rows:
-            return "not borne out", said, None, None
-        return "borne out", said, None, self.reader.facts.rows[min(rows)].pointer
-
-    def _verdicts(self) -> Iterator[Found]:
+    def _verdicts(self, text: str, words: list[_Word]) -> Iterator[Found]:
         """A verdict, else a cause, is that of the claim that the statement names best."""
-        causes = [(match, {"supported"}) for match in phrases("cause").finditer(self.text)]
-        if causes and not self.reader.claims:
+        causes = [(match, {"supported"}) for match in phrases("cause").finditer(text)]
+        if causes and not self.claims:
             yield "not read", "a cause: the facts hold no tested claim", None, None
-        for match, fitting in [*english.verdicts(self.text)] or causes:
-            said, what = self._near(match).keys(), f'"{match.group()}"'
-            score = [sum(map(self.reader.weight, said & one.words)) for one in self.reader.claims]
+        for match, fitting in [*english.verdicts(text)] or causes:
+            said, what = _near(match, words).keys(), f'"{match.group()}"'
+            score = [sum(map(self._weight, said & one.words)) for one in self.claims]
             most = max(score, default=0)
             if not most:
                 continue
-            top = self.reader.claims[score.index(most)]
-            pairs = zip(score, self.reader.claims, strict=True)
+            top, pairs = self.claims[score.index(most)], zip(score, self.claims, strict=True)
             fits = max((n for n, one in pairs if one.labels["verdict"] in fitting), default=0)
             if fits >= 0.999 * most:
                 yield "borne out", what, None, None
@@ -323,6 +295,18 @@ class _Sentence:
                 yield "not borne out", what, top.labels["verdict"], top.pointer
             else:
                 yield "not read", f"{what}: not told of which claim", None, None
+
+
+def _near(
+    place: re.Match[str], words: Iterable[_Word], clauses: Sequence[int] = ()
+) -> dict[str, float]:
+    """How near words stand to a place."""
+    near, start, here = dict[str, float](), place.start(), bisect(clauses, place.start())
+    for one in sorted(words, key=lambda one: -abs(one.start - start)):
+        if not start <= one.start < place.end():
+            between = FURTHER ** abs(bisect(clauses, one.start) - here)
+            near |= dict.fromkeys(one.words, between / (1 + abs(one.start - start) / HALF))
+    return near
 
 
 def _choice(texts: Iterable[str]) -> str:

@@ -11,18 +11,20 @@ from attnlens.errors import InputError
 from attnlens.llm.facts import Facts, data_of
 from attnlens.llm.grounding import Checked, Vocabulary, check_text
 
+NAME: Final = r"[^\W\d_a-z][\w'-]+(?: [^\W\d_a-z][\w'-]+)*"
 CRICKET: Final = Vocabulary(
     same={**CALLED, "knows nothing": "baseline", "unknown": "baseline"},
-    roles={
-        "bowler": "to|bowls|is bowling|has the ball|runs in|comes in",
-        "batter": "faces|is on strike",
-        "non_striker": "at the other end|backs up",
+    plain={
+        rf"({NAME}) to (?={NAME})": r"bowler \1 to batter ",
+        rf"({NAME}) (?=bowls|is bowling|has the ball|runs in|comes in)": r"bowler \1 ",
+        rf"({NAME}) (?=faces|is on strike)": r"batter \1 ",
+        rf"({NAME}) (?=at the other end|backs up)": r"non_striker \1 ",
+        rf"\bbowl(?:s|ing) for (?={NAME})": "bowls for bowling_team ",
+        rf"\b(?:bats|batting|on strike) for (?={NAME})": "bats for batting_team ",
+        r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1, wickets \2",
+        r"\b(\d+) for (\d+) from\b": r"bowler_wickets \1, bowler_runs \2, from",
+        r"\b(\d+) from (\d+)\b(?!\.\d)": r"batter_runs \1, batter_balls \2",
     },
-    forms=(
-        r"\b(?P<score>\d+)(?:/| for )(?P<wickets>\d+)\b(?! from)",
-        r"\b(?P<bowler_wickets>\d+) for (?P<bowler_runs>\d+) from\b",
-        r"\b(?P<batter_runs>\d+) from (?P<batter_balls>\d+)\b(?!\.\d)",
-    ),
     unread=frozenset(
         {"shares", "balls", "ball_labels", "within_ball", "changes", "reason", "removed_from"}
         | {"narrative", "summary", "top", "actual", "story_outcome", "calibration"}
