@@ -89,6 +89,8 @@ class Facts:
         self._values += 1
         if self._values > MOST_VALUES:
             raise _too_many()
+        if isinstance(value, bool):
+            return
         if isinstance(value, str) and (percent := SHARE.fullmatch(value)):
             value = float(percent[1]) / 100
         if isinstance(value, Mapping):
@@ -99,13 +101,13 @@ class Facts:
                 self._add(one, name, f"{pointer}/{step}", row)
         elif isinstance(value, list | tuple):
             for at, one in enumerate(value):
-                if not isinstance(one, int | float):  # of bare numbers nobody can say what each is
-                    self._add(one, key, f"{pointer}/{at}", row)
+                # Of bare numbers nobody can say what each is.
+                self._add(one, "" if isinstance(one, int | float) else key, f"{pointer}/{at}", row)
         elif isinstance(value, str):
             self.words |= stems(value[:LONGEST_CLAIM]) | stems(key)
             if len(value) <= LONGEST_LABEL:
                 self.labels[visible(value)][key]  # of a list, maybe: no row
-        elif isinstance(value, int | float) and value is not True and abs(value) < 1e300:
+        elif key and isinstance(value, int | float) and abs(value) < 1e300:
             field = stems(key)
             self.words |= field
             share = isinstance(value, float) and abs(value) <= 1 and not field & NO_SHARES

@@ -195,7 +195,8 @@ class _Reader:
     def _named(self, near: Mapping[str, float], unit: str | None) -> tuple[NDArray[Any], ...]:
         """How well words, by their closeness, name each fact that fits a unit, and its row."""
         row, field = np.zeros(len(self.value)), np.zeros(len(self.value))
-        for word, closeness in (({IMPLIED: 0.3} if unit == "share" else {}) | near).items():
+        implied = {IMPLIED: 0.3} if unit == "share" else {}
+        for word, closeness in {**implied, **near}.items():
             field[self.field.get(word, [])] += closeness * self._weight(word)
             if word != IMPLIED:
                 row[self.row.get(word, [])] += closeness * self._weight(word)

@@ -140,7 +140,9 @@ class References:
             return
         if not names:
             yield "it refers to nothing, so nothing bears it out"
-        ids, rest = [self._full(name) for name in names], REFERENCE.sub(HOLE, sentence)
+        rest, ids = REFERENCE.sub(HOLE, sentence), names
+        if "times" in names:  # it is that of one thing
+            ids = [*names, *(name for name in self.texts if name.endswith(".times"))]
         if "{" in rest or "}" in rest:
             yield "a brace is left over"
         yield from self._things_in(sentence, rest, ids)
@@ -156,33 +158,22 @@ class References:
         if not english.is_read(rest, self._known):
             yield "few of its words are common English ones: it is not read"
 
-    def _full(self, name: str) -> str:
-        """The id that one is short for: the only longer one of its text that ends so."""
-        same = (one for one in self.texts if self.texts[one] == self.texts[name])
-        longer = [one for one in same if one.endswith(f".{name}")]
-        return longer[0] if len(longer) == 1 else name
-
     def _things_in(self, sentence: str, rest: str, ids: list[str]) -> Iterator[str]:
         """Things told without their chance, or beside that of another thing."""
         # How many times as likely is a number, and no thing of that name.
-        shown = {one: HOLE if one.endswith(".times") else self.texts[one] for one in ids}
-        whole = REFERENCE.sub(lambda match: shown[self._full(match[1])], sentence)
+        shown = {one: HOLE if one.endswith("times") else self.texts[one] for one in ids}
+        whole = REFERENCE.sub(lambda match: shown[match[1]], sentence)
         chances = dict.fromkeys(one.split(".")[1] for one in ids if one.startswith("p."))
-        carried = {
-            *chances,
-            *(re.sub("s$", "", part) for one in ids for part in re.split(r"[._]", one)),
-        }
+        parts = {part for one in ids for part in re.split(r"[._]", one)}
+        places = {}
         for thing, pattern in self._things.items():
-            if thing not in carried and pattern.search(rest):
-                if not any(map(pattern.search, shown.values())):
-                    yield f'"{thing}" is told without {{p.{thing}}}'
-        found = {
-            thing: self._things[thing].search(whole) for thing in chances if thing in self._things
-        }
-        places = [match.start() for match in found.values() if match]
-        if any(pattern.search(whole) for pattern in self._things.values()) and (
-            len(places) < len(found) or places != sorted(places)
-        ):
+            if match := pattern.search(whole):
+                places[thing] = match.start()
+            told = pattern.search(rest) and not any(map(pattern.search, shown.values()))
+            if told and thing not in chances and f"{thing}s" not in parts:
+                yield f'"{thing}" is told without {{p.{thing}}}'
+        told_of = [thing for thing in chances if thing in self._things]
+        if places and told_of != sorted(places.keys() & set(told_of), key=lambda one: places[one]):
             yield "the chances do not stand in the order of the things that they are of"
 
     def _numbers_in(self, rest: str) -> Iterator[str]:
@@ -190,23 +181,25 @@ class References:
             rest = pattern.sub("", rest)
         numbers = [match.group() for match in english.phrases("one", self._nouns).finditer(rest)]
         for word in re.findall(r"[^\W_]+", rest):
-            small = re.sub("s$", "", word.casefold())
-            forms = {word.casefold(), small, re.sub("ie$", "y", re.sub("th$", "", small))}
-            if any(sign.isnumeric() for sign in word) or forms & set(english.words("numbers")):
+            small = word.casefold().removesuffix("s")
+            forms = {word.casefold(), small, re.sub("ie$", "y", small.removesuffix("th"))}
+            if any(sign.isnumeric() for sign in word) or not forms.isdisjoint(
+                english.words("numbers")
+            ):
                 numbers.append(word)
         for number in numbers:
             yield f'"{number}" is a number that no reference carries'
 
     def _names_in(self, rest: str) -> Iterator[str]:
-        """Words with a capital that no sentence begins with, and the data's names in any letters."""
-        small, little = set(re.findall(r"[^\W\d_]+", rest)) & self._names, english.words("little")
+        """Words with a capital where no sentence begins, and the data's names in any letters."""
+        small = self._names.intersection(re.findall(r"[^\W\d_]+", rest))
         strange = [word for word in sorted(small) if not english.is_common(word)]
         for run, words, begins in english.names(rest):
             begun = begins and english.phrases("participle").match(rest, run.start())
             for word in words:
                 known = english.is_common(word) or word.casefold() in self._known
-                named = not self._names.isdisjoint(_words(word))
-                if named or not (begun or (begins and known) or word.casefold() in little):
+                fine = begun or (begins and known) or word.casefold() in english.words("little")
+                if not fine or not self._names.isdisjoint(_words(word)):
                     strange.append(word)
                 begun = begins = False
         for word in strange:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ TERMS: Final = ("powerplay", "middle overs", "death", "free hit", "hat-trick", "
 NAMES: Final = (
     *("batter", "non_striker", "bowler", "batting_team", "bowling_team", "venue", "city", "event"),
 )
+COUNTS: Final = ("wickets", "target", "runs_required", "balls_left")
 INNINGS: Final = {1: "the first innings", 2: "the second innings"}
 RARE: Final = 0.005
 """Outcomes less likely than this have an id only where they are the story's or happened."""
@@ -78,14 +80,9 @@ def render_text(facts: object, sentences: object) -> Rendered:
 
 def references_of(explanation: Explanation) -> References:
     """The ids of an explanation and what they print, with the names no sentence may write."""
-    told = {
-        **_ball(explanation),
-        **_chances(explanation),
-        **_claims(explanation),
-        **_contributions(explanation),
-        **_after(explanation),
-    }
-    texts = {name: visible(str(text)) for name, text in told.items() if text not in (None, "")}
+    parts = (_ball, _chances, _claims, _contributions, _after)
+    told = chain(*(part(explanation).items() for part in parts))
+    texts = {name: visible(str(text)) for name, text in told if text not in (None, "")}
     rare = (thing for thing in THINGS.values() if f"p.{thing}" not in texts)
     terms = {*TERMS, *(thing.replace("_", sign) for thing in rare for sign in " -")}
     return References(texts, names_in(explanation), sorted(terms))
@@ -116,7 +113,7 @@ def references_prompt(
     return render("cricket/references.j2", context, template)
 
 
-Texts = Mapping[str, object]
+Texts = dict[str, object]
 """What ids print; nothing of what is ``None``."""
 
 
@@ -124,10 +121,9 @@ def _ball(explanation: Explanation) -> Texts:
     """Who, where, and how the match stands."""
     ball, standing = explanation.ball, explanation.ball.standing
     given = {**explanation.match.model_dump(), **ball.model_dump()}
-    told = {name: given[name] and visible_name(given[name]) for name in NAMES}
-    told |= {name: given[name] for name in ("wickets", "target", "runs_required", "balls_left")}
-    for name in ("required_rate", "run_rate"):
-        told[name] = None if given[name] is None else tenths(given[name])
+    told: Texts = {name: given[name] and visible_name(given[name]) for name in NAMES}
+    told |= {name: given[name] for name in COUNTS}
+    told |= {name: given[name] and tenths(given[name]) for name in ("required_rate", "run_rate")}
     told |= {
         "ball": ball.label and f"ball {ball.label}",
         "over": f"over {ball.over + 1}",
@@ -156,17 +152,16 @@ def _ball(explanation: Explanation) -> Texts:
 def _chances(explanation: Explanation) -> Texts:
     """The chance of each outcome, and what is usual; of the story's, how many times that is."""
     source, prediction = Source(explanation), explanation.prediction
-    story, times = prediction.about, times_words(prediction.story_times or 1.0)
-    as_likely = times.removesuffix(" as likely as") if times.endswith("as likely as") else None
-    told: dict[str, object] = {
-        "outcome": outcome_words(story),
+    times, as_likely, _ = times_words(prediction.story_times or 1.0).partition(" as likely as")
+    told: Texts = {
+        "outcome": outcome_words(prediction.about),
         "likeliest": outcome_words(prediction.top),
-        "times": as_likely,
-        f"p.{THINGS[story]}.times": as_likely,
+        "times": as_likely and times,
+        f"p.{THINGS[prediction.about]}.times": as_likely and times,
     }
     for at, entry in enumerate(prediction.outcomes):
         pointer, thing = f"/prediction/outcomes/{at}", f"p.{THINGS[entry.outcome]}"
-        if entry.probability < RARE and entry.outcome not in (story, prediction.actual):
+        if entry.probability < RARE and entry.outcome not in (prediction.about, prediction.actual):
             continue
         if entry.usual is None:
             told[thing] = source.visible(f"{pointer}/probability").text
@@ -178,33 +173,28 @@ def _chances(explanation: Explanation) -> Texts:
 
 def _claims(explanation: Explanation) -> Texts:
     """``c1``, ``c2`` ...: what was tested, of heads only what is supported."""
-    source, told, evidence = Source(explanation), dict[str, object](), explanation.evidence
+    source, told = Source(explanation), Texts()
     tested = [
-        at
-        for at in claims_in_order(explanation)
-        if not evidence[at].reference
-        and evidence[at].verdict is not None
-        and (evidence[at].removed_from == "model" or evidence[at].verdict == "supported")
+        (at, claim)
+        for at, claim in ((at, explanation.evidence[at]) for at in claims_in_order(explanation))
+        if not (claim.reference or claim.verdict is None)
+        and (claim.removed_from == "model" or claim.verdict == "supported")
     ]
-    for number, at in enumerate(tested[:MOST], start=1):
-        claim, change = evidence[at], f"/evidence/{at}/top_change"
-        outcome, points = claim.top_change.outcome, claim.top_change.points
+    for number, (at, claim) in enumerate(tested[:MOST], start=1):
+        change, outcome = f"/evidence/{at}/top_change", claim.top_change.outcome
         before, after = (one.text for one in source.change(f"{change}/before", f"{change}/after"))
-        verb = "falls" if points < 0 else "rises"
-        balls = balls_of(source, at) if claim.removed else []
-        told |= {
-            f"c{number}.what": _what(claim),
-            f"c{number}.balls": plain(balls),
-            f"c{number}.outcome": None
-            if outcome == explanation.prediction.about
-            else outcome_words(outcome),
-            f"c{number}.before": before,
-            f"c{number}.after": after,
-            f"c{number}.move": f"stays at {before}"
-            if before == after
-            else f"{verb} from {before} to {after}",
-            f"c{number}.verdict": claim.verdict,
+        verb = "falls" if claim.top_change.points < 0 else "rises"
+        own = outcome == explanation.prediction.about
+        texts = {
+            "what": _what(claim),
+            "balls": plain(balls_of(source, at)) if claim.removed else None,
+            "outcome": None if own else outcome_words(outcome),
+            "before": before,
+            "after": after,
+            "move": f"{verb} from {before} to {after}" if before != after else f"stays at {before}",
+            "verdict": claim.verdict,
         }
+        told |= {f"c{number}.{name}": text for name, text in texts.items()}
     return told
 
 
@@ -223,8 +213,8 @@ def _contributions(explanation: Explanation) -> Texts:
         for points in group.from_usual or group.points
         if points.outcome == explanation.prediction.about and abs(points.points) >= FELT
     ]
+    told = Texts()
     moves.sort(key=lambda move: -abs(move[0]))
-    told: dict[str, object] = {}
     for number, (points, group) in enumerate(moves[:MOST], start=1):
         told[f"g{number}.what"] = group if group.startswith("this") else f"the {group}"
         told[f"g{number}.points"] = f"{signed_points(points)} points"
@@ -233,7 +223,7 @@ def _contributions(explanation: Explanation) -> Texts:
 
 def _after(explanation: Explanation) -> Texts:
     """What the ball brought, and who is winning."""
-    source, actual, told = Source(explanation), explanation.prediction.actual, dict[str, object]()
+    source, actual, told = Source(explanation), explanation.prediction.actual, Texts()
     win, happened = explanation.win_probability, explanation.ball.happened
     if actual is not None:
         at = place_of(explanation.prediction, actual)
@@ -241,9 +231,9 @@ def _after(explanation: Explanation) -> Texts:
         told |= {"happened": outcome_words(actual), "p.happened": chance.text}
     if happened is not None and happened.out is not None:
         told |= {"out": visible_name(happened.out), "how": happened.how}
-    if win is None:
-        return told
-    if win.happened is None:
-        return told | {"win.before": source.visible("/win_probability/before").text}
-    pair = source.change("/win_probability/before", "/win_probability/happened")
-    return told | dict(zip(("win.before", "win.after"), (one.text for one in pair), strict=True))
+    if win is not None and win.happened is None:
+        told["win.before"] = source.visible("/win_probability/before").text
+    elif win is not None:
+        before, after = source.change("/win_probability/before", "/win_probability/happened")
+        told |= {"win.before": before.text, "win.after": after.text}
+    return told
