@@ -45,19 +45,8 @@ IMPLIED: Final = stem("probability")
 LONGEST: Final = 1000
 """Signs of a statement."""
 
-NONE: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
-class Vocabulary(NamedTuple):
-    """What a field of knowledge says otherwise than its data does.
-
-    ``same``: words, and what the facts call them (``six``: ``6``). ``plain``: patterns, and what is
-    read in their place (``7/2``: ``score 7, wickets 2``). ``unread``: keys of no interest.
-    """
-
-    same: Mapping[str, str] = NONE
-    plain: Mapping[str, str] = NONE
-    unread: frozenset[str] = frozenset()
+Same = Mapping[str, str]
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +91,15 @@ class Checked:
         return {"coverage": {"read": self.read, "of": len(told)}, "statements": told}
 
 
-def check_text(facts: Facts, text: str, vocabulary: Vocabulary) -> Checked:
-    """Which statements of a plain or Markdown text, in English, the facts bear out."""
+def check_text(facts: Facts, text: str, same: Same = NOTHING, plain: Same = NOTHING) -> Checked:
+    """Which statements of a plain or Markdown text, in English, the facts bear out.
+
+    Args:
+        same: words, and what the facts call them (``six``: ``6``).
+        plain: patterns, and what is read in their place (``7/2``: ``score 7, wickets 2``).
+    """
     said = [visible(one).replace("’", "'") for one in english.statements(text)]
-    reader = _Reader(facts, stems(" ".join(said)), vocabulary)
+    reader = _Reader(facts, stems(" ".join(said)), same, plain)
     return Checked(tuple(map(reader.answered, said)))
 
 
@@ -115,14 +109,14 @@ class _Word(NamedTuple):
     start: int
     end: int
     words: Set[str]
-    rows: Mapping[str, Set[int]] = NONE
+    rows: Mapping[str, Set[int]] = NOTHING
 
 
 class _Reader:
     """The facts, as far as a text of such words can be about them."""
 
-    def __init__(self, facts: Facts, said: Set[str], vocabulary: Vocabulary) -> None:
-        self.facts, self.plain = facts, vocabulary.plain
+    def __init__(self, facts: Facts, said: Set[str], same: Same, plain: Same) -> None:
+        self.facts, self.plain = facts, plain
         self.value = np.array([fact.value for fact in facts.numbers])
         self.unit = np.array([fact.unit for fact in facts.numbers], "U6")
         self.row, self.field = (defaultdict[str, list[int]](list) for _ in range(2))
@@ -133,14 +127,14 @@ class _Reader:
         self.together = {frozenset(row.labels) for row in facts.rows}
         self.keys = {word for keys in self.together for key in keys for word in {key, *stems(key)}}
         self.claims = [row for row in facts.rows if "verdict" in row.labels]
-        self.same = {**dict.fromkeys(english.words("probability"), IMPLIED), **vocabulary.same}
+        self.same = {**dict.fromkeys(english.words("probability"), IMPLIED), **same}
         self.labels: dict[str, set[str]] = defaultdict(set)
         for label in facts.labels:
             for form in {label, label.rpartition(" ")[2]}:
                 long = len(form) > 3 or "." in form
                 if long and (form == label or form[0].isupper()) and set() < stems(form) <= said:
                     self.labels[form.replace("’", "'")].add(label)
-        for form, label in vocabulary.same.items():
+        for form, label in same.items():
             if label in facts.labels:
                 self.labels[form].add(label)
         for form in list(self.labels):
@@ -168,8 +162,8 @@ class _Reader:
             *self._numbers(text, numbers, words),
             *self._labels(text, labels),
             *self._verdicts(text, words),
+            *self._names(text, labels),
         ]
-        found += self._names(text, bool(found or labels))
         found = found or [("not read", "nothing in it can be checked", None, None)]
         first = min(found, key=lambda one: ("not borne out", "not read", "borne out").index(one[0]))
         what = "; ".join(dict.fromkeys(one[1] for one in found if one[0] == first[0]))
@@ -269,12 +263,12 @@ class _Reader:
             return "not borne out", f'"{said}"', None, None
         return "borne out", f'"{said}"', None, self.facts.rows[min(rows)].pointer
 
-    def _names(self, text: str, about: bool) -> Iterator[Found]:
-        """Names that are not in the facts, in a statement that is about them."""
+    def _names(self, text: str, labels: list[_Word]) -> Iterator[Found]:
+        """Names that are not in the facts; one with a part that is can only be another's."""
         for run, words, begins in english.names(text):
             known = (stems(one) <= self.facts.words or english.is_common(one) for one in words)
             if not all(known) and not (begins and len(words) == 1):
-                sure = about and len(words) > 1
+                sure = any(run.start() <= one.start < run.end() for one in labels)
                 yield "not borne out" if sure else "not read", f'name "{run.group()}"', None, None
 
     def _verdicts(self, text: str, words: list[_Word]) -> Iterator[Found]:

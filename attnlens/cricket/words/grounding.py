@@ -9,28 +9,30 @@ from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import CALLED
 from attnlens.errors import InputError
 from attnlens.llm.facts import Facts, data_of
-from attnlens.llm.grounding import Checked, Vocabulary, check_text
+from attnlens.llm.grounding import Checked, check_text
 
 NAME: Final = r"[^\W\d_a-z][\w'-]+(?: [^\W\d_a-z][\w'-]+)*"
-CRICKET: Final = Vocabulary(
-    same={**CALLED, "knows nothing": "baseline", "unknown": "baseline"},
-    plain={
-        rf"({NAME}) to (?={NAME})": r"bowler \1 to batter ",
-        rf"({NAME}) (?=bowls|is bowling|has the ball|runs in|comes in)": r"bowler \1 ",
-        rf"({NAME}) (?=faces|is on strike)": r"batter \1 ",
-        rf"({NAME}) (?=at the other end|backs up)": r"non_striker \1 ",
-        rf"\bbowl(?:s|ing) for (?={NAME})": "bowls for bowling_team ",
-        rf"\b(?:bats|batting|on strike) for (?={NAME})": "bats for batting_team ",
-        r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1, wickets \2",
-        r"\b(\d+) for (\d+) from\b": r"bowler_wickets \1, bowler_runs \2, from",
-        r"\b(\d+) from (\d+)\b(?!\.\d)": r"batter_runs \1, batter_balls \2",
-    },
-    unread=frozenset(
-        {"shares", "balls", "ball_labels", "within_ball", "changes", "reason", "removed_from"}
-        | {"narrative", "summary", "top", "actual", "story_outcome", "calibration"}
-    ),
+SAME: Final = {**CALLED, "knows nothing": "baseline", "unknown": "baseline"}
+"""What outcomes are called, and what the data calls otherwise."""
+
+PLAIN: Final = {
+    rf"({NAME}) to (?={NAME})": r"bowler \1 to batter ",
+    rf"({NAME}) (?=bowls|is bowling|has the ball|runs in|comes in)": r"bowler \1 ",
+    rf"({NAME}) (?=faces|is on strike)": r"batter \1 ",
+    rf"({NAME}) (?=at the other end|backs up)": r"non_striker \1 ",
+    rf"\b(?:bowls|bowling|runs in|comes in) for (?={NAME})": "bowls for bowling_team ",
+    rf"\b(?:bats|batting|on strike) for (?={NAME})": "bats for batting_team ",
+    r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1, wickets \2",
+    r"\b(\d+) for (\d+) from\b": r"bowler_wickets \1, bowler_runs \2, from",
+    r"\b(\d+) from (\d+)\b(?!\.\d)": r"batter_runs \1, batter_balls \2",
+}
+"""What a report writes, and what is read in its place: a player or side after the data's key."""
+
+UNREAD: Final = frozenset(
+    {"shares", "balls", "ball_labels", "within_ball", "changes", "reason", "removed_from"}
+    | {"narrative", "summary", "top", "actual", "story_outcome", "calibration"}
 )
-"""What is said of a match otherwise than an explanation's data says it."""
+"""Keys of an explanation of which no text tells."""
 
 KEYS: Final = frozenset({"batter", "bowler", "innings", "ball", "win_probability"})
 """Data with one of these at its top, or in its first row, is of cricket."""
@@ -46,12 +48,11 @@ def check_grounding(facts: object, text: str) -> Checked:
     Raises:
         InputError: ``facts`` holds none, or too many.
     """
-    vocabulary = Vocabulary()
     try:
         data = data_of(facts.to_dict() if isinstance(facts, Explanation) else facts)
         first = data[0] if isinstance(data, list) and data else data
         if isinstance(first, Mapping) and not KEYS.isdisjoint(first):
-            vocabulary = CRICKET
-        return check_text(Facts(data, vocabulary.unread), text, vocabulary)
+            return check_text(Facts(data, UNREAD), text, SAME, PLAIN)
+        return check_text(Facts(data), text)
     except RecursionError:
         raise InputError("is nested too deeply", remedy="give a part of it") from None
