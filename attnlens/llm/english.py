@@ -8,8 +8,10 @@ import unicodedata
 from collections.abc import Collection, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
+
+from attnlens.files import Json
 
 VERDICTS: Final = ("supported", "not better than chance", "contradicted", "cannot be told")
 WORD: Final = re.compile(r"\w[\w'’.-]*\w|\w")
@@ -37,20 +39,22 @@ AFFIX: Final = re.compile(
 
 
 @cache
-def words(name: str, table: str = "words") -> tuple[str, ...]:
+def words(name: str) -> tuple[str, ...]:
     """A list of ``english.toml``."""
-    text = files("attnlens.templates").joinpath("english.toml").read_text("utf-8")
-    return tuple(tomllib.loads(text)[table][name].split())
+    text: str = _lexicon()[name]
+    return tuple(text.split())
+
+
+@cache
+def _lexicon() -> Json:
+    return tomllib.loads(files("attnlens.templates").joinpath("english.toml").read_text("utf-8"))
 
 
 @lru_cache(maxsize=64)
 def phrases(kind: str, nouns: str = "(?!)") -> re.Pattern[str]:
     """A pattern of all phrases of a kind, each from the start of a word or a comma."""
-    told = "|".join(words(kind, "phrases")).replace("_", " ").replace("~", r"\w*")
+    told = "|".join(words(kind)).replace("_", " ").replace("~", r"\w*")
     return re.compile(rf"(?:(?<!\w)|(?=,))(?:{told.replace('NOUN', nouns)})(?!\w)", re.IGNORECASE)
-
-
-CLAUSE: Final = re.compile(rf"[;:()–—]|,(?!\d)|{phrases('clause').pattern}", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -83,6 +87,12 @@ def is_read(text: str, known: Collection[str]) -> bool:
     return 2 * len(strange) <= len(small) or (len(small) < 4 and text.isascii())
 
 
+def clauses(text: str) -> list[int]:
+    """Where parts of a sentence begin: at marks and conjunctions."""
+    marks = re.finditer(r"[;:()–—]|,(?!\d)", text)
+    return sorted(match.start() for match in chain(marks, phrases("clause").finditer(text)))
+
+
 def is_denied(text: str, at: int) -> bool:
     """Whether what stands at a place of a text is said not to be."""
     return phrases("denied").search(text, 0, at) is not None
@@ -91,12 +101,13 @@ def is_denied(text: str, at: int) -> bool:
 def verdicts(text: str) -> Iterator[tuple[re.Match[str], set[str]]]:
     """Phrases that tell a verdict, each with the verdicts that it fits."""
     taken: set[int] = set()
-    for kind in (*VERDICTS[:0:-1], "unsupported", "supported"):
+    for kind in (*VERDICTS[1:], "unsupported", "supported"):
         for match in phrases(kind).finditer(text):
             if taken.isdisjoint(range(*match.span())):
                 taken.update(range(*match.span()))
-                denied = kind == "supported" and is_denied(text, match.start())
-                yield match, set(VERDICTS[1:]) if denied or kind == "unsupported" else {kind}
+                right = (kind == "supported") != is_denied(text, match.start())
+                whole = set(VERDICTS[:1] if right else VERDICTS[1:])
+                yield match, {kind} if kind in VERDICTS[1:] else whole
 
 
 def names(text: str) -> Iterator[tuple[re.Match[str], list[str], bool]]:

@@ -200,7 +200,7 @@ class _Reader:
     def _numbers(
         self, text: str, numbers: list[re.Match[str]], words: list[_Word]
     ) -> Iterator[Found]:
-        clauses = [match.start() for match in english.CLAUSE.finditer(text)]
+        clauses = english.clauses(text)
         told = {bisect(clauses, number.start()) for number in numbers}
         if any(word.rows and bisect(clauses, word.start) not in told for word in words):
             clauses = []  # a clause has a label and no number: each number may be of any clause
