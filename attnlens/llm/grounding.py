@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from itertools import chain, zip_longest
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from attnlens.llm.english import phrases, stem
 from attnlens.llm.facts import WORD, Facts, stems, whole
 from attnlens.show.safe import visible
 
-Answer = Literal["borne out", "not borne out", "not read"]
+Answer = Literal["not borne out", "not read", "borne out"]
 Found = tuple[Answer, str, str | None, str | None]
 """An answer, and what a statement has beside it."""
 
@@ -96,7 +96,7 @@ def check_text(facts: Facts, text: str, same: Same = NOTHING, plain: Same = NOTH
 
     Args:
         same: words, and what the facts call them (``six``: ``6``).
-        plain: patterns, and what is read in their place (``7/2``: ``score 7, wickets 2``).
+        plain: patterns, and what is read in their place (``3:1``: ``scored 3, conceded 1``).
     """
     said = [visible(one).replace("’", "'") for one in english.statements(text)]
     reader = _Reader(facts, stems(" ".join(said)), same, plain)
@@ -128,21 +128,26 @@ class _Reader:
         self.keys = {word for keys in self.together for key in keys for word in {key, *stems(key)}}
         self.claims = [row for row in facts.rows if "verdict" in row.labels]
         self.same = {**dict.fromkeys(english.words("probability"), IMPLIED), **same}
-        self.labels: dict[str, set[str]] = defaultdict(set)
-        for label in facts.labels:
-            for form in {label, label.rpartition(" ")[2]}:
-                long = len(form) > 3 or "." in form
-                if long and (form == label or form[0].isupper()) and set() < stems(form) <= said:
-                    self.labels[form.replace("’", "'")].add(label)
-        for form, label in same.items():
-            if label in facts.labels:
-                self.labels[form].add(label)
-        for form in list(self.labels):
-            self.labels[form[0].upper() + form[1:]] |= self.labels[form]
+        self.labels = self._written(said, same)
         self.tokens = re.compile(
             rf"(?<![\w.])(?<!'s )(?P<label>{_choice(self.labels)})(?!\w|\.\d| ?%)"
             rf"|{english.NUMBER.pattern}|(?i:{_choice(self.same)})(?!\w)|{WORD.pattern}"
         )
+
+    def _written(self, said: Set[str], same: Same) -> dict[str, set[str]]:
+        """The labels that a text can be about, by how they are written there."""
+        labels: dict[str, set[str]] = defaultdict(set)
+        for label in self.facts.labels:
+            for form in {label, label.rpartition(" ")[2]}:
+                long = len(form) > 3 or "." in form
+                if long and (form == label or form[0].isupper()) and set() < stems(form) <= said:
+                    labels[form.replace("’", "'")].add(label)
+        for form, label in same.items():
+            if label in self.facts.labels:
+                labels[form].add(label)
+        for form in list(labels):
+            labels[form[0].upper() + form[1:]] |= labels[form]
+        return labels
 
     def answered(self, statement: str) -> Statement:
         """A statement with its answer: what is wrong, else was not read, else was found."""
@@ -165,7 +170,7 @@ class _Reader:
             *self._names(text, labels),
         ]
         found = found or [("not read", "nothing in it can be checked", None, None)]
-        first = min(found, key=lambda one: ("not borne out", "not read", "borne out").index(one[0]))
+        first = min(found, key=lambda one: get_args(Answer).index(one[0]))
         what = "; ".join(dict.fromkeys(one[1] for one in found if one[0] == first[0]))
         return Statement(statement, first[0], what, *first[2:])
 
