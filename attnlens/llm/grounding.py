@@ -36,6 +36,9 @@ the wrong place where none is named even so well. Of the row alone, so well is e
 HALF, FURTHER = 30, 0.6
 """A word weighs half so many signs away, less by a factor for each comma or conjunction between."""
 
+KEY = 3.0
+"""So much weighs a field's key right before a number."""
+
 NEAR, ABOUT = 16, 0.15
 """Signs around a number that tell how it is meant; a hedged one fits within this part of itself."""
 
@@ -45,6 +48,7 @@ IMPLIED: Final = stem("probability")
 LONGEST: Final = 1000
 """Signs of a statement."""
 
+LEFT_OUT: Final = frozenset(map(stem, english.words("left_out")))
 Same = Mapping[str, str]
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -99,8 +103,11 @@ def check_text(facts: Facts, text: str, same: Same = NOTHING, plain: Same = NOTH
         plain: patterns, and what is read in their place (``3:1``: ``scored 3, conceded 1``).
     """
     said = [visible(one).replace("’", "'") for one in english.statements(text)]
-    reader = _Reader(facts, stems(" ".join(said)), same, plain)
-    return Checked(tuple(map(reader.answered, said)))
+    read = said
+    for pattern, words in plain.items():
+        read = [re.sub(pattern, words, one) for one in read]
+    reader = _Reader(facts, stems(" ".join(read)), same)
+    return Checked(tuple(map(reader.answered, said, read)))
 
 
 class _Word(NamedTuple):
@@ -115,8 +122,8 @@ class _Word(NamedTuple):
 class _Reader:
     """The facts, as far as a text of such words can be about them."""
 
-    def __init__(self, facts: Facts, said: Set[str], same: Same, plain: Same) -> None:
-        self.facts, self.plain = facts, plain
+    def __init__(self, facts: Facts, said: Set[str], same: Same) -> None:
+        self.facts = facts
         self.value = np.array([fact.value for fact in facts.numbers])
         self.unit = np.array([fact.unit for fact in facts.numbers], "U6")
         self.row, self.field = (defaultdict[str, list[int]](list) for _ in range(2))
@@ -130,8 +137,8 @@ class _Reader:
         self.same = {**dict.fromkeys(english.words("probability"), IMPLIED), **same}
         self.labels = self._written(said, same)
         self.tokens = re.compile(
-            rf"(?<![\w.])(?<!'s )(?P<label>{_choice(self.labels)})(?!\w|\.\d| ?%)"
-            rf"|{english.NUMBER.pattern}|(?i:{_choice(self.same)})(?!\w)|{WORD.pattern}"
+            rf"(?<![\w.])(?<!'s )(?P<label>{_choice(self.labels)})(?!\w|\.\d| ?%|(?<=\.\d) (?:an?|for|points)\b)"
+            rf"|{english.NUMBER.pattern}|(?i:{_choice(self.same)})(?!\w)|[a-z]+(?:_[a-z]+)+|{WORD.pattern}"
         )
 
     def _written(self, said: Set[str], same: Same) -> dict[str, set[str]]:
@@ -149,13 +156,10 @@ class _Reader:
             labels[form[0].upper() + form[1:]] |= labels[form]
         return labels
 
-    def answered(self, statement: str) -> Statement:
+    def answered(self, statement: str, text: str) -> Statement:
         """A statement with its answer: what is wrong, else was not read, else was found."""
         if len(statement) > LONGEST or not english.is_read(statement, self.facts.words):
             return Statement(statement, "not read", "too long, or in another language")
-        text = statement
-        for pattern, plain in self.plain.items():
-            text = re.sub(pattern, plain, text)
         numbers, words = list[re.Match[str]](), list[_Word]()
         for token in self.tokens.finditer(text):
             if token["digits"]:
@@ -178,8 +182,7 @@ class _Reader:
         """A token that is no number."""
         if not token["label"]:
             word = self.same.get(token.group().lower(), token.group().lower())
-            told = {stem(word), whole(word)} if word not in english.words("stop") else set[str]()
-            return _Word(*token.span(), told)
+            return _Word(*token.span(), set() if word in english.words("stop") else {stem(word)})
         labels, rows = self.labels[token.group()], defaultdict[str, set[int]](set)
         words = {word for one in labels if len(one) > 2 for word in stems(one)}
         for key, its in chain.from_iterable(self.facts.labels[one].items() for one in labels):
@@ -209,7 +212,11 @@ class _Reader:
         told = {bisect(clauses, number.start()) for number in numbers}
         if any(word.rows and bisect(clauses, word.start) not in told for word in words):
             clauses = []  # a clause has a label and no number: each number may be of any clause
-        found = [self._number(text, number, _near(number, words, clauses)) for number in numbers]
+        found = []
+        for number in numbers:
+            near = _near(number, words, clauses)
+            near |= {whole(key): KEY for key in re.findall(r"(\w+) $", text[: number.start()])}
+            found.append(self._number(text, number, near))
         right = {one[3] for one in found if one[0] == "borne out"}
         for one in found:  # what another number has told is not what this one is of
             free = one[0] != "not borne out" or one[3] not in right
@@ -223,7 +230,8 @@ class _Reader:
             re.split("[,;:(]", text[: number.start()])[-1][-NEAR:],
             re.split("[,;:(]", text[number.end() :])[0][:NEAR],
         ]
-        near = max(near, ABOUT * value) if phrases("hedge").search(around[0]) else near
+        hedged = phrases("hedge").search(around[0])
+        near = max(near, ABOUT * value) if hedged else near
         shown = self.value / np.where((self.unit == "share") & (unit != "share"), 100, 1)
         right = np.abs(shown - value) <= near
         named, row = self._named(words, unit)
@@ -234,12 +242,16 @@ class _Reader:
             return "borne out", said, None, facts[best].pointer
         fact = facts[top]
         beside = any(facts[at].row is fact.row for at in np.flatnonzero(right))
-        field = unit == fact.unit == "points" or not fact.field.isdisjoint(words)
+        called = {word for word in fact.field if word[0] != "="}.difference(LEFT_OUT) or fact.field
+        units = {word for word in called if set("aeiou").isdisjoint(word)}
+        field = unit == fact.unit == "points" or not units.isdisjoint(words)
+        field |= called > units and called - units <= words.keys()
         implied = unit == "share" and IMPLIED in fact.field | fact.row.words and not beside
         if (
             row[top]
             and (field or implied)
             and not (right & (named >= RIVAL * named[top]) & (row >= ROW * row[top])).any()
+            and (unit != "digits" or hedged or ("." in said) != fact.value.is_integer())
             and not phrases("aside").search(text)
             and (unit == "points" or not any(map(phrases("apart").search, around)))
         ):
@@ -249,9 +261,12 @@ class _Reader:
 
     def _labels(self, text: str, labels: list[_Word]) -> Iterator[Found]:
         """A label stands under the key before it, and in one row with one that it is said of."""
-        links = self.keys.union(english.words("links"))
+        links, roles = (
+            self.keys.union(english.words("links")),
+            self.keys - set(english.words("stop")),
+        )
         for one, other in zip_longest(labels, labels[1:]):
-            for key in self.keys.intersection(re.findall(r"(\w{3,}),? $", text[: one.start])):
+            for key in roles.intersection(re.findall(r"(\w+),? $", text[: one.start])):
                 rows = (its for name, its in one.rows.items() if stems(key) <= stems(name))
                 yield self._together(text[one.start : one.end], set().union(*rows))
             if other is None or not one.rows.keys().isdisjoint(other.rows):

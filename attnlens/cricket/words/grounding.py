@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import CALLED
@@ -16,20 +16,30 @@ SAME: Final = {**CALLED, "knows nothing": "baseline", "unknown": "baseline"}
 """What outcomes are called, and what the data calls otherwise."""
 
 PLAIN: Final = {
-    rf"({NAME}) to (?={NAME})": r"bowler \1 to batter ",
-    rf"({NAME}) (?=bowls|is bowling|has the ball|runs in|comes in)": r"bowler \1 ",
-    rf"({NAME}) (?=faces|is on strike)": r"batter \1 ",
-    rf"({NAME}) (?=at the other end|backs up)": r"non_striker \1 ",
+    rf"({NAME}) to (?={NAME})": r"namely bowler \1 to batter ",
+    rf"({NAME}) (?=bowls|is bowling|has the ball|runs in|comes in)": r"namely bowler \1 ",
+    rf"({NAME}) (?=faces|is on strike)": r"namely batter \1 ",
+    rf"({NAME}) (?=at the other end|backs up)": r"namely non_striker \1 ",
     rf"\b(?:bowls|bowling|runs in|comes in) for (?={NAME})": "bowls for bowling_team ",
     rf"\b(?:bats|batting|on strike) for (?={NAME})": "bats for batting_team ",
     r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1, wickets \2",
-    r"\b(\d+) for (\d+) from\b": r"bowler_wickets \1, bowler_runs \2, from",
+    r"\b(\d+) for (\d+) from (\d+\.\d) overs?\b": r"bowler_wickets \1, bowler_runs \2, bowler_overs \3",
     r"\b(\d+) from (\d+)\b(?!\.\d)": r"batter_runs \1, batter_balls \2",
 }
 """What a report writes, and what is read in its place: a player or side after the data's key."""
 
 UNREAD: Final = frozenset(
-    {"shares", "balls", "ball_labels", "within_ball", "changes", "reason", "removed_from"}
+    {
+        "shares",
+        "attention",
+        "across_balls",
+        "balls",
+        "ball_labels",
+        "within_ball",
+        "changes",
+        "reason",
+        "removed_from",
+    }
     | {"narrative", "summary", "top", "actual", "story_outcome", "calibration"}
 )
 """Keys of an explanation of which no text tells."""
@@ -52,7 +62,21 @@ def check_grounding(facts: object, text: str) -> Checked:
         data = data_of(facts.to_dict() if isinstance(facts, Explanation) else facts)
         first = data[0] if isinstance(data, list) and data else data
         if isinstance(first, Mapping) and not KEYS.isdisjoint(first):
-            return check_text(Facts(data, UNREAD), text, SAME, PLAIN)
+            return check_text(Facts(_with_players(data), UNREAD), text, SAME, PLAIN)
         return check_text(Facts(data), text)
     except RecursionError:
         raise InputError("is nested too deeply", remedy="give a part of it") from None
+
+
+def _with_players(data: Any) -> object:
+    """An explanation whose groups of inputs have the players whom they are of beside them."""
+    try:
+        batter, bowler = data["ball"]["batter"], data["ball"]["bowler"]
+        of = {"batter": batter, "striker": batter, "bowler": bowler}
+        groups = [
+            {**one, "of": " and ".join(of[word] for word in of if word in one["group"])}
+            for one in data["contributions"]
+        ]
+    except (KeyError, TypeError):
+        return data
+    return {**data, "contributions": groups}
