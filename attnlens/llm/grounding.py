@@ -49,7 +49,7 @@ LONGEST: Final = 1000
 """Signs of a statement."""
 
 LEFT_OUT: Final = frozenset(map(stem, english.words("left_out")))
-Same = Mapping[str, str]
+Same, Near = Mapping[str, str], tuple[dict[str, float], dict[str, float]]
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -210,36 +210,35 @@ class _Reader:
     ) -> Iterator[Found]:
         clauses = english.clauses(text)
         told = {bisect(clauses, number.start()) for number in numbers}
-        if any(word.rows and bisect(clauses, word.start) not in told for word in words):
-            clauses = []  # a clause has a label and no number: each number may be of any clause
-        found = []
-        for number in numbers:
-            near = _near(number, words, clauses)
-            near |= {whole(key): KEY for key in re.findall(r"(\w+) $", text[: number.start()])}
-            found.append(self._number(text, number, near))
+        # Where a clause has a label and no number, each number may be of any clause.
+        apart = all(bisect(clauses, word.start) in told for word in words if word.rows)
+        found = [self._number(text, one, _near(one, words, clauses), apart) for one in numbers]
         right = {one[3] for one in found if one[0] == "borne out"}
         for one in found:  # what another number has told is not what this one is of
             free = one[0] != "not borne out" or one[3] not in right
             yield one if free else ("not read", f"{one[1]}: not told what it is of", None, None)
 
-    def _number(self, text: str, number: re.Match[str], words: dict[str, float]) -> Found:
-        """A number of what the words around it name."""
+    def _number(self, text: str, number: re.Match[str], near: Near, apart: bool) -> Found:
+        """A number of what the words around it name, those of its clause, else all."""
         unit, facts = number.lastgroup, self.facts.numbers
-        said, (value, near) = f'"{number.group().strip()}"', english.value(number)
+        said, (value, off) = f'"{number.group().strip()}"', english.value(number)
         around = [
             re.split("[,;:(]", text[: number.start()])[-1][-NEAR:],
             re.split("[,;:(]", text[number.end() :])[0][:NEAR],
         ]
         hedged = phrases("hedge").search(around[0])
-        near = max(near, ABOUT * value) if hedged else near
         shown = self.value / np.where((self.unit == "share") & (unit != "share"), 100, 1)
-        right = np.abs(shown - value) <= near
-        named, row = self._named(words, unit)
+        right = np.abs(shown - value) <= (max(off, ABOUT * value) if hedged else off)
+        for words in near:
+            named, row = self._named(words, unit)
+            if not named.any():
+                continue
+            best, top = int(np.argmax(np.where(right, named, -1))), int(np.argmax(named))
+            told = row[best] >= ROW * row[top] and (row[best] or words is near[-1])
+            if right[best] and told and named[best] >= RIGHT * named[top]:
+                return "borne out", said, None, facts[best].pointer
         if not named.any():
             return "not read", f"number {said}: not told what it is of", None, None
-        best, top = int(np.argmax(np.where(right, named, -1))), int(np.argmax(named))
-        if right[best] and named[best] >= RIGHT * named[top] and row[best] >= ROW * row[top]:
-            return "borne out", said, None, facts[best].pointer
         fact = facts[top]
         beside = any(facts[at].row is fact.row for at in np.flatnonzero(right))
         called = {word for word in fact.field if word[0] != "="}.difference(LEFT_OUT) or fact.field
@@ -247,10 +246,11 @@ class _Reader:
         field = unit == fact.unit == "points" or not units.isdisjoint(words)
         field |= called > units and called - units <= words.keys()
         implied = unit == "share" and IMPLIED in fact.field | fact.row.words and not beside
+        flat = named if apart else self._named(dict.fromkeys(words, 1.0), unit)[0]
         if (
             row[top]
             and (field or implied)
-            and not (right & (named >= RIVAL * named[top]) & (row >= ROW * row[top])).any()
+            and not (right & (flat >= RIVAL * flat.max()) & (row >= ROW * row[top])).any()
             and (unit != "digits" or hedged or ("." in said) != fact.value.is_integer())
             and not phrases("aside").search(text)
             and (unit == "points" or not any(map(phrases("apart").search, around)))
@@ -297,7 +297,7 @@ class _Reader:
         if causes and not self.claims:
             yield "not read", "a cause: the facts hold no tested claim", None, None
         for match, fitting in [*english.verdicts(text)] or causes:
-            said, what = _near(match, words).keys(), f'"{match.group()}"'
+            said, what = _near(match, words)[1].keys(), f'"{match.group()}"'
             score = [sum(map(self._weight, said & one.words)) for one in self.claims]
             most = max(score, default=0)
             if not most:
@@ -312,16 +312,18 @@ class _Reader:
                 yield "not read", f"{what}: not told of which claim", None, None
 
 
-def _near(
-    place: re.Match[str], words: Iterable[_Word], clauses: Sequence[int] = ()
-) -> dict[str, float]:
-    """How near words stand to a place."""
-    near, start, here = dict[str, float](), place.start(), bisect(clauses, place.start())
+def _near(place: re.Match[str], words: Iterable[_Word], clauses: Sequence[int] = ()) -> Near:
+    """How near the words of the clause of a place stand to it, and all words."""
+    own, every, start = dict[str, float](), dict[str, float](), place.start()
     for one in sorted(words, key=lambda one: -abs(one.start - start)):
         if not start <= one.start < place.end():
-            between = FURTHER ** abs(bisect(clauses, one.start) - here)
-            near |= dict.fromkeys(one.words, between / (1 + abs(one.start - start) / HALF))
-    return near
+            away = abs(bisect(clauses, one.start) - bisect(clauses, start))
+            near = FURTHER**away / (1 + abs(one.start - start) / HALF)
+            every |= dict.fromkeys(one.words, near)
+            own |= {} if away else dict.fromkeys(one.words, near)
+    for key in re.findall(r"(\w+) $", place.string[:start]):
+        own[whole(key)] = every[whole(key)] = KEY
+    return own, every
 
 
 def _choice(texts: Iterable[str]) -> str:
