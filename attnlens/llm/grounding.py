@@ -29,7 +29,7 @@ Answer = Literal["not borne out", "not read", "borne out"]
 Found = tuple[Answer, str, str | None, str | None]
 """An answer, and what a statement has beside it."""
 
-RIGHT, RIVAL, ROW = 0.9, 0.72, 0.3
+RIGHT, RIVAL, ROW = 0.9, 0.78, 0.5
 """A number is borne out where a fact that has it is named so well, beside the best one; it is in
 the wrong place where none is named even so well. Of the row alone, so well is enough."""
 
@@ -209,16 +209,13 @@ class _Reader:
         self, text: str, numbers: list[re.Match[str]], words: list[_Word]
     ) -> Iterator[Found]:
         clauses = english.clauses(text)
-        told = {bisect(clauses, number.start()) for number in numbers}
-        # Where a clause has a label and no number, each number may be of any clause.
-        apart = all(bisect(clauses, word.start) in told for word in words if word.rows)
-        found = [self._number(text, one, _near(one, words, clauses), apart) for one in numbers]
+        found = [self._number(text, one, _near(one, words, clauses)) for one in numbers]
         right = {one[3] for one in found if one[0] == "borne out"}
         for one in found:  # what another number has told is not what this one is of
             free = one[0] != "not borne out" or one[3] not in right
             yield one if free else ("not read", f"{one[1]}: not told what it is of", None, None)
 
-    def _number(self, text: str, number: re.Match[str], near: Near, apart: bool) -> Found:
+    def _number(self, text: str, number: re.Match[str], near: Near) -> Found:
         """A number of what the words around it name, those of its clause, else all."""
         unit, facts = number.lastgroup, self.facts.numbers
         said, (value, off) = f'"{number.group().strip()}"', english.value(number)
@@ -241,16 +238,13 @@ class _Reader:
             return "not read", f"number {said}: not told what it is of", None, None
         fact = facts[top]
         beside = any(facts[at].row is fact.row for at in np.flatnonzero(right))
-        called = {word for word in fact.field if word[0] != "="}.difference(LEFT_OUT) or fact.field
-        units = {word for word in called if set("aeiou").isdisjoint(word)}
-        field = unit == fact.unit == "points" or not units.isdisjoint(words)
-        field |= called > units and called - units <= words.keys()
+        called = fact.field - LEFT_OUT or fact.field
+        field = unit == fact.unit == "points" or not called.isdisjoint(words)
         implied = unit == "share" and IMPLIED in fact.field | fact.row.words and not beside
-        flat = named if apart else self._named(dict.fromkeys(words, 1.0), unit)[0]
         if (
             row[top]
             and (field or implied)
-            and not (right & (flat >= RIVAL * flat.max()) & (row >= ROW * row[top])).any()
+            and not (right & (named >= RIVAL * named[top]) & (row >= ROW * row[top])).any()
             and (unit != "digits" or hedged or ("." in said) != fact.value.is_integer())
             and not phrases("aside").search(text)
             and (unit == "points" or not any(map(phrases("apart").search, around)))
