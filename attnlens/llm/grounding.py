@@ -49,7 +49,8 @@ LONGEST: Final = 1000
 """Signs of a statement."""
 
 LEFT_OUT: Final = frozenset(map(stem, english.words("left_out")))
-Same, Near = Mapping[str, str], tuple[dict[str, float], dict[str, float]]
+Same = Mapping[str, str]
+Near = tuple[dict[str, float], dict[str, float]]
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -137,8 +138,10 @@ class _Reader:
         self.same = {**dict.fromkeys(english.words("probability"), IMPLIED), **same}
         self.labels = self._written(said, same)
         self.tokens = re.compile(
-            rf"(?<![\w.])(?<!'s )(?P<label>{_choice(self.labels)})(?!\w|\.\d| ?%|(?<=\.\d) (?:an?|for|points)\b)"
-            rf"|{english.NUMBER.pattern}|(?i:{_choice(self.same)})(?!\w)|[a-z]+(?:_[a-z]+)+|{WORD.pattern}"
+            rf"(?<![\w.])(?<!'s )(?P<label>{_choice(self.labels)})"
+            r"(?!\w|\.\d| ?%|(?<=\.\d) (?:an?|for|points)\b)"
+            rf"|{english.NUMBER.pattern}|(?i:{_choice(self.same)})(?!\w)"
+            rf"|[a-z]+(?:_[a-z]+)+|{WORD.pattern}"
         )
 
     def _written(self, said: Set[str], same: Same) -> dict[str, set[str]]:
@@ -168,7 +171,7 @@ class _Reader:
                 words.append(self._word(token))
         labels = [word for word in words if word.rows]
         found = [
-            *self._numbers(text, numbers, words),
+            *self._numbers(numbers, words, english.clauses(text)),
             *self._labels(text, labels),
             *self._verdicts(text, words),
             *self._names(text, labels),
@@ -206,22 +209,21 @@ class _Reader:
         return np.where(fits if fits.any() else self.unit != "points", row + field, 0), row
 
     def _numbers(
-        self, text: str, numbers: list[re.Match[str]], words: list[_Word]
+        self, numbers: Iterable[re.Match[str]], words: list[_Word], clauses: list[int]
     ) -> Iterator[Found]:
-        clauses = english.clauses(text)
-        found = [self._number(text, one, _near(one, words, clauses)) for one in numbers]
+        found = [self._number(one, _near(one, words, clauses)) for one in numbers]
         right = {one[3] for one in found if one[0] == "borne out"}
         for one in found:  # what another number has told is not what this one is of
             free = one[0] != "not borne out" or one[3] not in right
             yield one if free else ("not read", f"{one[1]}: not told what it is of", None, None)
 
-    def _number(self, text: str, number: re.Match[str], near: Near) -> Found:
+    def _number(self, number: re.Match[str], near: Near) -> Found:
         """A number of what the words around it name, those of its clause, else all."""
         unit, facts = number.lastgroup, self.facts.numbers
         said, (value, off) = f'"{number.group().strip()}"', english.value(number)
         around = [
-            re.split("[,;:(]", text[: number.start()])[-1][-NEAR:],
-            re.split("[,;:(]", text[number.end() :])[0][:NEAR],
+            re.split("[,;:(]", number.string[: number.start()])[-1][-NEAR:],
+            re.split("[,;:(]", number.string[number.end() :])[0][:NEAR],
         ]
         hedged = phrases("hedge").search(around[0])
         shown = self.value / np.where((self.unit == "share") & (unit != "share"), 100, 1)
@@ -246,7 +248,7 @@ class _Reader:
             and (field or implied)
             and not (right & (named >= RIVAL * named[top]) & (row >= ROW * row[top])).any()
             and (unit != "digits" or hedged or ("." in said) != fact.value.is_integer())
-            and not phrases("aside").search(text)
+            and not phrases("aside").search(number.string)
             and (unit == "points" or not any(map(phrases("apart").search, around)))
         ):
             nearest = f"{shown[top]:.6g}{number['share'] or number['points'] or ''}"
@@ -255,10 +257,7 @@ class _Reader:
 
     def _labels(self, text: str, labels: list[_Word]) -> Iterator[Found]:
         """A label stands under the key before it, and in one row with one that it is said of."""
-        links, roles = (
-            self.keys.union(english.words("links")),
-            self.keys - set(english.words("stop")),
-        )
+        links, roles = {*self.keys, *english.words("links")}, self.keys - {*english.words("stop")}
         for one, other in zip_longest(labels, labels[1:]):
             for key in roles.intersection(re.findall(r"(\w+),? $", text[: one.start])):
                 rows = (its for name, its in one.rows.items() if stems(key) <= stems(name))

@@ -16,31 +16,22 @@ SAME: Final = {**CALLED, "knows nothing": "baseline", "unknown": "baseline"}
 """What outcomes are called, and what the data calls otherwise."""
 
 PLAIN: Final = {
-    rf"({NAME}) to (?={NAME})": r"namely bowler \1 to batter ",
-    rf"({NAME}) (?=bowls|is bowling|has the ball|runs in|comes in)": r"namely bowler \1 ",
-    rf"({NAME}) (?=faces|is on strike)": r"namely batter \1 ",
-    rf"({NAME}) (?=at the other end|backs up)": r"namely non_striker \1 ",
+    rf"({NAME}) to (?={NAME})": r"then bowler \1 to batter ",
+    rf"({NAME}) (?=bowls|is bowling|has the ball|runs in|comes in)": r"then bowler \1 ",
+    rf"({NAME}) (?=faces|is on strike)": r"then batter \1 ",
+    rf"({NAME}) (?=at the other end|backs up)": r"then non_striker \1 ",
     rf"\b(?:bowls|bowling|runs in|comes in) for (?={NAME})": "bowls for bowling_team ",
     rf"\b(?:bats|batting|on strike) for (?={NAME})": "bats for batting_team ",
     r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1, wickets \2",
-    r"\b(\d+) for (\d+) from (\d+\.\d) overs?\b": r"bowler_wickets \1, bowler_runs \2, bowler_overs \3",
+    r"\b(\d+) for (\d+) from\b": r"bowler_wickets \1, bowler_runs \2, bowler_overs",
     r"\b(\d+) from (\d+)\b(?!\.\d)": r"batter_runs \1, batter_balls \2",
 }
 """What a report writes, and what is read in its place: a player or side after the data's key."""
 
 UNREAD: Final = frozenset(
-    {
-        "shares",
-        "attention",
-        "across_balls",
-        "balls",
-        "ball_labels",
-        "within_ball",
-        "changes",
-        "reason",
-        "removed_from",
-    }
-    | {"narrative", "summary", "top", "actual", "story_outcome", "calibration"}
+    {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels", "changes"}
+    | {"reason", "removed_from", "narrative", "summary", "top", "actual", "story_outcome"}
+    | {"calibration"}
 )
 """Keys of an explanation of which no text tells."""
 
