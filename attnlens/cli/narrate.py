@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     from attnlens.cricket.words.references import references_of, references_prompt
     from attnlens.llm.narration import narrated
 
-    narration = narrated(
+    rendered, cut = narrated(
         endpoint,
         references_prompt(explanation, template=options.template).chat,
         references_of(explanation),
@@ -90,12 +90,12 @@ def run(options: argparse.Namespace) -> int:
         max_tokens=options.max_tokens,
         temperature=options.temperature,
     )
-    if narration.cut:
+    if cut:
         say("an answer was cut at its most tokens; give more with --max-tokens")
-    if not narration.rendered.text:
+    if not rendered.text:
         say("nothing that it wrote could be borne out")
         return 1
-    return 1 if options.strict and narration.rendered.dropped else 0
+    return 1 if options.strict and rendered.dropped else 0
 
 
 def _show(told: Told) -> None:

@@ -1,123 +1,129 @@
-"""What little English `grounding` knows: common words, and what stands around a number."""
+"""The English that `grounding` and `references` know: ``english.toml`` of the templates, read."""
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+import tomllib
+import unicodedata
+from collections.abc import Collection, Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import chain, pairwise
 from typing import Final
 
+from attnlens.files import Json
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-STOP: Final = _words(
-    "a an the of is was are were be been has had have at in on for to with from by as it its and or"
-    " but than that this these those which who whose there then so not no nor if their they he she"
-    " his her we our you your i s t where when while what how will would can could may might must"
-    " do does did only just all each both any some other most more less under up down into out"
-    " against"
-)
-FOREIGN: Final = _words(
-    "der die das und ist nicht ein eine einer bei von auf den dem le la les est des une du que qui"
-    " el los las es por del y un il che di per e o os um uma não het een van de op met och att som"
-    " är på av"
-)
-"""What other languages say as often; a text of theirs is not read."""
-
-LINKS: Final = _words("is was the a an in on at of by for has had run brought")
-"""Words that stand between two labels where one is said of the other."""
-
-NAMELESS: Final = STOP | _words(
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may june"
-    " july august september october november december i ai english p q"
-)
-"""Words with a capital that name nothing."""
-
-COMMON: Final = {
-    "chance": "probability", "likely": "probability", "likelihood": "probability",
-    "odds": "probability", "winning": "win", "wins": "win", "usually": "usual", "metres": "m",
-    "m3/s": "m3s", "cubic metres a second": "m3s", "cubic metres per second": "m3s",
-}  # fmt: skip
-"""Words of a text, and what facts call the same."""
-
-IMPLIED: Final = "probability"
-"""The field that a per cent sign stands for where no other is named."""
-
-LEFT_OUT: Final = ("share", "percent", "percentage", "rate", "points", "total", "number")
-"""Words of fields that a text may leave out."""
-
-LARGE: Final = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
-
-
-def any_case(pattern: str) -> re.Pattern[str]:
-    """A pattern for small and large letters."""
-    return re.compile(pattern, re.IGNORECASE)
-
-
-NUMBER: Final = any_case(
-    r"(?<![\w.,:])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+VERDICTS: Final = ("supported", "not better than chance", "contradicted", "cannot be told")
+WORD: Final = re.compile(r"\w[\w'’.-]*\w|\w")
+NUMBER: Final = re.compile(
+    r"(?<![\w.,:])(?<!\d[-–])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![-–:]\d|\w)"
     r"(?: (?P<large>thousand|million|billion)\b)?"
-    r"(?:(?P<share> ?%| ?per ?cent\b)|(?P<points>[ -](?:percentage[ -])?points?\b| ?pp\b))?"
+    r"(?:(?P<share> ?%| ?per ?cent\b)|(?P<points>[ -](?:percentage[ -])?points?\b| ?pp\b))?",
+    re.IGNORECASE,
 )
-HEDGE: Final = any_case(
-    r"(?:\b(?:about|around|roughly|approximately|nearly|almost|some|close to|up to|more than|over"
-    r"|above|at least|less than|fewer than|under|below|at most)|[~≈]) ?[£$€]?$"
-)
-"""What makes the number after it no exact one."""
-
-WORKED_OUT: Final = any_case(
-    r"(?:\b(?:by|up|down|rose|fell|grew|another|further|one in|from [\d.,]+%? to|not|never"
-    r"|than|figure|table|section|page|chapter|step|part|top|no\.)(?: (?:about|just|only))? ?|#)"
-    r"[£$€]?$"
-)
-"""What stands before a number that is worked out from others, is denied, or counts nothing."""
-
-COMPARED: Final = any_case(
-    r"(?: [^\W\d][\w³/]*)? (?:more|less|fewer|higher|lower|above|below|better|worse|longer|shorter"
-    r"|further|later|earlier|after|before|ahead|behind|apiece|each|times)\b|[^\W\d]| ?[-–:]\d"
-)
-"""What follows a number that is worked out from others, is an ordinal, a time, or of a range."""
-
-ASIDE: Final = any_case(
-    r"\b(?:averages?|mean|median|total|combined|together|sum|difference|gap|yesterday|tomorrow"
-    r"|(?:last|next) (?:year|month|week|season|night|time)|previous(?:ly)?|forecast|limit|record"
-    r"|ago|half|twice|double|overall|if|could|might|between|used to|had been"
-    r"|without|hid(?:e|ing|den))\b"
-)
-"""Words beside which a number may be of what the facts do not hold."""
-
-PRONOUN: Final = any_case(r"\b(?:its?|their|they|he|she|his|her|there|this|that)\b")
-CLAUSE: Final = any_case(
-    r"[;:()–—]|,(?!\d)|\b(?:and|but|while|whereas|where|though|than|against|to)\b"
-)
+LARGE: Final = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 SENTENCE: Final = re.compile(r"(?<![A-Z])[.!?][\"')\]’”]*\s+(?=[\"'(\[“]?[^\Wa-z])|;\s+|\s\|\s")
 MARKS: Final = re.compile(
     r"\*\*|__|[*`]|^\s*(?:>|[-+•]\s|\d+[.)]\s)\s*|^\||\|$|\]\([^)]*\)|\[(?=\w)"
 )
 CAPITALS: Final = re.compile(r"(?<!\w)[^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z][\w'’-]*)*")
-CAUSE: Final = any_case(r"\b(?:because|due to|owing to|thanks to|caused by|the reason)\b")
-VERDICTS: Final = (
-    (any_case(r"\b(?:cannot|can't|can not) be told\b"), {"cannot be told"}),
-    (any_case(r"\b(?:no|not) better than (?:by )?chance\b"), {"not better than chance"}),
-    (
-        any_case(r"\b(?:unsupported|not (?:been )?(?:supported|borne out|confirmed))\b"),
-        {"not better than chance", "contradicted", "cannot be told"},
-    ),
-    (any_case(r"\bcontradict(?:ed|s)\b"), {"contradicted"}),
-    (any_case(r"\b(?:supported|supports|borne out|confirmed|proven?|proves)\b"), {"supported"}),
-    (CAUSE, {"supported"}),
+START: Final = re.compile(r"(?:^|[.!?:;(—–-]\s|[\"“‘(])[^\w□]*$")
+"""What ends where a word with a capital need not be a name."""
+
+ENDING: Final = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|ly|[sey])$|(?<=\w{4})ers?$")
+
+AFFIX: Final = re.compile(
+    r"^(?:un|re|dis|over|under|out)(?=\w{4})"
+    r"|(?<=\w{4})(?:ation|ion|ment|able|ful|ness|al|ity|ive|ous|[ae]nce)s?$"
 )
-"""Words of a verdict or a cause, and the verdicts that a claim may have for them."""
 
 
-def is_english(text: str) -> bool:
-    """Whether nothing in a sentence says that it is in another language."""
-    letters = [sign for sign in text if sign.isalpha()]
-    if sum(sign < "\u0250" for sign in letters) < len(letters) * 0.7:
-        return False
-    words = re.findall(r"[^\W\d_]+", text.lower())
-    return sum(word in FOREIGN for word in words) <= sum(word in STOP for word in words)
+@cache
+def words(name: str) -> tuple[str, ...]:
+    """A list of ``english.toml``."""
+    text: str = _lexicon()[name]
+    return tuple(text.split())
+
+
+@cache
+def _lexicon() -> Json:
+    return tomllib.loads(files("attnlens.templates").joinpath("english.toml").read_text("utf-8"))
+
+
+@lru_cache(maxsize=64)
+def phrases(kind: str, nouns: str = "(?!)") -> re.Pattern[str]:
+    """A pattern of all phrases of a kind, each from the start of a word or a comma."""
+    told = "|".join(words(kind)).replace("_", " ").replace("~", r"\w*")
+    return re.compile(rf"(?:(?<!\w)|(?=,))(?:{told.replace('NOUN', nouns)})(?!\w)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1 << 16)
+def stem(word: str) -> str:
+    """A word as it is compared: small letters without accents and without a common ending."""
+    signs = unicodedata.normalize("NFKD", word.casefold())
+    bare = ENDING.sub("", "".join(sign for sign in signs if not unicodedata.combining(sign)))
+    return re.sub(r"([^\Waeiou\d])\1$", r"\1", bare)
+
+
+@cache
+def _common() -> frozenset[str]:
+    told = (*words("common"), *words("stop"))
+    return frozenset((*told, *map(stem, told)))
+
+
+def is_common(word: str) -> bool:
+    """Whether a word, or what it is a form of, is a common one; forms in "-er" may be names."""
+    for part in re.sub(r"(?:n't|['’]\w*)$", "", word.casefold()).split("-"):
+        forms = {stem(one) for one in (part, AFFIX.sub("", part), AFFIX.sub("", stem(part)))}
+        if part not in _common() and (part.endswith("er") or forms.isdisjoint(_common())):
+            return False
+    return True
+
+
+def is_read(text: str, known: Collection[str]) -> bool:
+    """Whether most small words of a sentence are common English, or among known stems."""
+    small = [word for word in WORD.findall(text) if word[0].isalpha() and word == word.lower()]
+    strange = [word for word in small if not is_common(word) and stem(word) not in known]
+    return 2 * len(strange) <= len(small) or (len(small) < 4 and text.isascii())
+
+
+def clauses(text: str) -> list[int]:
+    """Where parts of a sentence begin: at marks and conjunctions."""
+    marks = re.finditer(r"[;:()–—]|,(?!\d)", text)
+    return sorted(match.start() for match in chain(marks, phrases("clause").finditer(text)))
+
+
+def is_denied(text: str, at: int) -> bool:
+    """Whether what stands at a place of a text is said not to be."""
+    return phrases("denied").search(text, 0, at) is not None
+
+
+def verdicts(text: str) -> Iterator[tuple[re.Match[str], set[str]]]:
+    """Phrases that tell a verdict, each with the verdicts that it fits."""
+    taken: set[int] = set()
+    for kind in (*VERDICTS[1:], "unsupported", "supported"):
+        for match in phrases(kind).finditer(text):
+            if taken.isdisjoint(range(*match.span())):
+                taken.update(range(*match.span()))
+                right = (kind == "supported") != is_denied(text, match.start())
+                whole = set(VERDICTS[:1] if right else VERDICTS[1:])
+                yield match, {kind} if kind in VERDICTS[1:] else whole
+
+
+def names(text: str) -> Iterator[tuple[re.Match[str], list[str], bool]]:
+    """Runs of words with a capital, their words, and whether a sentence or a quote begins there."""
+    for run in CAPITALS.finditer(text):
+        told = [re.sub(r"['’]s?$", "", word) for word in run.group().split()]
+        yield run, told, START.search(text[: run.start()]) is not None
+
+
+def value(number: re.Match[str]) -> tuple[float, float]:
+    """What a match of `NUMBER` says, and half of its last digit that counts."""
+    digits = number["digits"].replace(",", "")
+    scale = LARGE.get((number["large"] or "").lower(), 1.0)
+    zeros = len(digits) - len(digits.rstrip("0")) if digits.endswith("000") else 0
+    last = 10.0 ** min(-len(digits.partition(".")[2]) or zeros, 300)
+    return min(float(digits) * scale, 1e300), 0.505 * last * scale
 
 
 def statements(text: str) -> list[str]:
@@ -128,4 +134,4 @@ def statements(text: str) -> list[str]:
             shown = MARKS.sub("", line)
             ends = [0, *(match.end() for match in SENTENCE.finditer(shown)), len(shown)]
             cut += [shown[start:end].strip(" |") for start, end in pairwise(ends)]
-    return [one for one in cut if re.search(r"[^\W\d_]{2}", one)]
+    return [one for one in cut if re.search(r"[^\W\d]{2}", one)]

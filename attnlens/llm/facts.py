@@ -11,34 +11,25 @@ import csv
 import io
 import json
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from attnlens.errors import InputError
+from attnlens.llm.english import stem
 from attnlens.show.safe import visible
 
 MOST_VALUES: Final = 300_000
-LARGEST: Final = 1e300
 LONGEST_LABEL, LONGEST_CLAIM = 60, 1000
 """Signs; a longer text names nothing. A claim is what has a verdict."""
 
 WORD: Final = re.compile(r"[^\W\d_]+\d*[^\W\d_]*|\d+(?:\.\d+)*")
-FIGURE: Final = re.compile(r"[£$€]?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?) ?(%?)")
-ENDING: Final = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|ly|[sey])$|(?<=\w{4})ers?$")
+FIGURE: Final = re.compile(r"[£$€]?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)")
+SHARE: Final = re.compile(r"([-+]?\d+(?:\.\d+)?) ?%")
 PERCENT, POINTS = frozenset({"percent", "percentag", "pct"}), frozenset({"point", "pp"})
 NO_SHARES: Final = frozenset({"nat", "bit", "p", "q", "ratio"})
-"""Words of fields: of 100; differences of such; fractions that are no shares."""
-
-
-@lru_cache(maxsize=1 << 16)
-def stem(word: str) -> str:
-    """A word as it is compared: small letters without accents and without a common ending."""
-    bare = unicodedata.normalize("NFKD", word.casefold())
-    return ENDING.sub("", "".join(sign for sign in bare if not unicodedata.combining(sign)))
+"""Stems of fields: of 100; differences of such; fractions that are no shares."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -53,62 +44,113 @@ def whole(label: str) -> str:
     return f"={label}"
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A number, what it is (``share``, ``points`` or nothing), where it stands, and its words."""
-
-    value: float
-    unit: str
-    pointer: str
-    row: frozenset[str]
-    field: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """An object of the data: its labels and those above it, by key, and the words of its row."""
+class Row(NamedTuple):
+    """An object of the data: its labels and those above it, by key, and all words that name it."""
 
     labels: Mapping[str, str]
     words: frozenset[str]
     pointer: str
 
 
-@dataclass(slots=True)
+class Fact(NamedTuple):
+    """A number, in per cent if it is a ``share``; ``points`` are differences of such."""
+
+    value: float
+    unit: str
+    field: frozenset[str]
+    pointer: str
+    row: Row
+
+
 class Facts:
-    """All of them: numbers, objects with labels, the keys of each label, and every word."""
-
-    numbers: list[Fact] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
-    labels: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    words: set[str] = field(default_factory=set)
-    values: int = 0
-
-
-def facts_of(data: object, unread: frozenset[str] = frozenset()) -> Facts:
-    """What plain data holds.
+    """What plain data holds: numbers, rows, every word, and the rows of each label by its key.
 
     Args:
-        data: objects, lists, strings and numbers, as of JSON; a list of lists is a table.
+        data: objects, lists, strings and numbers, as of JSON.
         unread: keys that nothing is looked for under.
 
     Raises:
         InputError: it holds no fact, or more than `MOST_VALUES` values.
     """
-    facts = Facts()
-    if isinstance(data, list) and data and all(isinstance(row, list) for row in data):
-        data = _objects(data)
-    _add(data, "", Place({}, frozenset(), ""), facts, unread)
-    if not isinstance(data, Mapping | list) or not (facts.numbers or facts.labels):
-        raise InputError("holds no facts", remedy="give a JSON object, a list of rows, or a CSV")
-    return facts
+
+    def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
+        self.numbers: list[Fact] = []
+        self.rows: list[Row] = []
+        self.words: set[str] = set()
+        self.labels: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self._unread, self._values = unread, 0
+        if isinstance(data, Mapping | list):
+            self._add(data, "", "", Row({}, frozenset(), ""))
+        if not self.numbers and not self.labels:
+            remedy = "give a JSON object, a list of rows, or a CSV"
+            raise InputError("holds no facts", remedy=remedy)
+
+    def _add(self, value: Any, key: str, pointer: str, row: Row) -> None:
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise _too_many()
+        if isinstance(value, bool):
+            return
+        if isinstance(value, str) and (percent := SHARE.fullmatch(value)):
+            value = float(percent[1]) / 100
+        if isinstance(value, Mapping):
+            read = {str(name): one for name, one in value.items() if name not in self._unread}
+            row = self._row(read, key, pointer, row)
+            for name, one in read.items():
+                step = name.replace("~", "~0").replace("/", "~1")
+                self._add(one, name, f"{pointer}/{step}", row)
+        elif isinstance(value, list | tuple):
+            for at, one in enumerate(value):
+                # Of bare numbers nobody can say what each is.
+                self._add(one, "" if isinstance(one, int | float) else key, f"{pointer}/{at}", row)
+        elif isinstance(value, str):
+            self.words |= stems(value[:LONGEST_CLAIM]) | stems(key)
+            if len(value) <= LONGEST_LABEL:
+                self.labels[visible(value)][key]  # of a list, maybe: no row
+        elif key and isinstance(value, int | float) and abs(value) < 1e300:
+            field = stems(key)
+            self.words |= field
+            share = isinstance(value, float) and abs(value) <= 1 and not field & NO_SHARES
+            unit = "points" if field & POINTS else "share" if share or field & PERCENT else ""
+            size = abs(float(value)) * (100 if unit == "share" and not field & PERCENT else 1)
+            self.numbers.append(Fact(size, unit, field | {whole(key)}, pointer, row))
+
+    def _row(self, value: Mapping[str, object], key: str, pointer: str, above: Row) -> Row:
+        """An object, named by its short texts, its claim, or what it begins with (a year, say)."""
+        longest = LONGEST_CLAIM if "verdict" in value else LONGEST_LABEL
+        own = {
+            name: visible(str(one))
+            for at, (name, one) in enumerate(value.items())
+            if (isinstance(one, str) and 0 < len(one) <= longest)
+            or (at == 0 and isinstance(one, int) and abs(one) < 1e300)
+        }
+        # A label under a key that stands above, too, begins a table of its own.
+        labels = own if own.keys() & above.labels.keys() else {**above.labels, **own}
+        for name, label in labels.items():
+            self.labels[label][name].add(len(self.rows))
+        texts = [key, *own.values()]
+        words = above.words.union(map(whole, texts), *map(stems, texts))
+        self.rows.append(Row(labels, words, pointer))
+        return self.rows[-1]
 
 
-def data_of(text: str) -> Any:
-    """The plain data of a JSON or CSV text.
+def data_of(given: Any) -> Any:
+    """Plain data as it is; that of a JSON or CSV text; a list of lists as rows under a header.
 
     Raises:
-        InputError: it is neither, holds too many values, or is a table without a header.
+        InputError: a text is neither, holds too many values, or is a table without a header.
     """
+    data = _read(given) if isinstance(given, str) else given
+    if not (isinstance(data, list) and data and all(isinstance(row, list) for row in data)):
+        return data
+    header, *rest = data
+    if not all(isinstance(name, str) and stems(name) for name in header):
+        problem = "has no header: its first line does not name every column"
+        raise InputError(problem, remedy="add a line with the columns' names")
+    return [dict(zip(header, line, strict=False)) for line in rest]
+
+
+def _read(text: str) -> Any:
     if sum(map(text.count, ",;\t")) > 4 * MOST_VALUES:
         raise _too_many()
     first = text.strip().partition("\n")[0]
@@ -119,75 +161,17 @@ def data_of(text: str) -> Any:
         if sign not in first:
             raise ValueError("one column without a name")
         lines = csv.reader(io.StringIO(text.strip()), delimiter=sign)
-        cells = [[_cell(one.strip()) for one in line] for line in lines if line]
+        return [[_cell(one.strip()) for one in line] for line in lines if line]
     except (ValueError, csv.Error) as error:
         remedy = "give facts with names, as JSON or CSV"
         raise InputError(f"is neither JSON nor CSV ({error})", remedy=remedy) from None
-    return _objects(cells)
 
 
 def _cell(text: str) -> object:
     match = FIGURE.fullmatch(text)
-    if match is None or match[2]:
-        return text
-    return (float if "." in match[1] else int)(match[1].replace(",", ""))
-
-
-def _objects(lines: list[list[Any]]) -> list[dict[str, object]]:
-    """The lines under a header."""
-    header, *rest = lines
-    if not all(isinstance(name, str) and stems(name) for name in header):
-        problem = "has no header: its first line does not name every column"
-        raise InputError(problem, remedy="add a line with the columns' names")
-    return [dict(zip(header, line, strict=False)) for line in rest]
+    return (float if "." in text else int)(match[1].replace(",", "")) if match else text
 
 
 def _too_many() -> InputError:
     problem = f"holds more than {MOST_VALUES:,} values"
     return InputError(problem, remedy="give the part that the text is about")
-
-
-def _add(value: object, key: str, place: Place, facts: Facts, unread: frozenset[str]) -> None:
-    facts.values += 1
-    if facts.values > MOST_VALUES:
-        raise _too_many()
-    if isinstance(value, Mapping):
-        read = {str(name): one for name, one in value.items() if str(name) not in unread}
-        here = _place(read, key, place)
-        facts.places.append(here)
-        for name, one in read.items():
-            below = f"{place.pointer}/{name.replace('~', '~0').replace('/', '~1')}"
-            _add(one, name, Place(here.labels, here.words, below), facts, unread)
-    elif isinstance(value, list | tuple):
-        for index, one in enumerate(value):
-            below = f"{place.pointer}/{index}"
-            _add(one, key, Place(place.labels, place.words, below), facts, unread)
-    elif isinstance(value, str) and (match := FIGURE.fullmatch(value)) and match[2]:
-        _add(float(match[1].replace(",", "")) / 100, key, place, facts, unread)
-    elif isinstance(value, str):
-        facts.words |= stems(value[:LONGEST_CLAIM]) | stems(key)
-        if len(value) <= LONGEST_LABEL:
-            facts.labels[visible(value)].add(key)
-    elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST:
-        named = stems(key)
-        facts.words |= named
-        share = isinstance(value, float) and abs(value) <= 1 and not named & NO_SHARES
-        unit = "points" if named & POINTS else "share" if share or named & PERCENT else ""
-        size, words = abs(value / 100 if named & PERCENT else value), named | {whole(key)}
-        facts.numbers.append(Fact(float(size), unit, place.pointer, place.words, words))
-
-
-def _place(value: Mapping[str, object], key: str, above: Place) -> Place:
-    """An object, named by its short texts, its claim, or what it begins with (a year, say)."""
-    longest = LONGEST_CLAIM if "verdict" in value else LONGEST_LABEL
-    own = {
-        name: visible(str(one))
-        for at, (name, one) in enumerate(value.items())
-        if (isinstance(one, str) and 0 < len(one) <= longest)
-        or (at == 0 and isinstance(one, int) and abs(one) < LARGEST)
-    }
-    # A label under a key that stands above, too, begins a table of its own.
-    labels = own if own.keys() & above.labels.keys() else {**above.labels, **own}
-    texts = [key, *own.values()]
-    words = above.words.union(map(whole, texts), *map(stems, texts))
-    return Place(labels, words, above.pointer)

@@ -18,9 +18,8 @@ Answer with one line for each statement: its number and one of three answers, su
 3: cannot be told
 Say "borne out" only if the facts say all of it, "not borne out" only if they contradict it."""
 LINE: Final = re.compile(
-    r"^[^\w\n]*(\d{1,6})[^\w\n]+(borne out|not borne out)\b", re.MULTILINE | re.IGNORECASE
+    r"^[^\w\n]*(\d{1,6})[^\w\n]+(not )?borne out\b", re.MULTILINE | re.IGNORECASE
 )
-ANSWERS: Final[dict[str, Answer]] = {"borne out": "borne out", "not borne out": "not borne out"}
 
 
 def judged(checked: Checked, facts: str, endpoint: Endpoint) -> Checked:
@@ -33,20 +32,20 @@ def judged(checked: Checked, facts: str, endpoint: Endpoint) -> Checked:
         InputError: the facts are too long to send.
         EndpointError: the endpoint does not answer.
     """
-    asked = [place for place, one in enumerate(checked.statements) if one.answer == "not read"]
+    told = list(checked.statements)
+    asked = [place for place, one in enumerate(told) if one.answer == "not read"]
     if not asked:
         return checked
     if len(facts) > MOST_FACTS:
         remedy = "give the part that the text is about"
         raise InputError(f"a model is sent at most {MOST_FACTS:,} characters", remedy=remedy)
-    told = list(checked.statements)
     listed = "\n".join(f"{n}: {told[place].text}" for n, place in enumerate(asked, start=1))
     content = f"<facts>\n{facts}\n</facts>\n<statements>\n{listed}\n</statements>"
     messages = [{"role": "system", "content": ASKED}, {"role": "user", "content": content}]
     said = without_thoughts("".join(stream(endpoint, messages, temperature=0)))
-    for number, answer in LINE.findall(said):
+    for number, denied in LINE.findall(said):
         if 1 <= int(number) <= len(asked):
-            place = asked[int(number) - 1]
-            answered = ANSWERS[answer.lower()]
-            told[place] = replace(told[place], answer=answered, judged_by=endpoint.model)
+            place, model = asked[int(number) - 1], endpoint.model
+            answer: Answer = "not borne out" if denied else "borne out"
+            told[place] = replace(told[place], answer=answer, judged_by=model)
     return Checked(tuple(told))

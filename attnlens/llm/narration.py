@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,19 +21,13 @@ MOST_SENTENCES: Final = 20
 MOST_ANSWER: Final = 20_000
 """Characters of one answer that are read."""
 
-SCHEMA: Final[Json] = {
-    "type": "json_schema",
-    "json_schema": {
-        "name": "sentences",
-        "strict": True,
-        "schema": {
-            "type": "object",
-            "properties": {"sentences": {"type": "array", "items": {"type": "string"}}},
-            "required": ["sentences"],
-            "additionalProperties": False,
-        },
-    },
+LISTED: Final = {
+    "type": "object",
+    "properties": {"sentences": {"type": "array", "items": {"type": "string"}}},
+    "required": ["sentences"],
+    "additionalProperties": False,
 }
+SCHEMA: Final = {"name": "sentences", "strict": True, "schema": LISTED}
 NO_SCHEMA: Final = frozenset({400, 415, 422, 501})
 """What endpoints answer that do not take a schema; they are asked again without."""
 
@@ -51,26 +45,13 @@ AGAIN: Final = (
 NOTHING: Final = "- there was no sentence in your answer"
 
 
-@dataclass(frozen=True, slots=True)
-class Narration:
-    """What came of it.
-
-    Attributes:
-        rendered: the sentences, those that were mended in their places.
-        cut: whether an answer was cut at its most tokens.
-    """
-
-    rendered: Rendered
-    cut: bool
-
-
 def narrated(
     endpoint: Endpoint,
     messages: Messages,
     references: References,
     show: Callable[[Told], None],
     **settings: Any,
-) -> Narration:
+) -> tuple[Rendered, bool]:
     """Sentences from an endpoint, filled in; asked once more with the faults where there are some.
 
     Args:
@@ -78,22 +59,26 @@ def narrated(
             cleared, or dropped for good.
         settings: further keys of the requests, such as ``max_tokens``.
 
+    Returns:
+        the sentences, those that were mended in their places, and whether an answer was cut.
+
     Raises:
         EndpointError: as `stream` says.
     """
     chat = _Chat(endpoint, settings)
     told: list[Told] = []
-    settled = True
+    first = 0
     for sentence in chat.ask(messages):
         told.append(references.told(sentence))
-        settled = settled and not told[-1].faults
-        if settled:
+        if first == len(told) - 1 and not told[-1].faults:
             show(told[-1])
-    if not settled or not told:
-        first = next((at for at, one in enumerate(told) if one.faults), 0)
+            first += 1
+    if first < len(told) or not told:
+        lines = [f'- "{one.written}": {"; ".join(one.faults)}' for one in told if one.faults]
+        asked = AGAIN.format(faults="\n".join(lines) or NOTHING)
         said = [{"role": "assistant", "content": chat.said}] if chat.said else []
-        again = [*messages, *said, {"role": "user", "content": _faults_of(told)}]
-        mended = (references.told(sentence) for sentence in chat.ask(again))
+        again = [*messages, *said, {"role": "user", "content": asked}]
+        mended = map(references.told, chat.ask(again))
         for at, one in enumerate(told):
             told[at] = next(mended, one) if one.faults else one
             if at >= first:
@@ -101,12 +86,7 @@ def narrated(
         for one in mended:
             told.append(one)
             show(one)
-    return Narration(Rendered(tuple(told)), chat.cut)
-
-
-def _faults_of(told: Sequence[Told]) -> str:
-    lines = [f'- "{one.written}": {"; ".join(one.faults)}' for one in told if one.faults]
-    return AGAIN.format(faults="\n".join(lines) or NOTHING)
+    return Rendered(tuple(told)), chat.cut
 
 
 class _Chat:
@@ -118,10 +98,10 @@ class _Chat:
     """
 
     def __init__(self, endpoint: Endpoint, settings: Json) -> None:
-        self.endpoint, self.settings = endpoint, settings
+        form = {"type": "json_schema", "json_schema": SCHEMA}
+        self.endpoint, self.settings = endpoint, {**settings, "response_format": form}
         self.said, self.cut = "", False
         self._until = endpoint.until()
-        self._form: Json = {"response_format": SCHEMA}
 
     def ask(self, messages: Messages) -> Iterator[str]:
         """The sentences of an answer, those of JSON as they come."""
@@ -139,16 +119,17 @@ class _Chat:
         yield from sentences_in(text)[seen:]
 
     def _pieces(self, messages: Messages, answer: Answer) -> Iterator[str]:
-        shared: Json = {"answer": answer, "until": self._until, **self.settings}
-        pieces = stream(self.endpoint, messages, **shared, **self._form)
+        shared: Json = {"answer": answer, "until": self._until}
+        pieces = stream(self.endpoint, messages, **shared, **self.settings)
         try:
             return chain([next(pieces)], pieces)
         except EndpointError as error:
             unsure = error.status == 500 and OF_SCHEMA.search(error.problem)
-            if not (self._form and (error.status in NO_SCHEMA or unsure)):
+            if not (error.status in NO_SCHEMA or unsure):
                 raise
-        self._form = {}
-        return stream(self.endpoint, messages, **shared)
+            if not self.settings.pop("response_format", None):
+                raise
+        return stream(self.endpoint, messages, **shared, **self.settings)
 
 
 def sentences_in(answer: str, *, whole: bool = True) -> list[str]:
@@ -157,17 +138,13 @@ def sentences_in(answer: str, *, whole: bool = True) -> list[str]:
     Args:
         whole: whether all of the answer is there; until then only JSON's complete texts are read.
     """
-    text = without_thoughts(answer)
-    found: list[str] = []
-    begin = LIST.search(text.lstrip())
-    if begin is not None:
-        text, at = text.lstrip(), begin.end()
+    text, found = without_thoughts(answer).lstrip(), list[str]()
+    if begin := LIST.search(text):
+        at = begin.end()
         while match := STRING.match(text, at):
             at = match.end()
-            try:
+            with suppress(ValueError):
                 found.append(json.loads(match[1], strict=False))
-            except ValueError:
-                continue
     elif whole:
         lines = (line for line in text.splitlines() if not line.lstrip().startswith("```"))
         found = [BULLET.sub("", line) for line in lines]

@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any, Final
 
 from attnlens.errors import InputError
 from attnlens.files import Json
+from attnlens.llm import english
 from attnlens.show.safe import visible
 
 MOST_TEXT: Final = 1 << 26
@@ -33,12 +31,6 @@ HOLE: Final = "□"
 
 REFERENCE: Final = re.compile(r"\{+\s*([\w.-]+)\s*\}+")
 FROM_TO: Final = re.compile(rf"from (?:about )?{REFERENCE.pattern},? to {REFERENCE.pattern}")
-WORD: Final = re.compile(r"\w[\w'’.-]*\w|\w")
-START: Final = re.compile(rf"(?:^|[.!?:;(—–-]\s|[\"“‘(])[^\w{HOLE}]*$")
-"""What ends where a word with a capital need not be a name."""
-
-NEGATED: Final = re.compile(r"(?:\b(?:not|no|never|hardly|nor|neither)|n't)(?: \w+)?\s*$", re.I)
-ENDINGS: Final = ("s", "es", "ers", "ed", "ing", "ly", "n't", "'t", "'s", "'ve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +83,10 @@ class References:
             terms: phrases that may be written only where a text holds them.
         """
         self.texts = dict(texts)
-        named = (text for text in texts.values() if _is_name(text))
-        self._names = {word for name in (*named, *names) for word in _words(name)} - _set("little")
+        named = [*names, *filter(_is_name, texts.values())]
+        self._names = {word for name in named for word in _words(name)} - set(
+            english.words("little")
+        )
         said, ids = " ".join(texts.values()).casefold(), " ".join(texts).casefold()
         self._terms = [term for term in terms if term not in said]
         self._known = _words(f"{said} {ids}")
@@ -139,15 +133,16 @@ class References:
         names = REFERENCE.findall(sentence)
         for name in names:
             if name not in self.texts:
-                near = "".join(
-                    f"; nearest: {{{one}}}" for one in get_close_matches(name, self.texts, 1)
-                )
+                nearest = get_close_matches(name, self.texts, 1)
+                near = f"; nearest: {{{nearest[0]}}}" if nearest else ""
                 yield f"{{{name}}} refers to nothing{near}"
         if not self.texts.keys() >= set(names):
             return
         if not names:
             yield "it refers to nothing, so nothing bears it out"
-        ids, rest = [self._full(name) for name in names], REFERENCE.sub(HOLE, sentence)
+        rest, ids = REFERENCE.sub(HOLE, sentence), names
+        if "times" in names:  # it is that of one thing
+            ids = [*names, *(name for name in self.texts if name.endswith(".times"))]
         if "{" in rest or "}" in rest:
             yield "a brace is left over"
         yield from self._things_in(sentence, rest, ids)
@@ -156,66 +151,59 @@ class References:
         for term in self._terms:
             if re.search(rf"\b{re.escape(term)}", rest, re.IGNORECASE):
                 yield f'"{term}" is not in the data'
-        for phrase in _found("verdict", rest):
+        for phrase, _ in english.verdicts(rest):
             yield f'"{phrase.group()}" is a verdict; only {{ID.verdict}} tells one'
         yield from self._causes_in(rest, ids)
         yield from self._directions_in(sentence, rest, ids)
-        words = [word.casefold() for word in WORD.findall(rest)]
-        strange = sum(word not in self._known and not _is_common(word) for word in words)
-        if len(words) > 3 and 2 * strange > len(words):
+        if not english.is_read(rest, self._known):
             yield "few of its words are common English ones: it is not read"
-
-    def _full(self, name: str) -> str:
-        """The id that one is short for: the only longer one of its text that ends so."""
-        same = (one for one in self.texts if self.texts[one] == self.texts[name])
-        longer = [one for one in same if one.endswith(f".{name}")]
-        return longer[0] if len(longer) == 1 else name
 
     def _things_in(self, sentence: str, rest: str, ids: list[str]) -> Iterator[str]:
         """Things told without their chance, or beside that of another thing."""
         # How many times as likely is a number, and no thing of that name.
-        shown = {one: HOLE if one.endswith(".times") else self.texts[one] for one in ids}
+        shown = {one: HOLE if one.endswith("times") else self.texts[one] for one in ids}
+        whole = REFERENCE.sub(lambda match: shown[match[1]], sentence)
         chances = dict.fromkeys(one.split(".")[1] for one in ids if one.startswith("p."))
-        parts = {part for name in ids for part in re.split(r"[._]", name)}
-        whole = REFERENCE.sub(lambda match: shown[self._full(match[1])], sentence)
+        parts = {part for one in ids for part in re.split(r"[._]", one)}
         places = {}
         for thing, pattern in self._things.items():
-            if (match := pattern.search(whole)) is not None:
+            if match := pattern.search(whole):
                 places[thing] = match.start()
-            carried = thing in chances or f"{thing}s" in parts
-            if (
-                not carried
-                and pattern.search(rest)
-                and not pattern.search(" ".join(shown.values()))
-            ):
+            told = pattern.search(rest) and not any(map(pattern.search, shown.values()))
+            if told and thing not in chances and f"{thing}s" not in parts:
                 yield f'"{thing}" is told without {{p.{thing}}}'
-        told = [thing for thing in chances if thing in self._things]
-        if places and told != sorted(places.keys() & set(told), key=lambda thing: places[thing]):
+        told_of = [thing for thing in chances if thing in self._things]
+        if places and told_of != sorted(places.keys() & set(told_of), key=lambda one: places[one]):
             yield "the chances do not stand in the order of the things that they are of"
 
     def _numbers_in(self, rest: str) -> Iterator[str]:
         for pattern in self._things.values():  # those not carried are told already
             rest = pattern.sub("", rest)
-        numbers = [match.group() for match in _found("one", rest, self._nouns)]
+        numbers = [match.group() for match in english.phrases("one", self._nouns).finditer(rest)]
         for word in re.findall(r"[^\W_]+", rest):
-            stem = re.sub("ie$", "y", re.sub("th$", "", word.casefold()))
-            if any(sign.isnumeric() for sign in word) or {word.casefold(), stem} & _set("numbers"):
+            small = word.casefold().removesuffix("s")
+            forms = {word.casefold(), small, re.sub("ie$", "y", small.removesuffix("th"))}
+            if any(sign.isnumeric() for sign in word) or not forms.isdisjoint(
+                english.words("numbers")
+            ):
                 numbers.append(word)
         for number in numbers:
             yield f'"{number}" is a number that no reference carries'
 
     def _names_in(self, rest: str) -> Iterator[str]:
-        for match in WORD.finditer(rest):
-            word = re.sub(r"['’]s?$", "", match.group())
-            if any(pattern.fullmatch(word) for pattern in self._things.values()):
-                continue
-            small, capital = word.casefold(), word[0] != word[0].lower()
-            common, named = _is_common(small), not self._names.isdisjoint(_words(small))
-            if capital and START.search(rest[: match.start()]):
-                strange = named or not (common or small in self._known)
-            else:
-                strange = (capital and small not in _set("little")) or (named and not common)
-            if strange and not any(sign.isnumeric() for sign in word):
+        """Words with a capital where no sentence begins, and the data's names in any letters."""
+        small = self._names.intersection(re.findall(r"[^\W\d_]+", rest))
+        strange = [word for word in sorted(small) if not english.is_common(word)]
+        for run, words, begins in english.names(rest):
+            begun = begins and english.phrases("participle").match(rest, run.start())
+            for word in words:
+                known = english.is_common(word) or word.casefold() in self._known
+                fine = begun or (begins and known) or word.casefold() in english.words("little")
+                if not fine or not self._names.isdisjoint(_words(word)):
+                    strange.append(word)
+                begun = begins = False
+        for word in strange:
+            if not any(pattern.fullmatch(word) for pattern in self._things.values()):
                 yield f'"{word}" is a name, or reads like one, that no reference carries'
 
     def _causes_in(self, rest: str, ids: list[str]) -> Iterator[str]:
@@ -228,37 +216,30 @@ class References:
         if verdicts and not failed:
             return
         summed = not verdicts and any(name.endswith(".points") for name in ids)
-        for kind in ("cause",) if summed else ("cause", "push"):
-            for phrase in _found(kind, rest):
+        for kind in ("cause", "hint") if summed else ("cause", "hint", "push"):
+            for phrase in english.phrases(kind).finditer(rest):
                 yield f'"{phrase.group()}" tells a cause, and no supported claim is referred to'
 
     def _directions_in(self, sentence: str, rest: str, ids: list[str]) -> Iterator[str]:
         """Words of a direction where no two figures of the sentence go that way."""
         heads = {name.rpartition(".")[0] for name in ids}
         moved = FROM_TO.findall(sentence) or [(f"{one}.before", f"{one}.after") for one in heads]
-        things = {".".join(name.split(".")[:2]) for name in ids if name.startswith("p.")}
-        turns = self._signs(moved)
-        apart = turns | self._signs((f"{thing}.usual", thing) for thing in things)
-        turns |= self._signs(("", name) for name in ids if name.endswith(".points"))
-        for kind, way, ways in (
-            *(("above", 1, apart), ("below", -1, apart)),
-            *(("rise", 1, turns), ("fall", -1, turns)),
-        ):
-            for phrase in _found(kind, rest) if ways else ():
-                negated = NEGATED.search(rest[: phrase.start()]) is not None
-                if (ways == {way}) if negated else (way not in ways):
+        turns = self._ways(moved)
+        apart = turns | self._ways([(f"{one}.usual", one) for one in {*ids, *heads}])
+        turns |= self._ways([("", name) for name in ids if name.endswith(".points")])
+        kinds = (("above", 1, apart), ("below", -1, apart), ("rise", 1, turns), ("fall", -1, turns))
+        for kind, way, ways in kinds:
+            for phrase in english.phrases(kind).finditer(rest) if ways else ():
+                denied = english.is_denied(rest, phrase.start())
+                if (ways == {way}) if denied else (way not in ways):
                     yield f'"{phrase.group()}" goes against the figures'
 
-    def _signs(self, pairs: Iterable[tuple[str, str]]) -> set[int]:
-        """1 where a second figure is above its first, -1 below, 0 as large; no id is 0."""
-        figures = [
+    def _ways(self, pairs: Iterable[tuple[str, str]]) -> set[int]:
+        """1 where the second figure of ids is above the first, -1 below, 0 as large; no id is 0."""
+        told = [
             [_figure(self.texts.get(one, "" if one else "0")) for one in pair] for pair in pairs
         ]
-        return {
-            (second > first) - (second < first)
-            for first, second in figures
-            if first is not None and second is not None
-        }
+        return {(b > a) - (b < a) for a, b in told if a is not None and b is not None}
 
 
 def parsed(given: object, what: str) -> object:
@@ -275,40 +256,6 @@ def parsed(given: object, what: str) -> object:
         return json.loads(given)
     except (ValueError, RecursionError):
         raise InputError(f"{what} are not JSON", remedy="give a list or an object") from None
-
-
-@cache
-def _english() -> Json:
-    return tomllib.loads(files("attnlens.templates").joinpath("english.toml").read_text("utf-8"))
-
-
-@cache
-def _set(name: str) -> frozenset[str]:
-    english = _english()
-    text: str = english["words"]["common"] if name == "common" else english[name]
-    return frozenset(text.split())
-
-
-@lru_cache(maxsize=64)
-def _pattern(kind: str, nouns: str) -> re.Pattern[str]:
-    phrases = "|".join(_english()["phrases"][kind]).replace("NOUN", nouns)
-    return re.compile(rf"(?:(?<!\w)|(?=,))(?:{phrases})", re.IGNORECASE)
-
-
-def _found(kind: str, rest: str, nouns: str = "") -> Iterator[re.Match[str]]:
-    return _pattern(kind, nouns).finditer(rest)
-
-
-@lru_cache(maxsize=4096)
-def _is_common(word: str) -> bool:
-    """Whether a word in small letters, or what it is a form of, is a common one."""
-    stems = [word]
-    for ending in ENDINGS:
-        if word.endswith(ending):
-            stem = word[: -len(ending)]
-            stems += [stem, f"{stem}e", re.sub(r"(.)\1$", r"\1", stem), re.sub("i$", "y", stem)]
-    parts = [part for part in word.split("-") if part]
-    return not _set("common").isdisjoint(stems) or (len(parts) > 1 and all(map(_is_common, parts)))
 
 
 def _is_name(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 Outcome = Literal["0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye"]
 
@@ -11,11 +11,36 @@ OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 
 OUTCOME_INDEX: Final[dict[str, int]] = {name: position for position, name in enumerate(OUTCOMES)}
 
-CALLED: Final[dict[str, Outcome]] = {
-    **{"dot": "0", "single": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6"},
-    **{"wicket": "W", "w": "W", "wide": "wd", "no-ball": "nb", "byes": "bye", "leg byes": "bye"},
+
+class Told(NamedTuple):
+    """What an outcome is called: in a sentence, in an id, beside a figure, and otherwise."""
+
+    words: str
+    thing: str
+    label: str
+    others: tuple[str, ...] = ()
+
+
+TOLD: Final[dict[str, Told]] = {
+    "0": Told("a dot ball", "dot", "0 dot", ("dot", "dots", "dot balls")),
+    "1": Told("a single", "single", "1", ("singles",)),
+    "2": Told("two runs", "two", "2"),
+    "3": Told("three runs", "three", "3"),
+    "4": Told("a four", "four", "4 four", ("fours",)),
+    "5": Told("five runs", "five", "5"),
+    "6": Told("a six", "six", "6 six", ("sixes",)),
+    "W": Told("a wicket", "wicket", "W wicket"),
+    "wd": Told("a wide", "wide", "wide", ("wides",)),
+    "nb": Told("a no-ball", "no_ball", "no-ball", ("no-balls",)),
+    "bye": Told("byes or leg byes", "bye", "byes", ("byes", "leg byes")),
 }
-"""What outcomes are called, beside their codes."""
+
+CALLED: Final[dict[str, str]] = {
+    form: code
+    for code, told in TOLD.items()
+    for form in (told.words.removeprefix("a "), *told.others)
+}
+"""Outcomes by what a text calls them, beside their codes."""
 
 UNCOUNTED_WICKETS: Final[frozenset[str]] = frozenset({"retired hurt", "retired not out"})
 """Ways to leave the field that are not a wicket (Laws of Cricket, 25.4)."""
@@ -54,4 +79,6 @@ def classify(
 
 def outcome_called(name: str) -> str:
     """An outcome's code by what it is called: ``six`` is ``6``; any other name stays."""
-    return name if name in OUTCOME_INDEX else CALLED.get(name.strip().lower(), name)
+    small = name.strip().lower()
+    things = {told.thing: code for code, told in TOLD.items()}
+    return name if name in OUTCOME_INDEX else ({"w": "W"} | things | CALLED).get(small, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from attnlens.cricket.match.outcomes import TOLD
 from attnlens.cricket.pages.parts import beside, group_words, moves, of, short_names
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.show.canvas import Line, Page, bar, pad, pad_line, tone
@@ -13,19 +14,7 @@ from attnlens.show.numbers import percent_seen, signed_points
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation, OutcomeProbability
 
-NAMES: Final[Mapping[str, str]] = {
-    "0": "0 dot",
-    "1": "1",
-    "2": "2",
-    "3": "3",
-    "4": "4 four",
-    "5": "5",
-    "6": "6 six",
-    "W": "W wicket",
-    "wd": "wide",
-    "nb": "no-ball",
-    "bye": "byes",
-}
+NAMES: Final = {outcome: told.label for outcome, told in TOLD.items()}
 
 WORTH_A_BAR: Final = 0.03
 FELT: Final = 0.05

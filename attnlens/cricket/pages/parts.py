@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from attnlens.cricket.model.heads import head_words
-from attnlens.cricket.words.facts import OUTCOME_WORDS, AnyDocument, names_in, resolve
+from attnlens.cricket.words.facts import (
+    OUTCOME_WORDS,
+    AnyDocument,
+    claims_in_order,
+    names_in,
+    resolve,
+)
 from attnlens.cricket.words.narrative import GROUPS
 from attnlens.cricket.words.story import aim
 from attnlens.show.canvas import cut
@@ -180,26 +186,12 @@ def most_attention(explanation: Explanation) -> float:
 SCALE_NAMES: Final = ("micro", "short", "medium", "long")
 
 
-def claims_in_order(explanation: Explanation) -> list[Evidence]:
-    """Claims by verdict, of one verdict those of the whole model first, then by their effect.
-
-    The last balls, which are for comparison, come after them all.
-    """
-    order = list(VERDICTS)
-
-    def rank(claim: Evidence) -> tuple[bool, int, bool, float]:
-        alone = claim.removed_from == "head"
-        return claim.reference, order.index(claim.verdict), alone, -abs(claim.effect_nats)
-
-    return sorted(explanation.evidence, key=rank)
-
-
 def context(explanation: Explanation) -> dict[str, Any]:
     """What the templates of an explanation are given, its names fit to be shown."""
     outcome = explanation.prediction.about
     reference, usual = beside(explanation)
     names = short_names((explanation.ball.bowler, explanation.ball.batter))
-    claims = claims_in_order(explanation)
+    claims = [explanation.evidence[at] for at in claims_in_order(explanation)]
     heads = [claim for claim in claims if claim.removed_from == "head"]
     supported = [claim for claim in heads if claim.verdict == "supported"]
     return {

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.pages.parts import (
     TURNING,
-    claims_in_order,
     head_name,
     of,
     presentable,
     short_names,
     verdict_of,
 )
+from attnlens.cricket.words.facts import claims_in_order
 from attnlens.cricket.words.story import aim
 from attnlens.files import Json
 from attnlens.show.numbers import rounded_all
@@ -116,10 +116,8 @@ def tables_of(explanation: Explanation) -> Json:
         that are not there: none yet).
     """
     explanation = presentable(explanation)
-    ranked = sorted(
-        filter(_told, claims_in_order(explanation)),
-        key=lambda claim: (claim.reference, claim.verdict == "contradicted"),
-    )
+    ranked = [explanation.evidence[at] for at in claims_in_order(explanation)]
+    ranked = list(filter(_told, ranked))
     outcome = explanation.prediction.about
     tables = {
         "ball": _ball(explanation),

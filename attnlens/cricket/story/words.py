@@ -7,7 +7,7 @@ from attnlens.cricket.match.match import Delivery, Innings
 from attnlens.cricket.match.outcomes import Outcome
 from attnlens.cricket.match.scorecard import how_out
 from attnlens.cricket.match.standing import standing_before
-from attnlens.cricket.words.facts import NUMBERS, Source, outcome_words
+from attnlens.cricket.words.facts import Source, outcome_words
 from attnlens.cricket.words.story import place_of
 
 
@@ -23,7 +23,9 @@ def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
         score = f" ({scored})" if out.player_out.key == ball.batter.key else ""
         what = f"{out.player_out}{score} {how_out(out, ball.bowler)}"
     elif ball.boundary and ball.outcome in ("4", "6"):
-        what = f"{ball.batter} hit {ball.bowler} for {NUMBERS[ball.runs_batter]}"
+        what = (
+            f"{ball.batter} hit {ball.bowler} for {outcome_words(ball.outcome).removeprefix('a ')}"
+        )
     else:
         cost = f" that cost {ball.runs_total}" if ball.extras and ball.runs_total > 1 else ""
         what = f"{ball.bowler} to {ball.batter}: {outcome_words(ball.outcome)}{cost}"

@@ -7,26 +7,10 @@ from typing import Any, Final, Generic, TypeVar
 
 from attnlens.cricket.explain.document import Document
 from attnlens.cricket.explain.types import Explanation, Fact, Sentence
+from attnlens.cricket.match.outcomes import TOLD
 from attnlens.show.numbers import percent
 
-OUTCOME_WORDS: Final[Mapping[str, str]] = {
-    "0": "a dot ball",
-    "1": "a single",
-    "2": "two runs",
-    "3": "three runs",
-    "4": "a four",
-    "5": "five runs",
-    "6": "a six",
-    "W": "a wicket",
-    "wd": "a wide",
-    "nb": "a no-ball",
-    "bye": "byes or leg byes",
-}
-
-NUMBERS: Final = (
-    *("zero", "one", "two", "three", "four", "five", "six"),
-    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
-)
+OUTCOME_WORDS: Final = {outcome: told.words for outcome, told in TOLD.items()}
 
 UNFAIR: Final = 0.3
 """The part of a difference that whole percents may add or take away."""
@@ -92,6 +76,22 @@ def names_in(explanation: Explanation) -> set[str]:
     return names | set(filter(None, told))
 
 
+VERDICTS: Final = ("supported", "not better than chance", "cannot be told", "contradicted", None)
+
+
+def claims_in_order(explanation: Explanation) -> list[int]:
+    """The places of claims: by verdict, of one verdict those about the whole model first, then by
+    how far they move their outcome; what is for comparison after them all.
+    """
+
+    def rank(at: int) -> tuple[bool, int, bool, float]:
+        claim = explanation.evidence[at]
+        order, alone = VERDICTS.index(claim.verdict), claim.removed_from == "head"
+        return claim.reference, order, alone, -abs(claim.top_change.points)
+
+    return sorted(range(len(explanation.evidence)), key=rank)
+
+
 Part = str | Fact
 AnyDocument = TypeVar("AnyDocument", bound=Document)
 
@@ -141,10 +141,15 @@ class Source(Generic[AnyDocument]):
         return self.quote(pointer, form)
 
 
+def plain(parts: Iterable[Part]) -> str:
+    """Words and facts as text."""
+    return "".join(part if isinstance(part, str) else part.text for part in parts)
+
+
 def sentence(parts: Iterable[Part]) -> Sentence:
     """Words and facts as a sentence; it begins with a capital where it begins with our words."""
     kept = [part for part in parts if part]
-    text = "".join(part if isinstance(part, str) else part.text for part in kept)
+    text = plain(kept)
     if isinstance(kept[0], str):
         text = text[:1].upper() + text[1:]
     return Sentence(text=text, facts=tuple(part for part in kept if isinstance(part, Fact)))

@@ -7,37 +7,34 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.match.outcomes import CALLED
 from attnlens.errors import InputError
-from attnlens.llm.facts import data_of, facts_of
-from attnlens.llm.grounding import Checked, Vocabulary, check_text
+from attnlens.llm.facts import Facts, data_of
+from attnlens.llm.grounding import Checked, check_text
 
-CRICKET: Final = Vocabulary(
-    same={
-        "dot ball": "0", "dot balls": "0", "dot": "0", "dots": "0", "single": "1", "singles": "1",
-        "two runs": "2", "three runs": "3", "four": "4", "fours": "4", "five runs": "5",
-        "six": "6", "sixes": "6", "wicket": "W", "wide": "wd", "wides": "wd", "no-ball": "nb",
-        "no-balls": "nb", "byes": "bye", "leg byes": "bye", "byes or leg byes": "bye",
-        "knows nothing": "baseline", "unknown": "baseline",
-    },
-    items="ball|delivery|head|over|innings",
-    roles=(
-        "{bowler} to {batter}", "{bowler} (?:bowls|is bowling|has the ball|runs in)",
-        "{batter} (?:faces|is on strike)", "{non_striker} (?:at the other end|backs up)",
-    ),
-    forms={
-        r"\b(\d+)(?:/| for )(\d+)\b(?! from)": ("score", "wickets"),
-        r"\b(\d+) for (\d+) from\b": ("bowler_wickets", "bowler_runs"),
-        r"\b(\d+) from (\d+)\b(?!\.\d)": ("batter_runs", "batter_balls"),
-    },
-    unread=frozenset(
-        {"attention_by_head", "shares", "balls", "ball_labels", "ball_outcomes", "within_ball"}
-        | {"changes", "attention", "bias_share", "control", "controls", "kind", "flags", "reason"}
-        | {"removed", "removed_from", "single_effects", "replaced", "summary", "narrative"}
-        | {"sequence_range", "top", "explained", "actual", "story_outcome", "sha256", "question"}
-        | {"calibration"}
-    ),
-)  # fmt: skip
-"""What is said of a match otherwise than an explanation's data says it."""
+NAME: Final = r"[^\W\d_a-z][\w'-]+(?: [^\W\d_a-z][\w'-]+)*"
+SAME: Final = {**CALLED, "knows nothing": "baseline", "unknown": "baseline"}
+"""What outcomes are called, and what the data calls otherwise."""
+
+PLAIN: Final = {
+    rf"({NAME}) to (?={NAME})": r"then bowler \1 to batter ",
+    rf"({NAME}) (?=bowls|is bowling|has the ball|runs in|comes in)": r"then bowler \1 ",
+    rf"({NAME}) (?=faces|is on strike)": r"then batter \1 ",
+    rf"({NAME}) (?=at the other end|backs up)": r"then non_striker \1 ",
+    rf"\b(?:bowls|bowling|runs in|comes in) for (?={NAME})": "bowls for bowling_team ",
+    rf"\b(?:bats|batting|on strike) for (?={NAME})": "bats for batting_team ",
+    r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1, wickets \2",
+    r"\b(\d+) for (\d+) from\b": r"bowler_wickets \1, bowler_runs \2, bowler_overs",
+    r"\b(\d+) from (\d+)\b(?!\.\d)": r"batter_runs \1, batter_balls \2",
+}
+"""What a report writes, and what is read in its place: a player or side after the data's key."""
+
+UNREAD: Final = frozenset(
+    {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels", "changes"}
+    | {"reason", "removed_from", "narrative", "summary", "top", "actual", "story_outcome"}
+    | {"calibration"}
+)
+"""Keys of an explanation of which no text tells."""
 
 KEYS: Final = frozenset({"batter", "bowler", "innings", "ball", "win_probability"})
 """Data with one of these at its top, or in its first row, is of cricket."""
@@ -54,18 +51,15 @@ def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> C
     Raises:
         InputError: ``facts`` holds none, or too many.
     """
-    if isinstance(facts, Explanation):
-        facts = facts.to_dict()
-    vocabulary = Vocabulary()
     try:
-        data = data_of(facts) if isinstance(facts, str) else facts
+        data = data_of(facts.to_dict() if isinstance(facts, Explanation) else facts)
         first = data[0] if isinstance(data, list) and data else data
         if isinstance(first, Mapping) and not KEYS.isdisjoint(first):
-            vocabulary, data = CRICKET, _with_players(data)
-        held = facts_of(data, vocabulary.unread)
+            held = Facts(_with_players(data), UNREAD)
+            return check_text(held, text, SAME, PLAIN, seconds=seconds)
+        return check_text(Facts(data), text, seconds=seconds)
     except RecursionError:
         raise InputError("is nested too deeply", remedy="give a part of it") from None
-    return check_text(held, text, vocabulary, seconds)
 
 
 def _with_players(data: Any) -> object:

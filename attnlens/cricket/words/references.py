@@ -6,36 +6,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from attnlens.cricket.explain.types import Evidence, Explanation
+from attnlens.cricket.match.outcomes import TOLD
 from attnlens.cricket.words.facts import (
-    NUMBERS,
     Source,
+    claims_in_order,
     head_number,
     names_in,
     outcome_words,
+    plain,
     tenths,
 )
-from attnlens.cricket.words.story import place_of
+from attnlens.cricket.words.story import balls_of, place_of, times_words
 from attnlens.errors import InputError
 from attnlens.llm.references import References, Rendered, parsed
 from attnlens.show.numbers import signed_points
 from attnlens.show.prompt_template import Prompt, fenced, new_nonce, render
 from attnlens.show.safe import visible, visible_name
 
-THINGS: Final[Mapping[str, str]] = {
-    "0": "dot", "1": "single", "2": "two", "3": "three", "4": "four", "5": "five", "6": "six",
-    "W": "wicket", "wd": "wide", "nb": "no_ball", "bye": "bye",
-}  # fmt: skip
+THINGS: Final = {outcome: told.thing for outcome, told in TOLD.items()}
 """Outcomes as ids name them."""
 
 TERMS: Final = ("powerplay", "middle overs", "death", "free hit", "hat-trick", "super over")
 """What is said only of a ball that it is true of."""
 
-ORDER: Final = ("supported", "not better than chance", "cannot be told", "contradicted")
-PARTS: Final = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth"}
+NAMES: Final = (
+    *("batter", "non_striker", "bowler", "batting_team", "bowling_team", "venue", "city", "event"),
+)
+COUNTS: Final = ("wickets", "target", "runs_required", "balls_left")
+INNINGS: Final = {1: "the first innings", 2: "the second innings"}
 RARE: Final = 0.005
 """Outcomes less likely than this have an id only where they are the story's or happened."""
 
@@ -44,9 +47,6 @@ FELT: Final = 0.05
 
 MOST: Final = 6
 """Claims, and contributions, that have ids."""
-
-LISTED: Final = 4
-"""Balls of a claim that are told one by one; of more the first and the last."""
 
 
 def render_text(facts: object, sentences: object) -> Rendered:
@@ -80,14 +80,9 @@ def render_text(facts: object, sentences: object) -> Rendered:
 
 def references_of(explanation: Explanation) -> References:
     """The ids of an explanation and what they print, with the names no sentence may write."""
-    told = {
-        **_ball(explanation),
-        **_chances(explanation),
-        **_claims(explanation),
-        **_contributions(explanation),
-        **_after(explanation),
-    }
-    texts = {name: visible(str(text)) for name, text in told.items() if text not in (None, "")}
+    parts = (_ball, _chances, _claims, _contributions, _after)
+    told = chain(*(part(explanation).items() for part in parts))
+    texts = {name: visible(str(text)) for name, text in told if text not in (None, "")}
     rare = (thing for thing in THINGS.values() if f"p.{thing}" not in texts)
     terms = {*TERMS, *(thing.replace("_", sign) for thing in rare for sign in " -")}
     return References(texts, names_in(explanation), sorted(terms))
@@ -118,35 +113,22 @@ def references_prompt(
     return render("cricket/references.j2", context, template)
 
 
-Texts = Mapping[str, object]
+Texts = dict[str, object]
 """What ids print; nothing of what is ``None``."""
 
 
 def _ball(explanation: Explanation) -> Texts:
     """Who, where, and how the match stands."""
-    ball, match, standing = explanation.ball, explanation.match, explanation.ball.standing
-    names = {
-        "batter": ball.batter,
-        "non_striker": ball.non_striker,
-        "bowler": ball.bowler,
-        "batting_team": match.batting_team,
-        "bowling_team": match.bowling_team,
-        "venue": match.venue,
-        "city": match.city,
-        "event": match.event,
-    }
-    told: dict[str, object] = {name: text and visible_name(text) for name, text in names.items()}
+    ball, standing = explanation.ball, explanation.ball.standing
+    given = {**explanation.match.model_dump(), **ball.model_dump()}
+    told: Texts = {name: given[name] and visible_name(given[name]) for name in NAMES}
+    told |= {name: given[name] for name in COUNTS}
+    told |= {name: given[name] and tenths(given[name]) for name in ("required_rate", "run_rate")}
     told |= {
         "ball": ball.label and f"ball {ball.label}",
         "over": f"over {ball.over + 1}",
-        "innings": {1: "the first innings", 2: "the second innings"}.get(ball.innings),
+        "innings": INNINGS.get(ball.innings),
         "score": f"{ball.score}/{ball.wickets}",
-        "wickets": ball.wickets,
-        "target": ball.target,
-        "runs_required": ball.runs_required,
-        "balls_left": ball.balls_left,
-        "required_rate": None if ball.required_rate is None else tenths(ball.required_rate),
-        "run_rate": None if ball.run_rate is None else tenths(ball.run_rate),
         "free_hit": "a free hit" if ball.free_hit else None,
         "super_over": "a super over" if ball.super_over else None,
     }
@@ -170,17 +152,16 @@ def _ball(explanation: Explanation) -> Texts:
 def _chances(explanation: Explanation) -> Texts:
     """The chance of each outcome, and what is usual; of the story's, how many times that is."""
     source, prediction = Source(explanation), explanation.prediction
-    story = prediction.about
-    times = _times(prediction.story_times)
-    told: dict[str, object] = {
-        "outcome": outcome_words(story),
+    times, as_likely, _ = times_words(prediction.story_times or 1.0).partition(" as likely as")
+    told: Texts = {
+        "outcome": outcome_words(prediction.about),
         "likeliest": outcome_words(prediction.top),
-        "times": times,
-        f"p.{THINGS[story]}.times": times,
+        "times": as_likely and times,
+        f"p.{THINGS[prediction.about]}.times": as_likely and times,
     }
     for at, entry in enumerate(prediction.outcomes):
         pointer, thing = f"/prediction/outcomes/{at}", f"p.{THINGS[entry.outcome]}"
-        if entry.probability < RARE and entry.outcome not in (story, prediction.actual):
+        if entry.probability < RARE and entry.outcome not in (prediction.about, prediction.actual):
             continue
         if entry.usual is None:
             told[thing] = source.visible(f"{pointer}/probability").text
@@ -190,46 +171,30 @@ def _chances(explanation: Explanation) -> Texts:
     return told
 
 
-def _times(times: float | None) -> str | None:
-    """``five times``, ``2.4 times``, ``twice``, ``a third``; nothing for as much as usual."""
-    if not times or 0.95 < times < 1.05:
-        return None
-    whole, part = round(times), round(1 / times)
-    if times < 1:
-        near = abs(part * times - 1) < 0.05 and part in PARTS
-        return PARTS[part] if near else f"{times:.2g} times"
-    if whole in range(2, len(NUMBERS)) and abs(times - whole) <= 0.05 * whole:
-        return "twice" if whole == 2 else f"{NUMBERS[whole]} times"
-    return f"{times:.1f} times"
-
-
 def _claims(explanation: Explanation) -> Texts:
-    """``c1``, ``c2`` ...: what was tested, by verdict, of one verdict the greatest change first."""
-    source, told = Source(explanation), dict[str, object]()
-    story = explanation.prediction.about
+    """``c1``, ``c2`` ...: what was tested, of heads only what is supported."""
+    source, told = Source(explanation), Texts()
     tested = [
-        (ORDER.index(claim.verdict), -abs(claim.top_change.points), at)
-        for at, claim in enumerate(explanation.evidence)
-        if claim.verdict is not None
-        and not claim.reference
+        (at, claim)
+        for at, claim in ((at, explanation.evidence[at]) for at in claims_in_order(explanation))
+        if not (claim.reference or claim.verdict is None)
         and (claim.removed_from == "model" or claim.verdict == "supported")
     ]
-    for number, (_, _, at) in enumerate(sorted(tested)[:MOST], start=1):
-        claim, change = explanation.evidence[at], f"/evidence/{at}/top_change"
-        outcome, points = claim.top_change.outcome, claim.top_change.points
+    for number, (at, claim) in enumerate(tested[:MOST], start=1):
+        change, outcome = f"/evidence/{at}/top_change", claim.top_change.outcome
         before, after = (one.text for one in source.change(f"{change}/before", f"{change}/after"))
-        verb = "falls" if points < 0 else "rises"
-        move = f"stays at {before}" if before == after else f"{verb} from {before} to {after}"
-        name = f"c{number}"
-        told |= {
-            f"{name}.what": _what(claim),
-            f"{name}.balls": _balls(explanation, claim),
-            f"{name}.outcome": None if outcome == story else outcome_words(outcome),
-            f"{name}.before": before,
-            f"{name}.after": after,
-            f"{name}.move": move,
-            f"{name}.verdict": claim.verdict,
+        verb = "falls" if claim.top_change.points < 0 else "rises"
+        own = outcome == explanation.prediction.about
+        texts = {
+            "what": _what(claim),
+            "balls": plain(balls_of(source, at)) if claim.removed else None,
+            "outcome": None if own else outcome_words(outcome),
+            "before": before,
+            "after": after,
+            "move": f"{verb} from {before} to {after}" if before != after else f"stays at {before}",
+            "verdict": claim.verdict,
         }
+        told |= {f"c{number}.{name}": text for name, text in texts.items()}
     return told
 
 
@@ -240,17 +205,6 @@ def _what(claim: Evidence) -> str:
     return told.rpartition(" (")[0] if told.endswith(")") else told
 
 
-def _balls(explanation: Explanation, claim: Evidence) -> str | None:
-    labels = {past.index: past.label for past in explanation.history}
-    told = [labels.get(ball, f"number {ball}") for ball in sorted(claim.removed)]
-    if len(told) > LISTED:
-        in_a_row = max(claim.removed) - min(claim.removed) == len(told) - 1
-        return f"{'' if in_a_row else f'{len(told)} '}balls from {told[0]} to {told[-1]}"
-    if len(told) < 2:
-        return f"ball {told[0]}" if told else None
-    return f"balls {', '.join(told[:-1])} and {told[-1]}"
-
-
 def _contributions(explanation: Explanation) -> Texts:
     """``g1``, ``g2`` ...: what adds to the story's chance, or takes from it, beside usual."""
     moves = [
@@ -259,8 +213,8 @@ def _contributions(explanation: Explanation) -> Texts:
         for points in group.from_usual or group.points
         if points.outcome == explanation.prediction.about and abs(points.points) >= FELT
     ]
+    told = Texts()
     moves.sort(key=lambda move: -abs(move[0]))
-    told: dict[str, object] = {}
     for number, (points, group) in enumerate(moves[:MOST], start=1):
         told[f"g{number}.what"] = group if group.startswith("this") else f"the {group}"
         told[f"g{number}.points"] = f"{signed_points(points)} points"
@@ -269,7 +223,7 @@ def _contributions(explanation: Explanation) -> Texts:
 
 def _after(explanation: Explanation) -> Texts:
     """What the ball brought, and who is winning."""
-    source, actual, told = Source(explanation), explanation.prediction.actual, dict[str, object]()
+    source, actual, told = Source(explanation), explanation.prediction.actual, Texts()
     win, happened = explanation.win_probability, explanation.ball.happened
     if actual is not None:
         at = place_of(explanation.prediction, actual)
@@ -277,9 +231,9 @@ def _after(explanation: Explanation) -> Texts:
         told |= {"happened": outcome_words(actual), "p.happened": chance.text}
     if happened is not None and happened.out is not None:
         told |= {"out": visible_name(happened.out), "how": happened.how}
-    if win is None:
-        return told
-    if win.happened is None:
-        return told | {"win.before": source.visible("/win_probability/before").text}
-    pair = source.change("/win_probability/before", "/win_probability/happened")
-    return told | dict(zip(("win.before", "win.after"), (one.text for one in pair), strict=True))
+    if win is not None and win.happened is None:
+        told["win.before"] = source.visible("/win_probability/before").text
+    elif win is not None:
+        before, after = source.change("/win_probability/before", "/win_probability/happened")
+        told |= {"win.before": before.text, "win.after": after.text}
+    return told

@@ -13,6 +13,7 @@ from attnlens.cricket.explain.types import Explanation, Fact, Prediction, Senten
 from attnlens.cricket.words.facts import (
     Part,
     Source,
+    claims_in_order,
     counted,
     outcome_start,
     outcome_words,
@@ -22,10 +23,7 @@ from attnlens.cricket.words.facts import (
 from attnlens.show.numbers import percent
 
 LISTED: Final = 4
-"""More balls than this are told by their number, or by the first and the last."""
-
-PLURAL: Final = frozenset({"2", "3", "5", "bye"})
-"""Outcomes whose words are plural."""
+"""More balls than this are told by their number, the first and the last."""
 
 NOT_TOLD: Final = ("the scoreboard", "the chase")
 """Kinds of claims that are no findings: what the scoreboard tells is what is usual."""
@@ -75,7 +73,7 @@ def headline(source: Source[Explanation]) -> Sentence:
     pointer = f"/prediction/outcomes/{place}"
     entry = prediction.outcomes[place]
     what = source.quote(f"{pointer}/outcome", outcome_start)
-    verb = "are" if entry.outcome in PLURAL else "is"
+    verb = "is" if outcome_words(entry.outcome).startswith("a ") else "are"
     if entry.usual is None or prediction.story_times is None:
         return sentence(
             [what, f" {verb} at ", source.quote(f"{pointer}/probability", percent), "."]
@@ -97,24 +95,20 @@ def headline(source: Source[Explanation]) -> Sentence:
 
 
 def model_claims(explanation: Explanation) -> list[int]:
-    """The places of claims about the whole model that are findings, the supported first.
+    """The places of claims about the whole model that are findings, in order.
 
-    Of one verdict the largest change first. The last balls, which anybody would guess, are not
-    among them, nor what the scoreboard tells: it is what is usual.
+    The last balls, which anybody would guess, are not among them, nor what the scoreboard tells:
+    it is what is usual.
     """
     claims = explanation.evidence
-    places = [
+    return [
         at
-        for at, claim in enumerate(claims)
-        if claim.removed_from == "model"
-        and not claim.reference
-        and claim.kind not in NOT_TOLD
-        and claim.verdict not in (None, "cannot be told")
+        for at in claims_in_order(explanation)
+        if claims[at].removed_from == "model"
+        and not claims[at].reference
+        and claims[at].kind not in NOT_TOLD
+        and claims[at].verdict not in (None, "cannot be told")
     ]
-    return sorted(
-        places,
-        key=lambda at: (claims[at].verdict != "supported", -abs(claims[at].top_change.points)),
-    )
 
 
 def supported(explanation: Explanation) -> list[int]:
@@ -195,33 +189,31 @@ def named(source: Source[Explanation], at: int) -> list[Part]:
     }
     if claim.kind in whose:
         link = " to " if claim.kind == "this batter" else " of "
-        return [*balls_of(source, at, counting=True), link, *whose[claim.kind]]
+        several = ["the last ", source.quote(f"/evidence/{at}/removed", counted), " balls"]
+        balls = several if len(claim.removed) > 1 else balls_of(source, at)
+        return [*balls, link, *whose[claim.kind]]
     return [*kinds.get(claim.kind, []), *balls_of(source, at)]
 
 
-def balls_of(source: Source[Explanation], at: int, *, counting: bool = False) -> list[Part]:
-    """The labels of a claim's balls, oldest first; of many how many of the last.
-
-    Args:
-        counting: whether to tell the number where they are several.
-    """
+def balls_of(source: Source[Explanation], at: int) -> list[Part]:
+    """The labels of a claim's balls, oldest first; of many their number, the first and the last."""
     removed = source.document.evidence[at].removed
     where = {entry.index: place for place, entry in enumerate(source.document.history)}
-    if (counting and len(removed) > 1) or len(removed) > LISTED:
-        return ["the last ", source.quote(f"/evidence/{at}/removed", counted), " balls"]
     known = all(ball in where for ball in removed)
-    noun = "ball" if known else "delivery"
     labels: list[Part] = [
         source.quote(f"/history/{where[ball]}/label")
         if known
         else source.quote(f"/evidence/{at}/removed/{removed.index(ball)}")
         for ball in sorted(removed)
     ]
+    one, several = ("ball ", "balls ") if known else ("delivery ", "deliveries ")
     if len(labels) == 1:
-        return [f"{noun} ", *labels]
+        return [one, *labels]
+    if len(labels) > LISTED:
+        number = source.quote(f"/evidence/{at}/removed", counted)
+        return [number, f" {several}from ", labels[0], " to ", labels[-1]]
     listed = [part for label in labels[:-1] for part in (label, ", ")][:-1]
-    plural = "balls" if known else "deliveries"
-    return [f"{plural} ", *listed, " and ", labels[-1]]
+    return [several, *listed, " and ", labels[-1]]
 
 
 def then(source: Source[Explanation]) -> Sentence | None:
