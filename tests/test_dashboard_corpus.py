@@ -132,7 +132,7 @@ def test_a_corpus_that_cannot_be_read_is_one_line(
         page.also = one.url
         page.goto(one.url + "/corpus")
         said = page.locator("#corpus-about .trouble")
-        expect(said).to_contain_text("bad: is damaged")
+        expect(said).to_contain_text("is damaged: its bytes are not those written")
         assert str(tmp_path) not in said.text_content()
         assert one.get("/data/corpus/balls.json?player=x")[0] == 422
         page.goto("about:blank")
