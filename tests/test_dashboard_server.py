@@ -249,7 +249,7 @@ def test_requests_of_other_sites_delay_nobody(server: Server) -> None:
 
 @pytest.mark.parametrize(
     ("size", "status"),
-    [("Content-Length: 10000000000", 413), ("Transfer-Encoding: chunked", 411), ("X-A: b", 411)],
+    [("Content-Length: 10000000000", 413), ("X-A: b", 411)],
 )
 def test_an_upload_is_refused_before_it_is_read(server: Server, size: str, status: int) -> None:
     host, port = server.url.removeprefix("http://").split(":")
