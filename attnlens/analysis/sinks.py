@@ -1,8 +1,4 @@
-"""Which keys are sinks: what a head has left goes there. One rule for audits, tables and pages.
-
-A *head's* sink is a key that takes much of its attention whatever the query is. An *item* is a sink
-where it is one of many heads'.
-"""
+"""Which keys are sinks: what a head has left goes there. One rule for audits, tables and pages."""
 
 from __future__ import annotations
 
@@ -27,9 +23,7 @@ SINK: Final = (
 
 
 def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) -> Floats:
-    """What `sinks` is asked: by key, paid, evenly paid and queries, ``(3, ..., key)``.
-
-    Sums over queries, so that parts of a head's queries may be added up.
+    """What `sinks` is asked, sums over queries: paid, evenly paid and queries, ``(3, ..., key)``.
 
     Args:
         weights: ``(..., query, key)``.
@@ -47,10 +41,10 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
 
 
 def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
-    """Which keys are sinks of a head.
+    """Which keys are sinks of a head: they take much of its attention whatever the query is.
 
-    Those that are paid `SINK_SHARE` of it on average, and `SINK_LIFT` times what they would be
-    were every query's spread evenly: of the first token of a sentence that is much.
+    That is `SINK_SHARE` of it on average, and `SINK_LIFT` times what they would take were every
+    query's spread evenly: of the first token of a sentence that is much.
 
     Args:
         paid: the sum of what each key is paid, ``(..., key)``, by the queries that see it and
@@ -74,9 +68,8 @@ def sink_items(
 ) -> tuple[int, ...]:
     """The places of items that are sinks: special ones, and what many heads pay so.
 
-    The first item and separators (labels without a letter or a digit) are sinks where they are
-    one of at least `SINK_HEADS` of all heads. A word is none: heads may look at it for what it
-    says.
+    The first item and separators (labels without a letter or a digit) are, where they are sinks
+    of at least `SINK_HEADS` of all heads. A word is none: it may be looked at for what it says.
 
     Args:
         attention: ``(batch, head, query, key)`` of each site, over the same keys.

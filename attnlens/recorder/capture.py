@@ -110,7 +110,7 @@ class Capture:
                 with without_autocast(call.q.device.type):
                     return self._of_queries(call, notes)
             weights = call.weights
-            if not call.own or call.mask is not None:
+            if call.kind == "softmax" or call.mask is not None:
                 weights = _without_nan(weights)
             if call.kind == "softmax":
                 notes = (*notes, TOGETHER)

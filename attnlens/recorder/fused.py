@@ -91,21 +91,13 @@ class _Projected:
     mask_type: int | None
     __slots__ = ()
 
-    def native(
-        self, operator: Callable[..., Any], x: Tensor, told: Told, own: bool = True
-    ) -> tuple[Tensor, Tensor]:
-        """Output and whole weights by ``torch._native_multi_head_attention``, which are told.
-
-        Args:
-            own: whether the model gets none of the weights.
-        """
+    def native(self, operator: Callable[..., Any], x: Tensor, told: Told) -> tuple[Tensor, Tensor]:
+        """Output and whole weights by ``torch._native_multi_head_attention``, which are told."""
         back = (self.proj_weight, self.proj_bias)
         attended, weights = operator(
             x, x, x, *self._into(), *back, self.mask, True, False, self.mask_type
         )
-        alone = own and len(told) == 1
-        call = AttentionCall(kind="encoder", weights=weights, mask=self._seen(), own=alone)
-        self._tell(told, call, x)
+        self._tell(told, AttentionCall(kind="encoder", weights=weights, mask=self._seen()), x)
         return attended, weights
 
     def tell_queries(self, told: Told, x: Tensor, real: Tensor | None) -> None:
@@ -242,11 +234,10 @@ class _MultiHead(_Projected):
         self, told: Told, original: Callable[..., Any]
     ) -> tuple[Tensor, Tensor | None]:
         """The operator itself, asked for its weights."""
-        given = self.need_weights and not self.average_attn_weights
-        output, weights = self.native(original, self.query, told, own=not given)
+        output, weights = self.native(original, self.query, told)
         if not self.need_weights:
             return output, None
-        return output, weights if given else weights.sum(1) / self.num_heads
+        return output, weights.sum(1) / self.num_heads if self.average_attn_weights else weights
 
     def in_steps(self) -> tuple[Tensor, Tensor | None]:
         """The same by the function that is not fused, whose attention is told by itself.

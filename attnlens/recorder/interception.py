@@ -88,7 +88,7 @@ class AttentionCall:
         lse: log-sum-exp of each row, ``(batch, head, query)``, where the kernel told it.
         output: what each head gave, ``(batch, head, query, width)``, where `Listener.outcome` is
             told.
-        own: whether ``q``, ``k`` or ``weights`` were made for the listener, which may keep them.
+        own: whether ``q`` and ``k`` were made for the listener, which may keep them.
         notes: what must be known of how the call was seen.
         site: the module that made the call, as in ``named_modules()``.
         number: 0, 1, ... of the calls of that module in this block.
