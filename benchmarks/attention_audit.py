@@ -51,7 +51,8 @@ def texts(sentences: int, tokens: int) -> tuple[list[str], list[str]]:
     rows = csv.reader((HOUSE / "sample_data" / "commentary.csv").read_text("utf-8").splitlines())
     told = [row[0] for row in rows][1:]
     half = min(len(pages), sentences // 2)
-    whole = pages[:half] + told[:: max(1, len(told) // (sentences - half))][: sentences - half]
+    every = max(1, len(told) // max(1, sentences - half))
+    whole = pages[:half] + told[::every][: sentences - half]
     pairs = [f"{one} {other}".split()[:30] for one, other in itertools.pairwise(pages)]
     return whole, [" ".join(words) for words in pairs if len(words) == 30][:tokens]
 
@@ -134,14 +135,16 @@ def known_heads(path: Path, some: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="what is done is kept there")
-    parser.add_argument("--sentences", type=int, default=300, metavar="N")
-    parser.add_argument("--tokens", type=int, default=100, metavar="N")
+    parser.add_argument("--sentences", type=int, default=300, metavar="N", help="0: none")
+    parser.add_argument("--tokens", type=int, default=100, metavar="N", help="0: none")
     options = parser.parse_args()
     sentence_model, token_model = model_paths(options.folder)
     whole, begun = texts(options.sentences, options.tokens)
-    tables("MiniLM: embeddings", audited(sentence_model, options.folder, "sentences", whole))
-    tables("SmolLM2: next tokens", audited(token_model, options.folder, "tokens", begun))
-    known_heads(token_model, begun[:20])
+    if whole:
+        tables("MiniLM: embeddings", audited(sentence_model, options.folder, "sentences", whole))
+    if begun:
+        tables("SmolLM2: next tokens", audited(token_model, options.folder, "tokens", begun))
+        known_heads(token_model, begun[:20])
 
 
 if __name__ == "__main__":

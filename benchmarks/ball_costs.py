@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from attnlens.cricket.explain.evidence import gather_evidence
+from attnlens.cricket.explain.claims import gather_evidence
 from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.explain.showing import read_encoded, shown_innings
 from attnlens.cricket.match.naming import find_ball

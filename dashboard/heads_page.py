@@ -76,7 +76,7 @@ def _head(head: Data) -> list[str]:
 
 def _favoured(row: Data) -> str:
     lift, ends = row["lift"], row["lift_ci"]
-    interval = "" if ends is None else f" [{ends[0]:.2f}, {ends[1]:.2f}]"
+    interval = "" if ends is None or ends[0] == ends[1] else f" [{ends[0]:.2f}, {ends[1]:.2f}]"
     return f"{_words(row['relation'])} {'–' if lift is None else f'×{lift:.2f}'}{interval}"
 
 

@@ -114,10 +114,15 @@ class Library(ABC, Generic[Value]):
 
 
 class Matches(Library["Match"]):
-    """Matches by key."""
+    """Matches by key.
+
+    Attributes:
+        note: what to know of those that were given.
+    """
 
     def __init__(self, functions: Functions) -> None:
         super().__init__(functions)
+        self.note = ""
         self._following = threading.Lock()
 
     def _read(self, path: str, name: str) -> tuple[Match, Data]:

@@ -102,6 +102,7 @@ def home(matches: Matches, *, public: bool) -> Page:
             None
             if public
             else drop("match", "a match (Cricsheet JSON or CSV, or a Kaggle IPL table)"),
+            lead=on_one_line(matches.note),
             files=False,
         ),
         store("home", {}),
@@ -188,10 +189,19 @@ def ball_page(shown: Shown[Match], models: tuple[str, ...], texts: Iterable[str]
             hidden=True,
         ),
         columns(
-            "three",
-            panel("what-if", "What if", html.Div(id="what-if-form"), html.Div(id="what-if-answer")),
+            "two",
+            html.Div(
+                [
+                    plot("gates", "What reached the prediction"),
+                    panel(
+                        "what-if",
+                        "What if",
+                        html.Div(id="what-if-form"),
+                        html.Div(id="what-if-answer"),
+                    ),
+                ]
+            ),
             plot("inside", "Inside the ball"),
-            plot("gates", "What reached the prediction"),
         ),
         store(
             "ball",

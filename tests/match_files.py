@@ -12,6 +12,12 @@ import pytest
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.readers import read_match
 
+SHORT = (
+    "innings 1, ball 0.6: ends after 0.4 overs with 1 wicket down, and nothing says why",
+    "innings 2, ball 0.3: ends after 0.3 overs with 1 wicket down, and nothing says why",
+)
+"""What is doubted of so small a match."""
+
 REGISTRY = {"Ana": "aaaaaaaa", "Bea": "bbbbbbbb", "Cem": "cccccccc", "Dov": "dddddddd"}
 
 

@@ -14,7 +14,7 @@ from attnlens.cricket.overs.samples import token_runs
 from attnlens.cricket.overs.tokens import TOKENS
 from attnlens.cricket.overs.trained import MOST_RUNS, TrainedOvers
 from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.training.dataset import fit_base, rated
+from attnlens.cricket.training.fit import fit_base, rated
 
 SIZES = OverSizes(
     history=23,

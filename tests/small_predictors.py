@@ -21,8 +21,13 @@ from attnlens.cricket.model.tensors import BaseModel, InningsArrays, encode_inni
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.win import WinModel
 from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.training.dataset import fit_base, rate_and_encode
-from attnlens.cricket.training.fit import InningsLessons, Recipe, cricket_sizes
+from attnlens.cricket.training.fit import (
+    InningsLessons,
+    Recipe,
+    cricket_sizes,
+    fit_base,
+    rate_and_encode,
+)
 
 
 def stirred(model: torch.nn.Module, seed: int, size: float = 0.1) -> torch.nn.Module:
@@ -133,7 +138,7 @@ def with_delivery(match: Match, innings: int, index: int, **changes: Any) -> Mat
     """The match with one delivery changed and every other one as it was."""
 
     def changed(ball: Delivery) -> Delivery:
-        return dataclasses.replace(ball, **changes) if ball.index == index else ball
+        return ball._replace(**changes) if ball.index == index else ball
 
     sides = list(match.innings)
     side = sides[innings - 1]

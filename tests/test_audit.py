@@ -292,7 +292,13 @@ STATES = torch.randn(1, 12, 16)
         (ENCODER, STATES * torch.nan, {"target": lambda out: out[:, 0, 0]}, "no number"),
         (ENCODER, {"x": STATES}, {}, "give inputs as a dict of what it takes: src, mask"),
         (nn.TransformerEncoderLayer(16, 4), STATES, {}, r"call model\.eval\(\) first"),
-        ("bert", STATES, {}, "an audit needs a torch.nn.Module, not str"),
+        ("bert", STATES, {}, "bert: no such model"),
+        (
+            ["bert"],
+            STATES,
+            {},
+            "an audit needs a torch.nn.Module, not list; give a model, a folder",
+        ),
     ],
 )
 def test_what_cannot_be_audited_is_told(

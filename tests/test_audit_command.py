@@ -15,6 +15,7 @@ from command_line import Here, run_process
 from needed import skip_without
 
 import attnlens
+from attnlens.errors import InputError
 
 skip_without("transformers")
 from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E402
@@ -75,6 +76,15 @@ def test_a_process_audits_a_folder(gpt: Path, tmp_path: Path) -> None:
     assert "sinks, left out of claims: [CLS]" in answer.out
     assert len(lines) <= 40
     assert "the last 3 items: the@9, flood, in" in answer.out
+
+
+def test_python_takes_a_folder_as_the_command_does(attnlens_here: Here, gpt: Path) -> None:
+    report = json.loads(attnlens.audit(gpt, TEXT).to_json())
+    told = attnlens_here.good("audit", gpt, "--text", TEXT, "--json")
+    same = ("model", "inputs", "target", "heads", "claims", "placebos")
+    assert [json.loads(told)[key] for key in same] == [report[key] for key in same]
+    with pytest.raises(InputError, match=r"needs a torch\.nn\.Module, not int; give a model"):
+        attnlens.audit(3, TEXT)  # type: ignore[arg-type]
 
 
 def test_every_form_is_written(attnlens_here: Here, gpt: Path) -> None:

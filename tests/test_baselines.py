@@ -26,8 +26,8 @@ from attnlens.cricket.training.baselines import (
     Logistic,
     StateTable,
 )
-from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.features import FeatureTable, Ledger, feature_table
+from attnlens.cricket.training.fit import fit_base, rate_and_encode
 
 HISTORY = [simulated(seed) for seed in range(10)]
 BASE = fit_base(HISTORY[:4], seed=1)
@@ -67,7 +67,7 @@ def shuffled(match: Match) -> Match:
             dataclasses.replace(
                 side,
                 deliveries=tuple(
-                    dataclasses.replace(ball, **{name: getattr(other, name) for name in told})
+                    ball._replace(**{name: getattr(other, name) for name in told})
                     for ball, other in zip(side.deliveries, turned, strict=True)
                 ),
             )

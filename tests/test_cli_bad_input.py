@@ -246,7 +246,7 @@ def test_what_a_file_in_the_folder_may_set_is_harmless() -> None:
     named = {name for name, option in options if option.metavar in places}
     assert named & LOCAL == {"model", "overs_model", "history"}
     free = {name for name, option in options if option.metavar is None and not option.choices}
-    assert free - LOCAL == {"allow_in_sample", "host", "http", "port", "public", "win"}
+    assert free - LOCAL == {"allow_in_sample", "check", "host", "http", "port", "public", "win"}
 
 
 def test_a_file_in_the_folder_leads_nowhere_and_is_bounded(

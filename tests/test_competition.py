@@ -23,7 +23,7 @@ from attnlens.cricket.model.tensors import encode_innings
 from attnlens.cricket.model.trained import identity_of
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.training.dataset import fit_base, rate_and_encode
+from attnlens.cricket.training.fit import fit_base, rate_and_encode
 
 MATCH = dataclasses.replace(simulate_match(9), dates=(datetime.date(2024, 2, 1),))
 
@@ -81,7 +81,7 @@ def sixes(match: Match) -> Match:
 
     def hit(innings_number: int) -> tuple[object, ...]:
         return tuple(
-            dataclasses.replace(ball, outcome="6") if ball.outcome == "0" else ball
+            ball._replace(outcome="6") if ball.outcome == "0" else ball
             for ball in match.innings[innings_number].deliveries
         )
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from small_predictors import probabilities, simulated, small_predictor, with_hidden
 
 from attnlens.cricket.explain.ablation import under_knowledge
-from attnlens.cricket.explain.evidence import baseline_only, contributions_of, groups_of
+from attnlens.cricket.explain.claims import baseline_only, contributions_of, groups_of
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOMES

@@ -18,7 +18,7 @@ from scipy.stats import false_discovery_control
 
 from attnlens.cricket.corpus.explain import explain_corpus
 from attnlens.cricket.corpus.plan import plan_of
-from attnlens.cricket.explain.evidence import gather_evidence
+from attnlens.cricket.explain.claims import gather_evidence
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.match.match import Match

@@ -21,7 +21,7 @@ from dashboard_server import Server, serving, two_recordings
 from needed import skip_without
 from small_predictors import arrays_of
 
-from attnlens.cricket.explain.evidence import baseline_only
+from attnlens.cricket.explain.claims import baseline_only
 from attnlens.cricket.explain.reading import SITES, read_ball
 from attnlens.cricket.explain.showing import read_encoded, shown_innings
 from attnlens.cricket.match.naming import BallReference

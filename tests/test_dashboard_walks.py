@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -213,7 +214,8 @@ FAULTS = """axe.run(document).then((found) => found.violations.map(
 def test_no_page_keeps_anybody_out(chromium: Any, server: Server, theme: str) -> None:
     page = chromium.new_page(viewport={"width": 1440, "height": 900}, color_scheme=theme)
     page.set_default_timeout(PATIENCE)
-    drawn = ("/match/simulated-82", SAMPLE, SAMPLE + "?claim=0", "/compare", "/models/tiny")
+    step = "/models/tiny?step=8"  # with large numbers on the deepest colours
+    drawn = ("/match/simulated-82", SAMPLE, SAMPLE + "?claim=0", "/compare", "/models/tiny", step)
     for path in (*drawn, "/", "/heads", "/recordings", "/recordings/compare", "/nowhere"):
         page.goto(server.url + path)
         page.wait_for_selector("main h1")
@@ -226,6 +228,53 @@ def test_no_page_keeps_anybody_out(chromium: Any, server: Server, theme: str) ->
             page.wait_for_selector("#claims-button")
         page.evaluate(AXE.read_text("utf-8"))
         assert page.evaluate(FAULTS) == [], path
+    # While the server has not answered.
+    page.route(re.compile("/(data|trace)/"), lambda _: None)
+    for path in drawn:
+        page.goto(server.url + path)
+        page.locator(".loading").first.wait_for(state="attached")
+        page.wait_for_selector("main h1")
+        page.evaluate(AXE.read_text("utf-8"))
+        assert page.evaluate(FAULTS) == [], path
+    page.unroute_all(behavior="ignoreErrors")
+    page.close()
+
+
+def test_a_match_without_a_curve_and_one_without_a_ball_have_pages(
+    chromium: Any, tmp_path: Path, shared_data: Path
+) -> None:
+    test = shared_data / "formats" / "json" / "test_men" / "225258.json"
+    empty = json.loads(test.read_text("utf-8"))
+    empty |= {"innings": []}
+    (tmp_path / "empty.json").write_text(json.dumps(empty), "utf-8")
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(PATIENCE)
+    with serving(tmp_path, test, "empty.json") as server:
+        opened(page, server, "/match/225258")
+        expect(page.locator("#win")).to_be_hidden()
+        assert page.locator("#surprises").bounding_box()["width"] > 1000
+        opened(page, server, "/match/empty")
+        expect(page.locator(".cautions")).to_contain_text("no ball is in the file")
+        expect(page.locator(".panel:visible")).to_have_count(0)
+    page.close()
+
+
+def test_a_folder_of_many_matches_says_that_only_some_are_open(
+    chromium: Any, tmp_path: Path, sample_match_path: Path
+) -> None:
+    (tmp_path / "many").mkdir()
+    head, *balls = sample_match_path.read_text("utf-8").splitlines()
+    for number in range(201):
+        some = "\n".join([head, *balls[:2]]).replace("simulated-82", f"m{number}")
+        (tmp_path / "many" / f"{number}.csv").write_text(some, "utf-8")
+    page = chromium.new_page()
+    page.set_default_timeout(PATIENCE)
+    with serving(tmp_path, "many") as server:
+        page.goto(server.url)
+        expect(page.locator("#matches .lead")).to_have_text(
+            "many: only the first 200 matches are opened"
+        )
+        expect(page.locator("#matches .card")).to_have_count(200)
     page.close()
 
 
@@ -258,5 +307,5 @@ def test_a_page_outlives_its_server(chromium: Any, tmp_path: Path, sample_match_
     port = first.url.rpartition(":")[2]
     with serving(tmp_path, sample_match_path, port=port):
         expect(page.locator("h1")).to_have_text("Inside a transformer", timeout=PATIENCE)
-        expect(page.locator("#toast")).to_have_text("")
+        expect(page.locator("#toast")).to_have_text("", timeout=PATIENCE)
     page.close()

@@ -18,8 +18,13 @@ import attnlens
 from attnlens.analysis.scores import divergence
 from attnlens.claims.claim import MODEL
 from attnlens.cricket.errors import BallNotFoundError
-from attnlens.cricket.explain.claims import claims_of
-from attnlens.cricket.explain.evidence import Evidence, gather_evidence, groups_of, usual_effects
+from attnlens.cricket.explain.claims import (
+    Evidence,
+    claims_of,
+    gather_evidence,
+    groups_of,
+    usual_effects,
+)
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import SITES, bias_shares, read_ball
 from attnlens.cricket.match.naming import BallReference, find_ball

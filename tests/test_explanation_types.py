@@ -12,8 +12,11 @@ import pytest
 
 from attnlens.cricket.explain import types
 from attnlens.cricket.explain.types import Explanation, json_schema
+from attnlens.cricket.story.types import MatchStory
+from attnlens.cricket.whatif.types import WhatIf
 from attnlens.errors import InputError
 
+DOCUMENTS = Path(__file__).with_name("documents")
 EXAMPLE = Path(__file__).with_name("explanation_example.json")
 SHIPPED_SCHEMA = Path(types.__file__).with_name("schema.json")
 
@@ -21,6 +24,18 @@ SHIPPED_SCHEMA = Path(types.__file__).with_name("schema.json")
 @pytest.fixture
 def example() -> dict[str, Any]:
     return json.loads(EXAMPLE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", sorted(DOCUMENTS.glob("*.json")), ids=lambda path: path.stem)
+def test_what_a_released_version_wrote_still_loads(path: Path) -> None:
+    name, version = path.stem.rsplit("-", 1)
+    kind = {"explanation": Explanation, "story": MatchStory, "what-if": WhatIf}[name]
+    data = json.loads(path.read_text("utf-8"))
+    assert data["schema_version"] == version
+    assert kind.from_dict(data).to_dict().items() >= data.items()
+    for strange in ("1.1", "2.0", ""):
+        with pytest.raises(InputError, match=rf"of schema {strange}; this attnlens reads 1\.0"):
+            kind.from_dict({**data, "schema_version": strange})
 
 
 def put(data: Any, pointer: str, value: Any) -> None:

@@ -25,8 +25,7 @@ from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.study.faithfulness import Measured, measure
 from attnlens.cricket.study.figures import to_json
 from attnlens.cricket.study.held_out import EncodedInnings, HeldOut
-from attnlens.cricket.study.sampling import sample, under_scrambling
-from attnlens.cricket.study.worth_of_past import SCRAMBLES, permutations
+from attnlens.cricket.study.sampling import SCRAMBLES, permutations, sample, under_scrambling
 from attnlens.errors import InputError
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -14,7 +14,9 @@ from attnlens.cricket.readers import read_match, read_matches
 
 def notes_of(folder: Path, content: dict[str, Any]) -> tuple[str, ...]:
     notes = read_match(written(folder, content)).notes
-    return tuple(note for note in notes if not note.startswith("no registry id"))
+    kept = (note for note in notes if not note.startswith("no registry id"))
+    # It is so small that every innings ends early.
+    return tuple(note for note in kept if not note.endswith("and nothing says why"))
 
 
 STATED = "does not follow from the balls (Reds 16/1, Blues 3/1); both are told as the file has them"
@@ -57,7 +59,9 @@ def with_target(content: dict[str, Any]) -> None:
 def with_a_long_over(content: dict[str, Any]) -> None:
     balls = content["innings"][0]["overs"][0]["deliveries"]
     balls += [delivery("Eli", "Ana") for _ in range(3)]
-    content["innings"][0]["overs"].append({"over": 1, "deliveries": [delivery("Eli", "Ana")]})
+    content["innings"][0]["overs"].append(
+        {"over": 1, "deliveries": [delivery("Eli", "Ana", "Fay")]}
+    )
     content["innings"][0]["miscounted_overs"] = {"0": {"balls": "7"}}
 
 
@@ -79,10 +83,15 @@ def with_replacements(content: dict[str, Any]) -> None:
 
 
 def with_eleven_wickets(content: dict[str, Any]) -> None:
-    out = {"wickets": [{"kind": "bowled", "player_out": "Ana"}]}
+    names = [f"Red {number}" for number in range(1, 12)]
+    balls = [
+        delivery(name, "Bea", wickets=[{"kind": "bowled", "player_out": name}]) for name in names
+    ]
+    for ball in balls[6:]:
+        ball["bowler"] = "Dov"
     content["innings"][0]["overs"] = [
-        {"over": over, "deliveries": [delivery(**out) for _ in range(6 if over == 0 else 5)]}
-        for over in (0, 1)
+        {"over": 0, "deliveries": balls[:6]},
+        {"over": 1, "deliveries": balls[6:]},
     ]
     content["info"]["outcome"] = {"result": "no result"}
     content["innings"][1]["target"]["runs"] = 6
@@ -93,13 +102,12 @@ def with_eleven_wickets(content: dict[str, Any]) -> None:
     [
         (
             with_target,
-            "innings 2 has the target 9 in the file, and innings 1 made 16: it was revised, "
+            "innings 2: the target is 9 in the file, and innings 1 made 16: it was revised, "
             "and the file does not say how",
         ),
         (
             with_a_long_over,
-            "innings 1: over 0 has 7 legal balls, not 6 (overs as the file labels them): "
-            "the umpires miscounted, as the file says",
+            "innings 1: the umpires miscounted over 0, as the file says",
         ),
         (with_someone_absent, "innings 2: Dov was absent hurt"),
         (with_a_forfeit, "innings 3 was forfeited"),
@@ -108,7 +116,7 @@ def with_eleven_wickets(content: dict[str, Any]) -> None:
             "innings 1, before ball 0.4: Fay came in for Dov (impact player)\n"
             "innings 1, before ball 0.4: Ana became bowler (injury)",
         ),
-        (with_eleven_wickets, "innings 1 has 11 wickets"),
+        (with_eleven_wickets, "innings 1: has 11 wickets"),
     ],
 )
 def test_what_a_file_tells_is_a_sentence(

@@ -29,10 +29,9 @@ from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow, cut_window
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.study.head_looks import NEAR
-from attnlens.cricket.study.heads import HeadStudy, dealt, name_head
+from attnlens.cricket.study.heads import HeadStudy, dealt, name_head, name_heads
 from attnlens.cricket.study.held_out import EncodedInnings
 from attnlens.cricket.study.sampling import past_told, probabilities, sample_balls
-from attnlens.cricket.training.run import earned_names
 from attnlens.recorder import record
 
 PREDICTOR = small_predictor()
@@ -303,7 +302,8 @@ def test_a_head_earns_its_name_by_looking_and_by_mattering() -> None:
     assert found["silent"].earned == "unspecialised"
     assert found["silent"].tests[RELATIONS.index("same_bowler")].nats.value == 0
     # The card of a trained predictor holds the names by the same rule.
-    assert earned_names(loud, innings(), balls=60, seed=SEED)["short"][1] == "same_bowler"
+    few = HeadStudy(loud.model, innings(), balls=60, seed=SEED)
+    assert name_heads(few, thorough=False)["short"][1].earned == "same_bowler"
 
 
 def test_a_head_that_knows_only_distance_earns_nothing_but_recency() -> None:

@@ -19,7 +19,7 @@ from attnlens.cricket.readers import read_matches
 from attnlens.cricket.readers.writers import write_match
 from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.cricket.study.held_out import held_out, last_day
-from attnlens.cricket.training.dataset import rate_and_encode
+from attnlens.cricket.training.fit import rate_and_encode
 from attnlens.cricket.training.run import read_dated
 from attnlens.errors import InputError
 

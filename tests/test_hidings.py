@@ -19,7 +19,7 @@ from attnlens.cricket.model.trained import load_predictor, save_predictor
 from attnlens.cricket.model.usual import PLACES, places
 from attnlens.cricket.study.faithfulness import measure
 from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.hidings import hidings, path_counts, usual_effects
+from attnlens.cricket.training.afterwards import hidings, path_counts, usual_effects
 
 PREDICTOR = small_predictor()
 INNINGS = [

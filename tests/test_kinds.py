@@ -16,7 +16,7 @@ from attnlens.cricket.model.kinds import differences, kinds_unlike, like_trainin
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import window_for
 from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.study.evaluate import evaluation, judge
+from attnlens.cricket.study.evaluate import Compared, evaluation, judge
 from attnlens.cricket.study.held_out import HeldOut
 
 MATCH = dataclasses.replace(simulate_match(9), dates=(datetime.date(2024, 2, 1),))
@@ -69,7 +69,7 @@ def test_flags_figures_and_new_ratings_agree(
     kinds = {kind: 1} if kind else {}
     assert kinds_unlike([match], model) == kinds
     held = HeldOut(model, (match,), None, 0, {match.match_id: match})
-    figures = evaluation(held, judge(held), {})
+    figures = evaluation(held, judge(held), Compared({}, {}, fitted_on=0))
     assert figures.outside_training.kinds == kinds
     assert figures.outside_training.matches == len(kinds)
 

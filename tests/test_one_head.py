@@ -211,10 +211,9 @@ def test_another_players_record_is_what_the_ratings_say_of_them() -> None:
         )  # fmt: skip
         place = WINDOW.delivery.index - 1
         balls = list(WINDOW.innings.deliveries)
-        balls[place] = dataclasses.replace(
-            balls[place], **{role: dataclasses.replace(getattr(balls[place], role),
-                                                       id=stranger, name=stranger)}
-        )  # fmt: skip
+        met = getattr(balls[place], role)
+        unmet = dataclasses.replace(met, id=stranger, name=stranger)
+        balls[place] = balls[place]._replace(**{role: unmet})
         side = dataclasses.replace(WINDOW.innings, deliveries=tuple(balls))
         arrays = encode_innings(MATCH, side, PREDICTOR.ratings, PREDICTOR.base)
         node = "batsman_identity" if role == "batter" else "bowler_identity"
@@ -291,7 +290,7 @@ def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
 def test_a_player_never_met_has_no_record_to_take_away() -> None:
     place = WINDOW.delivery.index - 1
     balls = list(MATCH.innings[1].deliveries)
-    balls[place] = dataclasses.replace(balls[place], batter=Player("A Stranger", "nobody-1"))
+    balls[place] = balls[place]._replace(batter=Player("A Stranger", "nobody-1"))
     side = dataclasses.replace(MATCH.innings[1], deliveries=tuple(balls))
     match = dataclasses.replace(MATCH, innings=(MATCH.innings[0], side))
     window = window_for(match, find_ball(match, place + 1, 2), PREDICTOR)

@@ -64,8 +64,7 @@ def test_nothing_from_the_overs_first_ball_on_is_told(seed: int, innings: int, o
     other = invented(seed + 10).innings[innings - 1]
     stranger = Player("Nobody Known", "ffffffff")
     later = [
-        dataclasses.replace(
-            random.choice(other.deliveries),
+        random.choice(other.deliveries)._replace(
             index=ball.index,
             over=ball.over,
             label=ball.label,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import Counter
 from pathlib import Path
@@ -22,8 +21,7 @@ BALL = simulate_match(1).innings[0].deliveries[0]
 
 
 def ball(bat: int = 0, *, wicket: bool = False, **extras: int) -> Delivery:
-    return dataclasses.replace(
-        BALL,
+    return BALL._replace(
         runs_batter=bat,
         runs_extras=sum(extras.values()),
         runs_total=bat + sum(extras.values()),

@@ -107,7 +107,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (REPOSITORY / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_bytes((REPOSITORY / name).read_bytes())
-    build = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder)
+    build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
     said = run(*build, source, folder=folder)
     assert "importable but absent from packages" not in said
     (path,) = folder.glob("*.whl")
@@ -156,3 +156,17 @@ def test_the_wheel_works_away_from_the_checkout(
     place = Path(run(python, "-c", parts, folder=tmp_path).strip())
     assert place == own / "attnlens" / "dashboard" / "__init__.py"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.csv", "environment"]
+
+
+def test_the_constraints_with_digests_are_the_same_set() -> None:
+    def pinned(name: str) -> set[str]:
+        text = (REPOSITORY / name).read_text(encoding="utf-8")
+        lines = re.findall(r"^([A-Za-z0-9._-]+==\S+)", text, re.MULTILINE)
+        return {re.sub(r"[-_.]+", "-", line).lower() for line in lines}
+
+    assert pinned("constraints-hashes.txt") == pinned("constraints.txt")
+
+
+def test_the_citation_names_this_version() -> None:
+    cited = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(rf"^version: {re.escape(VERSION)}$", cited, re.MULTILINE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from functools import cache
@@ -40,7 +39,7 @@ from attnlens.cricket.study.planted import (
     ruled_sample,
     verdict_shares,
 )
-from attnlens.cricket.training.dataset import fit_base
+from attnlens.cricket.training.fit import fit_base
 
 BY_NAME = {rule.name: rule for rule in RULES}
 
@@ -62,8 +61,8 @@ def pairs(made: Simulated) -> list[tuple[RuledBall, tuple[Delivery, ...], Delive
 
 def told_as_a_single(ball: Delivery) -> Delivery:
     """The ball, with nothing on it that a rule counts."""
-    return dataclasses.replace(
-        ball, runs_batter=1, runs_extras=0, runs_total=1, extras=Facts(), wickets=(), outcome="1"
+    return ball._replace(
+        runs_batter=1, runs_extras=0, runs_total=1, extras=Facts(), wickets=(), outcome="1"
     )
 
 

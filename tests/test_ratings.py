@@ -21,7 +21,7 @@ from attnlens.cricket.model.timeline import Timeline
 from attnlens.cricket.model.trained import TrainedPredictor, load_predictor, save_predictor
 from attnlens.cricket.model.window import window_for
 from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.dataset import fit_base, rate_and_encode
+from attnlens.cricket.training.fit import fit_base, rate_and_encode
 from attnlens.errors import CheckpointError
 
 HISTORY = [simulated(seed) for seed in range(8)]
@@ -44,7 +44,7 @@ def scrambled(match: Match) -> Match:
             dataclasses.replace(
                 side,
                 deliveries=tuple(
-                    dataclasses.replace(ball, outcome=outcome)
+                    ball._replace(outcome=outcome)
                     for ball, outcome in zip(side.deliveries, told, strict=True)
                 ),
             )

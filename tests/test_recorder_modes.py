@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import attnlens.recorder.capture as capture
-import attnlens.recorder.memory as memory
 import attnlens.recording.save as save
 from attnlens.errors import InputError, RecordingError
 from attnlens.recorder import record
-from attnlens.recorder.selection import largest
+from attnlens.recording.lazy import largest
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording, load_recording
@@ -60,7 +59,7 @@ def test_the_largest_are_the_largest(columns: int, share: float, seed: int, ties
 def test_the_largest_weights_and_what_is_left(
     k: int, seen: str, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlens.recorder.selection._BUFFER_CELLS", cells)
+    monkeypatch.setattr("attnlens.recording.lazy._BUFFER_CELLS", cells)
     keys = 2 if seen == "grouped" else 4
     (q,), (kk, v) = tensors(3, 4, 37, 16), tensors(3, keys, 41, 16, seed=1, many=2)
     mask: Tensor | None = None
@@ -128,16 +127,16 @@ def test_memory_of_weights_that_nobody_holds_is_used_again() -> None:
 
 
 def test_no_more_memory_waits_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MOST_BYTES", 1000)
-    monkeypatch.setattr(memory, "_idle", {})
-    kept = [memory.zeros((size,), torch.float32, torch.device("cpu")) for size in (90, 90, 120)]
+    monkeypatch.setattr(capture, "MOST_BYTES", 1000)
+    monkeypatch.setattr(capture, "_idle", {})
+    kept = [capture.zeros((size,), torch.float32, torch.device("cpu")) for size in (90, 90, 120)]
     assert all(not one.any() for one in kept)
     kept.clear()
-    waiting = sum(size * len(some) for size, some in memory._idle.items())
+    waiting = sum(size * len(some) for size, some in capture._idle.items())
     assert 360 <= waiting <= 1000
     del waiting
-    assert memory.empty((300,), torch.float32, torch.device("cpu")).shape == (300,)
-    assert 1200 not in memory._idle
+    assert capture.empty((300,), torch.float32, torch.device("cpu")).shape == (300,)
+    assert 1200 not in capture._idle
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import pytest
@@ -47,7 +49,11 @@ def told(sentence: str) -> tuple[str, str]:
          "Whether the weather mattered: not better than chance."),
         ("{g1.what} takes away {g1.points} points.", "The season takes away -1.2 points."),
         ("Gold is at {p.gold}%, the chance of it.", "Gold is at 15%, the chance of it."),
-        ("It rises from {c1.after} to {c1.before}.", "It rises from 9% to 15%."),
+        ("With {c1.what} gone it is {c1.after} instead of {c1.before}, {c1.verdict}.",
+         "With the news of May gone it is 9% instead of 15%, supported."),
+        ("Gold is at {p.gold}, usually at {p.gold.usual}.", "Gold is at 15%, usually at 3%."),
+        ("{c2.what} is {c2.verdict}, {c1.what} is {c1.verdict}.",
+         "The weather is not better than chance, the news of May is supported."),
         ("Silver is no likelier than usual: {p.silver}.", "Silver is no likelier than usual: 2%."),
         ("No one would bet on silver, at {p.silver}.", "No one would bet on silver, at 2%."),
     ],
@@ -80,6 +86,19 @@ def test_what_the_data_bears_out_is_filled_in(sentence: str, text: str) -> None:
         ("It rises from {c1.before} to {c1.after}.", '"rises" goes against the figures'),
         ("{g1.what} adds {g1.points}.", '"adds" goes against the figures'),
         ("Gold does not fall from {c1.before} to {c1.after}.", '"fall" goes against the figures'),
+        ("It rises from {c1.after} to {c1.before}.", "the wrong way round"),
+        ("With {c1.what} gone it is {c1.before} instead of {c1.after}.", "the wrong way round"),
+        ("{c1.what} is not {c1.verdict}.", "{c1.verdict} is denied"),
+        ("{c1.what} came out the opposite of {c1.verdict}.", "{c1.verdict} is denied"),
+        ("{c1.what} moves it: {c2.verdict}.", "{c2} stands beside {c1}"),
+        ("{c1.verdict} and {c1.verdict}, {c1.what}.", "{c1.verdict} stands twice"),
+        (
+            "Gold has {p.gold.usual}, where {p.gold} is normal.",
+            "stands where {p.gold.usual} should",
+        ),
+        ("Gold is at {p.gold.usual}.", "without a word of what is usual"),
+        ("Gold usually has {p.gold}.", "{p.gold} is not what is usual"),
+        ("{g1.what} lends {g1.points} to it.", '"lends" goes against the points'),
         ("Silver is at {p.gold}.", '"silver" is told without {p.silver}'),
         ("Gold has {p.silver} and silver has {p.gold}.", "not stand in the order"),
         ("L'or est plus probable dans cette ville, {city}.", "common English"),
@@ -178,3 +197,12 @@ def test_whatever_is_written_no_number_is_shown_that_no_reference_prints(sentenc
         left = left.replace(text, "").replace(text[:1].upper() + text[1:], "")
     assert not any(sign.isnumeric() for sign in left)
     assert "\x1b" not in one.text
+
+
+def test_sentences_by_a_fresh_hand() -> None:
+    passages = Path(__file__).parent.parent / "benchmarks" / "fresh_passages"
+    measure = run_path(str(passages / "measure.py"))
+    counts, listed = measure["references"](measure["opened"]("A"))
+    found = counts["references"]
+    assert found["caught"] >= 0.99 * found["faults"] > 200, listed
+    assert found["true_flagged"] <= 0.02 * found["true"] > 1, listed

@@ -11,8 +11,16 @@ from torch import Tensor, nn
 
 import attnlens
 from attnlens.models.attention import MultiHeadAttention
-from attnlens.models.seq2seq import BOS, EOS, PAD, Seq2Seq
-from attnlens.models.transformer import DecoderBlock, EncoderBlock, Seq2SeqSizes, sinusoids
+from attnlens.models.transformer import (
+    BOS,
+    EOS,
+    PAD,
+    DecoderBlock,
+    EncoderBlock,
+    Seq2Seq,
+    Seq2SeqSizes,
+    sinusoids,
+)
 
 SIZES = Seq2SeqSizes(31, 17, 11, 7, width=12, heads=3, d_ff=20)
 

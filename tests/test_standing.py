@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attnlens.analysis.shapley import contributions
 from attnlens.cricket.explain.particulars import _standing
-from attnlens.cricket.explain.story import story_outcome
+from attnlens.cricket.explain.reading import story_outcome
 from attnlens.cricket.match.match import Player, Wicket
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.match.scorecard import scorecard
@@ -49,7 +49,7 @@ def test_a_hat_trick_ball_is_the_third_of_the_bowlers_own() -> None:
     own = [ball for ball in innings.deliveries if ball.bowler == bowler][:4]
     for kind, said in (("bowled", True), ("run out", False)):
         out = Wicket(kind, Player("Somebody"))
-        taken = {ball.index: dataclasses.replace(ball, wickets=(out,)) for ball in own[1:3]}
+        taken = {ball.index: ball._replace(wickets=(out,)) for ball in own[1:3]}
         balls = tuple(taken.get(ball.index, ball) for ball in innings.deliveries)
         changed = dataclasses.replace(innings, deliveries=balls)
         assert standing_before(changed, balls[own[3].index - 1]).hat_trick == said

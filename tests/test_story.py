@@ -292,6 +292,28 @@ def test_names_that_would_do_harm_are_made_safe(tmp_path: Path) -> None:
     assert story_prompt(story).text.count("</data-") == 1
 
 
+def test_names_of_any_length_stay_on_the_card_and_both_sides_are_named() -> None:
+    first = MATCH.teams[0]
+
+    def called(name: str) -> str:
+        return "Q" * 300 if name == first else name
+
+    sides = tuple(
+        dataclasses.replace(
+            one, batting_team=called(one.batting_team), bowling_team=called(one.bowling_team)
+        )
+        for one in MATCH.innings
+    )
+    teams = tuple(map(called, MATCH.teams))
+    story = story_of(dataclasses.replace(MATCH, teams=teams, innings=sides))
+    assert "Q" * 61 not in render_card(story)
+    short = dataclasses.replace(MATCH, innings=MATCH.innings[:1])
+    for match in (short, dataclasses.replace(MATCH, innings=())):
+        told = story_of(match)
+        for form in (render_card(told), render_story_markdown(told), render_story_html(told)):
+            assert all(team in form for team in MATCH.teams)
+
+
 def test_where_there_is_little_room_the_smallest_swings_are_left_out(tested: MatchStory) -> None:
     for room in (3, 8, 95):
         sides = list(columns_of(tested, room))

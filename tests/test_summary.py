@@ -137,7 +137,8 @@ def test_the_typed_heat_map_says_the_same() -> None:
     document = HeatmapDocument(temporal_attention=typed)
     assert data["summary"].endswith("attended balls")
     assert summarize_temporal_attention(typed, history) == data["summary"]
-    assert summarize_temporal_attention(document, history) == data["summary"]
+    for told in (document, data, data["across_balls"], Explanation.from_dict(data)):
+        assert summarize_temporal_attention(told, history) == data["summary"]
 
 
 OUTCOME = st.sampled_from(explanation_cases.OUTCOMES)

@@ -17,7 +17,7 @@ from text_cases import RECIPE, SIZES, toy_model, toy_rows, write_csv
 import attnlens
 from attnlens.errors import CheckpointError, InputError
 from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
-from attnlens.models.seq2seq import BOS, EOS, PAD, SPECIAL, UNK
+from attnlens.models.transformer import BOS, EOS, PAD, SPECIAL, UNK
 from attnlens.text import TextModel, explain_text
 from attnlens.text.checks import WAYS, Ablations, check, claimed
 from attnlens.text.explain import TextExplanation, recorded

@@ -19,9 +19,15 @@ from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.training import baselines
 from attnlens.cricket.training.baselines import GROWTH, out_of_fold, teach
 from attnlens.cricket.training.course import Course
-from attnlens.cricket.training.dataset import fit_base, rate_and_encode
 from attnlens.cricket.training.features import FeatureTable, feature_table
-from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit, loss_of
+from attnlens.cricket.training.fit import (
+    Recipe,
+    cricket_sizes,
+    fit,
+    fit_base,
+    loss_of,
+    rate_and_encode,
+)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PREDICTOR = small_predictor(matches=5)

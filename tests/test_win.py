@@ -33,7 +33,7 @@ from attnlens.cricket.model.window import predict_match
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.readers.writers import write_match
 from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.winning import WinRows, fit_win, win_rows
+from attnlens.cricket.training.afterwards import WinRows, fit_win, win_rows
 
 MATCH = simulated(40)
 PREDICTOR = small_predictor()

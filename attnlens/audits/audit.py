@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from statistics import fmean
@@ -10,6 +11,7 @@ from typing import Any, Final
 from torch import nn
 
 from attnlens.audits.heads import FIGURES, HeadRow, HeadTable
+from attnlens.audits.loading import loaded
 from attnlens.audits.question import questions
 from attnlens.audits.report import PLACEBOS, Audit, Audited, Cost, Placebo
 from attnlens.audits.screen import screened
@@ -22,12 +24,12 @@ HEADS: Final = 8
 
 
 def audit(
-    model: nn.Module,
-    inputs: Any,
+    model: nn.Module | str | os.PathLike[str],
+    inputs: Any = None,
     *,
     tokens: Any = None,
     target: Asked = None,
-    layers: Iterable[int] | None = None,
+    layers: Iterable[int] | int | None = None,
     heads: int = HEADS,
     sinks: Collection[int] | None = None,
     seed: int = 0,
@@ -42,7 +44,8 @@ def audit(
     and no claim is about them.
 
     Args:
-        model: any, with `eval` called.
+        model: any, with `eval` called; or what `attnlens audit` takes: a folder of Hugging Face, a
+            GGUF file, or ``module:function``, which may bring its own inputs.
         inputs: a text or several, with a tokenizer; or tensors, batch first: one, several, or by
             the names of the model's arguments.
         tokens: a tokenizer of Hugging Face, or what the items (keys of attention) are called.
@@ -53,7 +56,7 @@ def audit(
             the embedding of a model without a head; see `attnlens.audits.target`.
         layers: rows and claims of heads of these layers alone; None: all.
         heads: claims are made of so many heads.
-        sinks: places left out of claims beside special tokens; None: those found
+        sinks: places (numbers, from 0) left out of claims beside special tokens; None: those found
             (`attnlens.analysis.sinks.sink_items`).
         seed: of everything drawn.
         progress: is told what is being done.
@@ -64,13 +67,19 @@ def audit(
         InterventionError: attention that cannot be hidden.
     """
     started = time.perf_counter()
+    if isinstance(model, str | os.PathLike):
+        found = loaded(os.fspath(model))
+        model = found.model
+        tokens = found.tokens if tokens is None else tokens
+        inputs = found.inputs if inputs is None else inputs
     asked = questions(model, inputs, tokens)
     parts = []
     for number, question in enumerate(asked):
         told = f"input {number + 1} of {len(asked)}" if len(asked) > 1 else "the input"
         progress(f"auditing {told}")
         shown = screened(question, target, sinks=sinks, seed=seed)
-        parts.append(tested(number, question, shown, _layers(shown.table, layers), heads, seed))
+        wanted = [layers] if isinstance(layers, int) else layers
+        parts.append(tested(number, question, shown, _layers(shown.table, wanted), heads, seed))
     tables = [one.table for one in parts]
     names = list(dict.fromkeys(part.input.target for part in parts))
     return Audit(

@@ -119,7 +119,7 @@ class Question:
             yield output, kept
 
 
-def questions(model: nn.Module, inputs: Any, tokens: Any = None) -> list[Question]:
+def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
     """The inputs one by one.
 
     Args:
@@ -131,7 +131,11 @@ def questions(model: nn.Module, inputs: Any, tokens: Any = None) -> list[Questio
         InputError: no model, no input, or one that cannot be read.
     """
     if not isinstance(model, nn.Module):
-        raise InputError(f"an audit needs a torch.nn.Module, not {type(model).__name__}")
+        given = type(model).__name__
+        raise InputError(
+            f"an audit needs a torch.nn.Module, not {given}",
+            remedy="give a model, a folder, a .gguf, or module:function",
+        )
     if model.training:
         raise InputError(
             "the model is in training: it answers differently each time",
@@ -193,6 +197,8 @@ def _of_text(model: nn.Module, text: str, tokenizer: Any) -> Question:
         raise InputError("a text needs its tokenizer", remedy="give tokens=tokenizer")
     if not text.strip():
         raise InputError("the text is empty", remedy="give a sentence")
+    if text.encode(errors="ignore").decode() != text:
+        raise InputError("the text holds bytes that are no UTF-8", remedy="save it as UTF-8")
     named = dict(tokenizer(text, return_tensors="pt"))
     count = named["input_ids"].shape[1]
     if not count:

@@ -69,7 +69,7 @@ def screened(
     causal = _causal(recording)
     asked = found_target(question, output, target, causal=causal)
     labels = question.labels or tuple(f"item {at}" for at in range(keys))
-    if strange := [at for at in sinks or () if not 0 <= at < keys]:
+    if strange := [at for at in sinks or () if not (isinstance(at, int) and 0 <= at < keys)]:
         raise InputError(f"there is no item {strange[0]}", remedy=f"items are 0 to {keys - 1}")
     if sinks is None:
         sinks = sink_items(records, question.labels, question.special)

@@ -131,7 +131,8 @@ def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings)
         skipped: list[Any] = []
         for match in read_matches(path, on_error="stop" if alone else "skip", skipped=skipped):
             if len(matches.given) == MOST_MATCHES:
-                say(f"{path}: only the first {MOST_MATCHES} matches are opened")
+                matches.note = f"{path}: only the first {MOST_MATCHES} matches are opened"
+                say(matches.note)
                 return
             matches.give(match)
             progress(f"reading {path}: {len(matches.given)} matches")
@@ -197,8 +198,10 @@ def _functions(options: argparse.Namespace) -> Functions:
 
 def _story(session: Session, match: Match, evidence: bool, rest: Callable[[], None]) -> Data:
     """The match as a story, with pauses in which others are answered."""
+    from attnlens.cricket.pages.parts import shown_story
+
     told = session.story(match, evidence=evidence, report=lambda *_: rest())
-    return told.to_dict()
+    return shown_story(told).to_dict()
 
 
 def _corpus(folder: str) -> Summed:

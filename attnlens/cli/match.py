@@ -7,15 +7,23 @@ import itertools
 import json
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from attnlens.cli.options import add_formats, add_on_error, add_out
-from attnlens.cli.output import check_files, opened, progress, report_skipped, show
+from attnlens.cli.output import (
+    check_files,
+    emit_json,
+    opened,
+    progress,
+    report_skipped,
+    say,
+    show,
+)
 from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:
     from attnlens.cricket.errors import MatchFileError
-    from attnlens.cricket.match.match import Match
+    from attnlens.cricket.match.match import Doubt, Match
 
 
 def add_to(commands: Commands) -> None:
@@ -23,11 +31,18 @@ def add_to(commands: Commands) -> None:
         "match",
         help="who played, the scorecards, and every oddity in the file",
         description="Show what was read from a match file: teams, result, a scorecard per "
-        "innings, and what was missing, odd or repaired. Of a source with several matches "
-        "(a zip, a folder, a table), one line each; with --json, one JSON line each.",
+        "innings, and what was missing, odd or repaired. Of several matches (a zip, a folder, "
+        "a table), one line each; with --json, one JSON line each. With --check, only what is "
+        "doubted, a line each; exit status 1 where a match is refused.",
     )
     parser.add_argument(
-        "match", metavar="MATCH", help="a match file, ARCHIVE.zip::MEMBER, a zip or a folder"
+        "match",
+        metavar="MATCH",
+        nargs="+",
+        help="match files, ARCHIVE.zip::MEMBER, zips and folders",
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="list what cannot be, or is hard to believe"
     )
     add_formats(parser)
     add_on_error(parser)
@@ -41,7 +56,12 @@ def run(options: argparse.Namespace) -> int:
 
     check_files(options)
     skipped: list[MatchFileError] = []
-    matches = read_matches(options.match, on_error=options.on_error, skipped=skipped)
+    on_error: Literal["stop", "skip"] = "skip" if options.check else options.on_error
+    matches = itertools.chain.from_iterable(
+        read_matches(source, on_error=on_error, skipped=skipped) for source in options.match
+    )
+    if options.check:
+        return _check(matches, skipped, options)
     first = list(itertools.islice(matches, 2))
     if len(first) == 1:
         show(options, partial(_data, first[0]), partial(render_scorecard, first[0]))
@@ -49,6 +69,47 @@ def run(options: argparse.Namespace) -> int:
         _list(itertools.chain(first, matches), options)
     report_skipped(skipped)
     return 0
+
+
+def _check(
+    matches: Iterator[Match], skipped: list[MatchFileError], options: argparse.Namespace
+) -> int:
+    """Everything doubted; 1 where a match is refused."""
+    from attnlens.show.safe import on_one_line
+    from attnlens.words import count
+
+    rows, lines, number, doubted = [], [], 0, 0
+    for match in matches:
+        number += 1
+        doubted += bool(match.doubts)
+        for doubt in match.doubts:
+            rows.append(_row(match.source, doubt))
+            lines.append(f"{match.source}: {doubt}")
+        if number % 20 == 0:
+            progress(f"{number} matches read, {doubted} of them doubted")
+    progress("")
+    for error in skipped:
+        rows.append(_row(error.path, getattr(error, "doubt", None) or error, error.line))
+        lines.append(f"refused: {error}")
+    if options.format == "json":
+        emit_json(rows, options.out)
+    else:
+        with opened(options.out, utf8=False) as file:
+            for line in lines:
+                print(on_one_line(line), file=file)
+    read = count(number + len(skipped), "match", "matches")
+    say(f"{read}: {doubted} doubted, {len(skipped)} refused")
+    return 1 if skipped else 0
+
+
+def _row(file: str | None, what: Doubt | MatchFileError, line: int | None = None) -> dict[str, Any]:
+    """A doubt, or why a file cannot be read, as data."""
+    row: dict[str, Any] = {"file": file, "line": line}
+    for key in ("innings", "over", "ball"):
+        row[key] = getattr(what, key, None)
+    told = getattr(what, "what", None) or str(what)
+    kind, refused = getattr(what, "kind", "unreadable"), getattr(what, "refused", True)
+    return {**row, "kind": kind, "what": told, "refused": refused}
 
 
 def _data(match: Match) -> dict[str, Any]:

@@ -163,8 +163,7 @@ def evaluate(options: argparse.Namespace) -> int:
         if options.calibration_out is not None:
             table = calibration_table(held, balls)
             write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
-        left_out, fitted_on = compared.left_out, compared.fitted_on
-        return evaluation(held, balls, compared.chances, left_out=left_out, fitted_on=fitted_on)
+        return evaluation(held, balls, compared)
 
     document = _judged(options, work)
     for line in document.remarks():

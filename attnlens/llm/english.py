@@ -26,7 +26,7 @@ SENTENCE: Final = re.compile(r"(?<![A-Z])[.!?][\"')\]’”]*\s+(?=[\"'(\[“]?[
 MARKS: Final = re.compile(
     r"\*\*|__|[*`]|^\s*(?:>|[-+•]\s|\d+[.)]\s)\s*|^\||\|$|\]\([^)]*\)|\[(?=\w)"
 )
-CAPITALS: Final = re.compile(r"(?<!\w)[^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z][\w'’-]*)*")
+CAPITALS: Final = re.compile(r"(?<![\w°])[^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z][\w'’-]*)*")
 START: Final = re.compile(r"(?:^|[.!?:;(—–-]\s|[\"“‘(])[^\w□]*$")
 """What ends where a word with a capital need not be a name."""
 
@@ -124,6 +124,21 @@ def value(number: re.Match[str]) -> tuple[float, float]:
     zeros = len(digits) - len(digits.rstrip("0")) if digits.endswith("000") else 0
     last = 10.0 ** min(-len(digits.partition(".")[2]) or zeros, 300)
     return min(float(digits) * scale, 1e300), 0.505 * last * scale
+
+
+def in_digits(text: str, things: Collection[str] = ()) -> str:
+    """A text with numbers in words as digits, those of one word that are no thing's name."""
+
+    def digits(word: re.Match[str]) -> str:
+        counted = phrases("counted").match(text, word.end() + 1)
+        times = counted and counted.group().startswith("times")
+        if times or (word[0].lower() in things and not counted):
+            return word[0]
+        at = words("counts").index(word[0].lower())
+        return str(at if at <= 20 else 10 * (at - 18))
+
+    told = "|".join(words("counts"))
+    return re.sub(rf"(?<![\w-])(?:{told})(?![\w-])", digits, text, flags=re.IGNORECASE)
 
 
 def statements(text: str) -> list[str]:

@@ -12,7 +12,7 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -53,13 +53,14 @@ class Row(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """A number, in per cent if it is a ``share``; ``points`` are differences of such."""
+    """The size of a number, in per cent if a ``share``; ``points`` are differences of such."""
 
     value: float
     unit: str
     field: frozenset[str]
     pointer: str
     row: Row
+    below: bool = False
 
 
 class Facts:
@@ -79,6 +80,7 @@ class Facts:
         self.words: set[str] = set()
         self.labels: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         self._unread, self._values = unread, 0
+        self._named: frozenset[str] = frozenset()
         if isinstance(data, Mapping | list):
             self._add(data, "", "", Row({}, frozenset(), ""))
         if not self.numbers and not self.labels:
@@ -100,9 +102,11 @@ class Facts:
                 step = name.replace("~", "~0").replace("/", "~1")
                 self._add(one, name, f"{pointer}/{step}", row)
         elif isinstance(value, list | tuple):
+            outer, self._named = self._named, _firsts(value)
             for at, one in enumerate(value):
                 # Of bare numbers nobody can say what each is.
                 self._add(one, "" if isinstance(one, int | float) else key, f"{pointer}/{at}", row)
+            self._named = outer
         elif isinstance(value, str):
             self.words |= stems(value[:LONGEST_CLAIM]) | stems(key)
             if len(value) <= LONGEST_LABEL:
@@ -113,7 +117,7 @@ class Facts:
             share = isinstance(value, float) and abs(value) <= 1 and not field & NO_SHARES
             unit = "points" if field & POINTS else "share" if share or field & PERCENT else ""
             size = abs(float(value)) * (100 if unit == "share" and not field & PERCENT else 1)
-            self.numbers.append(Fact(size, unit, field | {whole(key)}, pointer, row))
+            self.numbers.append(Fact(size, unit, field | {whole(key)}, pointer, row, value < 0))
 
     def _row(self, value: Mapping[str, object], key: str, pointer: str, above: Row) -> Row:
         """An object, named by its short texts, its claim, or what it begins with (a year, say)."""
@@ -128,10 +132,19 @@ class Facts:
         labels = own if own.keys() & above.labels.keys() else {**above.labels, **own}
         for name, label in labels.items():
             self.labels[label][name].add(len(self.rows))
-        texts = [key, *own.values()]
+        # What a row of this table is called names that row, and no row that speaks of it.
+        first = next(iter(value.values()), None)
+        texts = [key, *(one for one in own.values() if one == first or one not in self._named)]
         words = above.words.union(map(whole, texts), *map(stems, texts))
         self.rows.append(Row(labels, words, pointer))
         return self.rows[-1]
+
+
+def _firsts(rows: Sequence[object]) -> frozenset[str]:
+    """What the rows of a table begin with, where these are texts and all differ."""
+    firsts = [next(iter(one.values()), None) for one in rows if isinstance(one, Mapping)]
+    texts = {one for one in firsts if isinstance(one, str)}
+    return frozenset(map(visible, texts)) if len(texts) == len(firsts) == len(rows) else frozenset()
 
 
 def data_of(given: Any) -> Any:

@@ -16,22 +16,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from itertools import chain, zip_longest
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.files import Json
 from attnlens.llm import english
+from attnlens.llm.comparisons import Answer, Found, Told, compared, in_words, ranked, unit_of
 from attnlens.llm.english import phrases, stem
-from attnlens.llm.facts import WORD, Facts, stems, whole
+from attnlens.llm.facts import WORD, Facts, Row, stems, whole
 from attnlens.show.safe import visible
 
-Answer = Literal["not borne out", "not read", "borne out"]
-Found = tuple[Answer, str, str | None, str | None]
-"""An answer, and what a statement has beside it."""
-
-RIGHT, RIVAL, ROW = 0.9, 0.78, 0.5
+RIGHT, RIVAL, ROW = 0.9, 0.6, 0.5
 """A number is borne out where a fact that has it is named so well, beside the best one; it is in
 the wrong place where none is named even so well. Of the row alone, so well is enough."""
 
@@ -54,6 +51,18 @@ LEFT_OUT: Final = frozenset(map(stem, english.words("left_out")))
 Same = Mapping[str, str]
 Near = tuple[dict[str, float], dict[str, float]]
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Owned(NamedTuple):
+    """Whose facts are: labels of one kind, of which only one can be meant.
+
+    Attributes:
+        kinds: of a label, its kind and the key that it has now.
+        of: the beginning of a pointer, and the labels of which what stands under it may be.
+    """
+
+    kinds: Mapping[str, tuple[str, str]] = NOTHING
+    of: Mapping[str, tuple[str, ...]] = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,7 @@ def check_text(
     text: str,
     same: Same = NOTHING,
     plain: Same = NOTHING,
+    owned: Owned | None = None,
     *,
     seconds: float = math.inf,
 ) -> Checked:
@@ -111,14 +121,15 @@ def check_text(
     Args:
         same: words, and what the facts call them (``six``: ``6``).
         plain: patterns, and what is read in their place (``3:1``: ``scored 3, conceded 1``).
+        owned: whose facts are, where a row has several of a kind.
         seconds: after so long, what is left is not read.
     """
     until = time.monotonic() + seconds
     said = [visible(one).replace("’", "'") for one in english.statements(text)]
-    read = said
+    read = [english.in_digits(one[:LONGEST], same) for one in said]
     for pattern, words in plain.items():
         read = [re.sub(pattern, words, one) for one in read]
-    reader = _Reader(facts, stems(" ".join(read)), same)
+    reader = _Reader(facts, stems(" ".join(read)), same, owned or Owned())
     late = "there was no more time"
     return Checked(
         tuple(
@@ -142,8 +153,8 @@ class _Word(NamedTuple):
 class _Reader:
     """The facts, as far as a text of such words can be about them."""
 
-    def __init__(self, facts: Facts, said: Set[str], same: Same) -> None:
-        self.facts = facts
+    def __init__(self, facts: Facts, said: Set[str], same: Same, owned: Owned) -> None:
+        self.facts, self.owned = facts, owned
         self.value = np.array([fact.value for fact in facts.numbers])
         self.unit = np.array([fact.unit for fact in facts.numbers], "U6")
         self.row, self.field = (defaultdict[str, list[int]](list) for _ in range(2))
@@ -151,6 +162,7 @@ class _Reader:
             for words, lists in ((fact.row.words, self.row), (fact.field, self.field)):
                 for word in words:
                     lists[word].append(index)
+        self.at = {fact.pointer: fact for fact in facts.numbers}
         self.together = {frozenset(row.labels) for row in facts.rows}
         self.keys = {word for keys in self.together for key in keys for word in {key, *stems(key)}}
         self.claims = [row for row in facts.rows if "verdict" in row.labels]
@@ -168,7 +180,7 @@ class _Reader:
         labels: dict[str, set[str]] = defaultdict(set)
         for label in self.facts.labels:
             for form in {label, label.rpartition(" ")[2]}:
-                long = len(form) > 3 or "." in form
+                long = len(form) > 3 or "." in form or (len(form) > 2 and label in self.owned.kinds)
                 if long and (form == label or form[0].isupper()) and set() < stems(form) <= said:
                     labels[form.replace("’", "'")].add(label)
         for form, label in same.items():
@@ -189,11 +201,19 @@ class _Reader:
             else:
                 words.append(self._word(token))
         labels = [word for word in words if word.rows]
-        found = [
-            *self._numbers(numbers, words, english.clauses(text)),
+        told, found = self._numbers(numbers, words, english.clauses(text), statement)
+        verdicts = [*self._verdicts(text, words)]
+        claims = {one[3] for one in verdicts if one[0] == "borne out"}
+        rows = [fact.row for _, fact in told if self._one_of_a_kind(fact.row)]
+        rows += [row for row in self.facts.rows if row.pointer in claims]
+        found += [
+            *verdicts,
             *self._labels(text, labels),
-            *self._verdicts(text, words),
             *self._names(text, labels),
+            *compared(text, told, self.facts),
+            *ranked(text, len(numbers), told, self.facts),
+            *self._placed(text, labels, told, {word for row in rows for word in row.words}),
+            *in_words(text, self.same),
         ]
         found = found or [("not read", "nothing in it can be checked", None, None)]
         first = min(found, key=lambda one: get_args(Answer).index(one[0]))
@@ -228,13 +248,24 @@ class _Reader:
         return np.where(fits if fits.any() else self.unit != "points", row + field, 0), row
 
     def _numbers(
-        self, numbers: Iterable[re.Match[str]], words: list[_Word], clauses: list[int]
-    ) -> Iterator[Found]:
-        found = [self._number(one, _near(one, words, clauses)) for one in numbers]
-        right = {one[3] for one in found if one[0] == "borne out"}
-        for one in found:  # what another number has told is not what this one is of
-            free = one[0] != "not borne out" or one[3] not in right
-            yield one if free else ("not read", f"{one[1]}: not told what it is of", None, None)
+        self,
+        numbers: Iterable[re.Match[str]],
+        words: list[_Word],
+        clauses: list[int],
+        statement: str,
+    ) -> tuple[Told, list[Found]]:
+        """Numbers that are borne out, and what is said of all; of those in words, only that."""
+        read = [(one, self._number(one, _near(one, words, clauses))) for one in numbers]
+        told = [(one, self.at[said[3] or ""]) for one, said in read if said[0] == "borne out"]
+        right = {fact.pointer for _, fact in told}
+        found: list[Found] = []
+        for number, one in read:
+            in_words = re.search(rf"(?<![\d.]){number['digits']}(?![\d.]\d)", statement) is None
+            if one[0] == "not borne out" and (one[3] in right or in_words):
+                one = ("not read", f"{one[1]}: not told what it is of", None, None)
+            found.append(one)
+        found += [one for number, fact in told for one in unit_of(number, fact)]
+        return told, found
 
     def _number(self, number: re.Match[str], near: Near) -> Found:
         """A number of what the words around it name, those of its clause, else all."""
@@ -247,11 +278,17 @@ class _Reader:
         hedged = phrases("hedge").search(around[0])
         shown = self.value / np.where((self.unit == "share") & (unit != "share"), 100, 1)
         right = np.abs(shown - value) <= (max(off, ABOUT * value) if hedged else off)
+        if phrases("at_least").search(around[0]):
+            right &= shown >= 0.999 * value
+        elif phrases("at_most").search(around[0]):
+            right &= shown <= 1.001 * value
+        # Of facts that are named as well, a hedged number is that of the nearest.
+        away = 1e-6 * np.abs(shown - value) / (1 + value) if hedged else 0
         for words in near:
             named, row = self._named(words, unit)
             if not named.any():
                 continue
-            best, top = int(np.argmax(np.where(right, named, -1))), int(np.argmax(named))
+            best, top = int(np.argmax(np.where(right, named - away, -1))), int(np.argmax(named))
             told = row[best] >= ROW * row[top] and (row[best] or words is near[-1])
             if right[best] and told and named[best] >= RIGHT * named[top]:
                 return "borne out", said, None, facts[best].pointer
@@ -268,7 +305,7 @@ class _Reader:
             and not (right & (named >= RIVAL * named[top]) & (row >= ROW * row[top])).any()
             and (unit != "digits" or hedged or ("." in said) != fact.value.is_integer())
             and not phrases("aside").search(number.string)
-            and (unit == "points" or not any(map(phrases("apart").search, around)))
+            and not any(map(phrases("gap" if unit == "points" else "apart").search, around))
         ):
             nearest = f"{shown[top]:.6g}{number['share'] or number['points'] or ''}"
             return "not borne out", f"number {said}", nearest, fact.pointer
@@ -278,14 +315,17 @@ class _Reader:
         """A label stands under the key before it, and in one row with one that it is said of."""
         links, roles = {*self.keys, *english.words("links")}, self.keys - {*english.words("stop")}
         for one, other in zip_longest(labels, labels[1:]):
-            for key in roles.intersection(re.findall(r"(\w+),? $", text[: one.start])):
+            named = roles if text[one.start].isupper() else set()
+            for key in named.intersection(re.findall(r"(\w+),? $", text[: one.start])):
                 rows = (its for name, its in one.rows.items() if stems(key) <= stems(name))
                 yield self._together(text[one.start : one.end], set().union(*rows))
             if other is None or not one.rows.keys().isdisjoint(other.rows):
                 continue
-            words = WORD.findall(text[one.end : other.start].removeprefix("'s").lower())
+            between = text[one.end : other.start]
+            words = WORD.findall(between.removeprefix("'s").lower())
             pairs = [{key, its} for key in one.rows for its in other.rows]
             known = any(pair <= keys for pair in pairs for keys in self.together)
+            known = known and not between.startswith(", the ")
             if known and all({word, stem(word)} & links or word[0].isdigit() for word in words):
                 both = set().union(*one.rows.values()) & set().union(*other.rows.values())
                 yield self._together(text[one.start : other.end], both)
@@ -322,6 +362,40 @@ class _Reader:
                 yield "not borne out", what, top.labels["verdict"], top.pointer
             else:
                 yield "not read", f"{what}: not told of which claim", None, None
+
+    def _one_of_a_kind(self, row: Row) -> bool:
+        """Whether a row names no two of whom only one can be meant."""
+        return len(self.owned.kinds.keys() & set(row.labels.values())) < 2
+
+    def _placed(
+        self, text: str, labels: list[_Word], told: Told, rows: Set[str]
+    ) -> Iterator[Found]:
+        """A number stands beside whose it is; somebody beside nothing of his is not read."""
+        kinds, mine = self.owned.kinds, [self.labels[text[one.start : one.end]] for one in labels]
+        sure = {at for at, one in enumerate(labels) if one.words & rows}
+        for number, fact in told:
+            for owners in {its for at, its in self.owned.of.items() if fact.pointer.startswith(at)}:
+                kin = [
+                    at for at, its in enumerate(mine) if kinds[owners[0]][0] in _kinds(its, kinds)
+                ]
+                beside = [at for at in kin if text[: labels[at].start].endswith("against ")]
+                own = [at for at in kin if at not in beside]
+                nearest = [at for at in own if labels[at].start < number.start()][-1:] or own[:1]
+                if nearest and not mine[nearest[0]].isdisjoint(owners):
+                    sure |= {nearest[0], *(at for at in beside if mine[at].isdisjoint(owners))}
+                elif len(own) == len(owners) == 1:
+                    yield "not borne out", f'"{number.group().strip()}"', owners[0], fact.pointer
+        for at, its in enumerate(mine):
+            said = text[labels[at].start : labels[at].end]
+            role = re.search(r"(\w+),? $", text[: labels[at].start])
+            named = {kinds[one][1] for one in its if one in kinds}
+            strange = bool(named) if kinds else said[0].isupper() and bool(told)
+            if strange and at not in sure and not (role and role[1] in named):
+                yield "not read", f'"{said}": not told what is said of it', None, None
+
+
+def _kinds(labels: Iterable[str], kinds: Mapping[str, tuple[str, str]]) -> set[str]:
+    return {kinds[one][0] for one in labels if one in kinds}
 
 
 def _near(place: re.Match[str], words: Iterable[_Word], clauses: Sequence[int] = ()) -> Near:

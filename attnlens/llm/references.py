@@ -14,22 +14,21 @@ words, so that none of them can make a cause of what is none.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any, Final
 
 from attnlens.errors import InputError
 from attnlens.files import Json
 from attnlens.llm import english
+from attnlens.llm.places import HOLE, REFERENCE, Places, misplaced
 from attnlens.show.safe import visible
 
 MOST_TEXT: Final = 1 << 26
-HOLE: Final = "□"
-"""What stands where a reference stood while the rest of a sentence is read."""
-
-REFERENCE: Final = re.compile(r"\{+\s*([\w.-]+)\s*\}+")
 FROM_TO: Final = re.compile(rf"from (?:about )?{REFERENCE.pattern},? to {REFERENCE.pattern}")
 
 
@@ -75,14 +74,20 @@ class References:
     """
 
     def __init__(
-        self, texts: Mapping[str, str], names: Iterable[str] = (), terms: Iterable[str] = ()
+        self,
+        texts: Mapping[str, str],
+        names: Iterable[str] = (),
+        terms: Iterable[str] = (),
+        places: Places | None = None,
     ) -> None:
         """
         Args:
             names: what no sentence may write itself; texts that read like names come too.
             terms: phrases that may be written only where a text holds them.
+            places: what the field knows of where its ids may stand.
         """
         self.texts = dict(texts)
+        self._places = places or Places()
         named = [*names, *filter(_is_name, texts.values())]
         self._names = {word for name in named for word in _words(name)} - set(
             english.words("little")
@@ -145,6 +150,8 @@ class References:
             ids = [*names, *(name for name in self.texts if name.endswith(".times"))]
         if "{" in rest or "}" in rest:
             yield "a brace is left over"
+        if re.search(rf"\w{HOLE}|{HOLE}\w", rest):
+            yield "a reference is part of a word"
         yield from self._things_in(sentence, rest, ids)
         yield from self._numbers_in(rest)
         yield from self._names_in(rest)
@@ -155,6 +162,8 @@ class References:
             yield f'"{phrase.group()}" is a verdict; only {{ID.verdict}} tells one'
         yield from self._causes_in(rest, ids)
         yield from self._directions_in(sentence, rest, ids)
+        yield from self._parts_in(sentence)
+        yield from misplaced(sentence, self._places)
         if not english.is_read(rest, self._known):
             yield "few of its words are common English ones: it is not read"
 
@@ -172,13 +181,22 @@ class References:
             told = pattern.search(rest) and not any(map(pattern.search, shown.values()))
             if told and thing not in chances and f"{thing}s" not in parts:
                 yield f'"{thing}" is told without {{p.{thing}}}'
+        known = self._places.story if not set(ids).intersection(self._places.came) else ""
+        for thing in chances if self._places.story else ():
+            if thing in self._things and thing not in places and thing != known:
+                yield f"{{p.{thing}}} is told without its {thing}"
         told_of = [thing for thing in chances if thing in self._things]
         if places and told_of != sorted(places.keys() & set(told_of), key=lambda one: places[one]):
             yield "the chances do not stand in the order of the things that they are of"
 
     def _numbers_in(self, rest: str) -> Iterator[str]:
         for pattern in self._things.values():  # those not carried are told already
-            rest = pattern.sub("", rest)
+            rest = re.sub(
+                rf"{pattern.pattern}(?! (?:{english.phrases('counted').pattern}))",
+                "",
+                rest,
+                flags=re.IGNORECASE,
+            )
         numbers = [match.group() for match in english.phrases("one", self._nouns).finditer(rest)]
         for word in re.findall(r"[^\W_]+", rest):
             small = word.casefold().removesuffix("s")
@@ -195,7 +213,11 @@ class References:
         small = self._names.intersection(re.findall(r"[^\W\d_]+", rest))
         strange = [word for word in sorted(small) if not english.is_common(word)]
         for run, words, begins in english.names(rest):
-            begun = begins and english.phrases("participle").match(rest, run.start())
+            verb = rf"[^\W\d_]+ (?:out |off |away )?{HOLE}"
+            begun = begins and (
+                english.phrases("participle").match(rest, run.start())
+                or re.match(verb, rest[run.start() :])
+            )
             for word in words:
                 known = english.is_common(word) or word.casefold() in self._known
                 fine = begun or (begins and known) or word.casefold() in english.words("little")
@@ -216,7 +238,8 @@ class References:
         if verdicts and not failed:
             return
         summed = not verdicts and any(name.endswith(".points") for name in ids)
-        for kind in ("cause", "hint") if summed else ("cause", "hint", "push"):
+        moved = summed or "win.after" in ids or english.phrases("hidden").search(rest)
+        for kind in ("cause", "hint") if moved else ("cause", "hint", "push"):
             for phrase in english.phrases(kind).finditer(rest):
                 yield f'"{phrase.group()}" tells a cause, and no supported claim is referred to'
 
@@ -227,12 +250,42 @@ class References:
         turns = self._ways(moved)
         apart = turns | self._ways([(f"{one}.usual", one) for one in {*ids, *heads}])
         turns |= self._ways([("", name) for name in ids if name.endswith(".points")])
-        kinds = (("above", 1, apart), ("below", -1, apart), ("rise", 1, turns), ("fall", -1, turns))
+        turns = turns or (apart if any(one.endswith(".usual") for one in ids) else set())
+        usual = [name for name in ids if name.endswith(".usual")]
+        against = self._ways([(one, one.removesuffix(".usual")) for one in usual])
+        kinds = (
+            *(("above", 1, apart), ("below", -1, apart), ("rise", 1, turns), ("fall", -1, turns)),
+            *(("above_usual", 1, against), ("below_usual", -1, against)),
+        )
         for kind, way, ways in kinds:
             for phrase in english.phrases(kind).finditer(rest) if ways else ():
                 denied = english.is_denied(rest, phrase.start())
                 if (ways == {way}) if denied else (way not in ways):
                     yield f'"{phrase.group()}" goes against the figures'
+
+    def _parts_in(self, sentence: str) -> Iterator[str]:
+        """Words of a direction beside points, those after or else before them, of another sign."""
+        signs = [
+            (one.start(), int(math.copysign(1, _figure(self.texts[one[1]]) or 0)))
+            for one in REFERENCE.finditer(sentence)
+            if one[1].endswith(".points")
+        ]
+        plain = REFERENCE.sub(lambda match: HOLE * len(match.group()), sentence)
+        words = sorted(
+            (match.start(), way, match.group())
+            for kind, way in (("rise", 1), ("plus", 1), ("fall", -1), ("minus", -1))
+            for match in english.phrases(kind).finditer(plain)
+        )
+        for (at, way, word), (end, _, _) in pairwise([*words, (len(sentence), 0, "")]):
+            of = [sign for place, sign in signs if at < place < end]
+            later = [place for place, _ in signs if at < place < end]
+            for first, second in pairwise(later):
+                if HOLE in plain[sentence.index("}", first) + 1 : second]:
+                    of = of[: later.index(second)]  # another thing's
+                    break
+            of = of or [sign for place, sign in signs if place < at][-1:]
+            if of and not english.is_denied(plain, at) and set(of) != {way}:
+                yield f'"{word}" goes against the points'
 
     def _ways(self, pairs: Iterable[tuple[str, str]]) -> set[int]:
         """1 where the second figure of ids is above the first, -1 below, 0 as large; no id is 0."""

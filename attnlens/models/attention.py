@@ -1,16 +1,21 @@
 """Scaled dot-product attention as pure functions, with every edge case decided.
 
-`MultiHeadAttention` is the reference model ``attention``: the functions with four matrices.
+`MultiHeadAttention` is the functions with four matrices; `attention_by_hand` the reference model.
 """
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Final
 
 import torch
 from torch import Tensor, nn
 
+from attnlens.errors import InputError
+from attnlens.models.catalogue import Loaded, Reading
 from attnlens.recording.probe import AttentionProbe, step
+from attnlens.words import count
 
 
 def hidden_softmax(logits: Tensor, hidden: Tensor | None = None) -> Tensor:
@@ -147,10 +152,8 @@ class MultiHeadAttention(nn.Module):
         return step("Q", split_heads(x @ self.W_Q, self.heads), "queries")
 
     def keys_and_values(self, context: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys ``(..., head, key, d_k)`` and values ``(..., head, key, d_v)``, to be kept.
-
-        Args:
-            context: ``(..., key, d_context)``.
+        """Keys ``(..., head, key, d_k)`` and values ``(..., head, key, d_v)`` of ``(..., key,
+        d_context)``.
         """
         keys = step("K", split_heads(context @ self.W_K, self.heads), "keys")
         return keys, step("V", split_heads(context @ self.W_V, self.heads), "values")
@@ -164,12 +167,10 @@ class MultiHeadAttention(nn.Module):
         hidden: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """As `forward`, with queries, and keys and values, worked out before.
+        """As `forward`, with queries, keys and values ``(..., head, query or key, d)`` worked out
+        before.
 
         Where the layer is causal the queries are the last of the places that the keys have.
-
-        Args:
-            queries: ``(..., head, query, d_k)``; keys and values likewise.
         """
         content = queries @ keys.transpose(-1, -2) / math.sqrt(self.d_k)
         logits = step("S", content if bias is None else content + bias, "logits")
@@ -184,7 +185,6 @@ class MultiHeadAttention(nn.Module):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """What fixes the shapes."""
         return {"d": self.d, "heads": self.heads, "d_k": self.d_k, "d_v": self.d_v}
 
 
@@ -197,3 +197,64 @@ def _later(queries: int, keys: int, device: torch.device) -> Tensor:
     """``(query, key)``: true where the key comes after the query, the last of both together."""
     places = torch.arange(keys, device=device)
     return places > places[keys - queries :, None]
+
+
+WIDTH: Final = 4
+HEADS: Final = 2
+SHARPNESS: Final = 3.0
+"""What queries are multiplied by: without it a row would hardly prefer its like."""
+
+MOST_ROWS: Final = 512
+REMEDY: Final = f"give at most {MOST_ROWS} rows of {WIDTH} numbers, such as 1,0,0,1;0,1,0,1"
+
+
+def attention_by_hand(path: Path | None = None) -> Loaded:
+    """The reference model ``attention``: two heads of width two, weights set by hand.
+
+    Queries are three times the input; keys, values and output are the input itself. So a row looks
+    at rows that point its own way, and takes on their mean. There are no checkpoints of it.
+    """
+    del path
+    module = MultiHeadAttention(WIDTH, HEADS)
+    with torch.no_grad():
+        for weights in module.parameters():
+            weights.copy_(torch.eye(WIDTH))
+        module.W_Q.mul_(SHARPNESS)
+    return Loaded(module.eval())
+
+
+def read_rows(model: Loaded, text: str) -> Reading:
+    """Rows written as ``1,0,0,1;0,1,0,1``.
+
+    Raises:
+        InputError: not numbers, or rows of another width.
+    """
+    assert isinstance(model.module, MultiHeadAttention)
+    rows = _written(text, model.module.d)
+    return Reading(
+        inputs=(rows[None],),
+        names=("X",),
+        axes={"X": ("batch", "token", None)},
+        labels={"token": tuple(f"row {place}" for place in range(1, len(rows) + 1))},
+        about=count(len(rows), "row"),
+    )
+
+
+def _written(text: str, width: int) -> torch.Tensor:
+    rows = []
+    for place, line in enumerate(text.split(";"), 1):
+        try:
+            row = [float(word) for word in line.split(",")]
+        except ValueError:
+            row = [math.nan]
+        if not all(math.isfinite(value) and abs(value) < 1e6 for value in row):
+            problem = f"row {place} ({line.strip()[:40]!r}) is no row of numbers"
+            raise InputError(problem, remedy=REMEDY)
+        if len(row) != width:
+            raise InputError(
+                f"row {place} has {count(len(row), 'number')}, not {width}", remedy=REMEDY
+            )
+        rows.append(row)
+    if len(rows) > MOST_ROWS:
+        raise InputError(f"{len(rows)} rows are too many", remedy=REMEDY)
+    return torch.tensor(rows)

@@ -47,11 +47,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loaded:
-    """A model in evaluation mode, and whatever else reading its input takes.
-
-    Attributes:
-        beside: such as a vocabulary or players' ratings.
-    """
+    """A model in evaluation mode, and what else reading its input takes, such as a vocabulary."""
 
     module: nn.Module
     beside: Any = None
@@ -89,21 +85,14 @@ class ReferenceModel:
     options: tuple[str, ...] = ()
 
     def loaded(self, path: Path | None = None) -> Loaded:
-        """The model.
-
-        Raises:
-            CheckpointError: ``path`` is no checkpoint of this kind.
-        """
+        """The model; a CheckpointError where ``path`` is no checkpoint of this kind."""
         made: Loaded = _function(self.load)(path)
         return made
 
     def reading(
         self, loaded: Loaded, text: str | None = None, **asked: str | int | None
     ) -> Reading:
-        """An input from how it is written.
-
-        Args:
-            asked: what `options` say.
+        """An input from how it is written; what else is ``asked``, `options` say.
 
         Raises:
             InputError: it cannot be read, or is none for this model.
@@ -121,8 +110,8 @@ ATTENTION: Final = ReferenceModel(
     source=f"{ATTENTION_PAPER}, section 3.2",
     purpose="the layer that every other model here is built from; weights set by hand",
     written="rows of numbers such as 1,0,0,1;0,1,0,1",
-    load="attnlens.models.by_hand:loaded",
-    read="attnlens.models.by_hand:read_rows",
+    load="attnlens.models.attention:attention_by_hand",
+    read="attnlens.models.attention:read_rows",
     example="1,0,0,1;0,1,0,1;1,0,1,0",
 )
 
@@ -142,11 +131,7 @@ TINY: Final = ReferenceModel(
 def reference_model(
     name: str, models: Sequence[ReferenceModel], files: Mapping[str, Path]
 ) -> tuple[ReferenceModel, Path | None]:
-    """The entry of a name or of a checkpoint's file, and the file.
-
-    Args:
-        models: every entry there is.
-        files: further names, each of a checkpoint.
+    """The entry of a name or of a checkpoint's file, and the file; ``files`` are further names.
 
     Raises:
         InputError: neither; the names there are are told.

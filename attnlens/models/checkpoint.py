@@ -59,10 +59,7 @@ def write_checkpoint(
 
 
 def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
-    """A file written by `write_checkpoint`.
-
-    Args:
-        kind: what its ``about`` must give as ``kind``.
+    """A file written by `write_checkpoint`, whose ``about`` gives this ``kind``.
 
     Raises:
         CheckpointError: missing, not safetensors, of another kind, or with a number that is

@@ -106,7 +106,6 @@ class TinyTransformer(nn.Module):
 def save_tiny(
     path: str | os.PathLike[str], model: TinyTransformer, card: dict[str, object]
 ) -> None:
-    """Write a model of this kind, and what is to be known of it, to one safetensors file."""
     about = {"kind": KIND, "sizes": model.sizes, "card": card}
     write_checkpoint(path, dict(model.state_dict()), about)
 
@@ -134,7 +133,6 @@ def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
 
 
 def loaded(path: Path | None = None) -> Loaded:
-    """`load_tiny` for the catalogue."""
     return Loaded(load_tiny(path))
 
 

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import AttnlensError
-from attnlens.recorder.adapters import SoftmaxAdapter
-from attnlens.recorder.edges import AXES
+from attnlens.recorder.edits import AXES
 from attnlens.recorder.interception import AttentionCall, Listener
+from attnlens.recorder.sites import SoftmaxAdapter
 from attnlens.recorder.written import watch_softmaxes
 from attnlens.recording.probe import AttentionProbe
 
@@ -29,8 +29,7 @@ class Block(Listener):
     """The listener of one block, its hooks, and the modules that are attention by their type.
 
     Attributes:
-        model: the model.
-        probes: sites of probes (the module that holds one), and the probes.
+        probes: by site, which is the module that holds one.
         eager: sites of Hugging Face attention, which may form weights by a softmax.
         opaque: sites of modules that may compute attention where no one sees it: TorchScript,
             and code that calls torch's operators, as that of exported modules does.
@@ -72,11 +71,7 @@ class Block(Listener):
         self.softmaxes |= self.eager
 
     def begin(self, adapters: Sequence[SoftmaxAdapter], error: type[AttnlensError]) -> None:
-        """Set the hooks.
-
-        Raises:
-            AttnlensError: of the type given: an adapter that names no module.
-        """
+        """Set the hooks; an error of the type given where an adapter names no module."""
         for site, probe in self.probes.items():
             if self.is_wanted(site):
                 self.watch_probe(site, probe)
@@ -91,7 +86,6 @@ class Block(Listener):
             ]
 
     def end(self) -> None:
-        """Take every hook away."""
         for handle in self.handles:
             handle.remove()
         self.handles.clear()
@@ -106,7 +100,6 @@ class Block(Listener):
             self.awaits(AttentionCall("softmax", weights=weights, site=site, number=number))
 
     def is_told_otherwise(self, site: str) -> bool:
-        """Whether something in a module, or around it, may tell of its softmaxes."""
         around = self._probes_of(site.rpartition(".")[0] or self.sites.root)
         return bool(around or self._probes_in(site)) or super().is_told_otherwise(site)
 
@@ -142,8 +135,7 @@ class Block(Listener):
     def missing(self, sure: bool) -> dict[str, str]:
         """Sites where something that may be attention came through no way that is known, and why.
 
-        Args:
-            sure: those where it quite likely is, or the others.
+        They are those where it quite likely (``sure``) is, or the others.
         """
         missed = {
             site: one

@@ -1,8 +1,13 @@
-"""What to keep of attention calls, as the options of `record` say, and records made of it."""
+"""What to keep of attention calls, as the options of `record` say, and records made of it.
+
+A system hands out new memory a page at a time, which takes about as long as working out what is
+written there. So what a dropped recording leaves is kept for the next one, up to `MOST_BYTES`.
+"""
 
 from __future__ import annotations
 
 import math
+import weakref
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -11,11 +16,16 @@ from torch import Tensor
 
 from attnlens.errors import RecordingError
 from attnlens.recorder.interception import AttentionCall
-from attnlens.recorder.memory import empty, zeros
-from attnlens.recorder.selection import chunks, top_of, top_of_weights
 from attnlens.recorder.written import SINK
 from attnlens.recording.axes import SINK_LABEL, Axis, Positions, places, positions
-from attnlens.recording.lazy import LazyAttention, shares, without_autocast
+from attnlens.recording.lazy import (
+    LazyAttention,
+    chunks,
+    shares,
+    top_of,
+    top_of_weights,
+    without_autocast,
+)
 from attnlens.recording.record import AttentionRecord
 
 AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
@@ -42,13 +52,9 @@ _SMALL_CELLS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What is kept of each call; makes records of calls.
+    """What is kept of each call, as `record` says; makes records of calls.
 
-    Attributes:
-        rows: which queries; None: all of them.
-        top_k: so many largest weights of each row.
-        lazy: queries and keys instead of weights.
-        dtype: of the weights kept; None: float32, float64 where the model computes in it.
+    Of ``dtype`` None weights are float32, or float64 where the model computes in it.
     """
 
     rows: tuple[int, ...] | slice | None = None
@@ -61,11 +67,7 @@ class Capture:
     def of(
         cls, rows: Positions, top_k: int | None, lazy: bool, dtype: torch.dtype | None
     ) -> Capture:
-        """What options ask for.
-
-        Raises:
-            RecordingError: options that are none, or exclude each other.
-        """
+        """What options ask for; a RecordingError where they are none, or exclude each other."""
         given = {"rows": rows is not None, "top_k": top_k is not None, "lazy": bool(lazy)}
         told = [name for name, is_given in given.items() if is_given]
         if len(told) > 1:
@@ -86,11 +88,9 @@ class Capture:
 
     @property
     def wants_lse(self) -> bool:
-        """Whether log-sum-exps are of use."""
         return self.top_k is not None or self.lazy
 
     def prefers_weights(self, shape: tuple[int, ...]) -> bool:
-        """Whole weights, or queries and keys; see `interception.Listener`."""
         if self.lazy:
             return False
         if self.top_k is not None:
@@ -98,11 +98,7 @@ class Capture:
         return self._is_whole(shape)
 
     def of_call(self, call: AttentionCall) -> AttentionRecord:
-        """What is kept of a call.
-
-        Raises:
-            RecordingError: the call has no such query, or fewer keys than asked for.
-        """
+        """What is kept of a call; a RecordingError where it has no such query, or fewer keys."""
         notes = (*call.notes, DROPPED) if call.dropout else call.notes
         with torch.no_grad():
             if call.weights is None:
@@ -200,7 +196,6 @@ class Capture:
         return None if chosen == list(range(count)) else chosen
 
     def _top(self, keys: int, site: str) -> int:
-        """How many keys of each row to keep."""
         if self.top_k is None:
             return DEFAULT_TOP
         if self.top_k > keys:
@@ -321,3 +316,39 @@ def _whole(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
     for start, end, logits in chunks(source):
         whole[:, :, start:end, : logits.shape[-1]] = shares(logits, hides)
     return whole
+
+
+MOST_BYTES: Final = 192 << 20
+"""Kept: whole weights of 12 layers of 12 heads and 512 tokens, in float32, are 144 MiB."""
+
+_idle: Final[dict[int, list[Tensor]]] = {}
+"""By size in bytes. Taking from a list and adding to it need no lock."""
+
+
+def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A tensor that holds anything; its memory comes back once nobody holds it."""
+    size = math.prod(shape) * dtype.itemsize
+    if device.type != "cpu" or not 0 < size <= MOST_BYTES:
+        return torch.empty(shape, dtype=dtype, device=device)
+    try:
+        memory = _idle[size].pop()
+    except (KeyError, IndexError):
+        memory = torch.empty(size, dtype=torch.uint8)
+    # The storage of the tensor that is given away holds this array, and nobody else does.
+    lent = memory.numpy()
+    weakref.finalize(lent, _take_back, memory).atexit = False
+    return torch.from_numpy(lent).view(dtype).view(shape)
+
+
+def zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A tensor of zeros, likewise."""
+    if math.prod(shape) * dtype.itemsize > MOST_BYTES:
+        return torch.zeros(shape, dtype=dtype, device=device)  # a page at a time, when written to
+    return empty(shape, dtype, device).zero_()
+
+
+def _take_back(memory: Tensor) -> None:
+    idle = sum(size * len(some) for size, some in [*_idle.items()])
+    if idle + memory.nbytes > MOST_BYTES:
+        _idle.clear()
+    _idle.setdefault(memory.nbytes, []).append(memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import numpy as np
@@ -13,12 +13,87 @@ import torch
 from torch import Tensor
 
 from attnlens.errors import InterventionError
-from attnlens.recorder.edges import TENSORS, Edges, grid
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.sites import Which, sites_meant
 from attnlens.recorder.torch_calls import weighted
-from attnlens.recording.axes import Positions, positions
+from attnlens.recording.axes import Positions, places, positions
 from attnlens.recording.record import AttentionRecord
+
+AXES: Final = ("batch", "head", "query", "key")
+
+_OTHERS: Final = "; choose others, or name the sites meant with sites="
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges from queries to keys: every cell that all of its fields choose.
+
+    ::
+
+        Edges(head=1, query=-1, key=[3, 4])   # head 1, from the last query to keys 3 and 4
+
+    A field is a position (-1 is the last), several of them, a slice, or None: all.
+
+    Attributes:
+        key: looked at.
+        query: looking.
+        head: of the model's heads, those of the queries where heads share keys.
+        batch: which sequences of the batch.
+
+    Raises:
+        InterventionError: a field that holds no positions.
+    """
+
+    key: Positions = None
+    query: Positions = None
+    head: Positions = None
+    batch: Positions = None
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            given = getattr(self, one.name)
+            if given is not None:
+                kept = positions(one.name, given, InterventionError)
+                object.__setattr__(self, one.name, kept)
+
+    def cells(self, shape: tuple[int, ...], site: str, device: Any = None) -> Tensor:
+        """Which of weights ``(batch, head, query, key)``: boolean, broadcastable to their shape.
+
+        Raises:
+            InterventionError: a position that is not there.
+        """
+        chosen = torch.ones(1, 1, 1, 1, dtype=torch.bool)
+        for place, name in enumerate(AXES):
+            given = getattr(self, name)
+            if given is None:
+                continue
+            flags = torch.zeros(shape[place], dtype=torch.bool)
+            told = f"{site}: {name}"
+            flags[places(given, shape[place], told, InterventionError, _OTHERS)] = True
+            chosen = chosen & flags.view([-1 if axis == place else 1 for axis in range(4)])
+        return chosen.to(device)
+
+
+def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
+    """A tensor of one number per cell, laid over weights: ``(batch, head, query, key)``.
+
+    ``value`` is ``(key,)``, ``(batch, key)``, ``(batch, query, key)`` or ``(batch, head, query,
+    key)``; 1 stands for every position of an axis. An InterventionError where sizes are not those.
+    """
+    four = value
+    while four.dim() < 4:
+        four = four.unsqueeze(min(1, four.dim() - 1))
+    if any(size not in (1, whole) for size, whole in zip(four.shape, shape, strict=True)):
+        told = {1: "key", 2: "batch, key", 3: "batch, query, key", 4: ", ".join(AXES)}[value.dim()]
+        raise InterventionError(
+            f"{site}: {name}= has shape {tuple(value.shape)}, read as ({told}); the weights are "
+            f"(batch, head, query, key) = {tuple(shape)}; name the sites meant with sites="
+        )
+    return four
+
+
+TENSORS: Final = "tensors are (key), (batch, key), (batch, query, key) or (batch, head, query, key)"
+
 
 Array = Tensor | np.ndarray[Any, Any]
 Hidden = Positions | Array | Edges | Sequence[Edges]
@@ -34,13 +109,7 @@ CHANGED: Final = "recorded under an intervention: weights are those it made"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where weights are edited.
-
-    Attributes:
-        site: of the call.
-        shape: of the weights, ``(batch, head, query, key)``.
-        device: where the weights are.
-    """
+    """Where weights ``(batch, head, query, key)`` are edited."""
 
     site: str
     shape: tuple[int, ...]
@@ -75,11 +144,7 @@ class Edit:
     passed: dict[str, int] = field(default_factory=dict)
 
     def chosen(self, place: Place) -> Tensor | None:
-        """The cells to change, boolean, broadcastable to the weights; None: leave the call.
-
-        Raises:
-            InterventionError: positions or sizes that are not those of the weights.
-        """
+        """The cells to change, boolean, broadcastable to the weights; None: leave the call."""
         if not self.wanted(place.site):
             return None
         keys = place.shape[-1]
@@ -104,13 +169,8 @@ class Edit:
         return edited.to(weights.dtype)
 
     def mixed(self, before: Tensor, site: str) -> Tensor:
-        """Values or outputs with those of chosen positions changed.
-
-        Args:
-            before: ``(batch, head, position, width)``.
-
-        Raises:
-            InterventionError: positions or sizes that are not those of the call.
+        """Values or outputs ``(batch, head, position, width)`` with those of chosen positions
+        changed.
         """
         self.touched[site] = self.touched.get(site, 0) + 1
         batch, heads, places, _ = before.shape
@@ -151,12 +211,8 @@ class Edit:
 
 
 def edits_asked(given: Mapping[str, object], sites: Which | None, scope: Edges) -> list[Edit]:
-    """The edits that the options of `intervene` ask for.
-
-    Args:
-        given: ``hide``, ``scale``, ``replace``, ``values``, ``outputs``; all but one None.
-        sites: which sites, as `intervene` takes them.
-        scope: the cells that its other options leave.
+    """The edits that the options of `intervene` ask for, each given or None, and ``scope`` the
+    cells.
 
     Raises:
         InterventionError: options that exclude each other, or are not what they should be.
@@ -265,11 +321,9 @@ def _is_grid(what: Any) -> bool:
 def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     """The call that edits make of a call; None: none of them is for it.
 
-    Where torch takes a mask hidden keys become part of it, so its kernel still computes the
-    output, and no weights are formed; the other edits form them.
-
-    Raises:
-        InterventionError: an edit does not fit the call.
+    Where torch takes a mask hidden keys become part of it, so its kernel still computes the output,
+    and no weights are formed; the other edits form them. An edit that does not fit the call raises
+    an InterventionError.
     """
     shape = call.weights.shape if call.weights is not None else _shape(call)
     device = (call.q if call.weights is None else call.weights).device  # type: ignore[union-attr]
@@ -293,11 +347,7 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
 
 
 def mixed(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
-    """A call whose values, or what heads give, edits change; None: none of them is for it.
-
-    Raises:
-        InterventionError: an edit does not fit the call.
-    """
+    """A call whose values, or what heads give, edits change; None: none of them is for it."""
     v, output = call.v, call.output
     assert v is not None
     assert output is not None
@@ -332,11 +382,9 @@ def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
 
 
 def weights_of(call: AttentionCall) -> Tensor:
-    """A call's weights, with gradients, worked out from its queries and keys.
+    """A call's weights, with gradients: ``(batch, head, query, key)`` in float32, or float64.
 
-    Returns:
-        ``(batch, head, query, key)`` in float32, or float64 if the queries are. Each row sums
-        to 1, or is all 0 when every key is hidden.
+    Each row sums to 1, or is all 0 when every key is hidden.
     """
     assert call.q is not None
     assert call.k is not None

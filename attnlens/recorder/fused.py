@@ -103,8 +103,7 @@ class _Projected:
     def tell_queries(self, told: Told, x: Tensor, real: Tensor | None) -> None:
         """Tell what weights can be worked out from: queries and keys, projected once more.
 
-        Args:
-            real: which positions of each sequence are, ``(batch, position)``; None: all.
+        ``real`` says which positions of each sequence are, ``(batch, position)``; None: all.
         """
         both = 2 * self.embed_dim
         joined = torch._C._nn.linear(x, self.qkv_weight[:both], self.qkv_bias[:both])
@@ -177,11 +176,7 @@ class _Layer(_Projected):
         return self._second(self._feed_forward(x).add_(x))
 
     def in_steps(self, frame: FrameType) -> Tensor:
-        """The layer by its own code that is not fused.
-
-        Args:
-            frame: of the layer's ``forward``.
-        """
+        """The layer, whose ``forward`` has the frame, by its own code that is not fused."""
         layer, mask = local_of(frame, "self"), local_of(frame, "src_mask")
         x, real = _padded(self.src, frame)
         hidden = local_of(frame, "src_key_padding_mask") if real is None else ~real
@@ -240,11 +235,7 @@ class _MultiHead(_Projected):
         return output, weights.sum(1) / self.num_heads if self.average_attn_weights else weights
 
     def in_steps(self) -> tuple[Tensor, Tensor | None]:
-        """The same by the function that is not fused, whose attention is told by itself.
-
-        Raises:
-            InterventionError: the sequences are nested.
-        """
+        """The same by the function that is not fused, whose attention is told by itself."""
         if self.query.is_nested:
             raise InterventionError(
                 "attention over nested tensors cannot be changed; pad the input"

@@ -36,12 +36,8 @@ from attnlens.recorder.sites import ByName, Sites
 
 @dataclass(slots=True)
 class TorchCall:
-    """A call of a function of torch that something else stands for.
-
-    Attributes:
-        original: the function.
-        frame: of the caller; None where that is no Python.
-        args, named: what it is given.
+    """A call of a function of torch that something else stands for; no frame where no Python made
+    it.
     """
 
     original: Callable[..., Any]
@@ -50,7 +46,6 @@ class TorchCall:
     named: ByName
 
     def run(self) -> Any:
-        """What torch makes of it."""
         return self.original(*self.args, **self.named)
 
 
@@ -112,19 +107,14 @@ class AttentionCall:
     number: int = 0
 
     def with_changes(self, **changes: Any) -> AttentionCall:
-        """The same call with other fields."""
         return replace(self, **changes)
 
 
 @dataclass(slots=True)
 class Missed:
-    """What may be attention, and came through no way that is known.
+    """What may be attention, and came through no way that is known; ``told`` says what it is.
 
-    Attributes:
-        told: what it is, and of which shape.
-        sure: whether it is quite likely attention.
-        adapts: whether a `SoftmaxAdapter` makes it known.
-        calls: how often.
+    ``sure``: it is quite likely attention; ``adapts``: a `SoftmaxAdapter` makes it known.
     """
 
     told: str
@@ -178,18 +168,15 @@ class Listener:
     def prefers_weights(self, shape: tuple[int, ...]) -> bool:
         """Whether whole weights are of more use than queries and keys, where both are to be had.
 
-        Args:
-            shape: of the weights, ``(batch, head, query, key)``.
+        ``shape`` is of the weights, ``(batch, head, query, key)``.
         """
         del shape
         return True
 
     def attention(self, call: AttentionCall) -> AttentionCall | None:
-        """Called once for every call, before the model goes on.
+        """Called once for every call, before the model goes on; None leaves it as it is.
 
-        Returns:
-            None to leave the call as it is, or another call (see `AttentionCall.with_changes`) to
-            have that computed instead.
+        Another call (see `AttentionCall.with_changes`) is computed instead.
         """
         raise NotImplementedError
 
@@ -211,8 +198,7 @@ class Listener:
     def outcome(self, call: AttentionCall) -> AttentionCall | None:
         """Called with ``v`` and ``output``, once for every product of weights and values.
 
-        Returns:
-            None to leave it, or a call whose ``output`` the model goes on with.
+        None leaves it; the model goes on with the ``output`` of a call.
         """
         raise NotImplementedError
 
@@ -236,11 +222,9 @@ class Listener:
         return any(site == one or site.startswith(f"{one}.") for one in self.passed_over)
 
     def is_wanted(self, site: str) -> bool:
-        """Whether a site is among those asked for."""
         return self._wanted is None or self._wanted(site)
 
     def number(self, site: str) -> int:
-        """The number of the site's next call."""
         number = self._numbers.get(site, 0)
         self._numbers[site] = number + 1
         return number
@@ -380,8 +364,8 @@ class WatchingMode(TorchFunctionMode):
     nested tensors, when any mode is on: padded positions of an output would then hold other
     numbers. They ask ``torch.overrides.has_torch_function``, where `fused_path_asked` stands.
 
-    Args:
-        meant_by: what does a call of a function that is to be seen; None for any other function.
+    ``meant_by`` gives what does a call of a function that is to be seen; None for any other
+    function.
     """
 
     def __init__(self, meant_by: Callable[[Any], Meant | None]) -> None:

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.errors import InterventionError
-from attnlens.recorder.adapters import SoftmaxAdapter, adapters_of
 from attnlens.recorder.block import Block, reasons_of, some_of
-from attnlens.recorder.edges import AXES, Edges
 from attnlens.recorder.edits import (
+    AXES,
     FOLLOWED,
     Array,
     Change,
+    Edges,
     Edit,
     Hidden,
     Mixed,
@@ -30,7 +30,7 @@ from attnlens.recorder.edits import (
 )
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
-from attnlens.recorder.sites import Which, matches, module_given
+from attnlens.recorder.sites import SoftmaxAdapter, Which, adapters_of, matches, module_given
 from attnlens.recording.axes import Positions
 from attnlens.recording.probe import AttentionProbe
 
@@ -149,7 +149,6 @@ class _Run(Block):
         self._edits = edits
 
     def attention(self, call: AttentionCall) -> AttentionCall | None:
-        """Change one call; see `interception.Listener`."""
         if self.follows:
             return None
         answer = edited(call, self._edits)
@@ -158,7 +157,6 @@ class _Run(Block):
         return answer
 
     def outcome(self, call: AttentionCall) -> AttentionCall | None:
-        """Change what heads give; see `interception.Listener`."""
         if (call.site, call.number) in self.followed:
             raise InterventionError(
                 f"{call.site}: its weights are multiplied with several things; what heads give "
@@ -195,7 +193,6 @@ class _Run(Block):
         return whole
 
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
-        """Set a hook on a probe."""
         self.handles.append(probe.register_forward_hook(_ProbeHook(self, site, probe)))
         hooks = probe._forward_hooks
         # Before hooks that watch, in the order in which blocks were entered.
@@ -211,11 +208,7 @@ class _Run(Block):
         self.changed[site] = self.changed.get(site, 0) + 1
 
     def judge(self) -> None:
-        """Whether every edit touched something.
-
-        Raises:
-            InterventionError: one did not, or some attention that ran was out of reach.
-        """
+        """Raises an InterventionError if an edit touched nothing, or attention was out of reach."""
         # What may be no attention at all does not look at hidden keys; it takes no patch.
         doubtful = {} if self.follows else self.missing(sure=False)
         if unseen := self.unseen(self.seen) | doubtful:
@@ -245,7 +238,6 @@ class _Run(Block):
                 )
 
     def _why(self, edit: Edit, calls: str) -> str:
-        """Why an edit touched nothing."""
         known = self.known
         if not self.seen and not known:
             return self.none_ran()

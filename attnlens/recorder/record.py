@@ -12,12 +12,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
-from attnlens.recorder.adapters import Adapter, Given, SoftmaxAdapter, adapters_of, no_module
 from attnlens.recorder.block import Block, reasons_of, some_of
 from attnlens.recorder.capture import AXES, Capture
 from attnlens.recorder.interception import AttentionCall
 from attnlens.recorder.patches import intercepting
-from attnlens.recorder.sites import ByName, Which, matches, module_given, sites_meant
+from attnlens.recorder.sites import (
+    Adapter,
+    ByName,
+    Given,
+    SoftmaxAdapter,
+    Which,
+    adapters_of,
+    matches,
+    module_given,
+    no_module,
+    sites_meant,
+)
 from attnlens.recorder.torch_calls import UNCOMPILED
 from attnlens.recording.axes import Axis, Positions
 from attnlens.recording.probe import AttentionProbe
@@ -114,13 +124,7 @@ def record(
 
 
 class _Run(Block):
-    """One block: the hooks it set, and the records it made.
-
-    Attributes:
-        recorded: how many records each site has.
-        stream: where records are written as they come, if anywhere.
-        values, outputs: whether these are kept.
-    """
+    """One block: the hooks it set, and the records it made, or wrote to its stream."""
 
     leave_out = "include"
     by_hand = "give an Adapter that reads them"
@@ -145,11 +149,7 @@ class _Run(Block):
         self._adapters = adapters
 
     def watch(self) -> None:
-        """Set the hooks.
-
-        Raises:
-            NothingRecordedError: an adapter that is for no module.
-        """
+        """Set the hooks; a NothingRecordedError where an adapter is for no module."""
         softmaxes = [one for one in self._adapters if isinstance(one, SoftmaxAdapter)]
         self.begin(softmaxes, NothingRecordedError)
         others = [one for one in self._adapters if not isinstance(one, SoftmaxAdapter)]
@@ -164,11 +164,9 @@ class _Run(Block):
                 raise NothingRecordedError(f"{type(adapter).__name__} {no_module(self.sites)}")
 
     def attention(self, call: AttentionCall) -> None:
-        """Keep one call; see `interception.Listener`."""
         self._add(self._capture.of_call(call))
 
     def outcome(self, call: AttentionCall) -> None:
-        """Keep values and outputs of one call; see `interception.Listener`."""
         place = call.site, call.number
         if place in self.followed:
             self._again.add(call.site)
@@ -192,14 +190,10 @@ class _Run(Block):
     def judge(self, patterns: Sequence[str], expected: int | None) -> None:
         """Whether everything that should have been recorded was.
 
-        Args:
-            patterns: of ``include``.
-            expected: how many records the caller expects in all.
-
         Raises:
             NothingRecordedError: no record at all.
-            IncompleteRecordingError: attention ran that was not seen, a pattern matched nothing
-                that ran, or there are not as many records as expected.
+            IncompleteRecordingError: attention ran that was not seen, a pattern of ``include``
+                matched nothing that ran, or there are not as many records as expected.
         """
         recorded, unseen = self.recorded, self.unseen(self.recorded)
         if not recorded:
@@ -247,7 +241,6 @@ class _Run(Block):
             self.recording.__init__(records)  # type: ignore[misc]
 
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
-        """Set a hook on a probe."""
         axes = tuple(Axis(name) for name in probe.axes)
 
         def hook(_: nn.Module, arguments: tuple[Any, ...], named: ByName, weights: Tensor) -> None:
@@ -301,7 +294,6 @@ class _Run(Block):
         content: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> None:
-        """Keep weights that a module gave."""
         self.seen[site] = self.seen.get(site, 0) + 1
         if self.is_wanted(site):
             number = self.number(site)
@@ -320,5 +312,4 @@ class _Run(Block):
 
 
 def _is_whole(record: AttentionRecord) -> bool:
-    """Whether values or outputs are there."""
     return record.values is not None or record.outputs is not None

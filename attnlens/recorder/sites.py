@@ -1,4 +1,4 @@
-"""Modules of a model that is not ours: which of them is running, and hooks on them.
+"""Modules of a model that is not ours: which is running, and adapters for those of their own kind.
 
 What runs is found in the frames of the interpreter, so no module is touched.
 """
@@ -9,10 +9,10 @@ import fnmatch
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FrameType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from attnlens.errors import AttnlensError, RecordingError
 
@@ -34,18 +34,11 @@ class Sites:
     """The names of a model's modules, as in ``named_modules()``.
 
     The root, whose name there is empty, goes by the name of its class; the wrapper that
-    ``torch.compile`` puts around a module is left out of names.
+    ``torch.compile`` puts around a module is left out of names. ``names`` go by the id of a module.
 
     A site is looked up in the frames that lead to a call: the innermost function whose first
     argument is a module of this model. A hook on every module would tell as much, at a cost on
     every call, and would switch off the fused kernels of torch's encoder layers.
-
-    Attributes:
-        root: the name of the model itself.
-        names: by the id of a module.
-        modules: by name.
-        kinds: the types of its modules.
-        compiled: whether any of them is compiled.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -104,11 +97,7 @@ def _named_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 
 
 def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingError) -> None:
-    """Whether a model is one.
-
-    Raises:
-        AttnlensError: of the type given: it is something else.
-    """
+    """Whether a model is one; else an error of the type given."""
     if not isinstance(model, nn.Module):
         is_class = isinstance(model, type)
         told = f"the class {model.__name__}" if is_class else type(model).__name__
@@ -139,8 +128,7 @@ def sites_meant(
 ) -> tuple[tuple[str, ...], Callable[[str], bool]]:
     """Patterns over site names (as in a shell: ``*``, ``?``), and whether a site is meant.
 
-    Raises:
-        AttnlensError: of the type given: neither patterns nor a function.
+    An error of the type given where there are neither patterns nor a function.
     """
     if callable(given) and not isinstance(given, nn.Module):
         return (), given
@@ -155,5 +143,85 @@ def sites_meant(
 
 
 def matches(site: str, pattern: str) -> bool:
-    """Whether a pattern names a site."""
     return site == pattern or fnmatch.fnmatchcase(site, pattern)
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """Finds the weights of modules of one kind.
+
+    ::
+
+        class Mine:
+            def matches(self, module):
+                return isinstance(module, MyAttention)
+            def records(self, module, args, kwargs, output):
+                return output[1]
+
+        with record(model, adapters=[Mine()]) as recording:
+            model(x)
+
+    The first adapter in the list that matches a module speaks for it, and other ways to see
+    attention are left aside there.
+    """
+
+    def matches(self, module: nn.Module) -> bool:
+        """Whether this adapter speaks for a module."""
+        ...
+
+    def records(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: ByName, output: Any
+    ) -> Tensor | None:
+        """The weights of one call of a module, after it ran.
+
+        Returns:
+            ``(batch, head, query, key)``, or None if that call was no attention.
+        """
+        ...
+
+
+class SoftmaxAdapter:
+    """Records what softmax gives inside modules of hand-written attention.
+
+    ::
+
+        with record(model, adapters=[SoftmaxAdapter("blocks.*.attention")]) as recording:
+            model(x)
+
+    Every softmax over the last axis of a tensor of four dimensions counts (three: one head; more:
+    the first ones are taken for the batch), whichever way it is called: ``torch.softmax``,
+    ``F.softmax``, ``x.softmax``, ``nn.Softmax``. `attnlens.intervene` takes such adapters too.
+
+    Args:
+        sites: names of modules, as in ``named_modules()``, or patterns (``*``, ``?``).
+    """
+
+    def __init__(self, sites: str | Sequence[str]) -> None:
+        self.sites = (sites,) if isinstance(sites, str) else tuple(sites)
+
+    def modules(self, sites: Sites, error: type[AttnlensError]) -> dict[str, nn.Module]:
+        """The modules meant, by site; an error of the type given where there are none."""
+        named = {
+            site: module
+            for site, module in sites.modules.items()
+            if any(matches(site, pattern) for pattern in self.sites)
+        }
+        if not named:
+            raise error(f"SoftmaxAdapter({', '.join(self.sites)}) {no_module(sites)}")
+        return named
+
+
+Given = Adapter | SoftmaxAdapter
+
+
+def adapters_of(given: Any, kind: Any, error: type[AttnlensError], remedy: str) -> list[Any]:
+    """Adapters from what a caller gave: none, one or many; else an error of the type given."""
+    many = [] if given is None else list(given) if isinstance(given, list | tuple) else [given]
+    for one in many:
+        if not isinstance(one, kind) or isinstance(one, type):
+            raise error(f"adapters={one!r}; {remedy}")
+    return many
+
+
+def no_module(sites: Sites) -> str:
+    return f"matches no module; modules: {', '.join(list(sites.modules)[:8])}, ..."

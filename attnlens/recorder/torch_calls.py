@@ -49,7 +49,6 @@ def _heads_stand_as_queries(frame: FrameType | None) -> bool:
 
 
 def scaled_dot_product(made: TorchCall) -> Any:
-    """``F.scaled_dot_product_attention``."""
     told = listening(made.frame)
     if not told:
         return made.run()

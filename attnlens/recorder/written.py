@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import AttnlensError
-from attnlens.recorder.adapters import SoftmaxAdapter
 from attnlens.recorder.interception import (
     AttentionCall,
     Listener,
@@ -34,7 +33,7 @@ from attnlens.recorder.interception import (
     listening,
     untold,
 )
-from attnlens.recorder.sites import local_of
+from attnlens.recorder.sites import SoftmaxAdapter, local_of
 
 _MULTI_HEAD_CODE: Final = F.multi_head_attention_forward.__code__
 
@@ -260,11 +259,7 @@ def _of_softmax(function: Any) -> Meant | None:
 def watch_softmaxes(
     listener: Listener, adapters: Sequence[SoftmaxAdapter], error: type[AttnlensError]
 ) -> list[RemovableHandle]:
-    """Hooks that make softmaxes attention while a module runs that an adapter names.
-
-    Raises:
-        AttnlensError: of the type given, an adapter that names no module.
-    """
+    """Hooks that make softmaxes attention while a module runs that an adapter names."""
     found: dict[str, nn.Module] = {}
     for adapter in adapters:
         found |= adapter.modules(listener.sites, error)

@@ -34,11 +34,7 @@ class Axis:
 def positions(
     name: str, given: Any, error: type[AttnlensError] = RecordingError
 ) -> tuple[int, ...] | slice:
-    """Positions as they may be given, one or many.
-
-    Raises:
-        AttnlensError: of the type given: none, or something else.
-    """
+    """Positions as they may be given, one or many; else an error of the type given."""
     if isinstance(given, Tensor | np.ndarray):
         given = given.tolist()
     parts: Iterable[Any] = given if isinstance(given, Iterable) else (given,)
@@ -59,12 +55,8 @@ def places(
 ) -> list[int]:
     """Positions counted from 0 along an axis of some size, at least one.
 
-    Args:
-        what: the positions are of, for the error, such as ``"encoder: head"``.
-        remedy: what to do about a position that is not there.
-
-    Raises:
-        AttnlensError: of the type given: a position that is not there, or none at all.
+    ``what`` they are of, such as ``"encoder: head"``, and a ``remedy`` are for the error, which is
+    of the type given: a position that is not there, or none at all.
     """
     there = f"there are {size} (0 to {size - 1}, or -1 for the last){remedy}"
     if isinstance(given, slice):

@@ -30,7 +30,6 @@ class Recording(Mapping[str, AttentionRecord]):
             self.add(record)
 
     def add(self, record: AttentionRecord) -> None:
-        """Take one more record in."""
         self._calls.setdefault(record.site, []).append(record)
 
     def calls(self, site: str) -> tuple[AttentionRecord, ...]:

@@ -121,8 +121,7 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
 def write_part(path: str | os.PathLike[str], records: Sequence[AttentionRecord]) -> list[Entry]:
     """Write records to one file (beside it first, then renamed).
 
-    Returns:
-        the entries that the file's metadata holds; `read_part` takes them.
+    The entries that the file's metadata holds are returned; `read_part` takes them.
 
     Raises:
         InputError: the file cannot be written.
@@ -154,9 +153,8 @@ def read_part(
 ) -> list[AttentionRecord]:
     """The records of one file.
 
-    Args:
-        entries: exactly as `write_part` gave them (what else a folder's index tells of a part
-            stands beside them, not in them); those in the file's metadata where not given.
+    ``entries`` are exactly as `write_part` gave them (what else a folder's index tells of a part
+    stands beside them, not in them); those in the file's metadata where not given.
 
     Raises:
         InputError: the file is missing, is not a recording, is damaged, or is of a later format.
@@ -300,11 +298,7 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def check_format(about: Entry, path: str | os.PathLike[str]) -> None:
-    """Whether metadata are a recording's, of a format that is known here.
-
-    Raises:
-        InputError: they are not.
-    """
+    """Whether metadata are a recording's, of a format that is known here; an InputError if not."""
     matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(about.get("format")))
     if matched is None:
         raise InputError("not a recording", path=path, remedy=SAVED)

@@ -52,7 +52,8 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:
         members = [each_text(member, change) for member in value]
         if all(new is old for new, old in zip(members, value, strict=True)):
             return value
-        return type(value)(members)
+        made = getattr(value, "_make", type(value))
+        return made(members)
     if isinstance(value, Mapping):
         return {key: each_text(member, change) for key, member in value.items()}
     copied = getattr(value, "model_copy", None)

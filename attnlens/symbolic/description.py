@@ -17,9 +17,15 @@ from attnlens.show.models import render_description, render_description_markdown
 from attnlens.show.models import shape as shape_words
 from attnlens.symbolic.graph import Axes, Expression, within
 from attnlens.symbolic.operations import ALONG, OPERATIONS
-from attnlens.symbolic.symbols import Symbol, label_steps, parameter_symbols
 from attnlens.symbolic.tracing import Pass, run
-from attnlens.symbolic.writing import Writer, only_number, over_another_axis
+from attnlens.symbolic.writing import (
+    Symbol,
+    Writer,
+    label_steps,
+    only_number,
+    over_another_axis,
+    parameter_symbols,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +55,9 @@ class Parameter:
 
 
 class Book:
-    """The symbols of a pass, and both ways of writing it.
+    """The symbols of a pass, those of leaves by identity, and both ways of writing it.
 
-    Attributes:
-        steps: the results with names whose equations are told.
-        symbols: of leaves, by identity.
+    ``steps`` are the results with names whose equations are told.
     """
 
     def __init__(self, told: Pass) -> None:

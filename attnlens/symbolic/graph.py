@@ -32,10 +32,8 @@ class Expression:
 
     Attributes:
         kind: one of `LEAVES`, or an operation of `attnlens.symbolic.operations`.
-        parts: what the operation is applied to.
-        options: whatever else fixes the operation, such as an axis.
-        shape: of the value.
-        axes: what the value's axes are.
+        parts, options: what the operation is applied to, and whatever else fixes it.
+        shape, axes: of the value.
         heads: how many heads stand side by side along the axis ``"head"``; 0: no such axis.
         symbol: of a leaf, LaTeX without the dollars.
         name: of a parameter, its path; of a constant, what it is in words.
@@ -63,14 +61,11 @@ class Expression:
 
 @dataclass(eq=False, slots=True)
 class Named:
-    """An intermediate result that has a name.
+    """An intermediate result that has a name, and a copy of its value.
 
     Attributes:
         symbol: as the model gives it, LaTeX without the dollars.
-        description: a few words.
         path: of the module in which it was named; ``""`` for the model itself.
-        expression: what it was computed from.
-        value: a copy.
         given: whether it is described rather than derived.
         label: tells it apart from others of the same symbol; ``""`` where there are none.
     """
@@ -87,8 +82,7 @@ class Named:
 def within(expression: Expression, *, whole: bool = False) -> Iterator[Expression]:
     """The expression and everything it is made of, up to leaves and named results.
 
-    Args:
-        whole: what named results were computed from, too, unless they are given.
+    The ``whole`` of it goes on to what named results were computed from, unless they are given.
     """
     seen: set[int] = set()
     waiting = [expression]

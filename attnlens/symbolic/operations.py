@@ -35,12 +35,11 @@ class Operation:
         numpy: its value from the values of its parts, and its options by name; if it has one.
         text: how it is written, with a ``{}`` for each part, or the name before its parts; its
             kind unless given. Nothing is written of one whose text is ``{}``.
-        needs: how strongly each part must hold together to stand there without parentheses.
-        holds: how strongly the whole does.
-        latex: where it is more than the text with its signs replaced.
-        meaning: what is said of it where an equation holds it.
-        torch: names of torch's functions with the same parts in the same order.
-        swapped: the same with the two parts the other way round.
+        needs, holds: how strongly each part must hold together to stand there without
+            parentheses, and how strongly the whole does.
+        latex, meaning: where it is more than the text with its signs replaced; what is said of it.
+        torch: names of torch's functions with the same parts in the same order; ``swapped``:
+            with the two parts the other way round.
     """
 
     numpy: Callable[..., Array] | None

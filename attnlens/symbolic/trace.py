@@ -57,12 +57,9 @@ class Trace:
     """A forward pass, number by number.
 
     Attributes:
-        name: of the model.
-        about: a line on the input.
+        name, about: of the model, and a line on the input.
         labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
-        inputs: what came in.
         steps: the named results, in the order in which they were computed.
-        output: what the module returned.
     """
 
     name: str

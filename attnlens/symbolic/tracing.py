@@ -36,8 +36,7 @@ from attnlens.symbolic.graph import (
     within,
 )
 from attnlens.symbolic.operations import LAYOUT, evaluated
-from attnlens.symbolic.translate import FUNCTIONS
-from attnlens.symbolic.written_out import WRITTEN_OUT, NotWrittenOut, agrees
+from attnlens.symbolic.translate import FUNCTIONS, WRITTEN_OUT, NotWrittenOut, agrees
 
 SHORT: Final = 10
 """What has no more operations needs no names inside."""
@@ -49,10 +48,9 @@ LONG: Final = 4
 class Modules:
     """Hooks on every part of a module, until `end`.
 
-    Attributes:
-        returned: what parts returned, in order, as it may be named, each with the path of the
-            part; those that only hand on their input left out.
-        naming: paths of modules that named a step themselves.
+    ``returned`` is what parts returned, in order, as it may be named, each with the path of the
+    part; those that only hand on their input left out. ``naming`` are paths of modules that named a
+    step themselves.
     """
 
     def __init__(self, root: nn.Module, graph: Graph) -> None:
@@ -169,14 +167,10 @@ def written(expression: Expression) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pass:
-    """One forward pass.
+    """One forward pass of a module.
 
-    Attributes:
-        module: what ran.
-        inputs: the leaves that came in, by symbol.
-        named: results with names, in the order in which they were computed.
-        output: what the module returned.
-        batched: whether the first axis of the input is a batch of one that nobody is told of.
+    ``inputs`` are the leaves that came in, by symbol; ``named`` results stand in the order in which
+    they were computed. Where it is ``batched``, nobody is told of the input's first axis.
     """
 
     module: nn.Module
@@ -317,18 +311,7 @@ def run(
     axes: Mapping[str, Axes] | None = None,
     batched: bool = False,
 ) -> Pass:
-    """Run the module once, in evaluation mode and without gradients.
-
-    Args:
-        inputs: what it is called with; tensors may lie in mappings and lists.
-        by_name: what it is called with by name.
-        names: the symbols of the tensors in these two, in their order.
-        axes: what the axes of inputs (by symbol) and parameters (by name) are.
-        batched: the first axis of every input is a batch of one.
-
-    Raises:
-        RecordingError: no module, no tensor comes in, or none that depends on it comes out.
-    """
+    """Run the module once, in evaluation mode and without gradients; as `describe` says."""
     kind = type(module).__name__
     module_given(module, "describe or trace")
     graph, known = Graph(), dict(axes or {})

@@ -25,7 +25,7 @@ from attnlens.arrays import Floats
 from attnlens.claims.claim import MODEL, Claim, Place, Tested
 from attnlens.claims.trial import Compared, Trial, verdicts
 from attnlens.claims.verdict import Verdict, about_one
-from attnlens.models.seq2seq import UNK, Seq2Seq
+from attnlens.models.transformer import UNK, Seq2Seq
 from attnlens.recorder import intervene
 
 Set = tuple[int, ...]

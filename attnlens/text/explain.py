@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlens.arrays import Floats
 from attnlens.files import Json
 from attnlens.models import one_thread
-from attnlens.models.seq2seq import BOS, EOS, SPECIAL
+from attnlens.models.transformer import BOS, EOS, SPECIAL
 from attnlens.recorder import record
 from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording

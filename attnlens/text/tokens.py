@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from attnlens.models.seq2seq import BOS, EOS, PAD, SPECIAL, UNK
+from attnlens.models.transformer import BOS, EOS, PAD, SPECIAL, UNK
 
 _TOKEN: Final = re.compile(
     r"\d+(?:[.,]\d+)*(?!\w)"  # 7, 7.4, 1,000

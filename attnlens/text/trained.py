@@ -15,8 +15,7 @@ from attnlens.errors import CheckpointError, InputError
 from attnlens.files import Json
 from attnlens.models.catalogue import Loaded, Reading
 from attnlens.models.checkpoint import read_checkpoint, shipped, write_checkpoint
-from attnlens.models.seq2seq import BOS, Seq2Seq, Written
-from attnlens.models.transformer import Seq2SeqSizes
+from attnlens.models.transformer import BOS, Seq2Seq, Seq2SeqSizes, Written
 from attnlens.text.tokens import Vocabulary, padded, tokenise
 
 KIND: Final = "seq2seq"

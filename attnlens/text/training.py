@@ -14,8 +14,7 @@ from torch.nn import functional
 from attnlens.analysis.scores import wilson
 from attnlens.errors import InputError
 from attnlens.models import one_thread
-from attnlens.models.seq2seq import PAD, SPECIAL, UNK, Seq2Seq
-from attnlens.models.transformer import Seq2SeqSizes
+from attnlens.models.transformer import PAD, SPECIAL, UNK, Seq2Seq, Seq2SeqSizes
 from attnlens.text.pairs import Pair, Pairs, Rule
 from attnlens.text.tokens import Vocabulary, padded
 from attnlens.text.trained import TextModel

@@ -91,7 +91,7 @@ def references(files: dict[str, str]) -> tuple[dict[str, Counter[str]], list[str
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("set", choices=("A", "B"))
+    parser.add_argument("set", choices=("A", "B", "C", "D"))
     parser.add_argument("--list", action="store_true", help="the texts judged wrongly too")
     options = parser.parse_args()
     files = opened(options.set)

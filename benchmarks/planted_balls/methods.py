@@ -28,8 +28,7 @@ from attnlens.analysis.faithfulness import removed_alone
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
 from attnlens.claims.claim import MODEL
-from attnlens.cricket.explain.claims import Claim
-from attnlens.cricket.explain.evidence import trial_of
+from attnlens.cricket.explain.claims import Claim, trial_of
 from attnlens.cricket.explain.reading import paths_of, read_ball
 from attnlens.cricket.model.window import cut_window, one_thread
 from attnlens.cricket.study.faithfulness import attributions

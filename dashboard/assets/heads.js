@@ -128,9 +128,11 @@
     const rows = last > 0 ? [map.rows[0], map.rows[last]].map((row) => innings.balls[row].label) : ["", ""];
     card.down.replaceChildren(...rows.map((label) => A.span(null, label)));
     const own = state.view === "full" ? innings.own(state.scale, card.number, state.ball - 1) : null;
-    card.foot.textContent = past.length
-      ? `most on ${mostOf(map)}, ${A.percent(map.rowMost)}`
-      : "no past to look at";
+    card.foot.textContent = !past.length
+      ? "no past to look at"
+      : map.rowMost < 5e-4
+        ? "nothing on the past"
+        : `most on ${mostOf(map)}, ${A.percent(map.rowMost)}`;
     card.foot.title = own === null ? "" : `${A.percent(1 - own)} of its attention is on the past`;
     card.button.setAttribute("aria-pressed", String(state.head === card.number));
   }

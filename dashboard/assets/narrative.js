@@ -97,6 +97,7 @@
   function win(chances) {
     if (!chances) return null;
     const after = chances.happened === null ? "" : ` → ${A.percent(chances.happened)}`;
-    return A.p("sentence", `${chances.team} to win: `, A.b(null, A.percent(chances.before) + after));
+    const figures = A.b(null, A.percent(chances.before) + after);
+    return A.p("sentence", A.b(null, chances.team), " to win: ", figures);
   }
 })();

@@ -3,6 +3,7 @@
   const NUMBERED = 12; // columns of numbers
   const TALLEST = 24; // rows of them
   const WIDEST = 128; // cells of a picture
+  const DEEPEST = 0.54; // how much colour stands under a number, so that it can be read
   let labelled = {}; // the labels of each axis
 
   const depth = (value) => (Array.isArray(value) ? 1 + (value.length ? depth(value[0]) : 0) : 0);
@@ -81,7 +82,7 @@
               width,
               height,
               fill: A.colour(number < 0 ? "down" : "up"),
-              "fill-opacity": (0.62 * share).toFixed(3),
+              "fill-opacity": (DEEPEST * share).toFixed(3),
             }),
           );
           if (width >= 40)
@@ -120,7 +121,7 @@
           null,
           map.name ? A.p("quiet", map.name) : null,
           map.rows[0].length <= (large ? NUMBERED : 6) && map.rows.length <= (large ? TALLEST : 8)
-            ? table(map, most)
+            ? table(map, most, one)
             : picture(map, most, one, large),
         ),
       ),
@@ -145,14 +146,15 @@
       "background:color-mix(in srgb, var(--" +
       (number < 0 ? "down" : "up") +
       ") " +
-      Math.round(62 * Math.min(1, Math.abs(number) / most)) +
+      Math.round(100 * DEEPEST * Math.min(1, Math.abs(number) / most)) +
       "%, transparent)"
     );
   }
-  function table(map, most) {
+  function table(map, most, one) {
+    const of = map.name ? `${one.symbol}, ${map.name}` : one.symbol;
     return A.el(
       "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Numbers" },
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": `Numbers of ${of}` },
       grid(map, most),
     );
   }

@@ -73,7 +73,8 @@
   function draw() {
     A.cautions(story.notes);
     const shown = { story, innings: page.about.innings, path, place };
-    const svg = A.winCurve("win-plot", shown);
+    A.at("win").hidden = !story.win_probability.length;
+    const svg = story.win_probability.length && A.winCurve("win-plot", shown);
     if (svg)
       A.figureMenu(
         "win",
@@ -88,9 +89,15 @@
     expected();
   }
 
-  const happened = (one) =>
-    one.sentence ||
-    `${one.bowler} to ${one.batter}: ${A.outcomeNames[one.outcome]}, given ${A.percent(one.probability)}.`;
+  // A name that is written from right to left moves nothing that stands beside it.
+  function happened(one) {
+    const names = [...story.expected.batters, ...story.expected.bowlers].map((row) => row.name);
+    const longest = [...new Set(names)].sort((a, b) => b.length - a.length);
+    const any = longest.map((name) => name.replace(/[^\p{L}\s]/gu, "\\$&")).join("|");
+    if (!any) return one.sentence;
+    const parts = one.sentence.split(new RegExp(`(${any})`));
+    return parts.map((part, at) => (at % 2 ? A.el("bdi", null, part) : part));
+  }
   function turning() {
     A.at("turning").hidden = !story.turning_points.length;
     const row = (one, number) => {
@@ -130,7 +137,8 @@
           path(one),
           { class: "surprise" },
           A.b(null, place(one)),
-          ` ${happened(one)}`,
+          " ",
+          A.span(null, happened(one)),
           A.small(null, `${one.surprise_bits.toFixed(1)} bits`),
         ),
       );

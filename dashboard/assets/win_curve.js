@@ -13,13 +13,6 @@
    */
   A.winCurve = (id, { story, innings, path, place }) => {
     const points = story.win_probability;
-    if (!points.length) {
-      A.put(
-        id,
-        A.p("empty", "Who was winning is told of limited-overs matches alone, where the target is known."),
-      );
-      return null;
-    }
     const width = A.width(id, 300);
     const x = (at) => LEFT + ((at + 1) / points.length) * (width - LEFT - RIGHT);
     const y = (p) => TOP + (1 - p) * (HEIGHT - TOP - BOTTOM);
@@ -51,7 +44,7 @@
       A.svg(
         "text",
         { x: width - RIGHT, y: TOP - 6, class: "axis", "text-anchor": "end" },
-        `${A.clip(story.team, 30)} to win, %`,
+        `\u2068${A.clip(story.team, 30)}\u2069 to win, %`,
       ),
     );
     const here = svg.appendChild(A.svg("circle", { r: 4, class: "here", visibility: "hidden" }));
@@ -74,7 +67,7 @@
         drawn.push(
           A.svg("rect", { x: first, y: y(1), width: last - first, height: y(0) - y(1), class: "over" }),
         );
-      const text = `${side.batting} ${side.total}/${side.wickets}`;
+      const text = `\u2068${side.batting}\u2069 ${side.total}/${side.wickets}`;
       const middle = { x: (first + last) / 2, y: HEIGHT - 8, class: "axis", "text-anchor": "middle" };
       drawn.push(A.svg("text", middle, A.clip(text, Math.max(6, Math.floor((last - first) / 7)))));
       const starts = own.filter(([one], at) => at && overOf(one) !== overOf(own[at - 1][0]));

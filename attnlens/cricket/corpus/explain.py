@@ -34,11 +34,10 @@ Engine = Literal["local", "ray"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is.
+    """How far a run is: of all ``parts``, ``finished`` also before this run, the others of this
+    one.
 
     Attributes:
-        parts: all there are; ``finished``: also before this run; ``here``: in this run.
-        balls: of this run; ``matches`` likewise.
         seconds: since the first part was handed out.
         skipped: every file and match passed over, in this run or before; told at its end.
         damaged: files of an earlier run that were not as it wrote them, and are made anew.
@@ -57,11 +56,9 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Balls a second."""
         return self.balls / self.seconds if self.seconds else 0.0
 
     def after(self, done: PartDone, seconds: float) -> Progress:
-        """How far it is with one more part done."""
         return replace(
             self,
             finished=self.finished + 1,
@@ -166,11 +163,7 @@ def _digest_of(history: Sequence[str]) -> str:
 
 
 def _check_apart(folder: Path, sources: Sequence[str]) -> None:
-    """Whether the corpus lies outside every folder that is read.
-
-    Raises:
-        InputError: it does not.
-    """
+    """An InputError if the corpus lies in a folder that is read."""
     place = Path(os.path.realpath(folder))
     for source in map(Path, map(os.path.realpath, sources)):
         if source.is_dir() and place.is_relative_to(source):

@@ -92,10 +92,7 @@ class Corpus:
         """The fields `RECORDED` of the finished parts, by name, in order.
 
         Every byte is looked at, once by each process. A part that is not as it was written counts
-        as unfinished.
-
-        Args:
-            damaged: takes in what is wrong, a file each.
+        as unfinished; ``damaged`` takes in what is wrong, a file each.
         """
         damaged = [] if damaged is None else damaged
         parts: dict[str, Json] = {}
@@ -129,7 +126,7 @@ class Corpus:
         """Whether every file is as it was written.
 
         Raises:
-            InputError: there is no corpus, or a file is not; how many others there are is told.
+            InputError: as `damage`, or a file is not; how many others there are is told.
         """
         damage = self.damage()
         if damage:
@@ -172,11 +169,7 @@ class Corpus:
     def begin(self, settings: Json, plan: Plan) -> tuple[list[Part], list[InputError]]:
         """Make the folder ready for a plan; of an earlier run's parts, those that fit stay.
 
-        Args:
-            settings: by the names `SETTINGS`.
-
-        Returns:
-            the parts that are not finished, and what was found to be damaged.
+        The parts that are not finished are returned, and what was found to be damaged.
 
         Raises:
             InputError: it was begun with other settings, from other matches, or holds
@@ -269,7 +262,6 @@ class Corpus:
 
 
 def _lines_of(objects: Iterable[Mapping[str, str]]) -> bytes:
-    """Objects as JSON lines."""
     return "".join(f"{json.dumps(one)}\n" for one in objects).encode()
 
 
@@ -280,11 +272,7 @@ def sealed(whole: Json) -> bytes:
 
 
 def _unsealed(path: Path, remedy: str) -> Json:
-    """What was sealed.
-
-    Raises:
-        InputError: a bit of it has changed, or it never was.
-    """
+    """What was sealed; an InputError if a bit of it has changed, or it never was."""
     try:
         data = path.read_bytes()
         whole: Json = json.loads(data)

@@ -52,21 +52,15 @@ class Entry:
     tested: int = 0
 
     def read(self, shelf: MatchShelf) -> Match:
-        """The match.
-
-        Raises:
-            MatchFileError: it cannot be read.
-        """
+        """The match; `MatchFileError` where it cannot be read."""
         return shelf.match(self.file, self.match_id if self.several else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some matches that are explained together and written as one file per table.
+    """Some matches of one year (0: without a date) that are explained together, one file per table.
 
-    Attributes:
-        year: of every match's first day; 0 for matches without a date.
-        number: from 0 within the year.
+    ``number`` is from 0 within the year.
     """
 
     year: int
@@ -93,18 +87,14 @@ class Skipped:
 
     @classmethod
     def by(cls, error: MatchFileError) -> Skipped:
-        """What a file was passed over for."""
         line = "" if error.line is None else f"line {error.line}: "
         return cls(error.path or "", f"{line}{error.problem}")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Every part of a corpus, in order.
-
-    Attributes:
-        files: each file that holds a match, with the digest of its bytes.
-        skipped: what was passed over before any match was read.
+    """Every part of a corpus, in order; the digest of each file; what was passed over before
+    reading.
     """
 
     parts: tuple[Part, ...]
@@ -131,12 +121,7 @@ def plan_of(
     """Find every match of the sources, without reading its balls.
 
     A match whose id came before is passed over; told where the two differ. Where they do and the
-    first cannot be read, it is the first that is passed over.
-
-    Args:
-        each: matches in a part, at most.
-        tested: balls to test over the whole corpus.
-        report: takes passing words of progress.
+    first cannot be read, it is the first that is passed over. ``tested`` balls are drawn over all.
 
     Raises:
         MatchFileError: a source cannot be opened.
@@ -186,11 +171,7 @@ def _parts(entries: Sequence[Entry], each: int) -> Iterator[Part]:
 
 
 def _all_entries(sources: Sequence[str], skipped: list[Skipped]) -> Iterator[Entry]:
-    """The matches of every source; files that hold none are added to ``skipped``.
-
-    Raises:
-        MatchFileError: a source cannot be opened.
-    """
+    """The matches of every source; files that hold none are added to ``skipped``."""
     for source in sources:
         refused: list[MatchFileError] = []
         for file in match_files(source, refused):
@@ -204,11 +185,6 @@ def _all_entries(sources: Sequence[str], skipped: list[Skipped]) -> Iterator[Ent
 
 
 def _entries(file: MatchFile) -> Iterator[Entry]:
-    """The matches of a file.
-
-    Raises:
-        MatchFileError: it is none that is read.
-    """
     parts = list(format_of(file).parts(file))
     digest = hashlib.sha256()
     with file.open() as stream:

@@ -82,7 +82,8 @@ def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
         for table, paths in files.items():
             connection.execute("SELECT count(*) FROM parquet_file_metadata(?)", [paths]).fetchall()
             connection.read_parquet(paths, hive_partitioning=True).create_view(table)
-        reached = ", ".join(_quoted(path) for paths in files.values() for path in paths)
+        every = [path.replace("'", "''") for paths in files.values() for path in paths]
+        reached = ", ".join(f"'{path}'" for path in every)
         connection.execute(f"SET allowed_paths = [{reached}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -100,11 +101,6 @@ def opened(corpus: Corpus) -> Iterator[DuckDBPyConnection]:
         raise
     finally:
         connection.close()
-
-
-def _quoted(text: str) -> str:
-    """As SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _complaint(error: Exception) -> str:
@@ -132,11 +128,7 @@ class _Clock:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While it works.
-
-        Raises:
-            InputError: it has worked for too long.
-        """
+        """While it works; an InputError once it has for too long."""
         import duckdb
 
         begun, timer = time.monotonic(), threading.Timer(max(self.left, 0), self._end)
@@ -165,17 +157,10 @@ def _answered(
     take: Callable[[list[str], Rows], T],
     seconds: float,
 ) -> T:
-    """What is made of an answer, which Ctrl-C ends.
+    """What ``take`` makes of an answer's columns, no two of one name, and rows; raises as `query`.
 
-    DuckDB looks for that by itself, but on a busy main thread may do so only when all is done. So
-    the work is another thread's, and the main thread waits.
-
-    Args:
-        take: makes something of the columns, no two of one name, and of the rows.
-
-    Raises:
-        InputError: there is no corpus, the question is not one SELECT, takes longer than
-            ``seconds``, or DuckDB cannot answer it; on one line.
+    Ctrl-C ends it. DuckDB looks for that by itself, but on a busy main thread may do so only when
+    all is done. So the work is another thread's, and the main thread waits.
     """
     connections: list[DuckDBPyConnection] = []
 
@@ -244,12 +229,10 @@ def _rows(clock: _Clock, single: Sequence[int]) -> Rows:
 def query(
     folder: str | os.PathLike[str], question: str, *, seconds: float = MOST_SECONDS
 ) -> list[Row]:
-    """The rows of an answer.
+    """The rows of an answer, for which DuckDB may work so many seconds.
 
-    Args:
-        question: one SELECT over the views ``balls``, ``heads``, ``matches`` and, where balls
-            were tested, ``evidence``.
-        seconds: that DuckDB may work for it.
+    The question is one SELECT over the views ``balls``, ``heads``, ``matches`` and, where balls
+    were tested, ``evidence``.
 
     Raises:
         InputError: there is no corpus, or the question cannot be answered, or not in time.
@@ -269,14 +252,7 @@ def write_answer(
     file_format: Literal["csv", "json"] = "csv",
     seconds: float = MOST_SECONDS,
 ) -> None:
-    """Write an answer as it comes.
-
-    Args:
-        seconds: as for `query`; what `out` takes does not count.
-
-    Raises:
-        InputError: as `query`.
-    """
+    """Write the answer of `query` as it comes; what ``out`` takes does not count as time."""
 
     def write(names: list[str], rows: Rows) -> None:
         if file_format == "csv":
@@ -321,14 +297,10 @@ def surprising_balls(
     outcome: str = "",
     most: int = 50,
 ) -> Row:
-    """The most surprising balls first, super overs left out.
+    """The most surprising balls first, super overs left out; ``found`` is how many there are.
 
-    Args:
-        player: part of a batter's or a bowler's name, in any case; empty for everybody.
-        phase, outcome: as the columns ``phase`` and ``actual`` say; empty for all.
-
-    Returns:
-        ``balls``, at most ``most`` of them, and ``found``, how many there are.
+    ``player`` is part of a batter's or a bowler's name, in any case; ``phase`` and ``outcome`` are
+    as the columns ``phase`` and ``actual`` say; empty for all.
 
     Raises:
         InputError: there is no corpus, no part of it is finished, it is damaged, or DuckDB is not
@@ -349,5 +321,4 @@ def surprising_balls(
 
 
 def day_of(date: Any) -> str | None:
-    """A date as JSON tells it."""
     return None if date is None else str(date.isoformat())

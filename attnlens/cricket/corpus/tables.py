@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.cricket.explain.evidence import Tested
+from attnlens.cricket.explain.claims import Tested
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.match.quota import phase_of, quota_of
@@ -49,15 +49,13 @@ class ScaleMeasures:
     """One scale over the balls of one innings; NaN, or -1, where a ball had nothing to look at.
 
     Attributes:
-        shares: of past attention by relation of `SHARES` ``(ball, head, 8)``.
-        uniform: what uniform attention would give ``(ball, 8)``.
-        mean: the shares of all heads together ``(ball, 8)``.
+        shares: of past attention by relation of `SHARES` ``(ball, head, 8)``; of all heads
+            together ``mean``, and what uniform attention would give ``uniform``, ``(ball, 8)``.
         own: each head's weight on the ball itself ``(ball, head)``.
         entropy: of each head's past attention, nats ``(ball, head)``.
         visible: past balls, or earlier overs, that the scale could see ``(ball,)``.
-        strongest: place of the past ball with the most weight, from 0; for the long scale the
-            over ``(ball, head)``.
-        most: that weight ``(ball, head)``.
+        strongest, most: place of the past ball with the most weight, from 0, or for the long
+            scale of the over, and that weight ``(ball, head)``.
     """
 
     shares: Values
@@ -72,12 +70,7 @@ class ScaleMeasures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InningsMeasures:
-    """One innings.
-
-    Attributes:
-        chances: of the outcomes ``(ball, 11)``.
-        gates: fusion weights ``(ball, 5)``.
-    """
+    """One innings: chances of the outcomes ``(ball, 11)``, fusion weights ``(ball, 5)``, scales."""
 
     chances: Values
     gates: Values
@@ -134,24 +127,19 @@ def _scale(
 ) -> dict[str, Values]:
     """`ScaleMeasures` of a batch, by name.
 
-    Args:
-        weights: ``(batch, head, query, key + 1)``, the query itself last.
-        table: every relation ``(batch, query, key, relation)``.
+    ``weights`` are ``(batch, head, query, key + 1)``, the query itself last; ``table`` holds every
+    relation ``(batch, query, key, relation)``.
     """
     past, own = weights[..., :-1], weights[..., -1]
-    if scale == "long":
-        overs = past.shape[-1]
-        seen = visible & (now.over[:, None, :] < now.over[:, :, None])
-        membership = (now.over[..., None] == torch.arange(overs)).to(past.dtype)
-        keys = (torch.einsum("bqk,bko->bqo", seen.to(past.dtype), membership) > 0).sum(-1)
-        uniform = _even(table, seen)
-        table = relate_overs(table, seen, membership, now.over)
-    else:
-        distance = now.index[:, :, None] - now.index[:, None, :]
-        seen = visible & (distance < SCALES[scale])
-        keys = seen.sum(-1)
-        uniform = _even(table, seen)
+    near = now.index[:, :, None] - now.index[:, None, :] < SCALES[scale]
+    seen = visible & (now.over[:, None] < now.over[..., None] if scale == "long" else near)
+    keys, even = seen.sum(-1), seen.to(table.dtype)
     held = table.movedim(-1, 1)[:, SHARED]
+    uniform = torch.einsum("bqk,bnqk->bqn", even / even.sum(-1, keepdim=True), held)
+    if scale == "long":
+        membership = (now.over[..., None] == torch.arange(past.shape[-1])).to(past.dtype)
+        keys = (torch.einsum("bqk,bko->bqo", seen.to(past.dtype), membership) > 0).sum(-1)
+        held = relate_overs(table, seen, membership, now.over).movedim(-1, 1)[:, SHARED]
     shares = past / past.sum(-1, keepdim=True)  # NaN where there is nothing to look at
     together = past.sum(1)
     most, strongest = own.new_zeros(own.shape), torch.full_like(own, -1, dtype=torch.int64)
@@ -170,13 +158,6 @@ def _scale(
         "most": most.transpose(1, 2),
     }
     return {name: value.numpy() for name, value in figures.items()}
-
-
-def _even(table: Tensor, seen: Tensor) -> Tensor:
-    """What uniform attention over the balls seen would pay each relation."""
-    even = seen.to(table.dtype)
-    held = table.movedim(-1, 1)[:, SHARED]
-    return torch.einsum("bqk,bnqk->bqn", even / even.sum(-1, keepdim=True), held)
 
 
 SCHEMA_VERSION: Final = "1.0"
@@ -200,11 +181,7 @@ OUTCOME_NAMES: Final = np.array([*OUTCOMES, None], object)
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One innings with a ball bowled.
-
-    Attributes:
-        predictor: with the ratings that the match is explained with.
-    """
+    """One innings with a ball bowled, and the predictor with the ratings it is explained with."""
 
     match: Match
     innings: Innings
@@ -213,13 +190,11 @@ class Side:
 
     @property
     def phases(self) -> list[str]:
-        """The phase of every ball."""
         quota = quota_of(self.match, self.innings)
         balls = self.innings.deliveries
         return [PHASES[phase_of(ball.legal_balls_before, quota)] for ball in balls]
 
     def same(self, value: object) -> list[Any]:
-        """One value for every ball."""
         return [value] * len(self.innings.deliveries)
 
     def of_balls(self, name: str) -> list[Any]:
@@ -358,8 +333,7 @@ def claim_columns(
 ) -> Columns:
     """The rows of ``evidence``: one per claim tested on a sampled delivery.
 
-    Args:
-        over_match: q of each over all claims tested on the match.
+    ``over_match`` is q of each over all claims tested on the match.
     """
     # What hiding the claim's balls moved most.
     moved = [int(np.abs(one.points).argmax()) for one in claims]
@@ -389,11 +363,7 @@ def claim_columns(
 
 
 def match_columns(match: Match, predictor: TrainedPredictor, source: str, sha256: str) -> Columns:
-    """The row of ``matches``.
-
-    Args:
-        source: the file that told of it; ``sha256``: of its bytes.
-    """
+    """The row of ``matches``; ``sha256`` is of the bytes of the ``source`` that told of it."""
     teams = (*match.teams, None, None)
     row = {
         "match_id": (WORDS, match.match_id),

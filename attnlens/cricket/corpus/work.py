@@ -39,9 +39,8 @@ from attnlens.cricket.corpus.tables import (
     parquet_of,
 )
 from attnlens.cricket.errors import MatchFileError
-from attnlens.cricket.explain.evidence import gather_evidence
-from attnlens.cricket.explain.reading import read_ball
-from attnlens.cricket.explain.story import ALL
+from attnlens.cricket.explain.claims import gather_evidence
+from attnlens.cricket.explain.reading import ALL, read_ball
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.model.tensors import encode_innings
 from attnlens.cricket.model.window import cut_window, one_thread
@@ -58,11 +57,8 @@ OBJECT_STORE: Final = 512 * 2**20
 class Task:
     """What every part of a corpus is worked out with.
 
-    Attributes:
-        model: a checkpoint, or the name of a shipped one.
-        sha256: of the checkpoint: other weights are refused.
-        history: sources of matches that bring the ratings to each match's date; without any,
-            they are the checkpoint's own.
+    ``sha256`` is of the checkpoint ``model``: other weights are refused. ``history`` names matches
+    that bring the ratings to each match's date; without any, they are the checkpoint's own.
     """
 
     model: str | None
@@ -72,13 +68,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class PartDone:
-    """A part worked out.
+    """A part worked out: the bytes of each table that has rows, and how many matches and balls it
+    holds.
 
-    Attributes:
-        tables: the bytes of the file of each table that has rows.
-        matches, balls: how many it holds.
-        skipped: its matches that could not be read.
-        untaught: files of the history that could not be read.
+    ``skipped`` are its matches that could not be read, ``untaught`` files of the history likewise.
     """
 
     part: Part
@@ -92,11 +85,7 @@ class PartDone:
 class PartWorker:
     """Works out parts, one after the other, on one thread.
 
-    Args:
-        session: of the task's model and history, where it is at hand.
-
-    Raises:
-        InputError: the checkpoint is another than the task's.
+    An InputError where the checkpoint, or that of the session at hand, is another than the task's.
     """
 
     def __init__(self, task: Task, session: Session | None = None) -> None:
@@ -111,12 +100,10 @@ class PartWorker:
         self._shelf = MatchShelf()
 
     def close(self) -> None:
-        """Close the files that are open."""
         self._shelf.close()
 
     @one_thread()
     def __call__(self, part: Part) -> PartDone:
-        """The part's tables."""
         skipped: list[Skipped] = []
         history = self.session.history
         rows: dict[str, list[Columns]] = {}
@@ -184,10 +171,8 @@ def _tested(drawn: Sequence[tuple[Side, int]]) -> Iterator[Columns]:
         yield claim_columns(side, index, claims, [next(over_match) for _ in claims])
 
 
-@cache
-def _worker(task: Task) -> PartWorker:
-    """This process's worker."""
-    return PartWorker(task)
+_worker = cache(PartWorker)
+"""This process's worker, by task."""
 
 
 def worked_out(task: Task, part: Part) -> PartDone:
@@ -223,8 +208,7 @@ def in_turn(task: Task, parts: Sequence[Part], workers: int, submit: Submit) -> 
 def in_processes(task: Task, parts: Sequence[Part], workers: int) -> Iterator[PartDone]:
     """Several processes on this machine, which end with this one, however it ends.
 
-    Raises:
-        InputError: one of them was killed.
+    An InputError where one of them was killed.
     """
     others = set(active_children())
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _end_with_parent)

@@ -53,12 +53,10 @@ def ask(model: FullModel, graph: Batch, sequence: dict[str, Any]) -> Floats:
 
 
 def under_masks(model: FullModel, batch: Batch, visible: NDArray[np.bool_]) -> Floats:
-    """Outcome probabilities of one ball under many masks, ``(mask, outcome)``.
+    """Outcome probabilities of one ball, `window_batch`'s, under many masks, ``(mask, outcome)``.
 
-    Args:
-        batch: `window_batch`'s, one row and one query.
-        visible: which past balls exist, ``(mask, key)``. What is not visible is hidden
-            from every scale and every slot.
+    ``visible`` says which past balls exist, ``(mask, key)``. What is not visible is hidden from
+    every scale and every slot.
     """
     results = []
     for start in range(0, len(visible), MASKS_AT_ONCE):
@@ -66,9 +64,7 @@ def under_masks(model: FullModel, batch: Batch, visible: NDArray[np.bool_]) -> F
         sequence = {**batch["sequence"], "visible": masks}
         sequence["now"] = take(batch["sequence"]["now"], [0] * masks.shape[1])
         results.append(ask(model, batch["graph_data"], sequence))
-    if not results:
-        return np.zeros((0, model.sizes.outcomes))
-    return np.concatenate(results)
+    return np.concatenate([np.zeros((0, model.sizes.outcomes)), *results])
 
 
 def under_knowledge(
@@ -79,12 +75,9 @@ def under_knowledge(
 ) -> Floats:
     """Probabilities with past balls *and* groups of knowledge taken away, ``(row, outcome)``.
 
-    A player's record that is taken away is taken from the past balls that player played
-    in too, not only from the current ball.
-
-    Args:
-        visible: ``(row, key)``.
-        known: group of `KNOWLEDGE` to flags ``(row,)``.
+    A player's record that is taken away is taken from the past balls that player played in too, not
+    only from the current ball. ``visible`` is ``(row, key)``, ``known`` by group of `KNOWLEDGE`
+    ``(row,)``.
     """
     # Whose records are known changes the past balls: one row of the batch for each such case.
     has_striker, has_bowler = known["striker's record"], known["bowler's record"]
@@ -122,12 +115,9 @@ class ScaleState:
     """One scale's layer as it ran on one ball.
 
     Attributes:
-        block: the layer.
-        query: what came into the layer ``(1, 1, hidden_dim)``.
-        asked: the arguments of its attention.
+        query: what came into the layer ``(1, 1, hidden_dim)``; ``asked`` its attention.
         logits: of the past keys and of the ball itself ``(head, key + 1)``, minus infinity
-            where a key is hidden.
-        values: what each key carries ``(head, key + 1, head width)``.
+            where a key is hidden; ``values`` likewise ``(head, key + 1, head width)``.
         mixed: what the heads read, side by side ``(1, 1, width)``.
         vector: the scale's vector ``(hidden_dim,)``.
     """
@@ -147,11 +137,7 @@ class ScaleState:
 
 
 class OneBall:
-    """One pass over one ball, held so that single heads can be changed.
-
-    Args:
-        batch: `window_batch`'s, one row and one query.
-    """
+    """One pass over one ball, `window_batch`'s, held so that single heads can be changed."""
 
     def __init__(self, model: FullModel, batch: Batch) -> None:
         self.model = model
@@ -192,9 +178,8 @@ class OneBall:
     def under_masks(self, scale: str, head: int, kept: NDArray[np.bool_]) -> Floats:
         """Probabilities with keys hidden from one head only, ``(mask, outcome)``.
 
-        Args:
-            kept: ``(mask, key)``, keys as the scale has them (overs on the long scale). The
-                head's weights on the others are renormalised; the ball itself stays.
+        ``kept`` is ``(mask, key)``, keys as the scale has them (overs on the long scale). The
+        head's weights on the others are renormalised; the ball itself stays.
         """
         state = self.scales[scale]
         seen = torch.cat([torch.from_numpy(kept), torch.ones(len(kept), 1, dtype=torch.bool)], 1)
@@ -202,10 +187,8 @@ class OneBall:
         return self.with_head(scale, head, logits.softmax(-1) @ state.values[head])
 
     def with_head(self, scale: str, head: int, read: Tensor) -> Floats:
-        """Probabilities with what one head read replaced, ``(row, outcome)``.
-
-        Args:
-            read: ``(row, head width)``.
+        """Probabilities ``(row, outcome)`` with what one head read replaced by ``(row, head
+        width)``.
         """
         state, block = self.scales[scale], self.scales[scale].block
         width = read.shape[-1]
@@ -223,9 +206,8 @@ class OneBall:
     def read_by(self, scale: str, head: int, key: Tensor, relations: Tensor) -> Tensor:
         """What a head reads of other keys with the ball's own question, ``(row, head width)``.
 
-        Args:
-            key: ``(row, key, hidden_dim)``, as they come into the scale's layer.
-            relations: ``(row, 1, key, relation)``.
+        ``key`` is ``(row, key, hidden_dim)``, as it comes into the scale's layer, ``relations``
+        ``(row, 1, key, relation)``.
         """
         state = self.scales[scale]
         query, _, _, hidden, distance = state.asked
@@ -259,10 +241,9 @@ def told_of(outcome: str) -> NDArray[np.float32]:
 
 
 class Replacement:
-    """Replaces past balls of one ball.
+    """Replaces past balls of one ball, by draws from ``seed``.
 
-    Args:
-        seed: of the draws. A set's first draw is the same whatever else is asked for.
+    A set's first draw is the same whatever else is asked for.
     """
 
     def __init__(self, ball: OneBall, seed: int) -> None:
@@ -305,8 +286,7 @@ class Replacement:
     def rows(self, sets: Sets) -> tuple[Tensor, Balls]:
         """The past with each set of balls (indices from 1) replaced; a set again, drawn again.
 
-        Returns:
-            vectors of the past balls ``(row, past, hidden_dim)``, and who they are ``(row, past)``.
+        Vectors of the past balls ``(row, past, hidden_dim)``, and who they are ``(row, past)``.
         """
         before: Balls = self.ball.batch["sequence"]["balls"]
         count = len(sets)

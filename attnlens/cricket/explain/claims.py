@@ -3,7 +3,11 @@
 *These balls mattered* is tested by hiding them from the whole model: the ball it attended to most,
 over all paths; the four of them; this over's; the bowler's; the batter's; the last boundaries; and,
 for comparison, the last four, which anybody would guess. *This head's look mattered* is tested by
-hiding what the head looked at from that head alone.
+hiding what the head looked at from that head alone. A ball's effect is taken beside what hiding a
+ball in its place does usually (`attnlens.cricket.model.usual`): that the ball before matters more
+than one of an hour ago needs no telling. The balls attended most are compared with others of which
+as many were bowled to this batter: that a batter's own balls matter more is a claim by itself. How
+claims are judged is `attnlens.claims.trial`'s.
 
 What was known beside the balls before it (players, scoreboard, ground) is tested here. The effect
 is KL(full ‖ with that knowledge at its null), the past as it was: a player's record is taken from
@@ -15,22 +19,35 @@ twice as many balls, or the scoreboards of the `BOARDS` balls before. So the que
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import partial
+from operator import attrgetter
+from typing import Final, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from attnlens.analysis.shapley import Contributions, contributions
 from attnlens.arrays import Floats
 from attnlens.claims import claim as generic
+from attnlens.claims import evidence
+from attnlens.claims.claim import MODEL, Place
 from attnlens.claims.controls import Sums
 from attnlens.claims.trial import Compared, Trial
 from attnlens.claims.verdict import TOO_FEW_LIKE_IT, Judged
-from attnlens.cricket.explain.ablation import ask
+from attnlens.cricket.explain.ablation import (
+    OneBall,
+    Replacement,
+    ask,
+    under_knowledge,
+    under_masks,
+)
 from attnlens.cricket.explain.heatmap import LISTED, ScaleAttention, ranked
+from attnlens.cricket.explain.reading import ALL, Reading, asked
 from attnlens.cricket.explain.types import ClaimKind
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.match.quota import phase_of, quota_of
@@ -40,6 +57,7 @@ from attnlens.cricket.model.predictor import KNOWLEDGE
 from attnlens.cricket.model.relations import Batch, take
 from attnlens.cricket.model.tensors import RATING_SCALE, SCOREBOARD_NODES
 from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.model.usual import places
 from attnlens.cricket.model.window import BallWindow
 
 BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
@@ -73,9 +91,8 @@ def claims_of(
 ) -> list[Claim]:
     """What is said of past balls: first of the balls themselves, then of each head's look.
 
-    Args:
-        total: attention over all paths to each past ball ``(past,)``.
-        whole: whether claims are about the whole distribution, and not about one outcome.
+    ``total`` is attention over all paths to each past ball ``(past,)``; ``whole`` claims are about
+    the whole distribution, and not about one outcome.
     """
     return [*_of_balls(window, total, whole), *_of_heads(scales)]
 
@@ -156,7 +173,6 @@ def _of_heads(scales: Mapping[str, ScaleAttention]) -> Iterator[Claim]:
 
 
 def place_of(scale: str, number: int) -> str:
-    """The name of a head as a place to hide balls from."""
     return f"{scale}/{number}"
 
 
@@ -179,7 +195,6 @@ PLAYERS: Final = {
 
 
 def knowledge_claims(window: BallWindow) -> dict[str, Claim]:
-    """One claim for each group of knowledge."""
     innings, ball = window.innings, window.delivery
     board: ClaimKind = "the scoreboard"
     told = f"the scoreboard ({ball.score_before}/{ball.wickets_before}, over {ball.over})"
@@ -199,22 +214,18 @@ def knowledge_claims(window: BallWindow) -> dict[str, Claim]:
     return dict(zip(KNOWLEDGE, claims, strict=True))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Known:
     """The knowledge of one ball, to take away or to put another's in its place."""
 
-    def __init__(self, predictor: TrainedPredictor, window: BallWindow) -> None:
-        self.predictor = predictor
-        self.window = window
-        self.asked = 0
+    predictor: TrainedPredictor
+    window: BallWindow
 
     def tried(self, others: Mapping[str, NDArray[np.int64]]) -> tuple[Floats, dict[str, Floats]]:
         """What the model says without each group of `KNOWLEDGE`, and with others in its place.
 
-        Args:
-            others: group to its alternatives, of those groups that have enough.
-
-        Returns:
-            probabilities ``(group, outcome)``; and by group ``(other, outcome)``.
+        ``others`` are alternatives by group. Probabilities ``(group, outcome)``, and by group
+        ``(other, outcome)``.
         """
         rows = len(KNOWLEDGE) + sum(map(len, others.values()))
         graph: Batch = take(self.window.batch["graph_data"], [0] * rows)
@@ -227,7 +238,10 @@ class Known:
             places[group] = slice(end, end + len(which))
             end += len(which)
             self._put(graph, places[group], group, which)
-        told = self._ask(graph, rows)
+        sequence = self.window.batch["sequence"]
+        everything: Tensor = sequence["visible"].expand(1, rows, -1)
+        sequence = {**sequence, "now": take(sequence["now"], [0] * rows), "visible": everything}
+        told = ask(self.predictor.model, graph, sequence)
         return told[: len(KNOWLEDGE)], {group: told[place] for group, place in places.items()}
 
     def others(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
@@ -238,7 +252,9 @@ class Known:
         if group not in PLAYERS or not self._met(group):
             return np.zeros(0, np.int64)
         table = self.predictor.ratings.tables[PLAYERS[group][0]]
-        own = self._player(group)
+        ball, ratings = self.window.delivery, self.predictor.ratings
+        player = ball.batter if group == "striker's record" else ball.bowler
+        own = table.row(ratings.player_key(player))
         seen = float(table.balls[own]) if own >= 0 else 0.0
         balls = table.balls[: len(table.keys)]
         alike = (balls >= seen / 2) & (balls <= 2 * seen) & (balls > 0)
@@ -252,17 +268,9 @@ class Known:
         return ONE_GROUND if group == "venue and teams" else TOO_FEW_LIKE_IT
 
     def _met(self, group: str) -> bool:
-        """Whether the model knows the player."""
         return bool(self.window.arrays.met[PLAYERS[group][0]][self.window.delivery.index - 1])
 
-    def _player(self, group: str) -> int:
-        ball = self.window.delivery
-        ratings = self.predictor.ratings
-        player = ball.batter if group == "striker's record" else ball.bowler
-        return ratings.tables[PLAYERS[group][0]].row(ratings.player_key(player))
-
     def _put(self, graph: Batch, rows: slice, group: str, others: NDArray[np.int64]) -> None:
-        """Put others' knowledge in a group's place."""
         if group == "scoreboard":
             arrays = self.window.arrays
             for node in SCOREBOARD_NODES:
@@ -284,30 +292,22 @@ class Known:
         features[:, -1] = 0
         graph["ratings"][kind][0, rows] = owned(rating)
 
-    def _ask(self, graph: Batch, count: int) -> Floats:
-        self.asked += count
-        sequence = self.window.batch["sequence"]
-        everything: Tensor = sequence["visible"].expand(1, count, -1)
-        asked = {**sequence, "now": take(sequence["now"], [0] * count), "visible": everything}
-        return ask(self.predictor.model, graph, asked)
-
 
 def compare_knowledge(
     predictor: TrainedPredictor, window: BallWindow, full: Floats, trial: Trial[Claim]
 ) -> tuple[list[Compared[Claim]], int]:
-    """Take each group of knowledge away, and what others like it would have told.
+    """What each group of `KNOWLEDGE` would leave if taken away, and what others like it would have
+    told.
 
-    Returns:
-        one per group of `KNOWLEDGE`, and how many masks were asked about.
+    With it goes how many masks were asked about.
     """
     known = Known(predictor, window)
     alternatives = {
         group: known.others(group, np.random.default_rng([trial.seed, number]))
         for number, group in enumerate(KNOWLEDGE)
     }
-    without, instead = known.tried(
-        {group: which for group, which in alternatives.items() if len(which) >= FEWEST}
-    )
+    enough = {group: which for group, which in alternatives.items() if len(which) >= FEWEST}
+    without, instead = known.tried(enough)
     found = []
     for number, (group, claim) in enumerate(knowledge_claims(window).items()):
         after, others = without[number], instead.get(group)
@@ -331,4 +331,152 @@ def compare_knowledge(
                 else None,
             )
         )
-    return found, known.asked
+    return found, len(KNOWLEDGE) + sum(map(len, enough.values()))
+
+
+Tested: TypeAlias = generic.Tested[Claim]
+Evidence: TypeAlias = evidence.Evidence[Claim]
+
+BALLS: Final = "balls"
+
+
+def groups_of(window: BallWindow) -> dict[str, list[int]]:
+    """Past balls by group, positions on the key axis; each under the first that fits."""
+    tests = {
+        "this over": "same_over",
+        "this bowler to this batter": "same_matchup",
+        "this bowler's earlier balls": "same_bowler",
+        "this batter's earlier balls": "same_batsman",
+    }
+    others = ("other recent balls", "earlier balls")
+    groups: dict[str, list[int]] = {name: [] for name in (*tests, *others)}
+    for place, ball in enumerate(window.past):
+        late = others[place < len(window.past) - RECENT]
+        fitting = (name for name, relation in tests.items() if relation in ball.relations)
+        groups[next(fitting, late)].append(place)
+    return groups
+
+
+def contributions_of(predictor: TrainedPredictor, window: BallWindow) -> Contributions:
+    """Exact Shapley values of ten groups: four of knowledge, six of past balls.
+
+    They are in probability and sum to the full prediction minus the baseline. A group without a
+    ball is not played, and its part is zero.
+    """
+    past = len(window.past)
+
+    def predict(masks: NDArray[np.bool_]) -> Floats:
+        known = {group: masks[:, past + number] for number, group in enumerate(KNOWLEDGE)}
+        return under_knowledge(predictor.model, window.batch, masks[:, :past], known)
+
+    groups = {group: [past + number] for number, group in enumerate(KNOWLEDGE)}
+    return contributions(predict, groups | groups_of(window), range(past + len(KNOWLEDGE)))
+
+
+def baseline_only(predictor: TrainedPredictor, window: BallWindow) -> Floats:
+    """The prediction with every group taken away, ``(11,)``."""
+    nothing = {group: np.zeros(1, bool) for group in KNOWLEDGE}
+    visible = np.zeros((1, len(window.past)), bool)
+    result: Floats = under_knowledge(predictor.model, window.batch, visible, nothing)[0]
+    return result
+
+
+def gather_evidence(
+    predictor: TrainedPredictor,
+    window: BallWindow,
+    reading: Reading,
+    *,
+    outcome: str | None = None,
+) -> Evidence:
+    """Run every intervention on one ball: groups, single balls, claims.
+
+    Draws are from a seed that depends on the match, the innings and the ball only, so the same
+    question has the same answer. Effects are nats between the chance of ``outcome``, else the
+    story's, and that of any other, before and after; of ``all`` the whole distribution.
+    """
+    shared_out = contributions_of(predictor, window)
+    trial = trial_of(predictor, window, reading, outcome=outcome)
+    whole = outcome == ALL
+    compared = trial.compare(claims_of(window, reading.scales, reading.total, whole=whole))
+    hidden = trial.hidden(MODEL)
+    known, masks = compare_knowledge(predictor, window, hidden.full, trial)
+    return evidence.Evidence(
+        hidden=hidden,
+        shared=shared_out,
+        tested=trial.judge([*compared, *known]),
+        spent={"contributions": shared_out.masks, "knowledge": masks, **trial.spent},
+    )
+
+
+def trial_of(
+    predictor: TrainedPredictor,
+    window: BallWindow,
+    reading: Reading,
+    *,
+    outcome: str | None = None,
+) -> Trial[Claim]:
+    """The test that claims about a ball are put to; ``outcome`` as for `gather_evidence`."""
+    about, lowers = asked(window, reading.probabilities, outcome)
+    key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
+    seed = zlib.crc32(key.encode())
+    return Trial(
+        _places(predictor, window, reading.scales, seed),
+        seed=seed,
+        kinds={ball.index: "same_batsman" in ball.relations for ball in window.past},
+        usual=usual_effects(predictor, window),
+        outcome=None if about is None else OUTCOME_INDEX[about],
+        lowers=lowers,
+        items=BALLS,
+    )
+
+
+def usual_effects(predictor: TrainedPredictor, window: BallWindow) -> dict[int, float]:
+    """What hiding a ball in the place of each past ball costs usually, nats, by its index."""
+    now = window.delivery.index
+    index, batter, bowler = (
+        np.array([told(ball) for ball in window.past])
+        for told in (
+            attrgetter("index"),
+            lambda ball: "same_batsman" in ball.relations,
+            lambda ball: "same_bowler" in ball.relations,
+        )
+    )
+    table = predictor.model.usual_effects.double().numpy()
+    usual = table[places(now - index, batter, bowler)] if len(index) else np.zeros(0)
+    return dict(zip(index.tolist(), usual.tolist(), strict=True))
+
+
+def _places(
+    predictor: TrainedPredictor,
+    window: BallWindow,
+    scales: Mapping[str, ScaleAttention],
+    seed: int,
+) -> dict[str, Place]:
+    """The whole model, and every head."""
+    ball = OneBall(predictor.model, window.batch)
+    swap = Replacement(ball, seed)
+    past = tuple(one.index for one in window.past)
+    whole = partial(under_masks, predictor.model, window.batch)
+    found = {MODEL: Place(whole, past, swap.everywhere)}
+    for scale, attention in scales.items():
+        keys = ball.scales[scale].keys
+        for number in range(len(attention.patterns)):
+            # The long scale's keys are overs: hidden one by one, and not replaced.
+            over = scale == "long"
+            found[place_of(scale, number)] = Place(
+                partial(ball.under_masks, scale, number),
+                tuple(range(keys)) if over else past[len(past) - keys :],
+                None if over else partial(swap.for_head, scale, number),
+                partial(_by_overs, attention) if over else None,
+            )
+    return found
+
+
+def _by_overs(attention: ScaleAttention, claim: generic.Claim) -> generic.Claim:
+    """A claim about balls as the long scale's head sees it, whose keys are overs."""
+    over_of = {ball.index: ball.over for ball in attention.balls}
+    return replace(
+        claim,
+        removed=(over_of[claim.removed[0]],),
+        window=tuple(dict.fromkeys(over_of[index] for index in claim.window)),
+    )

@@ -23,7 +23,7 @@ from attnlens.cricket.explain.attention_types import (
     Node,
     WithinBall,
 )
-from attnlens.cricket.explain.evidence import (
+from attnlens.cricket.explain.claims import (
     Evidence,
     Tested,
     baseline_only,
@@ -37,8 +37,7 @@ from attnlens.cricket.explain.particulars import (
     match_facts,
     model_particulars,
 )
-from attnlens.cricket.explain.reading import Reading, read_ball
-from attnlens.cricket.explain.story import ALL, asked, story_outcome, usual_at
+from attnlens.cricket.explain.reading import ALL, Reading, asked, read_ball, story_outcome, usual_at
 from attnlens.cricket.explain.types import Explanation, OutcomePoints
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
@@ -132,6 +131,7 @@ def explain_ball(
     across_balls = _across_balls(window, reading, tested)
     contributions = () if tested is None else _contributions(window, tested, usual)
     claims = () if tested is None else tested.tested
+    gates = reading.prediction.gates[0, 0]
     return Explanation(
         schema_version=types.SCHEMA_VERSION,
         model=model_particulars(predictor),
@@ -150,7 +150,9 @@ def explain_ball(
         contributions=contributions,
         within_ball=_within_ball(reading),
         across_balls=across_balls,
-        fusion_weights=_fusion_weights(reading),
+        fusion_weights=FusionWeights(
+            **{source: rounded(gate) for source, gate in zip(FUSED, gates.tolist(), strict=True)}
+        ),
         history=_history(window, reading, tested, _mentioned(across_balls, contributions)),
         evidence=tuple(_claim(one, full, tested_on, direction) for one in claims),
         flags=flags,
@@ -173,12 +175,10 @@ def prediction(
     usual: Floats,
     about: Outcome,
 ) -> types.Prediction:
-    """What is expected, beside what is usual and the baseline, and how surprising it was.
+    """What is expected, beside what is usual and the baseline ``(11,)``, and how surprising it was.
 
-    Args:
-        full, baseline, usual: probabilities of the outcomes ``(11,)``.
-        calibration: how often calls like these came true.
-        about: the outcome that the explanation is about.
+    ``calibration`` is how often calls like these came true, ``about`` the outcome that the
+    explanation is about.
     """
     at = OUTCOME_INDEX[about]
     return types.Prediction(
@@ -292,11 +292,6 @@ def _within_ball(reading: Reading) -> WithinBall:
     return WithinBall(layers=tuple(layers))
 
 
-def _fusion_weights(reading: Reading) -> FusionWeights:
-    gates = reading.prediction.gates[0, 0].tolist()
-    return FusionWeights(**dict(zip(FUSED, map(rounded, gates), strict=True)))
-
-
 def outcome_points(points: Floats) -> tuple[OutcomePoints, ...]:
     """Changes in percentage points ``(11,)``, one entry per outcome."""
     return tuple(
@@ -310,13 +305,20 @@ def _contributions(
 ) -> tuple[types.Contribution, ...]:
     """Each group's part, with its balls that do most by themselves."""
     groups, shared = groups_of(window), tested.shared
+    hidden = tested.hidden
+
+    def adds(index: int) -> types.BallContribution:
+        """What a past ball adds to each outcome by itself."""
+        points = outcome_points(100 * (hidden.full - hidden.alone[index]))
+        return types.BallContribution(index=index, points=points)
+
     board, beyond = shared.beyond(SCOREBOARD)
     beyond[shared.groups.index(SCOREBOARD)] = board - usual
     told = []
     for group, parts, more in zip(shared.groups, shared.table, beyond, strict=True):
         balls = sorted(
             (window.past[place].index for place in groups.get(group, ())),
-            key=lambda index: (-tested.hidden.effects[index], -index),
+            key=lambda index: (-hidden.effects[index], -index),
         )
         told.append(
             types.Contribution(
@@ -324,16 +326,10 @@ def _contributions(
                 points=outcome_points(100 * parts),
                 when="before the match" if group in BEFORE_THE_MATCH else "in the match",
                 from_usual=outcome_points(100 * more),
-                balls=tuple(_adds(index, tested) for index in balls[:GREATEST]),
+                balls=tuple(adds(index) for index in balls[:GREATEST]),
             )
         )
     return tuple(told)
-
-
-def _adds(index: int, tested: Evidence) -> types.BallContribution:
-    """What a past ball adds to each outcome by itself."""
-    points = 100 * (tested.hidden.full - tested.hidden.alone[index])
-    return types.BallContribution(index=index, points=outcome_points(points))
 
 
 def _mentioned(across_balls: AcrossBalls, contributions: Sequence[types.Contribution]) -> set[int]:
@@ -416,11 +412,9 @@ def _quantiles(values: Floats) -> tuple[float, ...] | None:
 
 
 def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> types.TopChange:
-    """The outcome that moves most when something is hidden.
+    """The outcome that moves most, or of those in question ``about``, when something is hidden.
 
-    Args:
-        before, after: probabilities of the outcomes ``(11,)``.
-        about: the outcomes in question; all where there is none.
+    ``before`` and ``after`` are probabilities ``(11,)``.
     """
     moves = after - before
     place = max(about or range(len(moves)), key=lambda at: abs(float(moves[at])))

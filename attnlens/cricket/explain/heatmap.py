@@ -47,12 +47,10 @@ RELATION_HEADS: Final = ("same_bowler", "same_batsman")
 
 @dataclass(frozen=True, slots=True)
 class ScaleAttention:
-    """What one scale paid attention to.
+    """What one scale paid attention to, of past ``balls``, oldest first.
 
     Attributes:
-        balls: the past balls the scale could see, oldest first.
-        rows: one row per head: the weight of each ball, parallel to ``balls``.
-        own: each head's weight on the current ball itself.
+        rows: one per head: the weight of each ball; ``own``: its weight on the current ball itself.
         patterns: what each head started as, ``None`` for a free head.
         earned: the name each head has earned, or ``unspecialised``.
         bias_shares: how much of each head's preference among balls is built-in bias.
@@ -80,17 +78,12 @@ def aggregate(attention: ScaleAttention) -> AggregateAttention:
     """The mean over heads, renormalised over past balls, each ball under the first that fits."""
     parts = dict.fromkeys(AggregateAttention.model_fields, 0.0)
     for place, ball in enumerate(attention.balls):
-        parts[_part_of(ball)] += sum(row[place] for row in attention.rows)
+        fitting = (name for name in RELATION_HEADS if name in ball.relations)
+        part: str = next(fitting, "boundaries" if ball.boundary else "other")
+        part = "last_over" if "same_over" in ball.relations else part
+        parts[part] += sum(row[place] for row in attention.rows)
     total = sum(parts.values()) or 1.0
     return AggregateAttention(**{name: rounded(part / total) for name, part in parts.items()})
-
-
-def _part_of(ball: PastBall) -> str:
-    """The part of the aggregate under which a ball counts."""
-    if "same_over" in ball.relations:
-        return "last_over"
-    player = next((name for name in RELATION_HEADS if name in ball.relations), None)
-    return player or ("boundaries" if ball.boundary else "other")
 
 
 def shares(attention: ScaleAttention) -> tuple[RelationShare, ...]:
@@ -133,13 +126,10 @@ def heat_map(
     batter: str,
     effects: Mapping[int, float] | None = None,
 ) -> HeatMap | LongHeatMap:
-    """The inner heat map of one scale.
+    """The inner heat map of what the heads of one scale looked at.
 
-    Args:
-        attention: what the scale's heads looked at.
-        bowler, batter: of the current ball.
-        effects: ball index to what hiding that ball alone does, nats; ``None`` where it
-            was not measured.
+    ``bowler`` and ``batter`` are of the current ball. ``effects`` are nats that hiding a ball alone
+    does, by its index; ``None`` where they were not measured.
     """
     balls = attention.balls
     kind = LongHeatMap if attention.over_weights is not None else HeatMap

@@ -122,9 +122,8 @@ def flags_of(
 ) -> tuple[types.Caution, ...]:
     """Cautions, each a name and a sentence.
 
-    Args:
-        evidence: whether interventions were run.
-        history: whether the ratings were brought to the match's date by its own history.
+    ``evidence``: whether interventions were run; ``history``: whether the match's own history
+    brought the ratings to its date.
     """
     flags = [
         *few_before(len(window.past)),

@@ -1,4 +1,4 @@
-"""What the predictor did with a ball: attention by scale, head and past ball, as numbers."""
+"""What the predictor did with a ball, as numbers: its attention, and the outcome of its story."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from attnlens.analysis.heads import built_in
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.heatmap import ScaleAttention
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
 from attnlens.cricket.model.heads import SCALE_NAMES, Scale
 from attnlens.cricket.model.predictor import FUSED, FullModel, Prediction
 from attnlens.cricket.model.relation_attention import STARTING_PATTERNS, RelationAttention
@@ -40,12 +41,11 @@ class Paths:
 
     Attributes:
         gates: fusion weights by the names of `FUSED`.
-        scales: weights by scale ``(head, key)``, the current ball itself left out; for
-            ``long`` a key is an over.
-        own: weight of the current ball itself by scale ``(head,)``.
+        scales: weights by scale ``(head, key)``; for ``long`` a key is an over. That of the
+            current ball itself is in ``own`` ``(head,)``.
         slots: slot weights ``(slot, past)``.
-        shares: what part of the ball's own vector each slot is, ``(slot,)``.
-        layers: the same inside the ball by rollout, before the readout, ``(slot,)``.
+        shares: what part of the ball's own vector each slot is, ``(slot,)``; ``layers`` the
+            same inside the ball by rollout, before the readout.
         readout: whether what the slots read is added to the ball's own vector too.
         homes: the over of each past ball, -1 where ``long`` does not see it ``(past,)``.
         counts: how much the attention of each of `PATHS` says, ``(path,)``.
@@ -157,11 +157,8 @@ def _rolled(model: FullModel, prediction: Prediction) -> Floats:
 class Reading:
     """One recorded pass over one ball.
 
-    Attributes:
-        probabilities: of the outcomes, ``(11,)``.
-        prediction: what the pass returned.
-        scales: attention by scale.
-        total: each past ball's attention over all paths, ``(past,)``.
+    ``probabilities`` are of the outcomes, ``(11,)``; ``total`` is each past ball's attention over
+    all paths, ``(past,)``.
     """
 
     probabilities: Floats
@@ -216,11 +213,9 @@ def scale_attention(
 
 
 def bias_shares(entry: AttentionRecord) -> list[float | None]:
-    """How much of each head's preference among past balls is built in.
+    """How much of each head's preference among past balls is built in (`built_in`).
 
-    The variance of the built-in biases over the visible past balls, as a share of the sum
-    of that variance and the variance of content (query times key). ``None`` where there are
-    fewer than two balls or nothing varies.
+    ``None`` where there are fewer than two balls or nothing varies.
     """
     if entry.content is None or entry.bias is None or entry.weights.shape[-1] < 3:
         return [None] * entry.weights.shape[1]
@@ -256,7 +251,58 @@ def keys_of(heard: Mapping[str, tuple[Any, Any]]) -> dict[str, Tensor]:
 
 
 def attention_at(model: FullModel, site: str) -> RelationAttention:
-    """The relation attention of that name."""
     module = model.get_submodule(site)
     assert isinstance(module, RelationAttention)
     return module
+
+
+ALL: Final = "all"
+"""Asks for evidence about the whole distribution."""
+
+TALKED_OF: Final = frozenset({"0", "1", "4", "6", "W"})
+"""Outcomes that people talk of."""
+
+FELT, FELT_ELSE = 0.015, 0.05
+"""How far from usual these, and the others, must be."""
+
+
+def usual_at(window: BallWindow) -> Floats:
+    """What such a scoreboard brings in such cricket, whoever plays, ``(11,)``.
+
+    The small scoreboard model says it: over, wickets, score, target and kind of cricket are known
+    to it, players and past balls are not.
+    """
+    logs = window.arrays.base[window.delivery.index - 1].astype(float)
+    chances: Floats = np.exp(logs - np.logaddexp.reduce(logs))
+    return chances
+
+
+def asked(
+    window: BallWindow, full: Floats, outcome: str | None = None
+) -> tuple[Outcome | None, bool]:
+    """The outcome that evidence is about, and whether claims say that balls lower its chance.
+
+    They do where it is less likely than usual by so much that it is felt; else they raise it.
+    Without an ``outcome`` that is asked for it is the story's; of `ALL` none, which is the whole
+    distribution. The prediction is ``(11,)``.
+    """
+    if outcome == ALL:
+        return None, False
+    usual = usual_at(window)
+    about = story_outcome(full, usual) if outcome is None else OUTCOMES[OUTCOME_INDEX[outcome]]
+    at = OUTCOME_INDEX[about]
+    return about, bool(usual[at] - full[at] >= (FELT if about in TALKED_OF else FELT_ELSE))
+
+
+def story_outcome(full: Floats, usual: Floats) -> Outcome:
+    """The outcome that is most times likelier or less likely than usual, of those that are felt.
+
+    Where none is, the one people talk of that is furthest from usual. Both are ``(11,)``.
+    """
+    apart = np.abs(full - usual)
+    talked_of = np.array([name in TALKED_OF for name in OUTCOMES])
+    felt = apart >= np.where(talked_of, FELT, FELT_ELSE)
+    times = np.abs(np.log(np.maximum(full, 1e-9) / np.maximum(usual, 1e-9)))
+    return OUTCOMES[
+        int(np.where(felt, times, 0.0).argmax() if felt.any() else (apart * talked_of).argmax())
+    ]

@@ -1,7 +1,7 @@
 """A match and its innings as plain data for a page: the score, what is expected, where it looks.
 
 The numbers of one ball are those of `attnlens.cricket.explain.reading`; all balls at once cost
-about as much as one. Nothing is tested here: that is `attnlens.cricket.explain.evidence`'s.
+about as much as one. Nothing is tested here: that is `attnlens.cricket.explain.claims`'s.
 
 Attention goes as bytes: each head's row is a share of its own largest weight in 1/255ths, and
 that weight stands beside it, so a whole innings with every view fits in some hundred kilobytes.
@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Floats, Floats32, Integers
-from attnlens.cricket.explain.reading import SITES
-from attnlens.cricket.explain.story import story_outcome
+from attnlens.cricket.explain.reading import SITES, story_outcome
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
 from attnlens.cricket.match.quota import quota_of
-from attnlens.cricket.match.scorecard import charged_runs, result_sentence
+from attnlens.cricket.match.scorecard import charged_runs, ground, result_sentence
 from attnlens.cricket.model.batch import training_batch
 from attnlens.cricket.model.heads import (
     QUESTIONS,
@@ -58,16 +57,13 @@ class InningsReading:
     Attributes:
         probabilities, baseline, usual: of the outcomes ``(ball, 11)``; the baseline knows
             nothing, what is usual the scoreboard alone.
-        gates: fusion weights in the order of `FUSED` ``(ball, 5)``.
-        layers: weights of the layers inside the ball ``(ball, 4)``.
-        nodes: weights of the nodes, each within its layer, in the order of `NODES`
-            ``(ball, 17)``.
+        gates, layers, nodes: weights of `FUSED` ``(ball, 5)``, of the layers inside the ball
+            ``(ball, 4)``, and of their nodes, each within its layer ``(ball, 17)``.
         scales: by scale the views ``full``, the model's weights, and ``content_only``, what they
             would be from query times key alone ``(head, ball, place)``, and ``own``, the weight on
             the ball itself ``(head, ball)``. A ball scale's places are distances, the ball before
             first; the long scale's are overs from 0.
-        total: attention over all paths, by distance, over the medium scale's window
-            ``(ball, place)``.
+        total: attention over all paths, by distance ``(ball, place)``.
     """
 
     probabilities: Floats32
@@ -172,7 +168,7 @@ def shown_match(match: Match) -> Json:
         "title": " v ".join(match.teams) or match.match_id,
         "teams": list(match.teams),
         "date": None if match.date is None else match.date.isoformat(),
-        "venue": ", ".join(filter(None, (match.venue, match.city))) or None,
+        "venue": ground(match.venue, match.city) or None,
         "event": None if event is None else str(event),
         "result": result_sentence(match),
         "notes": list(match.notes),

@@ -15,6 +15,7 @@ from attnlens.cricket.explain.attention_types import (
     AcrossBalls,
     Ball,
     Count,
+    Document,
     Finite,
     Flag,
     FusionWeights,
@@ -26,7 +27,6 @@ from attnlens.cricket.explain.attention_types import (
     Text,
     WithinBall,
 )
-from attnlens.cricket.explain.document import Document
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
 from attnlens.cricket.model.heads import Scale
 from attnlens.files import Json
@@ -391,6 +391,7 @@ FlagName = Literal[
     "other_balls_per_over",
     "no_target",
     "target_set_later",
+    "doubted",
     "evidence_skipped",
 ]
 

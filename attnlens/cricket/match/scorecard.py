@@ -34,6 +34,11 @@ _HOW_OUT: Final = {
 """With and without the fielders' names; other kinds stand as they are called."""
 
 
+def ground(venue: str | None, city: str | None) -> str:
+    """Where a match was played: the city is not said again where the ground's name has it."""
+    return ", ".join(filter(None, (venue, city if (city or "") not in (venue or "") else None)))
+
+
 @dataclass
 class Batting:
     """One batter's line. ``out`` is how; ``not out`` for who stayed."""

@@ -21,6 +21,9 @@ from attnlens.files import Json
 MANY: Final = 5
 """A model that has learnt from so many competitions takes one more as cricket that it knows."""
 
+DOUBTS_TOLD: Final = 2
+"""Doubts that are told with an answer; the scorecard has all."""
+
 USUAL_BALLS: Final = (6,)
 """Balls in an over where a checkpoint does not say."""
 
@@ -76,6 +79,11 @@ def cautions(
         evidence: whether interventions were run.
         history: whether the ratings were brought to the match's date by its own history.
     """
+    if match.doubts:
+        told = "; ".join(map(str, match.doubts[:DOUBTS_TOLD]))
+        rest = len(match.doubts) - DOUBTS_TOLD
+        more = f"; and {rest} more (attnlens match --check)" if rest > 0 else ""
+        yield "doubted", f"the file is in doubt: {told}{more}"
     if innings.super_over:
         yield "super_over", "super overs were not in the training data"
     yield from differences(match, predictor)

@@ -130,7 +130,7 @@ class FullModel(nn.Module):
     Attributes:
         path_counts: how much the attention of each of `PATHS` says of what hiding a ball does,
             beside the others ``(path,)``: no part of the forecast
-            (`attnlens.cricket.training.hidings`).
+            (`attnlens.cricket.training.afterwards`).
         usual_effects: nats that hiding a past ball costs on average, by its place
             (`attnlens.cricket.model.usual`) ``(place,)``: no part of it either.
     """

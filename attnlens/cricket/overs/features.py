@@ -250,10 +250,7 @@ def _context(
     base: BaseModel,
 ) -> Floats32:
     waiting = tuple(
-        replace(
-            unbowled(replace(innings, deliveries=innings.deliveries[:start])),
-            over=over,
-        )
+        unbowled(replace(innings, deliveries=innings.deliveries[:start]))._replace(over=over)
         for over, start in first.items()
     )
     board = scoreboard(match, replace(innings, deliveries=waiting))

@@ -140,4 +140,4 @@ def _refuse_next(match: Match, innings: Innings, label: int) -> None:
 def _start(innings: Innings, before: int, over: int) -> Delivery:
     """The over's first ball as it would be known before it: where and at what score."""
     so_far = replace(innings, deliveries=innings.deliveries[:before])
-    return replace(unbowled(so_far), over=over)
+    return unbowled(so_far)._replace(over=over)

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from attnlens.cricket.pages.parts import VERDICTS, fit_to_show, model_line, occasion
+from attnlens.cricket.pages.parts import VERDICTS, model_line, occasion, shown_story
 from attnlens.cricket.pages.story import REMARKS, dotted
-from attnlens.cricket.pages.win_curve import columns_of, curve, largest, points_of, score_of
+from attnlens.cricket.pages.win_curve import (
+    columns_of,
+    curve,
+    largest,
+    points_of,
+    score_of,
+    sides_of,
+)
 from attnlens.show.canvas import SHADES, Line, Page, cut, pad, terminal_page, tone, width_of
 from attnlens.show.numbers import fine_percent, rounded_all
 from attnlens.show.page import render_page, render_plain
@@ -45,14 +52,6 @@ SIGNS: Final = {**VERDICTS, None: (" ", "not tested", "untold")}
 USUALLY: Final = "Usually: at such a scoreboard, whoever plays."
 
 
-def shown_story(story: MatchStory) -> MatchStory:
-    """A story whose every text can be shown: nothing hidden in it, no name too long."""
-    match, expected = story.match, story.expected
-    names = {match.match_id, match.venue or "", match.city or "", match.event or "", *match.teams}
-    names |= {row.name for row in (*expected.batters, *expected.bowlers)}
-    return fit_to_show(story, names)
-
-
 # ---- a terminal
 
 
@@ -69,7 +68,7 @@ def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
 @terminal_page(least=60)
 def _screen(page: Page, story: MatchStory, *, most: int) -> None:
     page.paragraph(story.result, "title", indent=0)
-    where = [*filter(None, occasion(story.match))]
+    where = [*filter(None, (sides_of(story), *occasion(story.match)))]
     where += [] if story.team else [score_of(side) for side in story.match.innings]
     page.flow(dotted(where or [story.match.match_id], "quiet"), indent=0, gap=1)
     cautions, remarks = notes_of(story)
@@ -77,7 +76,7 @@ def _screen(page: Page, story: MatchStory, *, most: int) -> None:
         page.flag(text)
     page.blank()
     if story.team:
-        _chart(page, story)
+        chart(page, story)
         page.blank()
     if story.turning_points:
         turned = largest(story.turning_points, most)
@@ -110,7 +109,7 @@ def notes_of(story: MatchStory) -> tuple[list[str], list[str]]:
     return first, [note.text for note in notes if note.flag in REMARKS]
 
 
-def _chart(page: Page, story: MatchStory) -> None:
+def chart(page: Page, story: MatchStory) -> None:
     """The chance to win as filled columns, the turning points' numbers above them."""
     sides = list(columns_of(story, page.width - MARGIN))
     page.paragraph(f"{story.team} to win, %", "heading", indent=0)
@@ -193,7 +192,7 @@ def _context(story: MatchStory) -> dict[str, Any]:
         "s": story,
         "cautions": cautions,
         "remarks": [*remarks, *file_notes],
-        "where": " · ".join(filter(None, occasion(story.match))),
+        "where": " · ".join(filter(None, (sides_of(story), *occasion(story.match)))),
         "score_of": score_of,
         "signs": SIGNS,
         "tested": f"{tested_words(story)} {USUALLY}" if story.surprises else "",

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from attnlens.cricket.match.scorecard import ground
 from attnlens.cricket.model.heads import head_words
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.attention_types import Head
     from attnlens.cricket.explain.types import Evidence, Explanation, MatchFacts, Model, Sentence
     from attnlens.cricket.match.outcomes import Outcome
-    from attnlens.cricket.story.types import Played
+    from attnlens.cricket.story.types import MatchStory, Played
 
 VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
     "supported": ("✓", "supported", "supported"),
@@ -75,6 +76,14 @@ def fit_to_show(document: AnyDocument, named: Iterable[str]) -> AnyDocument:
 
     result: AnyDocument = each_text(document, fit)
     return result
+
+
+def shown_story(story: MatchStory) -> MatchStory:
+    """A story whose every text can be shown: nothing hidden in it, no name too long."""
+    match, expected = story.match, story.expected
+    names = {match.match_id, match.venue or "", match.city or "", match.event or "", *match.teams}
+    names |= {row.name for row in (*expected.batters, *expected.bowlers)}
+    return fit_to_show(story, names)
 
 
 def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
@@ -253,10 +262,12 @@ def match_line(explanation: Explanation) -> str:
 
 def occasion(match: MatchFacts | Played) -> tuple[str, str, str]:
     """What was played, where and when; empty where that is not known."""
-    venue, city = match.venue or "", match.city or ""
-    place = venue if city in venue else ", ".join(filter(None, (venue, city)))
     when = " to ".join(dict.fromkeys([*match.dates[:1], *match.dates[-1:]]))
-    return " ".join(filter(None, (match.match_type, match.event))), place, when
+    return (
+        " ".join(filter(None, (match.match_type, match.event))),
+        ground(match.venue, match.city),
+        when,
+    )
 
 
 # ---- names that still tell the players of one innings apart

@@ -12,6 +12,7 @@ from attnlens.cricket.match.scorecard import (
     Bowling,
     Card,
     did_not_bat,
+    ground,
     result_sentence,
     scorecard,
 )
@@ -46,10 +47,8 @@ def render_scorecard(page: Page, match: Match) -> None:
 def _head(page: Page, match: Match) -> None:
     page.paragraph(" v ".join(match.teams) or match.match_id, "title", indent=0)
     kind = " ".join(filter(None, (match.match_type, match.gender)))
-    venue, city = match.venue or "", match.city or ""
-    place = (venue, "" if city in venue else city)
     days = " to ".join(day.isoformat() for day in match.dates)
-    page.paragraph(", ".join(filter(None, (kind, *place, days))), indent=0)
+    page.paragraph(", ".join(filter(None, (kind, ground(match.venue, match.city), days))), indent=0)
     event = match.event
     if event.get("name"):
         number, stage = event.get("match_number"), event.get("stage")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.match.next_ball import ALL_OUT
-from attnlens.cricket.pages.parts import occasion
+from attnlens.cricket.pages.parts import occasion, shown_story
 from attnlens.errors import InputError
 from attnlens.show.numbers import percent
 from attnlens.show.page import render_part
@@ -51,6 +52,11 @@ def score_of(side: Side) -> str:
     return f"{side.batting_team} {side.runs}{lost}"
 
 
+def sides_of(story: MatchStory) -> str:
+    """Who was to play, where not both sides have batted."""
+    return "" if len(story.match.innings) > 1 else " v ".join(story.match.teams)
+
+
 def innings_of(story: MatchStory) -> list[tuple[str, list[WinPoint]]]:
     """The innings of which it is told who was winning: side and score, and the balls."""
     scores = {side.innings: score_of(side) for side in story.match.innings}
@@ -62,8 +68,10 @@ def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float],
     """Each innings in columns of text: its name, the chance to win, turning points' numbers."""
     sides, balls = innings_of(story), len(story.win_probability)
     for words, points in sides:
-        width = min(len(points), max(1, (room - len(sides)) * len(points) // balls))
-        chances = [points[(at + 1) * len(points) // width - 1].after for at in range(width)]
+        share = max(1, (room - len(sides)) * len(points) // balls)
+        width = min(max(len(points), len(words)), share)
+        ends = (max(1, (at + 1) * len(points) // width) for at in range(width))
+        chances = [points[end - 1].after for end in ends]
         turns = [
             (number, (one.index - 1) * width // len(points))
             for number, one in enumerate(story.turning_points, 1)
@@ -107,13 +115,19 @@ def curve(
             back.append(Shape("small", (below,), over, anchor="middle"))
         place += len(points)
     numbers = {(one.innings, one.index): n for n, one in enumerate(story.turning_points, 1)}
-    front = []
+    front: list[Shape] = []
+    dots: list[tuple[float, float]] = []
     for place, ball in enumerate(story.win_probability):
         strip = at(place, 0), at(place, 1), at(place + 1, 1), at(place + 1, 0)
         moved = f"{percent(ball.before, 1)} → {percent(ball.after, 1)}"
         front.append(Shape("ball", strip, f"{ball.innings}:{ball.label}: {moved}"))
         if (ball.innings, ball.index) in numbers:
-            front += numbered(numbers[ball.innings, ball.index], *at(place + 1, ball.after))
+            x, y = at(place + 1, ball.after)
+            # Two that stand close are one below the other.
+            while any(abs(x - left) < 2 * RADIUS > abs(y - above) for left, above in dots):
+                y += RADIUS
+            dots.append((x, y))
+            front += numbered(numbers[ball.innings, ball.index], x, y)
     area = Shape("area", (at(0, 0), *line, at(balls, 0)))
     return [area, *back, Shape("line", tuple(line)), *front] if balls else []
 
@@ -147,11 +161,11 @@ COLOURS: Final = {
 
 def card(story: MatchStory) -> list[Shape]:
     """The story as a picture to post: the result, who was winning, where it turned most."""
-    inside = WIDTH - 2 * EDGE
+    story, inside = shown_story(story), WIDTH - 2 * EDGE
     scores = [score_of(side) for side in story.match.innings if not side.super_over]
     heads = (
-        ("strong", 76, min(46.0, inside / (0.56 * len(story.result))), story.result),
-        ("words", 114, 22, " · ".join(scores)),
+        ("strong", 76, min(46.0, inside / (0.68 * len(story.result))), story.result),
+        ("words", 114, 22, " · ".join(filter(None, (sides_of(story), *scores)))),
         ("small", 144, 18, " · ".join(filter(None, occasion(story.match)))),
         ("strong", 186, 18, f"{story.team} to win, ball by ball" if story.team else ""),
         ("small", HEIGHT - 18, 15, f"attnlens, by what its model {story.model.name} expected"),
@@ -220,11 +234,14 @@ def save_card(story: MatchStory, path: Path) -> None:
         if shape.radius:
             axes.plot(across, down, "o", ms=1.44 * shape.radius, **look)
         elif shape.text:
+            words = f"\u200e{shape.text}"  # left to right, whatever its first name is
             look |= {"weight": "bold" if shape.style in ("strong", "number") else "normal"}
             look |= {"size": 0.72 * shape.size, "ha": sides[shape.anchor], "parse_math": False}
-            axes.text(across[0], down[0], shape.text, **look)
+            axes.text(across[0], down[0], words, **look)
         elif shape.style == "area":
             axes.fill(across, down, **look)
         else:
             axes.plot(across, down, lw=2.2 if shape.style == "line" else 0.8, **look)
-    figure.savefig(path, format="png")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # signs that the font lacks
+        figure.savefig(path, format="png")

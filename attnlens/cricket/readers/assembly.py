@@ -1,32 +1,29 @@
-"""From what a file said to a `Match`: the gaps that the rules of cricket can fill, and where
-the file contradicts itself.
+"""From what a file said to a `Match`: the gaps that the rules of cricket can fill.
 
-Every gap filled, every oddity and everything that does not fit is a sentence in the notes.
+Every gap filled, every oddity and every doubt is a sentence in the notes.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from attnlens.cricket.errors import ImpossibleMatchError
+from attnlens.cricket.match.doubts import doubts_of, may_be_miscounted, over_lengths
 from attnlens.cricket.match.match import Facts, Match
+from attnlens.cricket.match.sides import Side, Stated
 from attnlens.cricket.readers.deliveries import InningsDraft, People
 
 TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
 LIMITED_OVERS_TYPES = TWENTY_OVER_TYPES | {"ODI", "ODM"}
 UNLIMITED_TYPES = frozenset({"Test", "MDM"})
 
-CONTRADICTED = "does not follow from the balls"
-"""Part of the note of a match whose balls and result cannot both be right."""
-
 _TWENTY = 20
 _MOST_LIMITED_OVERS = 60
 _ODDITIES_TOLD = 3
-_OVERS_TOLD = 4
-_ALL_OUT = 10
 
 
 @dataclass
@@ -35,7 +32,7 @@ class MatchDraft:
 
     ``method_known`` says whether a rain rule would be in ``outcome["method"]``,
     and ``penalties_known`` whether the format carries penalty runs awarded
-    outside a delivery.
+    outside a delivery, and overs that the umpires miscounted: JSON alone has both.
     """
 
     match_id: str
@@ -61,7 +58,12 @@ class MatchDraft:
     penalties_known: bool = True
 
     def finished(self) -> Match:
-        """The match, its gaps filled where the rules allow."""
+        """The match, its gaps filled where the rules allow.
+
+        Raises:
+            ImpossibleMatchError: the balls cannot have been bowled so.
+        """
+        length_known = any(innings.target_balls for innings in self.innings)
         self.notes += self.people.notes()
         balls_per_over = self._balls_per_over()
         self._settle_length(balls_per_over)
@@ -76,15 +78,30 @@ class MatchDraft:
             self.notes.append("penalty runs outside a delivery are not in this format: taken as 0")
         for innings in self.innings:
             self._tell_oddities(innings)
-        self.notes.extend(contradictions(self, limited, balls_per_over))
         made: dict[str, Any] = {
             "balls_per_over": balls_per_over,
             "innings": tuple(innings.finished(balls_per_over) for innings in self.innings),
             "notes": tuple(self.notes),
             "players": Facts(self.players),
+            "doubts": (),
         }
         kept = {one.name: getattr(self, one.name) for one in fields(Match) if one.name not in made}
-        return Match(**kept, **made)
+        match = Match(**kept, **made)
+        miscounted = {innings.number: innings.miscounted for innings in self.innings}
+        stated = Stated(
+            limited,
+            miscounted if self.penalties_known else None,
+            self.penalties_known,
+            length_known,
+        )
+        sides = [innings.side for innings in self.innings]
+        doubts = doubts_of(match, stated, sides)
+        if doubts and doubts[0].refused:
+            raise ImpossibleMatchError(doubts[0], path=self.source)
+        notes = [] if self.penalties_known else list(_perhaps_miscounted(sides))
+        if not doubts and not notes:
+            return match
+        return replace(match, notes=(*match.notes, *notes, *map(str, doubts)), doubts=doubts)
 
     def _balls_per_over(self) -> int:
         if self.balls_per_over is not None:
@@ -211,6 +228,17 @@ class MatchDraft:
             self.notes.append(f"innings {innings.number}: {_some(innings.oddities, '; ')}")
 
 
+def _perhaps_miscounted(sides: list[Side]) -> Iterator[str]:
+    """Overs that the umpires may have miscounted, where the format does not say."""
+    for side in sides:
+        words, odd = over_lengths(side, ())
+        if odd and may_be_miscounted(side, odd):
+            yield (
+                f"innings {side.innings.number}: {words}: the umpires may have miscounted, "
+                "which is not in this format"
+            )
+
+
 def _set_later(chase: InningsDraft, usual: int) -> bool:
     """Whether balls were bowled though the file's target, another than usual, was reached."""
     if chase.target in (None, usual) or not chase.deliveries:
@@ -222,86 +250,3 @@ def _some(items: list[str], separator: str = ", ") -> str:
     told = separator.join(items[:_ODDITIES_TOLD])
     rest = len(items) - _ODDITIES_TOLD
     return f"{told} and {rest} more" if rest > 0 else told
-
-
-def contradictions(draft: MatchDraft, limited: bool, balls_per_over: int) -> Iterator[str]:
-    """What does not fit, a sentence each.
-
-    Args:
-        limited: whether each side was to bat once.
-    """
-    for innings in draft.innings:
-        yield from _overs(innings, balls_per_over)
-        if innings.wickets > _ALL_OUT:
-            yield f"innings {innings.number} has {innings.wickets} wickets"
-    main = [innings for innings in draft.innings if not innings.super_over]
-    if limited and len(main) == 2:
-        yield from _target(draft, main[0], main[1])
-        yield from _limited_result(draft, main[0], main[1])
-
-
-def _overs(innings: InningsDraft, balls_per_over: int) -> Iterator[str]:
-    odd = [(over, legal) for over, legal in innings.over_lengths if legal != balls_per_over]
-    if innings.legal_in_over > balls_per_over:
-        odd.append((innings.deliveries[-1].over, innings.legal_in_over))
-    if not odd:
-        return
-    told = ", ".join(f"over {over} has {legal}" for over, legal in odd[:_OVERS_TOLD])
-    more = f" and {len(odd) - _OVERS_TOLD} more overs" if len(odd) > _OVERS_TOLD else ""
-    stated = all(over in innings.miscounted for over, _ in odd)
-    why = ": the umpires miscounted, as the file says" if stated else ""
-    yield (
-        f"innings {innings.number}: {told} legal balls{more}, not {balls_per_over} "
-        f"(overs as the file labels them){why}"
-    )
-
-
-def _target(draft: MatchDraft, first: InningsDraft, second: InningsDraft) -> Iterator[str]:
-    if not draft.method_known or draft.outcome.get("method") is not None:
-        return
-    target = second.set_later.get("runs", second.target)
-    if target not in (None, first.total + 1):
-        yield (
-            f"innings 2 has the target {target} in the file, and innings 1 made "
-            f"{first.total}: it was revised, and the file does not say how"
-        )
-
-
-def _limited_result(draft: MatchDraft, first: InningsDraft, second: InningsDraft) -> Iterator[str]:
-    outcome = draft.outcome
-    winner, margin = outcome.get("winner"), outcome.get("by", {})
-    # A rain rule moves the score to beat; without the target it is not known.
-    by_rule = outcome.get("method") is not None
-    target = second.set_later.get("runs", second.target)
-    to_beat = first.total if not by_rule else (target or 1) - 1
-    if not to_beat and by_rule:
-        return
-    if outcome.get("result") == "tie":
-        fits = second.total == to_beat
-    elif "runs" in margin and winner == first.batting_team:
-        fits = to_beat - second.total == margin["runs"]
-    elif "runs" in margin:
-        # A side that bats second and is ahead of the rain rule wins by runs.
-        fits = by_rule
-    else:
-        won = winner == second.batting_team and second.total > to_beat
-        left = _ALL_OUT - second.wickets
-        fits = "wickets" not in margin or (won and left == margin["wickets"])
-    if not fits:
-        yield _says(draft, (first, second))
-
-
-def _says(draft: MatchDraft, innings: Sequence[InningsDraft]) -> str:
-    stated = str(draft.outcome.get("result"))
-    if "winner" in draft.outcome:
-        margin = " and ".join(
-            f"{amount} {unit.removesuffix('s') if amount == 1 else unit}"
-            for unit, amount in draft.outcome.get("by", {}).items()
-        )
-        stated = f"{draft.outcome['winner']} won by {margin}"
-    scores = ", ".join(f"{one.batting_team} {one.total}/{one.wickets}" for one in innings)
-    caution = "" if draft.penalties_known else "; penalty runs may be missing from this format"
-    return (
-        f"the stated result ({stated}) {CONTRADICTED} ({scores}); "
-        f"both are told as the file has them{caution}"
-    )

@@ -10,14 +10,24 @@ import datetime
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from attnlens.cricket.errors import ImpossibleMatchError
 from attnlens.cricket.match.match import Match, Wicket
 from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS, InningsDraft, People
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.info import facts_of
-from attnlens.cricket.readers.json_values import Node, Wrong, line_of, place_in_words
+from attnlens.cricket.readers.json_values import (
+    Node,
+    Path,
+    Wrong,
+    doubled_key,
+    keys_in,
+    line_of,
+    place_in_words,
+)
 from attnlens.cricket.readers.tables import DocumentFormat
 from attnlens.cricket.readers.text import (
     EXTRA_KINDS,
@@ -39,6 +49,7 @@ _FEWEST_BYTES_PER_VALUE = 8
 _SMALL = 2**18
 _KEYS_OF_A_PLAIN_DELIVERY = 4
 _KEYS_OF_PLAIN_RUNS = 3
+_KEYS_OF_AN_OVER = 2
 _MOST_TOLD = 40
 _FIRST_DATE = re.compile(rb'"dates"\s*:\s*\[\s*"([0-9]{4}-[0-9]{2}-[0-9]{2})"')
 
@@ -60,15 +71,27 @@ def match_of(file: MatchFile) -> Match:
     document: Json = {}
     try:
         document = _parsed(text, file)
-        match = _match(document, file)
-        _refuse_doubled_keys(text, sum(len(innings.deliveries) for innings in match.innings))
-        return match
+        return _match(document, file, text)
     except RecursionError:
         raise file.wrong("nested far deeper than a match") from None
     except Wrong as wrong:
         place = place_in_words(document, wrong.path, _NOUNS)
         line = line_of(text, wrong.path) if wrong.path else None
         raise file.wrong(f"{place}{wrong.problem}", line=line) from None
+    except ImpossibleMatchError as error:
+        raise error.at(line_of(text, _path_of(document, error.doubt.position))) from None
+
+
+def _path_of(document: Json, position: int | None) -> Path:
+    """Where a ball stands, by its place in the match; its innings where there is no ball."""
+    left = position or 1
+    for number, innings in enumerate(document["innings"]):
+        for place, over in enumerate(innings.get("overs", ())):
+            deliveries = over.get("deliveries", ())
+            if left <= len(deliveries):
+                return ("innings", number, "overs", place, "deliveries", left - 1)
+            left -= len(deliveries)
+    return ("innings",)
 
 
 def _parsed(text: str, file: MatchFile) -> Json:
@@ -106,28 +129,31 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-def _refuse_doubled_keys(text: str, deliveries: int) -> None:
-    """Of a key given twice the parser keeps the last and says nothing.
+@dataclass
+class _Keys:
+    """Counts the keys of a document's objects.
 
-    Looking for that costs more than parsing, so it is done only where the key
-    that every delivery's runs have once comes too often.
+    Attributes:
+        counted: so far.
+        rest: values not looked into yet.
     """
-    if text.count('"total"') <= deliveries:
-        return
 
-    def unique(pairs: list[tuple[str, Any]]) -> Json:
-        items = dict(pairs)
-        if len(items) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise Wrong(f"an object has the key {shown(twice)} twice", ())
-        return items
+    counted: int
+    rest: list[Any]
 
-    json.loads(text, object_pairs_hook=unique)
+    def add(self, value: Json, but: str) -> None:
+        """Take in an object but for what is in one of its keys."""
+        self.counted += len(value)
+        self.rest += [inner for key, inner in value.items() if key != but]
+
+    def total(self) -> int:
+        """How many there are."""
+        return self.counted + keys_in(self.rest)
 
 
-def _match(document: Json, file: MatchFile) -> Match:
-    root = Node(document)
+def _match(document: Json, file: MatchFile, text: str) -> Match:
+    root, keys = Node(document), _Keys(0, [])
+    keys.add(document, but="innings")
     notes = _version_notes(root.inner("meta"))
     info = root.inner("info")
     facts = facts_of(info)
@@ -145,7 +171,14 @@ def _match(document: Json, file: MatchFile) -> Match:
     if len(every_innings) > MOST_INNINGS:
         raise root.wrong(f"are {len(every_innings)}; no match has so many", "innings")
     for number, innings in enumerate(every_innings, 1):
-        draft.innings.append(_innings(innings, number, draft))
+        draft.innings.append(_innings(innings, number, draft, keys))
+    # Of a key given twice the parser keeps the last and says nothing. Looking for that costs
+    # more than parsing, so it is done only where there are more colons than keys.
+    if text.count(":") != keys.total() or "\\" in text:
+        doubled = doubled_key(text)
+        if doubled is not None:
+            key, line = doubled
+            raise file.wrong(f"an object has the key {shown(key)} twice", line=line)
     return draft.finished()
 
 
@@ -161,7 +194,8 @@ def _version_notes(meta: Node) -> list[str]:
     return []
 
 
-def _innings(innings: Node, number: int, match: MatchDraft) -> InningsDraft:
+def _innings(innings: Node, number: int, match: MatchDraft, keys: _Keys) -> InningsDraft:
+    keys.add(innings.value, but="overs")
     teams = match.teams
     team = innings.text("team")
     if team is None or (teams and team not in teams):
@@ -182,6 +216,10 @@ def _innings(innings: Node, number: int, match: MatchDraft) -> InningsDraft:
         miscounted=frozenset(over for over in miscounted if over is not None),
     )
     match.notes += [
+        f"innings {number}: the umpires miscounted over {over}, as the file says"
+        for over in sorted(draft.miscounted)[:_MOST_TOLD]
+    ]
+    match.notes += [
         f"innings {number} was {key}"
         for key in ("forfeited", "declared")
         if innings.value.get(key) is True
@@ -189,7 +227,7 @@ def _innings(innings: Node, number: int, match: MatchDraft) -> InningsDraft:
     absent = innings.texts("absent_hurt")[:_MOST_TOLD]
     match.notes += [f"innings {number}: {name} was absent hurt" for name in absent]
     for over in innings.objects("overs"):
-        _add_over(draft, over, match)
+        _add_over(draft, over, match, keys)
     return draft
 
 
@@ -205,14 +243,15 @@ def _target_balls(target: Node, balls_per_over: int) -> int | None:
     return balls
 
 
-def _add_over(draft: InningsDraft, over: Node, match: MatchDraft) -> None:
+def _add_over(draft: InningsDraft, over: Node, match: MatchDraft, keys: _Keys) -> None:
     number = over.value.get("over")
     if type(number) is not int or not 0 <= number <= LAST_OVER:
         raise over.wrong(f"is {shown(number)}, not an over's number from 0", "over")
     deliveries = over.members("deliveries")
     if len(draft.deliveries) + len(deliveries) > MOST_DELIVERIES:
         raise over.wrong(f"make the innings longer than {MOST_DELIVERIES}", "deliveries")
-    people, add = match.people, draft.add
+    people, add, rest = match.people, draft.add, keys.rest
+    before = len(rest)
     # Most of the reading time is spent in this loop, so it tries first and asks
     # what was wrong only when something was.
     for position, delivery in enumerate(deliveries):
@@ -231,9 +270,13 @@ def _add_over(draft: InningsDraft, over: Node, match: MatchDraft) -> None:
             non_striker = people[delivery["non_striker"]]
             bowler = people[delivery["bowler"]]
             if len(delivery) == _KEYS_OF_A_PLAIN_DELIVERY and not extra:
-                all_run = len(runs) > _KEYS_OF_PLAIN_RUNS and runs.get("non_boundary") is True
+                all_run = False
+                if len(runs) > _KEYS_OF_PLAIN_RUNS:
+                    all_run = runs.get("non_boundary") is True
+                    rest.append(delivery)
                 add(number, striker, non_striker, bowler, batter, non_boundary=all_run)
                 continue
+            rest.append(delivery)
             extras = delivery.get("extras")
             if extra if extras is None else not _extras_add_up(extras, extra):
                 raise ValueError
@@ -261,6 +304,10 @@ def _add_over(draft: InningsDraft, over: Node, match: MatchDraft) -> None:
                 delivery["replacements"],
                 f"innings {draft.number}, before ball {draft.deliveries[-1].label}",
             )
+    plain = len(deliveries) - (len(rest) - before)
+    keys.counted += plain * (_KEYS_OF_A_PLAIN_DELIVERY + _KEYS_OF_PLAIN_RUNS) + len(over.value)
+    if len(over.value) > _KEYS_OF_AN_OVER or "deliveries" not in over.value:
+        rest += [value for key, value in over.value.items() if key != "deliveries"]
 
 
 def _replacements(replacements: object, place: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ import datetime
 import re
 from functools import partial
 
-from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.ball_rows import BallRows
@@ -74,7 +74,10 @@ def match_of(file: MatchFile) -> Match:
         draft.notes.append("fielders are not in this version of the format")
     if not info.registry:
         draft.notes.append("the file has no registry of people: players are known by name")
-    return builder.finished()
+    try:
+        return builder.finished()
+    except ImpossibleMatchError as error:
+        raise error.at(rows[(error.doubt.position or 1) - 1][0]) from None
 
 
 def _as_csv2(row: list[str], teams: tuple[str, ...], wrong: WrongHere) -> list[str]:

@@ -20,6 +20,7 @@ Path = tuple[str | int, ...]
 """Keys and positions from the root of a document."""
 
 _BETWEEN = re.compile(r"[ \t\n\r,:]*")
+_KEY_OR_BRACE = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}]', re.DOTALL)
 _DECODER = json.JSONDecoder(parse_float=str)
 
 
@@ -127,6 +128,39 @@ def line_of(text: str, path: Sequence[str | int]) -> int | None:
             break
         position = found
     return text.count("\n", 0, position) + 1
+
+
+def keys_in(values: list[Any]) -> int:
+    """How many keys the objects in these values have, at any depth."""
+    count, waiting = 0, values
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            count += len(value)
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return count
+
+
+def doubled_key(text: str) -> tuple[str, int] | None:
+    """A key that an object has twice, and the line of the second; the first such in the text.
+
+    Args:
+        text: a JSON text that has been parsed without error.
+    """
+    objects: list[set[str]] = []
+    for token in _KEY_OR_BRACE.finditer(text):
+        if token[0] == "{":
+            objects.append(set())
+        elif token[0] == "}":
+            objects.pop()
+        elif token[2] is not None:
+            key = json.loads(token[1])
+            if key in objects[-1]:
+                return key, text.count("\n", 0, token.start()) + 1
+            objects[-1].add(key)
+    return None
 
 
 def _next(text: str, position: int) -> int:

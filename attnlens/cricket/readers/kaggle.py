@@ -9,10 +9,10 @@ from functools import partial
 from typing import ClassVar, Final
 
 from attnlens.cricket.errors import MatchFileError
-from attnlens.cricket.match.match import Facts, Match
+from attnlens.cricket.match.match import UNKNOWN_PLAYER, Facts, Match
 from attnlens.cricket.readers.assembly import MatchDraft
 from attnlens.cricket.readers.ball_rows import BallRows
-from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS, UNKNOWN_PLAYER
+from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.kaggle_results import (
     NOTHING,

@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import BinaryIO, Protocol
 
-from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.text import decoded, shown
@@ -145,9 +145,12 @@ class TableFormat:
                     try:
                         match = _built(reader, table, rows, match_id in seen)
                     except MatchFileError as error:
+                        told = error
+                        if isinstance(error, ImpossibleMatchError):
+                            told = error.at(self._line_of(file, match_id, error.doubt.position))
                         if refused is None:
-                            raise
-                        refused(error)
+                            raise told from None
+                        refused(told)
                     else:
                         yield match
                     if wanted is not None:
@@ -162,6 +165,16 @@ class TableFormat:
             more = ", ..." if len(names) > _MATCHES_TOLD else ""
             remedy = f"it has {', '.join(names[:_MATCHES_TOLD])}{more}"
             raise file.wrong(f"has no match {shown(wanted)}", remedy)
+
+    def _line_of(self, file: MatchFile, match_id: str | None, row: int | None) -> int | None:
+        """The line of a match's row, from 1; its first where none is named."""
+        left = row or 1
+        with closing(Table(file, (), errors="replace")) as table:
+            for found, _ in table.by_match(self.id_column):
+                left -= found == match_id
+                if not left:
+                    return table.line
+        return None
 
 
 Format = DocumentFormat | TableFormat

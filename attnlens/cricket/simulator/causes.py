@@ -79,10 +79,8 @@ _DIRECTIONS: Final = {
 class Situation:
     """What of the past bears on the next ball.
 
-    Attributes:
-        units: how much of each cause there is, 0 where it is absent.
-        balls: the earlier balls that are the cause, by position in the innings;
-            the causes of `PLANTED` only.
+    ``units`` is how much of each cause there is, 0 where it is absent; ``balls`` the earlier balls
+    that are the cause, by position in the innings, of `PLANTED` only.
     """
 
     units: Mapping[str, float]
@@ -92,9 +90,8 @@ class Situation:
 class Past:
     """The deliveries of an innings so far, as the causes see them.
 
-    Args:
-        target: runs to win, in a chase.
-        balls: legal balls that the side has in all.
+    In a chase there is a ``target`` of runs to win; ``balls`` are the legal ones the side has in
+    all.
     """
 
     def __init__(self, target: int | None, balls: int = OVERS * BALLS_PER_OVER) -> None:
@@ -172,15 +169,13 @@ def _hits(balls: deque[Delivery] | tuple[()]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class TrueBall:
-    """What one simulated ball was drawn from.
+    """What one simulated ball was drawn from: the probabilities of `OUTCOMES`, and their causes.
 
     Attributes:
-        innings, index: which ball.
-        probabilities: in the order of `OUTCOMES`; they sum to 1.
         log_odds: of each cause that bears on the ball, what it adds to the log-odds
             of the outcome that it moves most.
         nats: of the same causes, KL divergence from the probabilities without the
-            cause to these, in nats: how much it mattered.
+            cause to these: how much it mattered.
         balls: of those among `PLANTED`, the earlier balls, by position in the innings.
     """
 
@@ -195,10 +190,8 @@ class TrueBall:
 class Chances:
     """Outcome probabilities for the balls of one innings.
 
-    Args:
-        strength: how many times as strong the causes of `PLANTED` are as in real matches.
-        background: log-odds that ground, day and innings add, one per outcome.
-        chasing: whether there is a target.
+    The causes of `PLANTED` are ``strength`` times as strong as in real matches; ``background`` is
+    what ground, day and innings add to the log-odds, one per outcome.
     """
 
     def __init__(self, strength: float, background: Row, chasing: bool) -> None:

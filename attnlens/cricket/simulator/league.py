@@ -139,7 +139,6 @@ class Side:
 
 @cache
 def side(name: str) -> Side:
-    """The team of that name."""
     return Side(name)
 
 

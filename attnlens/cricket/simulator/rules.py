@@ -29,24 +29,20 @@ Counted = Callable[[Past, Player, Player], tuple[int, ...]]
 
 
 def hit(ball: Delivery) -> bool:
-    """A four or six."""
     return ball.boundary
 
 
 def dot(ball: Delivery) -> bool:
-    """A dot ball."""
     return ball.outcome == "0"
 
 
 def wicket(ball: Delivery) -> bool:
-    """A ball on which a wicket fell."""
     return ball.outcome == "W"
 
 
 def _has_hit(past: Past, batter: Player, bowler: Player) -> tuple[int, ...]:
-    return tuple(
-        ball.index for ball in past if hit(ball) and ball.batter == batter and ball.bowler == bowler
-    )
+    met = (ball for ball in past if (ball.batter, ball.bowler) == (batter, bowler))
+    return tuple(ball.index for ball in met if hit(ball))
 
 
 def _two_dots(past: Past, _: Player, bowler: Player) -> tuple[int, ...]:
@@ -65,14 +61,11 @@ class Rule:
     """One way in which past balls change the next.
 
     Attributes:
-        name, text: what to call it, and what it says.
         event: what must have happened on a ball for it to be counted; there are as a rule
             other such balls, which it does not count.
         counted: the past balls it counts, by position in the innings, for past, batter and
-            bowler.
-        together: whether they count only all together, as one.
-        moves: the outcomes whose log-odds it changes.
-        strength: by how much, for one ball.
+            bowler; ``together``: only all together, as one.
+        moves, strength: the outcomes whose log-odds it changes, and by how much, for one ball.
         ordinary: the units there commonly are; counting from them keeps totals ordinary.
     """
 
@@ -132,12 +125,8 @@ RULES: Final[tuple[Rule, ...]] = (
 class RuledBall:
     """What the rules did to one simulated ball.
 
-    Attributes:
-        innings, index: which ball.
-        without_rules: outcome probabilities if there were no rules.
-        balls: rule name to the past balls it counts, by position in the innings; rules that
-            count none are left out.
-        rules: the rules it was drawn by.
+    ``balls`` are the past balls that each rule counts, by position in the innings; rules that count
+    none are left out. ``without_rules`` are outcome probabilities if there were no rules.
     """
 
     innings: int
@@ -190,11 +179,7 @@ def ruled_ball(
     without_rules: tuple[float, ...],
     rules: tuple[Rule, ...] = RULES,
 ) -> RuledBall:
-    """The next ball after ``past`` by the rules.
-
-    Args:
-        without_rules: outcome probabilities that the rules then change.
-    """
+    """The next ball after ``past`` by the rules, which change the probabilities that are given."""
     counted = {rule.name: rule.counted(past, batter, bowler) for rule in rules}
     return RuledBall(
         innings,

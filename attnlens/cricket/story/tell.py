@@ -16,7 +16,7 @@ from attnlens.arrays import Floats
 from attnlens.claims.trial import q_over
 from attnlens.claims.verdict import Q_LEVEL, Verdict
 from attnlens.cricket.explain.particulars import model_particulars
-from attnlens.cricket.explain.story import TALKED_OF
+from attnlens.cricket.explain.reading import TALKED_OF
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import BallReference

@@ -11,6 +11,7 @@ from attnlens.claims.verdict import Verdict
 from attnlens.cricket.explain.attention_types import (
     Ball,
     Count,
+    Document,
     Finite,
     Flag,
     Integer,
@@ -19,7 +20,6 @@ from attnlens.cricket.explain.attention_types import (
     Share,
     Text,
 )
-from attnlens.cricket.explain.document import Document
 from attnlens.cricket.explain.types import Model
 from attnlens.cricket.match.outcomes import Outcome
 

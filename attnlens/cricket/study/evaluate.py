@@ -58,15 +58,12 @@ LEVELS: Final = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedBalls:
-    """Every judged ball: what the model said, what happened, and where it belongs.
+    """Every judged ball, innings by innings.
 
     Attributes:
-        innings: each judged innings, in order.
         chances: the model's probabilities ``(balls, 11)``.
-        actual: class number of what happened ``(balls,)``.
-        match: number of the match ``(balls,)``.
-        phase: 0 powerplay, 1 middle, 2 death ``(balls,)``.
-        number: of the innings in its match ``(balls,)``.
+        actual: class number of what happened ``(balls,)``; of `PHASES` likewise ``phase``.
+        match, number: of the match, and of the innings in it ``(balls,)``.
     """
 
     innings: tuple[Innings, ...]
@@ -122,6 +119,18 @@ def aligned(balls: JudgedBalls, innings: Sequence[Innings], chances: Floats) -> 
             for match, number, count in balls.innings]  # fmt: skip
     result: Floats = chances[np.concatenate(rows)]
     return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """What baselines say of the judged balls: ``chances`` by name, ``(balls, 11)``, in their order.
+
+    ``left_out`` holds those that could not be fitted, and why; ``fitted_on`` counts matches.
+    """
+
+    chances: dict[str, Floats]
+    left_out: dict[str, str]
+    fitted_on: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +223,7 @@ class Evaluation:
 
     Attributes:
         in_sample: matches inside the training dates.
-        left_out: baselines that could not be fitted, and why.
-        baselines_fitted_on: how many matches the baselines were fitted on.
+        left_out, baselines_fitted_on: as of `Compared`.
         paired_difference: the model's log-loss less that of each baseline, ball by ball.
         reliability: of the likeliest outcome in equally wide bins; of those that are watched
             in equally filled ones.
@@ -255,21 +263,9 @@ class Evaluation:
         return remarks
 
 
-def evaluation(
-    held: HeldOut,
-    balls: JudgedBalls,
-    baselines: Mapping[str, Floats],
-    *,
-    left_out: Mapping[str, str] | None = None,
-    fitted_on: int = 0,
-) -> Evaluation:
-    """The figures of a predictor and of baselines on the same balls.
-
-    Args:
-        baselines: the probabilities of each, ``(balls, 11)``.
-        left_out: baselines that could not be fitted, and why.
-        fitted_on: how many matches the baselines were fitted on.
-    """
+def evaluation(held: HeldOut, balls: JudgedBalls, compared: Compared) -> Evaluation:
+    """The figures of a predictor and of baselines on the same balls."""
+    baselines = compared.chances
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     losses = log_losses(balls.chances, balls.actual)
     gaps = {name: losses - log_losses(chances, balls.actual) for name, chances in baselines.items()}
@@ -285,8 +281,8 @@ def evaluation(
         baselines={
             name: Scores.of(chances, balls.actual, bootstrap) for name, chances in baselines.items()
         },
-        left_out=left_out or {},
-        baselines_fitted_on={"matches": fitted_on},
+        left_out=compared.left_out,
+        baselines_fitted_on={"matches": compared.fitted_on},
         paired_difference={
             name: {"log_loss": Figure.resampled(gap, bootstrap)} for name, gap in gaps.items()
         },
@@ -315,9 +311,8 @@ def _kinds(
         [names[match_id] for match_id, _, _ in balls.innings],
         [count for _, _, count in balls.innings],
     )
-    counts = Counter(names.values()).most_common()
     found = {}
-    for name, matches in counts:
+    for name, matches in Counter(names.values()).most_common():
         rows = name_of == name
         if matches < least or not name or not rows.any():
             continue
@@ -381,10 +376,8 @@ def reliability(
 ) -> list[Level]:
     """What was predicted beside what came, per bin; bins without rows are left out.
 
-    Args:
-        predicted: a probability per row, ``(rows,)``.
-        happened: whether it came true, ``(rows,)``.
-        place: the bin of each row, as of `equal_bins` or `filled_bins`.
+    ``predicted`` is a probability per row ``(rows,)``, ``happened`` whether it came true, ``place``
+    the row's bin, as of `equal_bins` or `filled_bins`.
     """
     came = happened.astype(np.float64)
     bins = [place == number for number in np.unique(place)]
@@ -394,7 +387,7 @@ def reliability(
     ]
 
 
-def calibration_table(held: HeldOut, balls: JudgedBalls, *, levels: int = LEVELS) -> Json:
+def calibration_table(held: HeldOut, balls: JudgedBalls) -> Json:
     """For each outcome, balls with about the same probability and how often it happened.
 
     The data of a file that a checkpoint carries (`attnlens.cricket.model.calibration`). Bins are
@@ -405,7 +398,7 @@ def calibration_table(held: HeldOut, balls: JudgedBalls, *, levels: int = LEVELS
     outcomes = {}
     for number, outcome in enumerate(OUTCOMES):
         chance = balls.chances[:, number]
-        place = filled_bins(chance, levels)
+        place = filled_bins(chance, LEVELS)
         bins = reliability(chance, balls.actual == number, place, bootstrap)
         outcomes[outcome] = [
             {

@@ -81,8 +81,14 @@ from attnlens.cricket.model.within_ball import SLOTS
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.study.figures import DRAWS, Figure
 from attnlens.cricket.study.held_out import Checkpoint, HeldOut
-from attnlens.cricket.study.sampling import BEFORE, sample, under_scrambling
-from attnlens.cricket.study.worth_of_past import WiderSample, permutations, wider_sample
+from attnlens.cricket.study.sampling import (
+    BEFORE,
+    WiderSample,
+    permutations,
+    sample,
+    under_scrambling,
+    wider_sample,
+)
 from attnlens.errors import InputError
 from attnlens.models.attention import hidden_softmax, unflattened
 from attnlens.recorder import record
@@ -102,11 +108,7 @@ METHODS: Final[tuple[str, ...]] = (
 
 
 def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
-    """Scores of every past ball ``(past,)`` by method of `METHODS`, from one pass.
-
-    Args:
-        batch: `window_batch`'s, one row and one query.
-    """
+    """Scores of every past ball ``(past,)`` by method, from one pass over one query."""
     with (
         record(model) as recording,
         overheard(model, SLOT_SITE, *SITES.values()) as heard,
@@ -129,8 +131,7 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
 def likeliest_log_odds(logits: Tensor) -> Tensor:
     """Log-odds of the likeliest class, from logits ``(class,)``."""
     top = int(logits.argmax())
-    rest = torch.cat([logits[:top], logits[top + 1 :]])
-    return logits[top] - rest.logsumexp(0)
+    return logits[top] - torch.cat([logits[:top], logits[top + 1 :]]).logsumexp(0)
 
 
 def _gradient_times_input(prediction: Prediction, vectors: Tensor) -> Floats:
@@ -225,10 +226,7 @@ class MeasuredBall:
     """One sampled ball; losses and divergences in nats.
 
     Attributes:
-        match_id, innings, index: which ball.
-        attention: score of each past ball, oldest first ``(past,)``.
-        effects: what hiding each past ball costs ``(past,)``.
-        largest: the largest of them.
+        attention, effects: of each past ball, oldest first, its score and what hiding it costs.
         intact, hide_all: log-loss of what happened, and with all past balls hidden.
         scramble_cost: rise of the log-loss, mean over permutations of past outcomes.
         scramble_kl, hide_all_kl: divergence of the prediction from the intact one.
@@ -304,13 +302,7 @@ class Faithfulness:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """A sample of balls, measured.
-
-    Attributes:
-        balls: the sample.
-        seed: what it was drawn with.
-        wider: the same of a wider sample; ``None`` where it was not asked for.
-    """
+    """A sample of balls, measured; ``wider`` as of `Losses.wider_sample`."""
 
     balls: tuple[MeasuredBall, ...]
     seed: int
@@ -343,7 +335,6 @@ class Measured:
         return np.array([getattr(ball, name) for ball in self.balls])
 
     def _mean(self, values: Floats) -> Figure:
-        """Of a figure of every ball."""
         return Figure.mean(values, [ball.match_id for ball in self.balls], self.seed)
 
     def _share(self) -> Figure:
@@ -468,8 +459,7 @@ def who_played(one: Encoded, position: int) -> Floats:
 def correlations(score: Floats, alone: Removed, played: Floats) -> dict[str, float]:
     """Rank agreement with single-ball effects, over the last 36 balls and over all.
 
-    Args:
-        played: `who_played`'s.
+    ``played`` is `who_played`'s.
     """
     effects = alone.effects
     distance = np.arange(len(effects), 0, -1, dtype=float)

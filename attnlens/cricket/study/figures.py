@@ -75,7 +75,7 @@ class Mean:
 
     @classmethod
     def of(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Mean:
-        """The mean of a figure of balls."""
+        """As `Figure.mean`."""
         if not len(values):
             return cls(None, None, 0)
         figure = Figure.mean(values, matches, seed)

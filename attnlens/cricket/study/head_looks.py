@@ -65,7 +65,6 @@ class Passed:
 
     Attributes:
         probabilities: ``(row, outcome)``.
-        looks: by scale.
         gates: fusion weights ``(row, source)``.
         means: mean over rows of what some modules were given, by module path.
         key_shares: how much of each key of a scale has each relation, by batch and scale,
@@ -82,11 +81,7 @@ class Passed:
 
 
 def pass_over(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -> Passed:
-    """One recorded pass.
-
-    Args:
-        inputs: paths of modules whose mean input is wanted.
-    """
+    """One recorded pass; ``inputs`` are paths of modules whose mean input is wanted."""
     found, gates = [], []
     parts: dict[str, list[Looks]] = {scale: [] for scale in SITES}
     sums: dict[str, Tensor] = {}

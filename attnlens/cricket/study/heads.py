@@ -64,12 +64,11 @@ DRAWS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Hiding:
-    """What hiding a relation's balls from one head did, over the balls where it could.
+    """What hiding a relation's balls from one head did beside random sets, over balls where it
+    could.
 
-    Attributes:
-        nats, control_nats, margin_nats: the effect, random sets' effect, and the difference.
-        matters: share of balls on which it was large enough to matter.
-        supports: whether conditions 3 and 4 are met.
+    ``matters`` is the share of balls on which it was large enough to matter; ``supports``:
+    conditions 3 and 4 are met.
     """
 
     nats: Figure
@@ -84,8 +83,7 @@ class Importance:
     """What replacing something by its mean did.
 
     Attributes:
-        nats: ``KL(full ‖ ablated)``.
-        log_loss_change: rise of the log-loss, nats.
+        nats, log_loss_change: ``KL(full ‖ ablated)``, and the rise of the log-loss.
         points: largest change of an outcome, percentage points.
         matters: share of balls on which it was large enough to matter.
         rank: 1 for the one of its kind whose ablation moves the prediction most.
@@ -116,12 +114,10 @@ class ByDistance:
 
 @dataclass(frozen=True, slots=True)
 class RelationRow:
-    """What a head pays to the balls of a relation.
+    """What a head pays to the balls of a relation: of all, and of either part of the logits alone.
 
     Attributes:
-        uniform: what attention spread evenly would pay.
-        share, lift: the share of past attention, and that over ``uniform``.
-        bias_only, content_only: the same of either part of the logits alone.
+        uniform: what attention spread evenly would pay; ``lift`` is over that.
         departure_nats: see `attnlens.analysis.heads.departure`.
         hiding: what hiding those balls did, where it was tested.
     """
@@ -176,10 +172,8 @@ def relation_rows(looks: Looks, bootstrap: Bootstrap) -> list[list[RelationRow]]
 class HeadStudy:
     """A predictor, a sample of balls and one pass over them: what every measurement needs.
 
-    Args:
-        innings: encoded with the ratings of the day before.
-        balls: how many balls to sample, each with at least 36 before it.
-        seed: of the sample, the intervals and the random sets.
+    ``innings`` are encoded with the ratings of the day before. ``balls`` of them are sampled, each
+    with at least 36 before it; ``seed`` is of the sample, the intervals and the random sets.
     """
 
     def __init__(
@@ -192,7 +186,6 @@ class HeadStudy:
 
     @cached_property
     def bootstrap(self) -> Bootstrap:
-        """The intervals' resamples of matches."""
         return Bootstrap(group_numbers(self.sample.matches), seed=self.seed)
 
     @cached_property
@@ -270,12 +263,7 @@ class HeadStudy:
         return sorted(found, key=lambda relation: -(rows[relation].departure_nats or 0.0))
 
     def importance(self, path: str, part: int, parts: int) -> Importance:
-        """Replace a head's output by its mean over the sample.
-
-        Args:
-            path: the attention module.
-            part, parts: which head, of how many.
-        """
+        """Replace the output of one of the ``parts`` of the attention at ``path`` by its mean."""
         mean = self.passed.means[f"{path}.to_output"]
         width = len(mean) // parts
         columns = slice(part * width, (part + 1) * width)
@@ -322,19 +310,17 @@ def name_heads(
 ) -> dict[str, list[Named]]:
     """The name of every head by scale; ``thorough`` as in `name_head`."""
     named: dict[str, list[Named]] = {}
-    for scale in SITES:
+    for scale, heads in study.model.sizes.heads.items():
         report(f"names of heads: {scale}")
-        heads = range(study.model.sizes.heads[scale])
-        named[scale] = [name_head(study, scale, head, thorough=thorough) for head in heads]
+        named[scale] = [name_head(study, scale, head, thorough=thorough) for head in range(heads)]
     return named
 
 
 def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True) -> Named:
     """The name one head has earned.
 
-    Args:
-        thorough: test every relation the head looks at, not only down to the first that
-            earns its name; the name is the same.
+    ``thorough`` tests every relation the head looks at, not only down to the first that earns its
+    name; the name is the same.
     """
     tests: dict[int, Hiding] = {}
     supported: list[str] = []

@@ -27,11 +27,7 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedInnings:
-    """One innings that is not a super over, with the ratings of the day before its match.
-
-    Attributes:
-        strength: of the sides by those ratings.
-    """
+    """One innings that is no super over, and the sides' strength, by the day before's ratings."""
 
     match: Match
     side: Innings
@@ -61,11 +57,9 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """Matches to judge a predictor on.
+    """Matches to judge a predictor on, oldest first, each with a ball bowled.
 
     Attributes:
-        predictor: the one that is judged.
-        matches: what it is judged on, oldest first, each with a ball bowled.
         timeline: its ratings by date; ``None`` where nothing earlier than the matches was
             given and they are not later than the ratings it came with.
         in_sample: how many of ``matches`` lie inside its training dates.
@@ -140,16 +134,14 @@ def held_out(
 ) -> HeldOut:
     """Choose what to judge a trained model on.
 
-    The matches of ``sources`` that ended after the predictor's training are judged; those
-    before, and all of ``history``, bring its ratings to each match's date. A match in
-    several sources, or under several names, counts once.
+    The matches of ``sources`` that ended after the predictor's training are judged; those before,
+    and all of ``history``, bring its ratings to each match's date. A match in several sources, or
+    under several names, counts once.
 
     Args:
         first, last: judge on matches that ended in these days, both included. Without
             ``first``, from the day after the training on.
-        allow_in_sample: judge on matches inside the training dates too.
         skipped: takes in the files that could not be read; they are passed over.
-        report: takes passing words of progress.
 
     Raises:
         MatchFileError: no match could be read: why the first one could not.

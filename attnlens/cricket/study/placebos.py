@@ -31,8 +31,7 @@ import torch
 from attnlens.arrays import Integers
 from attnlens.claims.claim import MODEL
 from attnlens.claims.trial import Trial
-from attnlens.cricket.explain.claims import Claim
-from attnlens.cricket.explain.evidence import trial_of
+from attnlens.cricket.explain.claims import Claim, trial_of
 from attnlens.cricket.explain.heatmap import LISTED, RELATION_HEADS, ScaleAttention, ranked
 from attnlens.cricket.explain.reading import Reading, read_ball
 from attnlens.cricket.model.heads import RECENT
@@ -64,14 +63,12 @@ SOURCES: Final[tuple[str, ...]] = (*PLACEBOS, OWN, ORACLE)
 
 @dataclass(frozen=True, slots=True)
 class ListTested:
-    """A list of balls and what came of it.
+    """A list of balls, ``removed``, and what came of it.
 
     Attributes:
         ball: whose past it is of.
         source: of `SOURCES`.
-        removed: the balls, by index.
-        p: by itself, against chance.
-        verdict: as one of its kind's claims about the ball.
+        p, verdict: by itself, against chance; as one of its kind's claims about the ball.
         planted: whether it holds a ball that is known to matter, and so is no placebo.
     """
 
@@ -100,8 +97,8 @@ def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
 def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool | None = None) -> Lists:
     """What each head of the scales whose keys are balls looks at most.
 
-    Args:
-        matched: only of heads with a built-in lean to a player, or only of the others.
+    Where ``matched`` is given, only of heads with a built-in lean to a player, or only of the
+    others.
     """
     found = []
     for scale, attention in scales.items():
@@ -120,11 +117,7 @@ def placebos(
     shuffled: Reading,
     generator: np.random.Generator,
 ) -> dict[str, Lists]:
-    """The lists of each of `PLACEBOS` for one ball with enough balls before it.
-
-    Args:
-        shuffled: of the model `with_shuffled_heads`.
-    """
+    """The lists of each of `PLACEBOS`; ``shuffled`` is of the model `with_shuffled_heads`."""
     recent = window.past[-RECENT:]
     inside = np.array([ball.index for ball in recent])
     own = lists_of(reading.scales)
@@ -170,9 +163,7 @@ def tested_lists(
 ) -> Iterator[ListTested]:
     """Every list of one ball, put to the test: each source's lists are a family of claims.
 
-    Args:
-        shuffled: the predictor `with_shuffled_heads`.
-        outcome: what the claims are about, see `gather_evidence`.
+    ``shuffled`` is the predictor `with_shuffled_heads`, ``outcome`` as for `gather_evidence`.
     """
     reading = read_ball(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)

@@ -10,7 +10,7 @@ And lists of balls that nothing is true of are put to the test of explanations
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,9 +20,8 @@ from attnlens.analysis.faithfulness import auc, matched_auc, removed_alone
 from attnlens.analysis.scores import divergence
 from attnlens.arrays import Flags, Floats
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
-from attnlens.cricket.explain.evidence import gather_evidence
-from attnlens.cricket.explain.reading import read_ball
-from attnlens.cricket.explain.story import ALL, asked
+from attnlens.cricket.explain.claims import gather_evidence
+from attnlens.cricket.explain.reading import ALL, asked, read_ball
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.model.batch import window_batch
 from attnlens.cricket.model.heads import RECENT
@@ -107,13 +106,10 @@ def ruled_sample(innings: Sequence[RuledInnings], balls: int, seed: int) -> list
 class Learnt:
     """How near the model is to the process that drew the balls.
 
-    Every loss is *expected*: over what could have happened, not over what did, which is known
-    here. The truth's is its own entropy, the least there can be.
-
-    Attributes:
-        expected_log_loss: of ``truth``, ``model``, ``no_past`` (the model without any past ball)
-            and ``scoreboard`` (what the scoreboard alone expects).
-        share_learnt: of what past balls tell.
+    Every loss is *expected*: over what could have happened, not over what did, which is known here.
+    The truth's is its own entropy, the least there can be. Beside it stand those of the ``model``,
+    of the model with ``no_past``, and of the ``scoreboard`` alone. ``share_learnt`` is of what past
+    balls tell.
     """
 
     balls: int
@@ -166,12 +162,13 @@ def point(
         RANDOM: generator.random(position),
     }
     kinds = _kinds(one, position)
-    _, planted = kinds["all"]
-    areas = {method: _areas(scores[method], kinds) for method in POINTERS}
-    for method, found in areas.items():
-        matched = matched_auc(scores[method], planted)
-        if matched is not None:
-            found[SAME_DISTANCE] = matched
+    areas: dict[str, dict[str, float]] = {}
+    for method in POINTERS:
+        score = scores[method]
+        found = {column: auc(score[rows], hits[rows]) for column, (rows, hits) in kinds.items()}
+        found[SAME_DISTANCE] = matched_auc(score, kinds["all"][1])
+        # Where all balls are planted, or none is, there is no area.
+        areas[method] = {column: area for column, area in found.items() if area is not None}
     return areas
 
 
@@ -179,8 +176,8 @@ def replaced_alone(model: FullModel, batch: Batch, past: int, seed: int) -> Floa
     """What replacing each past ball by another costs, mean over `DRAWS`, nats ``(past,)``."""
     one = OneBall(model, batch)
     sets = [(index,) for index in range(1, past + 1) for _ in range(DRAWS)]
-    replaced = Replacement(one, seed).everywhere(sets)
     full = one.logits.double().softmax(-1).numpy()
+    replaced = Replacement(one, seed).everywhere(sets)
     effects: Floats = divergence(full, replaced).reshape(past, DRAWS).mean(1)
     return effects
 
@@ -199,12 +196,6 @@ def _kinds(one: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
         kinds[rule.name] = (hits | ~planted, hits)
         kinds[f"{rule.name}_decoys"] = (hits | (~planted & alike), hits)
     return kinds
-
-
-def _areas(scores: Floats, kinds: Mapping[str, tuple[Flags, Flags]]) -> dict[str, float]:
-    """The area by column, where some balls are planted and some are not."""
-    areas = {column: auc(scores[rows], hits[rows]) for column, (rows, hits) in kinds.items()}
-    return {column: area for column, area in areas.items() if area is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +249,8 @@ def pointing(
 class FirstTested:
     """The claim that is tested first, of the ball attended most: is it true, is it told?
 
-    Attributes:
-        effect: of hiding the ball on the whole distribution, nats.
-        claimed: whether the ball moves what is asked about, and the way that is asked.
+    ``effect`` is of hiding the ball on the whole distribution, nats; ``claimed``: whether the ball
+    moves what is asked about, and the way that is asked.
     """
 
     match_id: str
@@ -282,8 +272,7 @@ def put_to_the_test(
 ) -> tuple[list[ListTested], list[FirstTested]]:
     """Placebos on a sample of balls, and the claim of each that is tested first.
 
-    Args:
-        outcome: what is asked about, see `gather_evidence`; ``None``: each ball's story.
+    ``outcome`` is as for `gather_evidence`; ``None``: each ball's story.
     """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     lists: list[ListTested] = []
@@ -321,8 +310,7 @@ class Verdicts:
 
     Attributes:
         most: the largest share of false alarms that a verdict promises.
-        sources: by `SOURCES`.
-        uniform: the Kolmogorov-Smirnov distance of the p of random lists from even, and its p.
+        uniform: as `evenness`, of the p of random lists.
         first: of claims about the ball attended most, by what is true of that ball.
     """
 

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Floats, Integers
@@ -26,6 +27,8 @@ from attnlens.cricket.model.heads import RECENT
 from attnlens.cricket.model.predictor import FullModel
 from attnlens.cricket.model.relations import Batch, mapped
 from attnlens.cricket.model.tensors import Encoded, InningsArrays
+from attnlens.cricket.readers.history import Report
+from attnlens.cricket.study.figures import Figure
 
 Hook = Callable[[int], AbstractContextManager[Any]]
 E = TypeVar("E", bound=Encoded)
@@ -92,14 +95,11 @@ def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, l
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadSample:
-    """Sampled balls, in batches.
+    """Sampled balls, in batches of a few queries per innings.
 
     Attributes:
-        batches: the predictor's inputs, a few queries per innings.
-        asked: which queries are sampled balls and not padding, per batch
-            ``(innings, query)``.
-        outcomes: what happened ``(row,)``.
-        matches: each row's match.
+        asked: which queries are sampled balls and not padding, per batch ``(innings, query)``.
+        outcomes, matches: what happened, and in which match ``(row,)``.
     """
 
     batches: tuple[Batch, ...]
@@ -133,11 +133,9 @@ def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
 
 
 def of_each(value: Any, rows: Tensor) -> Any:
-    """The same structure with rows of its own from each innings.
+    """The same structure of tensors ``(innings, ball, ...)``, with rows of each innings' own.
 
-    Args:
-        value: tensors ``(innings, ball, ...)``, in dicts or as `Balls`.
-        rows: ``(innings, query)``.
+    ``rows`` is ``(innings, query)``.
     """
     return mapped(value, lambda tensor: tensor[torch.arange(len(rows))[:, None], rows])
 
@@ -145,11 +143,8 @@ def of_each(value: Any, rows: Tensor) -> Any:
 def past_told(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Tensor]]:
     """What the past balls of each batch tell, which no intervention on a head changes.
 
-    Worked out once for all passes over the sample.
-
-    Returns:
-        vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs
-        ``(innings, over, hidden_dim)``.
+    Vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs ``(innings, over,
+    hidden_dim)``, worked out once for all passes over the sample.
     """
     parts = []
     with torch.no_grad():
@@ -172,9 +167,7 @@ def probabilities(
 ) -> Floats:
     """Outcome probabilities of every sampled ball, ``(row, outcome)``.
 
-    Args:
-        past: `past_told` of the same model and sample.
-        hook: the intervention to run batch ``n`` under.
+    ``past`` is `past_told` of the same model and sample; batch ``n`` runs under ``hook(n)``.
     """
     parts = [np.zeros((0, model.sizes.outcomes))]
     for number, (batch, asked) in enumerate(zip(sample.batches, sample.asked, strict=True)):
@@ -201,15 +194,12 @@ def log_chances(model: FullModel, arrays: InningsArrays, *, past: bool = True) -
 def under_scrambling(
     model: FullModel, arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]
 ) -> Floats:
-    """Outcome probabilities of balls whose past outcomes stand in other orders.
+    """Probabilities ``(ball, order, outcome)`` of balls whose past outcomes stand in other orders.
 
     Args:
         positions: the balls, from 0, each with a past.
         orders: one ``(order, position)`` per ball, as many orders for each: past ball ``j``
             is told the outcome of past ball ``orders[j]``.
-
-    Returns:
-        ``(ball, order, outcome)``.
     """
     each = len(orders[0]) if len(orders) else 0
     step = max(1, ROWS_AT_ONCE // max(each, 1))
@@ -262,3 +252,48 @@ def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[
             "overs": max(int(who.over.max()) + 1, 1),
         },
     }
+
+
+SCRAMBLES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class WiderSample:
+    """Log-losses of more balls, of any place in an innings that has a past."""
+
+    balls: int
+    intact: Figure
+    hide_all: Figure
+    worth_of_past: Figure
+    scramble_cost: Figure
+
+
+def wider_sample(
+    model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
+) -> WiderSample:
+    """Log-loss of a sample of balls with any past: with it, without it, and scrambled."""
+    drawn: dict[int, list[int]] = {}
+    for place, position in sample(innings, balls, seed, before=1):
+        drawn.setdefault(place, []).append(position)
+    parts: list[Floats] = []
+    matches: list[str] = []
+    for number, (place, positions) in enumerate(drawn.items()):
+        report(f"log-losses with and without the past: innings {number + 1} of {len(drawn)}")
+        one = innings[place]
+        actual = one.arrays.outcome[positions]
+        intact, hidden = (
+            -log_chances(model, one.arrays, past=past)[positions, actual] for past in (True, False)
+        )
+        generator = np.random.default_rng([seed, place])
+        orders = [permutations(generator, position) for position in positions]
+        mixed = under_scrambling(model, one.arrays, positions, orders)
+        scrambled = -np.log(mixed[np.arange(len(positions)), :, actual]).mean(-1)
+        parts.append(np.stack([intact, hidden, hidden - intact, scrambled - intact]))
+        matches += [one.match_id] * len(positions)
+    table = np.concatenate(parts, axis=1)
+    return WiderSample(len(matches), *(Figure.mean(row, matches, seed) for row in table))
+
+
+def permutations(generator: np.random.Generator, count: int) -> NDArray[np.int64]:
+    """`SCRAMBLES` random orders of ``count`` past balls, ``(SCRAMBLES, count)``."""
+    return np.stack([generator.permutation(count) for _ in range(SCRAMBLES)])

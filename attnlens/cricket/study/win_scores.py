@@ -25,11 +25,9 @@ class JudgedStates:
     """The state before every ball of the judged matches that somebody won, arrays ``(balls,)``.
 
     Attributes:
-        chances: of the batting side, as the model says before the ball.
-        then: the same after what happened.
+        chances, then: of the batting side, before the ball and after what happened.
         won: 1, 0, or a half for a tie.
-        match: number of the match.
-        innings, over: where the ball is.
+        match, innings, over: where the ball is.
         left_out: matches that nobody won, or that rain decided.
         unbalanced: the most by which a chance before a ball differs from the mean of those after
             its outcomes.
@@ -113,8 +111,7 @@ class WinEvaluation:
     """The document of ``attnlens evaluate --win --json``.
 
     Attributes:
-        left_out: matches without a winner that the state decided.
-        unbalanced: the most by which a chance before a ball differs from the mean after it.
+        left_out, unbalanced: as of `JudgedStates`.
         logistic: a logistic model of the state, fitted on the matches of the training; left out
             where it could not be.
         brier_difference: the model's Brier less that of the logistic model, ball by ball.
@@ -142,9 +139,8 @@ def win_evaluation(
 ) -> WinEvaluation:
     """The figures of the value of states.
 
-    Args:
-        logistic: what a logistic model of the state says of the same balls ``(balls,)``.
-        why: why there is none.
+    ``logistic`` is what a logistic model of the state says of the same balls ``(balls,)``; where
+    there is none, ``why``.
     """
     bootstrap = Bootstrap(states.match, draws=DRAWS, seed=SEED)
     parts = {str(number): states.innings == number for number in np.unique(states.innings)}

@@ -31,15 +31,10 @@ class BallTable:
     Attributes:
         match, innings: numbers that grow with the rows.
         began, ended: the match's first and last day, as ordinals.
-        batter, non_striker, bowler, venue, batting_team, bowling_team: numbers over all
-            matches.
-        quota: legal balls the side may face, 0 where there is no limit.
-        target: runs needed to win, 0 where there is none.
-        bowlers_runs: runs that count against the bowler.
-        bowlers_wicket: whether a wicket is the bowler's.
+        batter to bowling_team: numbers over all matches.
+        quota, target: legal balls the side may face, and runs needed to win; 0 for none.
         base: log-probabilities from the scoreboard alone ``(balls, 11)``.
-        ratings: rating vectors of striker, bowler, venue, batting team, bowling team and
-            era, each ``(balls, 11)``.
+        ratings: rating vectors by name of `RATED`, each ``(balls, 11)``.
         met: balls the ratings have seen of each of those but the era ``(balls,)``.
         importance: the features of `match_importance` ``(balls, 20)``.
         position: the striker's place in the batting order.
@@ -110,11 +105,9 @@ OF_A_BALL: Final[dict[str, Callable[[Delivery], int]]] = {
 
 
 def ball_table(encoded: Sequence[EncodedInnings]) -> BallTable:
-    """Innings as one table.
+    """Innings, in order of date, as one table.
 
-    Args:
-        encoded: innings in order of date, so that the rows are. Both innings of a match
-            have to be there for the second to know of the first.
+    Both innings of a match have to be there for the second to know of the first.
     """
     people, places, sides, matches = _Numbers(), _Numbers(), _Numbers(), _Numbers()
     ids: dict[str, str] = {}
@@ -192,11 +185,9 @@ def _encoded(arrays: InningsArrays) -> dict[str, NDArray[Any]]:
 
 
 class Groups:
-    """Balls that share a key; each knows those of its group that came before it.
+    """Balls that share a key ``(n,)``; each knows those of its group that came before it.
 
-    Args:
-        key: of each row ``(n,)``.
-        time: the order within a group where the rows are not in order already.
+    ``time`` is the order within a group where the rows are not in order already.
     """
 
     def __init__(self, key: Integers, time: Integers | None = None) -> None:
@@ -239,12 +230,9 @@ class Groups:
 
 
 class Ledger:
-    """What entities did on earlier days.
+    """What entities, ``key`` ``(n,)``, did on earlier days.
 
-    Args:
-        key: the entity of each ball ``(n,)``.
-        began, ended: days of its match. A ball counts for matches that began after its
-            match had ended.
+    A ball counts for matches that ``began`` after its own had ``ended``.
     """
 
     def __init__(self, key: Integers, began: Integers, ended: Integers) -> None:

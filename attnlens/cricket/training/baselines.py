@@ -11,7 +11,6 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -20,17 +19,16 @@ from attnlens.arrays import Floats32, Integers
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.model.kinds import like_training
 from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.study.evaluate import JudgedBalls, aligned
+from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.study.evaluate import Compared, JudgedBalls, aligned
 from attnlens.cricket.study.held_out import EncodedInnings, HeldOut, last_day, sides
+from attnlens.cricket.training.afterwards import WinRows, win_rows
 from attnlens.cricket.training.ball_table import Doubles
 from attnlens.cricket.training.course import Course
-from attnlens.cricket.training.dataset import rate_and_encode
 from attnlens.cricket.training.features import FeatureTable, feature_table
-from attnlens.cricket.training.winning import WinRows, win_rows
+from attnlens.cricket.training.fit import rate_and_encode
 from attnlens.errors import AttnlensError, InputError
 from attnlens.files import written_beside
-
-Report = Callable[[str], None]
 
 MOST_ROWS: Final = 600_000
 """So many balls the logistic regression is fitted on."""
@@ -63,12 +61,9 @@ class Fitted(Protocol):
 class StateTable:
     """Class shares by the state of the innings, each cell mixed with the coarser one.
 
-    From coarse to fine: the innings; its phase; wickets fallen, in five steps; the over; the
-    balls the striker has faced, in four.
-
-    Attributes:
-        shares: of all balls ``(11,)``.
-        levels: per level, the cells' numbers in order and their shares ``(cells, 11)``.
+    From coarse to fine: the innings; its phase; wickets fallen, in five steps; the over; the balls
+    the striker has faced, in four. ``shares`` are of all balls ``(11,)``; ``levels`` hold the
+    cells' numbers in order, and theirs ``(cells, 11)``.
     """
 
     shares: Doubles
@@ -120,11 +115,8 @@ def _cells(table: FeatureTable) -> list[Integers]:
 class Logistic:
     """Multinomial logistic regression on all columns, fitted on at most `MOST_ROWS` balls.
 
-    They are taken evenly from all, and scales are theirs: 2.2 million balls took 17 GB.
-
-    Attributes:
-        offset, scale: per column; values are cut at five deviations.
-        model: scikit-learn's.
+    They are taken evenly from all, and scales are theirs: 2.2 million balls took 17 GB. Values are
+    cut at five deviations.
     """
 
     offset: Doubles
@@ -214,12 +206,7 @@ REPEATABLE: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedTrees:
-    """Gradient-boosted trees on all columns.
-
-    Attributes:
-        model: LightGBM's.
-        rounds: how many rounds of boosting it keeps.
-    """
+    """Gradient-boosted trees on all columns: LightGBM's model, and how many rounds count."""
 
     model: Any
     rounds: int
@@ -234,13 +221,10 @@ class BoostedTrees:
         growth: Growth = GROWTH,
         seed: int = 5,
     ) -> BoostedTrees:
-        """Fit on ``table``, and stop where ``check`` is predicted best.
+        """Fit on ``table``, and stop where ``check``, later balls, is predicted best, or after
+        ``rounds``.
 
-        Args:
-            check: later balls; ``None`` boosts for ``rounds``.
-
-        Raises:
-            BaselineError: LightGBM is not installed.
+        A `BaselineError` where LightGBM is not installed.
         """
         try:
             import lightgbm
@@ -282,28 +266,14 @@ FOLDS: Final = 2
 """Parts of the matches; each is asked about by trees that were fitted on the others."""
 
 
-def check_teacher() -> None:
-    """Whether `teach` could ask the trees: said before the work, not after it.
-
-    Raises:
-        InputError: LightGBM is missing.
-    """
-    if find_spec("lightgbm") is None:
-        remedy = "pip install 'attnlens[dev]'"
-        raise InputError(f"--teacher {TREES}: lightgbm is not installed", remedy=remedy)
-
-
 def teach(
     innings: Sequence[EncodedInnings], *, seed: int, threads: int, course: Course
 ) -> list[Floats32]:
     """What trees on every running total say of each innings to learn from, ``(ball, 11)`` each.
 
-    They are asked only about matches that they were not fitted on.
-
-    Args:
-        innings: those for training, in order of date.
-        course: of its processes the first one asks, and tells the others. The answers are kept
-            beside its state, so that a run that goes on need not ask again.
+    They are asked only about matches that they were not fitted on. Of the course's processes the
+    first one asks, and tells the others. The answers are kept beside its state, so that a run that
+    goes on need not ask again.
 
     Raises:
         InputError: the matches are too few to fit trees on.
@@ -355,37 +325,14 @@ NO_TRAINING = (
 UNDATED = "a match judged on has no date, so what came before it is not known"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Compared:
-    """What the baselines say of the judged balls.
-
-    Attributes:
-        chances: by baseline, ``(balls, 11)``, in the order of the judged balls.
-        left_out: baselines that could not be fitted, and why.
-        fitted_on: how many matches the baselines were fitted on.
-    """
-
-    chances: dict[str, Doubles]
-    left_out: dict[str, str]
-    fitted_on: int
-
-
 def compare(
-    held: HeldOut,
-    balls: JudgedBalls,
-    names: Sequence[str],
-    *,
-    seed: int = 5,
-    report: Report = lambda _: None,
+    held: HeldOut, balls: JudgedBalls, names: Sequence[str], *, report: Report = silent
 ) -> Compared:
-    """Fit baselines on the matches the model was trained on, and ask them about ``balls``.
+    """Fit baselines of these names on the matches the model was trained on, and ask them.
 
-    Training ends on the checkpoint's ``weights_until``; matches from there to its
-    ``trained_until`` say when to stop boosting. Ratings are made date by date from all
-    matches given. Without training matches, or dates, there is only the checkpoint's own prior.
-
-    Args:
-        names: of `baselines.BASELINES`.
+    Training ends on the checkpoint's ``weights_until``; matches from there to its ``trained_until``
+    say when to stop boosting. Ratings are made date by date from all matches given. Without
+    training matches, or dates, there is only the checkpoint's own prior.
     """
     if not names:
         return Compared({}, {}, fitted_on=0)
@@ -415,7 +362,7 @@ def compare(
         "prior": partial(StateTable.fit, levels=0),
         "state_table": StateTable.fit,
         "logistic": Logistic.fit,
-        "boosted_trees": partial(BoostedTrees.fit, check=check if len(check) else None, seed=seed),
+        "boosted_trees": partial(BoostedTrees.fit, check=check if len(check) else None),
     }
     chances, left = {}, {}
     for name in names:
@@ -429,17 +376,12 @@ def compare(
     return Compared(chances, left, fitted_on=len(learnt))
 
 
-def logistic_value(
-    held: HeldOut, report: Report = lambda _: None
-) -> tuple[Doubles | None, str | None]:
-    """What a logistic model of the state says of who wins the judged matches.
+def logistic_value(held: HeldOut, report: Report = silent) -> tuple[Doubles | None, str | None]:
+    """What a logistic model of the state says of who wins the judged matches; or why it cannot.
 
     It is fitted on the matches that the model was trained on, first innings and chases apart, on
-    the same states and strengths, with the rates that follow from them.
-
-    Returns:
-        its chances in the order of `attnlens.cricket.study.win_scores.judge_states`, or ``None``;
-        and why there are none.
+    the same states and strengths, with the rates that follow from them. Its chances are in the
+    order of `attnlens.cricket.study.win_scores.judge_states`.
     """
     learnt = _ids(held, None, _learnt_until(held))
     if not learnt or not all(match.dates for match in held.matches):
@@ -494,4 +436,4 @@ def _innings(held: HeldOut, report: Report) -> list[EncodedInnings]:
     """Every innings up to the last one judged, with ratings made date by date."""
     last = max(day for match in held.matches if (day := last_day(match)) is not None)
     matches = [m for m in held.given.values() if (day := last_day(m)) is not None and day <= last]
-    return rate_and_encode(matches, held.predictor.base, Ratings(), progress=report)
+    return rate_and_encode(matches, held.predictor.base, Ratings(), report=report)

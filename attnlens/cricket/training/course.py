@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.training.processes import ALONE, Processes
 from attnlens.errors import CheckpointError, InputError
 from attnlens.files import written_beside
 
 M = TypeVar("M", bound=nn.Module)
 T = TypeVar("T")
-Report = Callable[[str], None]
 ParameterGroup: TypeAlias = dict[str, list[nn.Parameter] | float]
 Epoch = dict[str, float]
 """Its number, ``epoch``, and the losses ``train`` and, with validation, ``validation``."""
@@ -75,7 +75,7 @@ class Course:
 
     state: Path | None = None
     mark: str = ""
-    report: Report = lambda _: None
+    report: Report = silent
     among: Processes = ALONE
 
     def beside(self, name: str) -> Path | None:
@@ -147,11 +147,7 @@ class Lessons(ABC, Generic[M, T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted(Generic[M]):
-    """The result of a run.
-
-    Attributes:
-        history: an entry per epoch; losses in nats per unit.
-    """
+    """A trained model, and an entry per epoch; losses in nats per unit."""
 
     model: M
     history: list[Epoch]
@@ -196,10 +192,8 @@ class Average:
 class Running(Generic[M]):
     """A run between two epochs.
 
-    Attributes:
-        model: as the last step left it; ``kept``: the best so far, averaged.
-        best: loss of ``kept``, in nats per unit.
-        seconds: of training so far, all starts together.
+    ``model`` is as the last step left it, ``kept`` the best so far, averaged, and ``best`` its
+    loss, in nats per unit. ``seconds`` are of training so far, all starts together.
     """
 
     model: M
@@ -251,11 +245,7 @@ class Running(Generic[M]):
             )
 
     def go_on(self, path: Path, recipe: Pace, mark: str) -> None:
-        """Go on from what an earlier run wrote.
-
-        Raises:
-            CheckpointError: the file is not a run's state, or that of another run.
-        """
+        """Go on from what an earlier run wrote; raises as `saved_run`."""
         saved = saved_run(path, recipe, mark)
         try:
             for name in PARTS:
@@ -296,15 +286,12 @@ def no_state(path: Path) -> CheckpointError:
 def follow(
     make: Callable[[], M], lessons: Lessons[M, T], recipe: Pace, course: Course
 ) -> Fitted[M]:
-    """Train a model.
+    """Train a model, made with the recipe's seed.
 
     With validation the epoch with the lowest validation loss is kept, and the run stops when
-    `Pace.patience` epochs brought none lower; without it the last one is kept. With a state
-    the run is written there after every epoch and goes on from there when started again; on the
-    same machine and threads the same seed gives the same weights either way.
-
-    Args:
-        make: the model before training; its weights are drawn with the recipe's seed.
+    `Pace.patience` epochs brought none lower; without it the last one is kept. With a state the run
+    is written there after every epoch and goes on from there when started again; on the same
+    machine and threads the same seed gives the same weights either way.
 
     Raises:
         CheckpointError: the state is no run of this recipe and mark.

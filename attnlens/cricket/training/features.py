@@ -46,14 +46,9 @@ COUNTED: Final = ("0", "1", "2", "4", "6", "W", "wd")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """What the baselines know of each ball.
+    """What the baselines know of each ball, ``(balls, columns)``; and ``(balls,)`` what happened.
 
-    Attributes:
-        names: of the columns.
-        values: ``(balls, columns)``; outcomes of single earlier balls as class numbers,
-            -1 for none.
-        outcome: class number of what happened ``(balls,)``.
-        match: number of the match ``(balls,)``.
+    Outcomes of single earlier balls are class numbers, -1 for none; ``match`` numbers the matches.
     """
 
     names: tuple[str, ...]
@@ -76,12 +71,10 @@ class FeatureTable:
 
 
 def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
-    """Features of every ball of ``encoded``, in order.
+    """Features of every ball of ``encoded``, innings in order of date.
 
-    Args:
-        encoded: innings in order of date, with all that is known of earlier days: each
-            ball's row uses the balls before it in its match and the matches that ended
-            before its match began.
+    Each ball's row uses the balls before it in its match and the matches that ended before its
+    match began: all that is known of earlier days has to be there.
     """
     balls = ball_table(encoded)
     names: list[str] = []

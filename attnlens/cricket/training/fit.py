@@ -1,34 +1,164 @@
 """Lessons of both models: innings for the predictor, overs for the encoder-decoder.
 
+Matches become innings date by date, each encoded with the ratings of the day before.
 The predictor takes one pass per innings, with every ball of it a query at once; the
 encoder-decoder is asked for every over of every innings, given the balls before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.arrays import Floats32, Integers
+from attnlens.cricket.match.competition import TABLES, table_of
+from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.model.batch import moved, stacked, training_batch
 from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel, Sizes
+from attnlens.cricket.model.ratings import Ratings, by_date
 from attnlens.cricket.model.relations import Batch
 from attnlens.cricket.model.tensors import (
+    BASE_SIZE,
     NODES,
+    OVER_CLASSES,
     PAST_NODES,
     PAST_OUTCOME_SIZE,
     SCOREBOARD_NODES,
+    BaseModel,
     InningsArrays,
+    base_inputs,
+    encode_innings,
+    scoreboard,
 )
+from attnlens.cricket.model.win import strength_of
 from attnlens.cricket.overs.encoder_decoder import PAD, OverModel, OverSizes
-from attnlens.cricket.overs.features import Place, over_batch
+from attnlens.cricket.overs.features import OverArrays, Place, over_batch
+from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.study.held_out import EncodedInnings, sides
 from attnlens.cricket.training.course import Course, Fitted, Lessons, Pace, follow
+
+BASE_WIDTH = 64
+BASE_EPOCHS = 4
+BASE_BATCH = 2048
+TABLE_SMOOTHING = 200.0
+
+
+def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
+    """Fit what the scoreboard alone expects, on all balls of ``matches``."""
+    inputs: list[Floats32] = []
+    outcomes: list[int] = []
+    places: list[Integers] = []
+    for match in matches:
+        for side in sides(match):
+            nodes = scoreboard(match, side)
+            inputs.append(base_inputs(match, nodes))
+            outcomes.extend(OUTCOME_INDEX[ball.outcome] for ball in side.deliveries)
+            over = nodes["phase_state"][:, 6:].argmax(1)
+            number = table_of(match) * 2 + (side.number + 1) % 2
+            places.append(number * OVER_CLASSES + over)
+    x = torch.from_numpy(np.concatenate(inputs))
+    y = torch.tensor(outcomes)
+    everything, prior = outcome_tables(np.array(outcomes), np.concatenate(places))
+
+    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    network = nn.Sequential(
+        nn.Linear(BASE_SIZE, BASE_WIDTH),
+        nn.Tanh(),
+        nn.Linear(BASE_WIDTH, BASE_WIDTH),
+        nn.Tanh(),
+        nn.Linear(BASE_WIDTH, len(OUTCOMES)),
+    )
+    optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=0.02)
+    steps = BASE_EPOCHS * -(-len(y) // BASE_BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=steps)
+    for _ in range(BASE_EPOCHS):
+        order = torch.randperm(len(y), generator=generator)
+        for rows in torch.split(order, BASE_BATCH):
+            loss = nn.functional.cross_entropy(network(x[rows]), y[rows])
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+            optimiser.step()
+            schedule.step()
+    weights: list[Floats32] = []
+    for layer in network:
+        if isinstance(layer, nn.Linear):
+            weights += [layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy().copy()]
+    return BaseModel(tuple(weights), prior, everything)
+
+
+def outcome_tables(outcomes: Integers, places: Integers) -> tuple[Floats32, Floats32]:
+    """Log-shares over all balls ``(11,)`` and by place ``(TABLES, 2, 20, 11)``, smoothed."""
+    share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
+    share = share / share.sum()
+    counts = np.zeros((TABLES * 2 * OVER_CLASSES, len(OUTCOMES)))
+    np.add.at(counts, (places, outcomes), 1)
+    table = (counts + TABLE_SMOOTHING * share) / (counts.sum(1, keepdims=True) + TABLE_SMOOTHING)
+    everything: Floats32 = np.log(share).astype(np.float32)
+    prior: Floats32 = np.log(table).astype(np.float32).reshape(TABLES, 2, OVER_CLASSES, -1)
+    return everything, prior
+
+
+E = TypeVar("E", InningsArrays, OverArrays)
+
+
+def rated(
+    matches: Sequence[Match],
+    ratings: Ratings,
+    encode: Callable[[Match, Innings], E],
+    report: Report = silent,
+) -> Iterator[tuple[Match, Innings, datetime.date, E]]:
+    """Every innings encoded with the ratings of the day before; then they learn from that day.
+
+    ``ratings`` is brought up to date in place. Days up to ``ratings.until`` are encoded
+    with the ratings as they are and teach nothing.
+    """
+    for day, played in by_date(matches):
+        known = ratings.until is not None and day <= ratings.until
+        lessons = []
+        for match in played:
+            for side in sides(match):
+                arrays = encode(match, side)
+                yield match, side, day, arrays
+                lessons.append((match, side, arrays))
+        if known or not lessons:
+            continue
+        told = [
+            (ratings.entities(match, side, create=True), arrays.base, arrays.outcome)
+            for match, side, arrays in lessons
+        ]
+        ratings.learn_day(day, told)
+        report(f"ratings up to {day}")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Ratings as they stand, and what the scoreboard alone expects."""
+
+    ratings: Ratings
+    base: BaseModel
+
+
+def rate_and_encode(
+    matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, report: Report = silent
+) -> list[EncodedInnings]:
+    """`rated` innings as the predictor takes them."""
+    encode = partial(encode_innings, ratings=ratings, base=base)
+    known = Known(ratings, base)
+    return [
+        EncodedInnings(match, side, arrays, strength_of(match, side, arrays, known))
+        for match, side, _, arrays in rated(matches, ratings, encode, report)
+    ]
+
 
 Probabilities = NDArray[np.float32]
 
@@ -125,10 +255,8 @@ def loss_of(
 ) -> Tensor:
     """Cross-entropy, summed over the balls that are not padding.
 
-    Args:
-        outcome: ``(innings, ball)``, -1 for padding.
-        taught: a teacher's probabilities ``(innings, ball, outcome)``, zero for padding.
-        weight: the teacher's part of the loss; the rest is what happened.
+    ``outcome`` is ``(innings, ball)``, -1 for padding; ``taught`` a teacher's probabilities
+    ``(innings, ball, outcome)``, zero for padding, and ``weight`` its part of the loss.
     """
     logits = model(batch)
     loss: Tensor = nn.functional.cross_entropy(
@@ -184,15 +312,10 @@ def fit(
     teacher: Sequence[Probabilities] | None = None,
     course: Course | None = None,
 ) -> Fitted[FullModel]:
-    """Train a predictor as `attnlens.cricket.training.course.follow` says.
+    """Train a predictor as `attnlens.cricket.training.course.follow` says, which raises the same.
 
-    Args:
-        prior: log-shares of the outcomes, from which the weights start ``(outcome,)``.
-        teacher: per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
-
-    Raises:
-        CheckpointError: the course's state is no run of this recipe and mark.
-        InputError: the loss became infinite or no number.
+    ``prior`` are log-shares of the outcomes, from which the weights start ``(outcome,)``;
+    ``teacher`` has per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
     """
     learn = [(one, None if teacher is None else teacher[row]) for row, one in enumerate(train)]
     lessons = InningsLessons(learn, [(one, None) for one in validation], recipe)
@@ -201,11 +324,7 @@ def fit(
 
 
 def cricket_sizes(hidden_dim: int = 60, **others: Any) -> Sizes:
-    """The predictor's sizes for the ball graph of `attnlens.cricket.model.tensors`.
-
-    Args:
-        others: fields of `Sizes` that differ from its defaults.
-    """
+    """The predictor's sizes for the ball graph; ``others`` are fields of `Sizes`."""
     return Sizes(
         graph=NODES,
         past_nodes=PAST_NODES,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.model.trained import TrainedPredictor
+from attnlens.cricket.readers.history import Report, silent
 from attnlens.cricket.simulator.rules import rules_times
 from attnlens.cricket.simulator.simulate import Simulated, simulate
 from attnlens.cricket.study.planted import (
@@ -20,24 +20,19 @@ from attnlens.cricket.study.planted import (
     ruled_innings,
     verdict_shares,
 )
+from attnlens.cricket.training.afterwards import tell_of_hidings
 from attnlens.cricket.training.course import Course, Epoch
-from attnlens.cricket.training.dataset import fit_base
-from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit
-from attnlens.cricket.training.hidings import hidings, path_counts, usual_effects
-
-Report = Callable[[str], None]
+from attnlens.cricket.training.fit import Recipe, cricket_sizes, fit, fit_base
 
 
 @dataclass(frozen=True, slots=True)
 class PlantedPlan:
     """What to simulate, train and ask.
 
-    Attributes:
-        matches, checks, tests: simulated matches to train on, to choose the epoch by, and to
-            ask about; their seeds follow one another from ``seed``.
-        strength: how many times as strong the rules are as `RULES`.
-        balls: balls to ask every method about.
-        claims: balls on which verdicts are passed; the slow part.
+    The seeds of matches to train on, to choose the epoch by (``checks``) and to ask about
+    (``tests``) follow one another from ``seed``; ``strength`` is how many times as strong the rules
+    are as `RULES`. Every method is asked about ``balls``; verdicts, the slow part, are passed on
+    ``claims`` of them.
     """
 
     matches: int = 300
@@ -75,25 +70,18 @@ class RuleTold:
 
 
 @dataclass(frozen=True, slots=True)
-class PlantedModel:
-    """How the predictor that was asked was trained."""
-
-    epochs: list[Epoch]
-
-
-@dataclass(frozen=True, slots=True)
 class PlantedDocument:
-    """The document of ``attnlens planted``."""
+    """The document of ``attnlens planted``; ``model`` is how the one that was asked was trained."""
 
     plan: PlantedPlan
-    model: PlantedModel
+    model: dict[str, list[Epoch]]
     rules: list[RuleTold]
     learnt: Learnt
     pointing: Pointing
     verdicts: Verdicts
 
 
-def planted(plan: PlantedPlan, *, report: Report = lambda _: None) -> PlantedDocument:
+def planted(plan: PlantedPlan, *, report: Report = silent) -> PlantedDocument:
     """Simulate, train, ask."""
     report("simulating")
     rules = rules_times(plan.strength)
@@ -105,7 +93,7 @@ def planted(plan: PlantedPlan, *, report: Report = lambda _: None) -> PlantedDoc
     report("comparing with the truth")
     return PlantedDocument(
         plan,
-        PlantedModel(predictor.card["epochs"]),
+        {"epochs": predictor.card["epochs"]},
         [
             RuleTold(
                 rule.name,
@@ -147,8 +135,6 @@ def train_planted(plan: PlantedPlan, made: list[Simulated], report: Report) -> T
         ),
         course=Course(report=report),
     )
-    hidden = hidings(fitted.model, check, balls=HIDDEN, seed=plan.seed)
-    fitted.model.path_counts.copy_(path_counts(hidden))
-    fitted.model.usual_effects.copy_(usual_effects(hidden))
+    tell_of_hidings(fitted.model, check, balls=HIDDEN, seed=plan.seed)
     card = {"epochs": fitted.history, "matches": plan.matches}
     return TrainedPredictor("planted", "", fitted.model, base, Ratings(), card)

@@ -27,13 +27,7 @@ LONGEST_WAIT: Final = datetime.timedelta(hours=12)
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """Who of how many this process is, and where it computes.
-
-    Attributes:
-        rank: from 0; the first one writes files and reports.
-        count: how many there are.
-        device: of this process.
-    """
+    """Who of how many this process is (the first one writes and reports), and where it computes."""
 
     rank: int = 0
     count: int = 1
@@ -72,10 +66,8 @@ class Processes:
                 parameter.grad = total.view_as(parameter)
 
     def from_first(self, make: Callable[[], Floats32]) -> Floats32:
-        """The array that the first process makes, in every process.
-
-        Raises:
-            InputError: in the others, where the first one could not make it.
+        """The array that the first process makes, in every process; an InputError where it could
+        not.
         """
         if self.count == 1:
             return make()
@@ -103,8 +95,7 @@ ALONE: Final = Processes()
 def processes(device: str = "cpu") -> Processes:
     """The processes of this run, from the environment that ``torchrun`` sets.
 
-    Args:
-        device: ``cpu``, or ``cuda`` (each process its own GPU).
+    On ``cuda`` each has its own GPU.
 
     Raises:
         InputError: ``cuda`` where there is none, or processes that cannot find each other.

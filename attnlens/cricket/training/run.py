@@ -9,29 +9,31 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import torch
 
 from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.doubts import RESULT
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.model.kinds import kind_card
 from attnlens.cricket.model.predictor import Sizes
 from attnlens.cricket.model.ratings import Ratings
 from attnlens.cricket.model.temporal import HEADS
-from attnlens.cricket.model.tensors import BaseModel, Encoded
+from attnlens.cricket.model.tensors import BaseModel
 from attnlens.cricket.model.trained import Trained, TrainedPredictor, identities, save_predictor
 from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.overs.features import RATED, Place, encode_overs
 from attnlens.cricket.overs.samples import token_runs
 from attnlens.cricket.overs.trained import TrainedOvers, save_overs
-from attnlens.cricket.readers.assembly import CONTRADICTED
+from attnlens.cricket.readers.history import Report
 from attnlens.cricket.study.heads import HeadStudy, name_heads
 from attnlens.cricket.study.held_out import read, sides
-from attnlens.cricket.training.baselines import TREES, check_teacher, teach
+from attnlens.cricket.training.afterwards import fit_win, tell_of_hidings, win_rows
+from attnlens.cricket.training.baselines import TREES, teach
 from attnlens.cricket.training.course import Course, Fitted, Pace, follow, saved_run
-from attnlens.cricket.training.dataset import fit_base, rate_and_encode, rated
 from attnlens.cricket.training.fit import (
     SMALL,
     OverLessons,
@@ -39,13 +41,12 @@ from attnlens.cricket.training.fit import (
     Recipe,
     cricket_sizes,
     fit,
+    fit_base,
+    rate_and_encode,
+    rated,
 )
-from attnlens.cricket.training.hidings import hidings, path_counts, usual_effects
-from attnlens.cricket.training.processes import Processes
-from attnlens.cricket.training.winning import fit_win, win_rows
 from attnlens.errors import InputError
 
-Report = Callable[[str], None]
 VALIDATION_SHARE = 0.1
 MOST_NAMED: Final = 8
 """Matches that are left out and told by name."""
@@ -102,9 +103,8 @@ def recipe_and_sizes(
 ) -> tuple[R, dict[str, Setting]]:
     """The recipe, and the sizes that differ from the default.
 
-    Args:
-        words: such as ``learning_rate=0.001``, ``heads.medium=8`` or ``null=null``.
-        given: further settings by name, already values.
+    ``words`` are such as ``learning_rate=0.001``, ``heads.medium=8`` or ``null=null``; what is
+    ``given`` further are values by name.
 
     Raises:
         InputError: a name is no setting, or a value does not fit it.
@@ -162,11 +162,9 @@ class Plan:
             to validation.
         validate_until: the last day of validation; ``None`` is the last day there is. Equal
             to ``train_until`` there is no validation, and the number of epochs is final.
-        sizes: fields of the model's sizes that differ from the default: that of
-            `attnlens.cricket.model.predictor.Sizes`, or `attnlens.cricket.training.fit.SMALL`.
-        teacher: ``boosted_trees`` or ``None``; for the predictor only.
-        head_balls: balls to sample for the heads' names, and thrice as many for what hiding
-            balls does; for the predictor only.
+        sizes: fields of `Sizes` (of overs: `SMALL`) that differ from the default.
+        teacher: ``boosted_trees`` or ``None``; for the predictor only, as is
+        head_balls: balls to sample for the heads' names, and thrice as many for what hiding does.
     """
 
     train_until: datetime.date | None = None
@@ -189,8 +187,9 @@ def train(
         InputError: no matches, or none on one side of the split.
         CheckpointError: the course's state belongs to another run.
     """
-    if plan.teacher:
-        check_teacher()
+    if plan.teacher and find_spec("lightgbm") is None:  # said before the work, not after it
+        remedy = "pip install 'attnlens[dev]'"
+        raise InputError(f"--teacher {TREES}: lightgbm is not installed", remedy=remedy)
     made: Callable[..., Sizes] = cricket_sizes
     sizes = made(**plan.sizes)
     split, course, base = _begun(sources, plan, recipe, course)
@@ -203,7 +202,9 @@ def train(
     course.report(f"{balls} balls to train on, {checked} to check")
     teacher = None
     if plan.teacher:
-        threads = _threads(course.among)
+        # The first process asks while the others of its machine wait.
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if course.among.count > 1 else 1
+        threads = min(torch.get_num_threads() * here, os.cpu_count() or 1)
         teacher = teach(learnt, seed=recipe.seed, threads=threads, course=course)
     fitted = fit(
         sizes,
@@ -231,13 +232,12 @@ def train(
     )
     if course.among.first:
         sample = validation or learnt
-        card["earned"] = earned_names(
-            predictor, sample, balls=plan.head_balls, seed=recipe.seed, report=course.report
-        )
+        study = HeadStudy(fitted.model, sample, balls=plan.head_balls, seed=recipe.seed)
+        course.report(f"names of heads, from {len(study.sample)} balls")
+        named = name_heads(study, thorough=False)
+        card["earned"] = {scale: [head.earned for head in heads] for scale, heads in named.items()}
         card["earned_from"] = "validation" if validation else "training"
-        hidden = hidings(fitted.model, sample, balls=3 * plan.head_balls, seed=recipe.seed)
-        fitted.model.path_counts.copy_(path_counts(hidden))
-        fitted.model.usual_effects.copy_(usual_effects(hidden))
+        tell_of_hidings(fitted.model, sample, balls=3 * plan.head_balls, seed=recipe.seed)
         save_predictor(out, predictor)
         _report_written(out, course.report)
     return predictor
@@ -250,12 +250,7 @@ def train_overs(
     recipe: OverRecipe,
     course: Course,
 ) -> TrainedOvers:
-    """As `train`, of an encoder-decoder of overs.
-
-    Raises:
-        InputError: no matches, or none on one side of the split.
-        CheckpointError: the course's state belongs to another run.
-    """
+    """As `train`, of an encoder-decoder of overs; it raises the same."""
     made: Callable[..., OverSizes] = OverSizes
     sizes = made(**{**SMALL, **plan.sizes})
     split, course, base = _begun(sources, plan, recipe, course)
@@ -289,33 +284,9 @@ TRAINERS: Final[Mapping[str, tuple[Kind[Any], Callable[..., Trained]]]] = {
 """What can be set for each model that ``attnlens train`` knows, and how it is trained."""
 
 
-def earned_names(
-    predictor: TrainedPredictor,
-    innings: Sequence[Encoded],
-    *,
-    balls: int,
-    seed: int,
-    report: Report = lambda _: None,
-) -> dict[str, list[str]]:
-    """The name every head has earned, by scale, from ``balls`` balls with at least 36 before them.
-
-    The rule, and everything it is measured with, is `attnlens.cricket.study.heads`.
-    """
-    study = HeadStudy(predictor.model, innings, balls=balls, seed=seed)
-    report(f"names of heads, from {len(study.sample)} balls")
-    named = name_heads(study, thorough=False)
-    return {scale: [head.earned for head in heads] for scale, heads in named.items()}
-
-
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Matches by the days of a plan.
-
-    Attributes:
-        train_until, validate_until: the last days of both.
-        training: the matches to train on.
-        used: those, and the ones to validate on.
-    """
+    """Matches by the last days of a plan: those to train on, and with those to validate on."""
 
     train_until: datetime.date
     validate_until: datetime.date
@@ -405,11 +376,11 @@ def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
     """
     skipped: list[MatchFileError] = []
     matches = [match for match in read(sources, skipped, report).values() if match.dates]
-    wrong = [match for match in matches if any(CONTRADICTED in note for note in match.notes)]
+    wrong = [match for match in matches if any(doubt.kind == RESULT for doubt in match.doubts)]
     if wrong and len(wrong) < len(matches):
         names = ", ".join(match.match_id for match in wrong[:MOST_NAMED])
         more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
-        report(f"skipped {len(wrong)} whose result {CONTRADICTED}: {names}{more}")
+        report(f"skipped {len(wrong)} whose result does not follow from the balls: {names}{more}")
         matches = [match for match in matches if not any(match is one for one in wrong)]
     if not matches:
         reason = f" ({skipped[0].problem})" if skipped else ""
@@ -427,12 +398,6 @@ def _report_written(out: str | os.PathLike[str], report: Report) -> None:
     """A checkpoint's size and hash."""
     digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
     report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
-
-
-def _threads(among: Processes) -> int:
-    """For what the first process does while the others of its machine wait."""
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if among.count > 1 else 1
-    return min(torch.get_num_threads() * here, os.cpu_count() or 1)
 
 
 def use_threads(count: int | None, among: int = 1) -> None:

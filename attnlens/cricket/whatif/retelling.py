@@ -123,8 +123,7 @@ def retold(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
     if outcome == "W":
         wickets = (*wickets, Wicket("run out" if free_hit else "bowled", ball.batter))
     extra = sum(extras.values())
-    return replace(
-        ball,
+    return ball._replace(
         is_legal=outcome not in ("wd", "nb"),
         runs_batter=runs,
         runs_extras=extra,
@@ -167,8 +166,7 @@ def scored_again(
             over, in_over = ball.over, 0
         new = told.get(ball.index, ball)
         found.append(
-            replace(
-                new,
+            new._replace(
                 score_before=ball.score_before + runs,
                 wickets_before=ball.wickets_before + wickets,
                 legal_balls_before=ball.legal_balls_before + legal,

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 
 from attnlens.cricket.explain.attention_types import (
     Ball,
+    Document,
     Finite,
     Flag,
     Plain,
@@ -18,7 +19,6 @@ from attnlens.cricket.explain.attention_types import (
     Share,
     Text,
 )
-from attnlens.cricket.explain.document import Document
 from attnlens.cricket.explain.types import (
     BallFacts,
     MatchFacts,

@@ -188,7 +188,7 @@ def _players(
                 follows=other.key != by_name,
             )
         )
-    return replace(current, batter=striker, non_striker=other, bowler=bowler), changes
+    return current._replace(batter=striker, non_striker=other, bowler=bowler), changes
 
 
 def _facing(asked: Player, crease: Crease, striker: Player, other: Player) -> tuple[Player, Player]:

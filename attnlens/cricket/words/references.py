@@ -21,6 +21,7 @@ from attnlens.cricket.words.facts import (
     plain,
     tenths,
 )
+from attnlens.cricket.words.places import places_of
 from attnlens.cricket.words.story import balls_of, place_of, times_words
 from attnlens.errors import InputError
 from attnlens.llm.references import References, Rendered, parsed
@@ -31,7 +32,10 @@ from attnlens.show.safe import visible, visible_name
 THINGS: Final = {outcome: told.thing for outcome, told in TOLD.items()}
 """Outcomes as ids name them."""
 
-TERMS: Final = ("powerplay", "middle overs", "death", "free hit", "hat-trick", "super over")
+TERMS: Final = (
+    *("powerplay", "middle overs", "death", "free hit", "hat-trick", "super over"),
+    *("rain", "toss", "captain", "debut", "injur", "dropped"),
+)
 """What is said only of a ball that it is true of."""
 
 NAMES: Final = (
@@ -85,7 +89,10 @@ def references_of(explanation: Explanation) -> References:
     texts = {name: visible(str(text)) for name, text in told if text not in (None, "")}
     rare = (thing for thing in THINGS.values() if f"p.{thing}" not in texts)
     terms = {*TERMS, *(thing.replace("_", sign) for thing in rare for sign in " -")}
-    return References(texts, names_in(explanation), sorted(terms))
+    if "target" not in texts:
+        terms |= {"chase", "chasing"}
+    places = places_of(texts, THINGS[explanation.prediction.about])
+    return References(texts, names_in(explanation), sorted(terms), places)
 
 
 def references_prompt(

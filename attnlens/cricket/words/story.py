@@ -1,6 +1,6 @@
 """The story of a ball in three sentences: what stands out, what was tested, what came.
 
-All three are about one outcome (`attnlens.cricket.explain.story`). What is said to have made a
+All three are about one outcome (`attnlens.cricket.explain.reading`). What is said to have made a
 difference is a supported claim; else that nothing did is what is said.
 """
 

@@ -57,8 +57,8 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
     the prediction depends on it (``evidence`` does).
 
     Args:
-        heatmap: a heat-map document (``{"temporal_attention": {...}}``), its
-            inner object, or either as a model from `attnlens.cricket.explain.types`.
+        heatmap: a heat-map document (``{"temporal_attention": {...}}``), its inner object, or an
+            explanation, whose medium scale is read; data, or typed.
         ball_history: per ball, as an object or a mapping, ``outcome`` as text and, where known,
             ``runs`` (every run, extras too) and ``boundary``, which are used first.
             Without them a run is the outcome's digit, and a boundary is what
@@ -77,7 +77,8 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
 
 
 def _read(heatmap: Any) -> _HeatMap:
-    heatmap = _value(heatmap, "temporal_attention") or heatmap
+    for name in ("across_balls", "medium", "temporal_attention"):
+        heatmap = _value(heatmap, name) or heatmap
     if not isinstance(heatmap, Mapping | BaseModel):
         raise InputError(
             f"a heat map is an object, this is {type(heatmap).__name__}",

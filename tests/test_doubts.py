@@ -1,0 +1,174 @@
+"""What cannot be in a match is told with its place, or the match is refused with its line."""
+
+from __future__ import annotations
+
+import json
+import random
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import REPOSITORY
+
+from attnlens.cli import main
+from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
+from attnlens.cricket.match.doubts import RULES
+from attnlens.cricket.match.match import Doubt
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.readers.writers import write_match
+from attnlens.cricket.simulator.simulate import simulate_match
+
+SCRIPT = REPOSITORY / "benchmarks" / "fuzz_truth.py"
+sys.path.append(str(SCRIPT.parent))
+FUZZ: dict[str, Any] = runpy.run_path(str(SCRIPT))
+KINDS = {kind.__name__: kind for kind in FUZZ["KINDS"]}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """Matches that nobody doubts; one is won by runs, the other by wickets."""
+    folder, found, margins = tmp_path_factory.mktemp("sound"), [], set()
+    for seed in (3, 4):
+        path = folder / f"{seed}.json"
+        write_match(simulate_match(seed), path)
+        match = read_match(path)
+        assert match.doubts == ()
+        margins |= set(match.outcome["by"])
+        found.append(FUZZ["Base"](path.name, path.read_text(), frozenset(match.notes)))
+    assert margins == {"runs", "wickets"}
+    return found
+
+
+def made_wrong(path: Path, base: Any, kind: str) -> None:
+    """Write a match made wrong in one way, a value a line."""
+    text, _ = FUZZ["mutant"](base, KINDS[kind], random.Random(1))
+    path.write_text(json.dumps(json.loads(text), indent=1))
+
+
+def doubts_about(path: Path) -> tuple[Doubt, ...]:
+    try:
+        match = read_match(path)
+    except ImpossibleMatchError as error:
+        return (error.doubt,)
+    assert match.notes[len(match.notes) - len(match.doubts) :] == tuple(map(str, match.doubts))
+    return match.doubts
+
+
+def test_every_impossible_match_is_told_and_every_rule_tells_of_one(
+    tmp_path: Path, sound: list[Any]
+) -> None:
+    told: set[tuple[str, bool]] = set()
+    for kind in KINDS.values():
+        for number, base in enumerate(sound * 3):
+            result = FUZZ["mutant"](base, kind, random.Random(number))
+            if result is None:
+                continue
+            path = tmp_path / f"{kind.__name__}.json"
+            path.write_text(result[0])
+            try:
+                found = doubts_about(path)
+            except MatchFileError:
+                assert kind.__name__ == "extras_do_not_add_up"
+                continue
+            told |= {(doubt.kind, doubt.refused) for doubt in found}
+            assert found or not result[1], (kind, number)
+    assert told == {(rule.kind, rule.refused) for rule in RULES}
+
+
+def test_real_matches_made_wrong_are_told(shared_data: Path) -> None:
+    words = ["--mutants=250", "--each=2", "--overs=6", "--bases=30", "--no-real", "--seed=7"]
+    found = subprocess.run(
+        [sys.executable, str(SCRIPT), str(shared_data), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "impossible and not told: none" in found.stdout
+
+
+def test_a_refusal_names_the_line_of_the_ball(tmp_path: Path, sound: list[Any]) -> None:
+    path = tmp_path / "m.json"
+    made_wrong(path, sound[0], "one_batter_at_both_ends")
+    with pytest.raises(ImpossibleMatchError) as caught:
+        read_match(path)
+    assert caught.value.line is not None
+    ball = path.read_text().splitlines()[caught.value.line - 1 :][:12]
+    name = next(line for line in ball if '"batter"' in line).split('"')[3]
+    assert any(f'"non_striker": "{name}"' in line for line in ball)
+    place = f"innings {caught.value.doubt.innings}, ball {caught.value.doubt.ball}"
+    assert f"{place}: {name} is at both ends, which cannot be; " in str(caught.value)
+
+
+@pytest.mark.parametrize("blank", [False, True])
+def test_a_refusal_names_the_line_of_the_row(tmp_path: Path, blank: bool) -> None:
+    path = tmp_path / "m.csv"
+    write_match(simulate_match(3), path)
+    rows = path.read_text().splitlines()
+    at = len(rows) - 20
+    fields = rows[at].split(",")
+    fields[11] = fields[9]
+    rows[at] = ",".join(fields)
+    if blank:
+        rows.insert(9, "")
+        at += 1
+    path.write_text("\n".join(rows))
+    with pytest.raises(ImpossibleMatchError) as caught:
+        read_match(path)
+    assert (caught.value.line, caught.value.doubt.kind) == (at + 1, "to-himself")
+
+
+def test_the_check_lists_every_doubt_and_every_refusal(
+    tmp_path: Path, sound: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "season"
+    folder.mkdir()
+    made_wrong(folder / "a.json", sound[0], "an_over_is_cut_out")
+    made_wrong(folder / "b.json", sound[0], "one_batter_at_both_ends")
+    made_wrong(folder / "c.json", sound[0], "the_batters_are_exchanged_on_a_ball")
+    (folder / "d.json").write_text(sound[0].text)
+    assert main(["match", "--check", str(folder / "d.json"), str(folder / "c.json")]) == 0
+    said = capsys.readouterr()
+    assert said.err == "attnlens: 2 matches: 1 doubted, 0 refused\n"
+    assert said.out.startswith(f"{folder / 'c.json'}: innings ")
+    assert main(["match", "--check", "--json", str(folder)]) == 1
+    said = capsys.readouterr()
+    assert said.err == "attnlens: 4 matches: 2 doubted, 1 refused\n"
+    rows = json.loads(said.out)
+    told = {(Path(row["file"]).name, row["kind"], row["refused"]) for row in rows}
+    expected = {("a.json", "over-numbers", False), ("b.json", "both-ends", True)}
+    assert told >= {*expected, ("c.json", "ends", False)}
+    assert not any(name == "d.json" for name, *_ in told)
+    gap = next(row for row in rows if row["kind"] == "over-numbers")
+    assert gap["what"] == f"over {gap['over'] - 1} is missing"
+    assert gap["ball"] == f"{gap['over']}.1"
+    assert gap["innings"] in (1, 2)
+    (folder / "e.json").write_text("{")
+    assert main(["match", "--check", str(folder)]) == 1
+    said = capsys.readouterr()
+    assert "2 doubted, 2 refused" in said.err
+    assert f"refused: {folder / 'e.json'}:1: " in said.out
+
+
+def test_every_page_shows_a_doubt(
+    tmp_path: Path, sound: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "m.json"
+    made_wrong(path, sound[0], "an_over_is_cut_out")
+    (said,) = (str(doubt) for doubt in doubts_about(path) if doubt.kind == "over-numbers")
+    for words in (
+        ["match", str(path)],
+        ["match", str(path), "--json"],
+        ["explain", str(path), "--ball", "30"],
+        ["explain", str(path), "--ball", "30", "--format", "html"],
+        ["explain", str(path), "--ball", "30", "--json"],
+        ["story", str(path)],
+        ["story", str(path), "--format", "html"],
+        ["story", str(path), "--json"],
+    ):
+        assert main(words) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert said in shown, words
