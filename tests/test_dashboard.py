@@ -197,6 +197,22 @@ def test_walking_by_keys_and_back(page: Any, server: Server) -> None:
     assert page.url.endswith("/innings/2/ball/1")
 
 
+def test_cautions_stand_with_the_ball_so_that_nothing_moves_when_its_tests_are_done(
+    page: Any, server: Server
+) -> None:
+    held: list[Any] = []
+    page.route("**/explanation.json*", lambda asked: held.append(asked), times=1)
+    with page.expect_request("**/explanation.json*"):
+        opened(page, server)
+    before = page.locator(".slider svg").bounding_box()
+    said = page.locator("#cautions li").all_text_contents()
+    held[0].continue_()
+    page.wait_for_selector("#claims-button")
+    assert page.locator(".slider svg").bounding_box() == before
+    assert page.locator("#cautions li").all_text_contents() == said
+    assert said == [one["text"] for one in server.explanation()["flags"]]
+
+
 def test_clicking_and_dragging_the_innings_and_playing_it(page: Any, server: Server) -> None:
     opened(page, server)
     box = page.locator(".slider svg").bounding_box()

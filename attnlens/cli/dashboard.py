@@ -182,7 +182,7 @@ def _functions(options: argparse.Namespace) -> Functions:
         people=shown_people,
         story=lambda match, evidence, model, rest: _story(session(model), match, evidence, rest),
         innings=lambda match, innings, model: shown_innings(
-            match, innings, session(model).dated(match)
+            match, innings, session(model).dated(match), history=options.history is not None
         ),
         explain=explain,
         next_ball=next_ball,

@@ -225,6 +225,7 @@
       A.timeline.move(state);
       A.heads.draw(state);
     }
+    A.cautions(innings.told.cautions[state.ball - 1]);
     A.score(innings, state.ball - 1);
     outcomes();
     A.say(innings.describe(state.ball - 1));
@@ -307,7 +308,6 @@
       A.heads.explained(null);
       return;
     }
-    A.cautions(explanation.flags);
     figures.contributions = A.contributions(explanation, outcome);
     A.narrative.draw(explanation, light, drawer);
     A.claims.draw(explanation, state, light, () => drawer(false));

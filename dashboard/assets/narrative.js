@@ -17,10 +17,10 @@
     );
   };
   /** What to know before trusting a page, above everything else. */
-  A.cautions = (flags) =>
+  A.cautions = (sentences) =>
     A.put(
       "cautions",
-      flags.map((flag) => A.li(null, flag.text)),
+      sentences.map((one) => A.li(null, one)),
     );
 
   const about = (sentence, pattern) => sentence.facts.some((fact) => pattern.test(fact.pointer));

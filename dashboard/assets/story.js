@@ -71,7 +71,7 @@
   }
 
   function draw() {
-    A.cautions(story.notes);
+    A.cautions(story.notes.map((note) => note.text));
     const shown = { story, innings: page.about.innings, path, place };
     A.at("win").hidden = !story.win_probability.length;
     const svg = story.win_probability.length && A.winCurve("win-plot", shown);

@@ -13,7 +13,7 @@ from attnlens.cricket.match.scorecard import result_sentence
 from attnlens.cricket.match.standing import standing_before
 from attnlens.cricket.model.kinds import cautions, few_before, mid_over
 from attnlens.cricket.model.ratings import venue_key
-from attnlens.cricket.model.tensors import free_hits
+from attnlens.cricket.model.tensors import InningsArrays, free_hits
 from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.model.window import BallWindow
 from attnlens.show.numbers import rounded
@@ -126,18 +126,40 @@ def flags_of(
     brought the ratings to its date.
     """
     flags = [
-        *few_before(len(window.past)),
-        *_unseen(window),
-        *(() if window.delivery.outcome else mid_over(window.innings, window.delivery)),
+        *_about_ball(window.match, window.innings, window.arrays, window.delivery),
         *cautions(window.match, window.innings, predictor, evidence=evidence, history=history),
     ]
     return tuple(types.Caution.model_validate({"flag": name, "text": text}) for name, text in flags)
 
 
-def _unseen(window: BallWindow) -> Iterator[tuple[str, str]]:
+def cautions_by_ball(
+    match: Match,
+    innings: Innings,
+    arrays: InningsArrays,
+    predictor: TrainedPredictor,
+    *,
+    history: bool = False,
+) -> list[list[str]]:
+    """The sentences of `flags_of` for every ball of an innings, where interventions are run."""
+    usual = [*cautions(match, innings, predictor, evidence=True, history=history)]
+    return [
+        [text for _, text in (*_about_ball(match, innings, arrays, ball), *usual)]
+        for ball in innings.deliveries
+    ]
+
+
+def _about_ball(
+    match: Match, innings: Innings, arrays: InningsArrays, ball: Delivery
+) -> Iterator[tuple[str, str]]:
+    yield from few_before(ball.index - 1)
+    yield from _unseen(match, arrays, ball)
+    if not ball.outcome:
+        yield from mid_over(innings, ball)
+
+
+def _unseen(match: Match, arrays: InningsArrays, ball: Delivery) -> Iterator[tuple[str, str]]:
     """Players and the ground that the model has not met."""
-    ball = window.delivery
-    met = {name: bool(flags[ball.index - 1]) for name, flags in window.arrays.met.items()}
+    met = {name: bool(flags[ball.index - 1]) for name, flags in arrays.met.items()}
     for role, flag, player, did in (
         ("striker", "unseen_batter", ball.batter, "bat"),
         ("bowler", "unseen_bowler", ball.bowler, "bowl"),
@@ -145,5 +167,5 @@ def _unseen(window: BallWindow) -> Iterator[tuple[str, str]]:
         if not met[role]:
             yield flag, f"the model has never seen {player.name} {did}: an average is used"
     if not met["venue"]:
-        ground = venue_key(window.match) or "the ground"
+        ground = venue_key(match) or "the ground"
         yield "unseen_venue", f"the model has never seen a match at {ground}"

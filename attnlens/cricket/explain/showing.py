@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Floats, Floats32, Integers
+from attnlens.cricket.explain.particulars import cautions_by_ball
 from attnlens.cricket.explain.reading import SITES, story_outcome
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
@@ -190,8 +191,13 @@ def shown_match(match: Match) -> Json:
 
 
 @one_thread()
-def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Json:
+def shown_innings(
+    match: Match, number: int, predictor: TrainedPredictor, *, history: bool = False
+) -> Json:
     """Every ball of an innings, with what the model expects of it and where it looks.
+
+    Args:
+        history: whether the predictor's ratings are those of the match's date.
 
     Raises:
         BallNotFoundError: there is no such innings.
@@ -224,6 +230,7 @@ def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Jso
         winning = win_chances(predictor.win, match, innings, strength, chances)
         told |= _packed(reading)
         told["story"] = list(map(story_outcome, chances, reading.usual))
+        told["cautions"] = cautions_by_ball(match, innings, arrays, predictor, history=history)
         told["win"] = winning and {
             name: _floats(getattr(winning, name)) for name in ("before", "after", "happened")
         }
