@@ -288,6 +288,7 @@ STATES = torch.randn(1, 12, 16)
         (ENCODER, STATES, {"tokens": ["a"]}, "attention is over 12 keys"),
         (ENCODER, "a text", {}, "give tokens=tokenizer"),
         (ENCODER, [], {}, "there is no input"),
+        (ENCODER, 3, {}, "an input cannot be of type int; give a text"),
         (ENCODER, STATES[:, :2], {"target": lambda out: out[:, 0, 0]}, "give a longer input"),
         (ENCODER, STATES * torch.nan, {"target": lambda out: out[:, 0, 0]}, "no number"),
         (ENCODER, {"x": STATES}, {}, "give inputs as a dict of what it takes: src, mask"),

@@ -215,6 +215,10 @@ def bad(folder: Path, gpt: Path) -> dict[str, tuple[tuple[str | Path, ...], str]
         "no target": ((gpt, *text, "--target", "xyzzy"), "is not one token of this model; the lik"),
         "no layer": ((gpt, *text, "--layers", "9"), "layers are 0 to 1"),
         "no layers": ((gpt, *text, "--layers", "x-"), "no layers such as 3, 0-5 or 2,7-9"),
+        "no such form": (
+            (gpt, *text, "--out", "a.xyz"),
+            "'.xyz' is no form of an audit; end it in",
+        ),
         "no file of texts": ((gpt, "--texts", "none.txt", "--out", "o"), "no such file"),
         "nowhere to write": ((gpt, "--texts", "none.txt"), "give --out FILE"),
     }

@@ -48,6 +48,11 @@ NO_MATCHES = [
     ("array.json", b'[{"batter": "A", "bowler": "B"}]\n', "array.json:"),
     ("package.json", b'{"name": "left-pad", "version": "1.3.0"}\n', "package.json:"),
     ("spoilt.csv", lambda sample: sample.with_name("malformed.csv").read_bytes(), "spoilt.csv:61:"),
+    (
+        "returns.csv",
+        lambda sample: b"\r".join(sample.read_bytes().splitlines()),
+        "returns.csv:1: its lines end in a carriage return alone; save it with",
+    ),
 ]
 
 
@@ -171,6 +176,18 @@ def test_a_link_stays_a_link(attnlens_here: Here) -> None:
     attnlens_here.good("schema", "--out", "link.json")
     assert Path("link.json").is_symlink()
     assert Path("real/schema.json").read_text(encoding="utf-8") == attnlens_here.good("schema")
+
+
+def test_a_link_to_nothing_in_a_folder_is_told(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    Path("season").mkdir()
+    Path("season/gone.json").symlink_to("nowhere.json")
+    Path("season/match.csv").write_bytes(sample_match_path.read_bytes())
+    line = complaint(attnlens_here, "match", "season")
+    assert line.startswith("season/gone.json: a link to a file that is not there; ")
+    told = attnlens_here("match", "season", "--on-error", "skip")
+    assert (told.status, "Copperfield" in told.out, "gone.json" in told.err) == (0, True, True)
 
 
 def test_predict_simulate_and_train_refuse_what_they_cannot_do(

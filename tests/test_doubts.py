@@ -153,6 +153,18 @@ def test_the_check_lists_every_doubt_and_every_refusal(
     assert f"refused: {folder / 'e.json'}:1: " in said.out
 
 
+def test_the_check_names_the_match_of_a_table(
+    shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = shared_data / "formats/kaggle_ipl/deliveries_2025.csv"
+    assert main(["match", "--check", "--json", str(table)]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len({row["match"] for row in rows}) > 1
+    assert main(["match", "--check", str(table)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[:2] for line in lines] == [[str(table), row["match"]] for row in rows]
+
+
 def test_every_page_shows_a_doubt(
     tmp_path: Path, sound: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

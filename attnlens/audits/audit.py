@@ -73,12 +73,13 @@ def audit(
         tokens = found.tokens if tokens is None else tokens
         inputs = found.inputs if inputs is None else inputs
     asked = questions(model, inputs, tokens)
+    # An iterator would be empty at the second input.
+    wanted = [layers] if isinstance(layers, int) else None if layers is None else [*layers]
     parts = []
     for number, question in enumerate(asked):
         told = f"input {number + 1} of {len(asked)}" if len(asked) > 1 else "the input"
         progress(f"auditing {told}")
         shown = screened(question, target, sinks=sinks, seed=seed)
-        wanted = [layers] if isinstance(layers, int) else layers
         parts.append(tested(number, question, shown, _layers(shown.table, wanted), heads, seed))
     tables = [one.table for one in parts]
     names = list(dict.fromkeys(part.input.target for part in parts))
@@ -104,7 +105,7 @@ def audit(
     )
 
 
-def _layers(table: HeadTable, layers: Iterable[int] | None) -> HeadTable:
+def _layers(table: HeadTable, layers: Sequence[int] | None) -> HeadTable:
     """The heads of some layers."""
     known = {row.layer for row in table}
     wanted = known if layers is None else set(layers)

@@ -153,7 +153,11 @@ def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
     )
     tensors = [one for one in (*args, *named.values()) if isinstance(one, Tensor) and one.dim()]
     if not tensors or not all(map(len, tensors)):
-        raise InputError("there is no input", remedy=_GIVE)
+        empty = inputs is None or (hasattr(inputs, "__len__") and not len(inputs)) or tensors
+        given = (
+            "there is no input" if empty else f"an input cannot be of type {type(inputs).__name__}"
+        )
+        raise InputError(given, remedy=_GIVE)
     batch = len(tensors[0])
 
     def row(value: Any, at: int) -> Any:

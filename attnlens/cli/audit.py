@@ -120,11 +120,10 @@ def run(options: argparse.Namespace) -> int:
     from attnlens.audits import audit
     from attnlens.show.audit import audit_markdown, audit_page, render_audit
 
+    form = options.format or _form(options.out)
     model = _model(options)
     report = audit(model.model, _inputs(options, model), tokens=model.tokens, **_asked(options))
     progress("")
-    ending = os.path.splitext(options.out or "")[1].lstrip(".").lower()
-    form = options.format or (ending if ending in FORMATS else "text")
     if form != "text":
         utf8_stdout()
     render = {
@@ -135,6 +134,23 @@ def run(options: argparse.Namespace) -> int:
     }[form]
     emit(render(report), options.out)
     return 0
+
+
+def _form(out: str | None) -> str:
+    """What a file holds, by its ending.
+
+    Raises:
+        InputError: nothing that is known.
+    """
+    ending = os.path.splitext(out or "")[1]
+    found = {"": "text", ".txt": "text", **{f".{one}": one for one in FORMATS}}.get(ending.lower())
+    if found is None:
+        raise InputError(
+            f"'{ending}' is no form of an audit",
+            path=out,
+            remedy="end it in .html, .json, .md or .txt, or give --format",
+        )
+    return found
 
 
 def _model(options: argparse.Namespace) -> Loaded:

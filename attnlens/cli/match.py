@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from attnlens.cli.options import add_formats, add_on_error, add_out
@@ -83,8 +84,10 @@ def _check(
         number += 1
         doubted += bool(match.doubts)
         for doubt in match.doubts:
-            rows.append(_row(match.source, doubt))
-            lines.append(f"{match.source}: {doubt}")
+            rows.append(_row(match.source, doubt, match=match.match_id))
+            # A table holds many matches.
+            of = "" if Path(match.source or "").stem == match.match_id else f" {match.match_id}:"
+            lines.append(f"{match.source}:{of} {doubt}")
         if number % 20 == 0:
             progress(f"{number} matches read, {doubted} of them doubted")
     progress("")
@@ -102,9 +105,14 @@ def _check(
     return 1 if skipped else 0
 
 
-def _row(file: str | None, what: Doubt | MatchFileError, line: int | None = None) -> dict[str, Any]:
+def _row(
+    file: str | None,
+    what: Doubt | MatchFileError,
+    line: int | None = None,
+    match: str | None = None,
+) -> dict[str, Any]:
     """A doubt, or why a file cannot be read, as data."""
-    row: dict[str, Any] = {"file": file, "line": line}
+    row: dict[str, Any] = {"file": file, "line": line, "match": match}
     for key in ("innings", "over", "ball"):
         row[key] = getattr(what, key, None)
     told = getattr(what, "what", None) or str(what)

@@ -45,6 +45,7 @@ class Places:
         wrong: patterns of a sentence as it was written, ``{id}`` in it; each with what is wrong.
         needs: of ids, a pattern of words of which one must stand near.
         subjects: parts of numbered ids (``c1.what``) that name what the other parts are said of.
+        named: letters of numbered ids of which two are not told without a subject.
         story: the thing that ``p.THING`` may be told of without its name, and
         came: ids beside which it may not.
     """
@@ -54,6 +55,7 @@ class Places:
     wrong: Sequence[tuple[re.Pattern[str], str]] = ()
     needs: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     subjects: Sequence[str] = ("what",)
+    named: str = "c"
     story: str | None = None
     came: Sequence[str] = ()
 
@@ -72,7 +74,7 @@ def misplaced(sentence: str, places: Places) -> Iterator[str]:
     for name in sorted({one for one in dotted if dotted.count(one) > 1}):
         yield f"{{{name}}} stands twice"
     yield from _denied(sentence, told)
-    yield from _of_another(told, places.subjects)
+    yield from _of_another(told, places)
     yield from _in_order(sentence, told)
     yield from _usual(sentence, told)
     yield from _owned(sentence, told, places)
@@ -107,16 +109,17 @@ def _denied(sentence: str, told: list[_Mention]) -> Iterator[str]:
             yield f"{{{one.name}}} is denied"
 
 
-def _of_another(told: list[_Mention], subjects_of: Sequence[str]) -> Iterator[str]:
+def _of_another(told: list[_Mention], places: Places) -> Iterator[str]:
     """Parts of numbered ids beside another than their own: c2.verdict after c1.what."""
     for letter in sorted({match[1] for one in told if (match := NUMBERED.fullmatch(one.name))}):
         own = [match for one in told if (match := NUMBERED.fullmatch(one.name))]
-        family = [(int(one[2]), one[3] in subjects_of) for one in own if one[1] == letter]
+        family = [(int(one[2]), one[3] in places.subjects) for one in own if one[1] == letter]
         runs = [
             (subject, list(dict.fromkeys(number for number, _ in run)))
             for subject, run in groupby(family, key=lambda one: one[1])
         ]
-        if runs[0][0] is False and len(runs) == 1 and len(runs[0][1]) > 1 and letter == "c":
+        alone = len(runs) == 1 and not runs[0][0]
+        if alone and len(runs[0][1]) > 1 and letter in places.named:
             yield f"{{{letter}{runs[0][1][1]}}} is told without what it is of"
         subjects: list[int] = []
         for at, (subject, numbers) in enumerate(runs):

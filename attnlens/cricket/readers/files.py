@@ -301,6 +301,8 @@ def _in_folder(folder: Path, shelf: Shelf) -> Iterator[FileOrError]:
                 yield from _in_zip(entry, shelf)
             else:
                 yield _or_error(partial(_open_path, entry))
+        elif _is_expected(name) and not entry.exists():
+            yield MatchFileError("a link to a file that is not there", path=entry)
 
 
 def _in_zip(path: Path, shelf: Shelf) -> Iterator[FileOrError]:

@@ -272,6 +272,9 @@ class Table:
         try:
             first = next((row for row in self._reader if row), [])
         except csv.Error as error:
+            if "new-line character" in str(error):
+                ends = "save it with lines that end in LF or CRLF"
+                raise self.wrong("its lines end in a carriage return alone", ends) from None
             raise self.wrong(f"this line is not CSV: {error}") from None
         except UnicodeDecodeError:
             raise self._not_text() from None

@@ -9,6 +9,7 @@ from typing import Any, Final
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import CALLED
 from attnlens.cricket.words.narrative import GROUPS
+from attnlens.cricket.words.places import KINDS
 from attnlens.errors import InputError
 from attnlens.llm.facts import Facts, data_of
 from attnlens.llm.grounding import Checked, Owned, check_text
@@ -53,10 +54,6 @@ PLAIN: Final = {
 }
 """What a report writes, and what is read in its place: a player or side after the data's key."""
 
-ROLES: Final = {
-    **dict.fromkeys(("batter", "non_striker", "bowler"), "player"),
-    **dict.fromkeys(("batting_team", "bowling_team"), "side"),
-}
 OF: Final = {
     "/ball/standing/batter_": ("batter",),
     "/ball/standing/bowler_": ("bowler",),
@@ -65,7 +62,7 @@ OF: Final = {
     **dict.fromkeys(("/win_probability", "/ball/score", "/ball/wickets"), ("batting_team",)),
     **dict.fromkeys(("/ball/runs_required", "/ball/r"), ("batting_team",)),
 }
-"""Players and sides of a ball, and whose what stands under a pointer is."""
+"""Whose what stands under a pointer is."""
 
 UNREAD: Final = frozenset(
     {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels", "changes"}
@@ -104,7 +101,7 @@ def _owned(data: Any) -> Owned:
     """Whose the facts of an explanation are, by the roles of its ball."""
     try:
         ball = {**data["match"], **data["ball"]}
-        roles = {ball[role]: (kind, role) for role, kind in ROLES.items() if ball.get(role)}
+        roles = {ball[role]: (kind, role) for role, kind in KINDS.items() if ball.get(role)}
         of = {at: tuple(ball[role] for role in its if ball.get(role)) for at, its in OF.items()}
     except (KeyError, TypeError):
         return Owned()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from attnlens.llm.places import Places
 
 KINDS: Final = {
-    **dict.fromkeys(("batter", "non_striker", "bowler", "out"), "person"),
+    **dict.fromkeys(("batter", "non_striker", "bowler", "out"), "player"),
     **dict.fromkeys(("batting_team", "bowling_team"), "side"),
 }
 """Ids that name somebody, and of which kind they are."""
@@ -156,15 +157,29 @@ CAME_OF_IT: Final = ("happened", "out", "win.after")
 
 def places_of(texts: Mapping[str, str], story: str) -> Places:
     """Where ids may stand, by what they print and the thing that the story is about."""
-    wrong = [
+    by_size = _compiled({"the contributions stand by size": tuple(_by_size(texts))})
+    return Places(
+        KINDS,
+        OWNERS,
+        (*_always_wrong(), *by_size),
+        NEEDS,
+        subjects=("what", "balls"),
+        story=story,
+        came=CAME_OF_IT,
+    )
+
+
+@cache
+def _always_wrong() -> Sequence[tuple[re.Pattern[str], str]]:
+    return _compiled(WRONG)
+
+
+def _compiled(wrong: Mapping[str, Sequence[str]]) -> Sequence[tuple[re.Pattern[str], str]]:
+    return [
         (re.compile(pattern, re.IGNORECASE), fault)
-        for fault, patterns in (
-            *WRONG.items(),
-            ("the contributions stand by size", _by_size(texts)),
-        )
+        for fault, patterns in wrong.items()
         for pattern in patterns
     ]
-    return Places(KINDS, OWNERS, wrong, NEEDS, ("what", "balls"), story, CAME_OF_IT)
 
 
 def _by_size(texts: Mapping[str, str]) -> Iterator[str]:
