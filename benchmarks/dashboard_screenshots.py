@@ -62,6 +62,10 @@ def settle(page: Any, name: str) -> None:
     page.wait_for_selector("main h1", state="attached")
     if name in ("story", "match", "head", "claims", "compare", "difference", "model", "corpus"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    if name == "story":
+        page.locator("#turning-list >> text=being tested").first.wait_for(
+            state="detached", timeout=120_000
+        )
     if name in ("match", "head", "claims"):
         page.wait_for_selector("#claims-button", timeout=60_000)
     if name == "head":
