@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 import attnlens
 from attnlens.errors import RecordingError
 from attnlens.models.attention import MultiHeadAttention
-from attnlens.models.tiny import TinyTransformer
+from attnlens.models.tiny import AXES, TinyTransformer
 from attnlens.recording.probe import step
 from attnlens.show.models import render_description_latex
 from attnlens.symbolic import Description, describe
@@ -37,8 +38,8 @@ TWELVE = [
 ]
 
 
-def of_tiny(model: TinyTransformer) -> Description:
-    return describe(model, TOKENS, batched=True, name="tiny")
+def of_tiny(model: TinyTransformer, **told: Any) -> Description:
+    return describe(model, TOKENS, batched=True, name="tiny", **told)
 
 
 def texts(told: Description) -> list[str]:
@@ -122,13 +123,28 @@ def test_plain_data_has_the_promised_fields() -> None:
     data = of_tiny(TinyTransformer()).to_dict()
     assert list(data) == ["name", "sizes", "notation", "parameters", "equations"]
     assert {tuple(one) for one in data["parameters"]} == {
-        ("name", "symbol", "shape", "dtype", "description")
+        ("name", "symbol", "shape", "axes", "dtype", "description")
     }
     assert {tuple(one) for one in data["equations"]} == {
-        ("symbol", "latex", "text", "shape", "description")
+        ("symbol", "latex", "text", "shape", "axes", "description")
     }
     assert data["parameters"][0]["dtype"] == "float32"
     assert data["equations"][0]["shape"] == [5, 5]
+
+
+def test_shapes_tell_their_axes_where_all_are_known() -> None:
+    told = of_tiny(TinyTransformer(), axes=AXES)
+    axes = {one.symbol: one.axes for one in told.equations}
+    assert axes["Q"] == ("token", "d_k")
+    assert axes["S"] == ("token", "token")
+    assert axes["h_ff"] == ("token", "width")
+    assert axes["logits"] == ("token", "vocabulary")
+    assert {one.name: one.axes for one in told.parameters}["W_2"] == ("d_ff", "width")
+    assert "Q = h_0 W_Q               (token 5, d_k 5) " in str(told)
+    assert "(5, 5)" not in str(told)
+    two = of_tiny(TinyTransformer(width=6, heads=2), axes=AXES)
+    assert {one.symbol: one.axes for one in two.equations}["Q_i"] == ("token", "")
+    assert "(5, 3)" in str(two), "a part of an axis has no name"
 
 
 # Modules of others, which name no step.

@@ -31,6 +31,19 @@ KIND: Final = "tiny"
 EXAMPLE: Final = (3, 1, 4, 1, 5)
 """Tokens to describe it with; as many of them, and as large, as a model takes."""
 
+AXES: Final = {
+    "x": ("batch", "token"),
+    "E": ("vocabulary", "width"),
+    **{f"attention.W_{letter}": ("width", "d_k") for letter in "QKV"},
+    "attention.W_O": ("d_k", "width"),
+    "norm.weight": ("width",),
+    "norm.bias": ("width",),
+    "W_1": ("width", "d_ff"),
+    "W_2": ("d_ff", "width"),
+    "W_out": ("width", "vocabulary"),
+}
+"""What its axes are: five of its sizes are 5."""
+
 LONGEST: Final = 40
 """So much of what cannot be read is told."""
 
@@ -161,7 +174,7 @@ def read_tokens(model: Loaded, text: str | None) -> Reading:
         raise InputError(f"{count(len(tokens), 'token')} given", remedy=remedy)
     return Reading(
         inputs=(torch.tensor([tokens]),),
-        axes={"x": ("batch", "token"), "E": ("vocabulary", None), "W_out": (None, "vocabulary")},
+        axes=AXES,
         labels={
             "token": tuple(map(str, tokens)),
             "vocabulary": tuple(str(token) for token in range(vocabulary)),

@@ -43,7 +43,7 @@ def render_description(description: Description) -> str:
     rows = [[clean(cell) for cell in row] for row in _parameters(description)]
     lines += ["", "parameters", *columns([PARAMETER_HEADS, *rows]), "", "equations"]
     rows = [
-        [clean(one.text), clean(shape(one.shape)), clean(one.description)]
+        [clean(one.text), clean(shape(one.shape, one.axes)), clean(one.description)]
         for one in description.equations
     ]
     lines += columns(rows, most=72)
@@ -53,14 +53,15 @@ def render_description(description: Description) -> str:
 def _parameters(description: Description) -> list[list[str]]:
     """A row for each parameter, under `PARAMETER_HEADS`."""
     return [
-        [one.name, one.symbol, shape(one.shape), one.dtype, one.description]
+        [one.name, one.symbol, shape(one.shape, one.axes), one.dtype, one.description]
         for one in description.parameters
     ]
 
 
-def shape(sizes: Iterable[int]) -> str:
-    """``(5, 10)``; a single number is ``()``."""
-    return f"({', '.join(map(str, sizes))})"
+def shape(sizes: Iterable[int], axes: Sequence[str] = ()) -> str:
+    """``(5, 10)``, or ``(token 5, width 10)`` where all axes are known; a number is ``()``."""
+    named = zip(axes, sizes, strict=True) if axes and all(axes) else ((one,) for one in sizes)
+    return f"({', '.join(' '.join(map(str, one)) for one in named)})"
 
 
 def columns(rows: Sequence[Sequence[str]], most: int = 48) -> list[str]:

@@ -34,12 +34,14 @@ class Equation:
 
     Attributes:
         shape: of the value; of one head where the symbol has the index i.
+        axes: what its axes are, such as ``token``; ``""`` where that is not known.
     """
 
     symbol: str
     latex: str
     text: str
     shape: tuple[int, ...]
+    axes: tuple[str, ...]
     description: str
 
 
@@ -50,6 +52,7 @@ class Parameter:
     name: str
     symbol: str
     shape: tuple[int, ...]
+    axes: tuple[str, ...]
     dtype: str
     description: str
 
@@ -67,6 +70,7 @@ class Book:
         used = self._used()
         pieces = [one for one in used if one.kind == "parameter" and "[" in one.name]
         self._by_name = parameter_symbols(told.module, pieces)
+        self._axes = {one.name: one.axes for one in used if one.kind == "parameter"}
         self.symbols: dict[int, Symbol] = {}
         for one in (*used, *told.inputs.values()):
             if one.kind == "parameter":
@@ -96,6 +100,7 @@ class Book:
             latex=self.latex.equation(left) if derived else "",
             text=self.text.equation(left) if derived else "",
             shape=self.shape(left),
+            axes=tuple(left.axes[at] or "" for at in self._of_a_head(left)),
             description="input" if named is None else named.description,
         )
 
@@ -111,7 +116,10 @@ class Book:
 
     def shape(self, one: Expression) -> tuple[int, ...]:
         """The shape without the batch, and of one head where heads stand side by side."""
-        return tuple(one.shape[at] for at in self.places(one) if one.axes[at] != "head")
+        return tuple(one.shape[at] for at in self._of_a_head(one))
+
+    def _of_a_head(self, one: Expression) -> list[int]:
+        return [at for at in self.places(one) if one.axes[at] != "head"]
 
     def parameters(self) -> list[Parameter]:
         """Every parameter and buffer of the module, in the order in which equations need them."""
@@ -125,6 +133,7 @@ class Book:
                 name,
                 ", ".join(self._by_name[part].text() for part in used),
                 tuple(value.shape),
+                tuple(axis or "" for axis in self._axes.get(name, (None,) * value.dim())),
                 str(value.dtype).removeprefix("torch."),
                 words,
             )
@@ -275,6 +284,10 @@ def _norm_words(one: Expression, scale: list[str], label: str) -> str:
     return f"{OPERATIONS[one.kind].text}{'_p' if label else ''}(v) = {whole}, over {over}"
 
 
+def _plain(one: Equation | Parameter) -> Json:
+    return {**asdict(one), "shape": list(one.shape), "axes": list(one.axes)}
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Description:
     """A module in symbols.
@@ -296,8 +309,8 @@ class Description:
             "name": self.name,
             "sizes": dict(self.sizes),
             "notation": list(self.notation),
-            "parameters": [{**asdict(one), "shape": list(one.shape)} for one in self.parameters],
-            "equations": [{**asdict(one), "shape": list(one.shape)} for one in self.equations],
+            "parameters": [_plain(one) for one in self.parameters],
+            "equations": [_plain(one) for one in self.equations],
         }
 
     def __str__(self) -> str:

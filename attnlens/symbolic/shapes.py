@@ -116,7 +116,8 @@ def _moved(call: Call) -> Expression | None:
         return call.made("transpose", x, axes=axes)
     if _is_parted(x) and _alike(after, before.transpose(-2, -3)):
         (inner,) = x.parts
-        axes = (*inner.axes[:-2], "head", inner.axes[-2], None)
+        width = inner.axes[-1] if x.shape[-2] == 1 else None  # one head has all of it
+        axes = (*inner.axes[:-2], "head", inner.axes[-2], width)
         return call.made("split", inner, axes=axes, heads=x.shape[-2], into=x.shape[-2])
     return call.made("moved", x, axes=axes, places=after.numpy())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from torch import Tensor, nn
@@ -161,13 +161,9 @@ def _value(book: Book, one: Expression) -> Value:
     assert values is not None
     told, places = book.equation(one), book.places(one)
     silent = [at for at in range(values.dim()) if at not in places]
+    with_heads = {"axes": tuple(one.axes[at] or "" for at in places)}
     return Value(
-        told.symbol,
-        told.latex,
-        told.text,
-        told.shape,
-        told.description,
-        axes=tuple(one.axes[at] or "" for at in places),
+        **asdict(told) | with_heads,
         values=values.permute((*silent, *places)).reshape([one.shape[at] for at in places]),
         difference=None if one.named is None else difference(one.named),
     )

@@ -376,7 +376,7 @@ RULES: Final = (
     Rule("both-sides", "nobody plays for both sides", _both_sides),
     Rule("squad", "who plays is in the squad", _squads),
     Rule("over-numbers", "overs follow one another from 0", _over_numbers),
-    Rule("too-long", "no innings has more overs than the match", _too_long),
+    Rule("too-long", "no innings is longer than the match, or a super over, allows", _too_long),
     Rule("over-length", "an over has its legal balls", _over_lengths),
     Rule("bowlers", "nobody bowls two overs running, or by turns in one", _bowlers),
     Rule("spell", "nobody bowls more than a fifth of the overs", _spells),
