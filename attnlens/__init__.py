@@ -16,8 +16,8 @@ from attnlens.shown import drawn_by
 if TYPE_CHECKING:
     from attnlens.audits import ablate, audit, heads
     from attnlens.cricket.explain.types import Explanation
-    from attnlens.cricket.model.predictor import FullModel, Sizes
-    from attnlens.cricket.model.temporal import (
+    from attnlens.cricket.predictor.predictor import FullModel, Sizes
+    from attnlens.cricket.predictor.temporal import (
         MultiScaleTemporalEncoder,
         SpecializedTemporalAttention,
         TemporalEncoder,
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from attnlens.cricket.words.references import render_text
     from attnlens.cricket.words.summary import summarize_temporal_attention
     from attnlens.errors import AttnlensError
-    from attnlens.recorder import Adapter, Edges, SoftmaxAdapter, intervene, record
+    from attnlens.recording import Adapter, Edges, SoftmaxAdapter, intervene, record
+    from attnlens.recording.attention_record import AttentionRecord
     from attnlens.recording.probe import AttentionProbe
-    from attnlens.recording.record import AttentionRecord
     from attnlens.recording.recording import Recording, load_recording
-    from attnlens.show.figure import figure
-    from attnlens.symbolic import describe, trace
+    from attnlens.reference.symbolic import describe, trace
+    from attnlens.render.figure import figure
 
 __all__ = [
     "Adapter",
@@ -87,8 +87,8 @@ _HOMES = {
     for home, names in {
         "audits": "ablate audit heads",
         "cricket.explain.types": "Explanation",
-        "cricket.model.predictor": "FullModel Sizes",
-        "cricket.model.temporal": "MultiScaleTemporalEncoder SpecializedTemporalAttention "
+        "cricket.predictor.predictor": "FullModel Sizes",
+        "cricket.predictor.temporal": "MultiScaleTemporalEncoder SpecializedTemporalAttention "
         "TemporalEncoder",
         "cricket.session": "Session explain next_over predict read_match read_matches story "
         "what_if",
@@ -97,12 +97,12 @@ _HOMES = {
         "cricket.words.references": "render_text",
         "cricket.words.summary": "summarize_temporal_attention",
         "errors": "AttnlensError",
-        "recorder": "Adapter Edges SoftmaxAdapter intervene record",
+        "recording": "Adapter Edges SoftmaxAdapter intervene record",
         "recording.probe": "AttentionProbe",
-        "recording.record": "AttentionRecord",
+        "recording.attention_record": "AttentionRecord",
         "recording.recording": "Recording load_recording",
-        "show.figure": "figure",
-        "symbolic": "describe trace",
+        "render.figure": "figure",
+        "reference.symbolic": "describe trace",
     }.items()
     for name in names.split()
 }
@@ -110,13 +110,13 @@ _HOMES = {
 # Who draws what Python and Jupyter show of these, so that they need not know it.
 drawn_by(
     {
-        "AttentionRecord": "attnlens.show.notebook",
-        "Ablation": "attnlens.show.audit",
-        "Audit": "attnlens.show.audit",
+        "AttentionRecord": "attnlens.render.notebook",
+        "Ablation": "attnlens.render.audit",
+        "Audit": "attnlens.render.audit",
         "Explanation": "attnlens.cricket.pages.notebook",
-        "HeadTable": "attnlens.show.audit",
+        "HeadTable": "attnlens.render.audit",
         "MatchStory": "attnlens.cricket.pages.notebook",
-        "Recording": "attnlens.show.notebook",
+        "Recording": "attnlens.render.notebook",
         "WhatIf": "attnlens.cricket.pages.notebook",
     }
 )

@@ -25,10 +25,10 @@ from typing import Any, get_args
 import numpy as np
 
 import attnlens
-from attnlens.analysis.scores import ratio_interval
 from attnlens.audits.loading import loaded
 from attnlens.audits.question import recorded
 from attnlens.audits.report import PLACEBOS, Kind
+from attnlens.evidence.scores import ratio_interval
 
 HOUSE = Path(__file__).resolve().parent.parent
 KNOWN = {"previous": ("L16H0", "L11H1"), "induction": ("L17H3",), "sink": ("L18H8",)}

@@ -30,7 +30,7 @@ from attnlens.cricket.pages.prompt import prompt_of
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.session import Session
 from attnlens.errors import AttnlensError
-from attnlens.show.prompt_template import MOST_TOKENS
+from attnlens.render.prompt_template import MOST_TOKENS
 
 
 def shuffled(matches: list[Match], seed: int) -> list[tuple[Match, BallReference]]:

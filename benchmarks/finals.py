@@ -22,8 +22,8 @@ from attnlens.cricket.pages.win_curve import points_of, score_of
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.session import Session
 from attnlens.cricket.story.types import MatchStory
-from attnlens.show.canvas import Page, terminal_page
-from attnlens.show.safe import markdown
+from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.safe import markdown
 
 WIDTH: Final = 96
 COMMAND: Final = (

@@ -19,25 +19,25 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from attnlens.analysis.scores import SMALLEST, Bootstrap, group_numbers
 from attnlens.arrays import Floats, Integers
+from attnlens.cricket.lab.held_out import last_day, sides
+from attnlens.cricket.lab.run import read_dated
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.quota import phase_of, quota_of
-from attnlens.cricket.model.ratings import PHASES
-from attnlens.cricket.model.timeline import Timeline
-from attnlens.cricket.overs.encoder_decoder import END, PAD, Choice, decode
-from attnlens.cricket.overs.features import OverArrays, encode_overs, over_batch
-from attnlens.cricket.overs.samples import Drawn, Limits, brought
-from attnlens.cricket.overs.tokens import (
+from attnlens.cricket.over.encoder_decoder import END, PAD, Choice, decode
+from attnlens.cricket.over.features import OverArrays, encode_overs, over_batch
+from attnlens.cricket.over.samples import Drawn, Limits, brought
+from attnlens.cricket.over.tokens import (
     TOKEN_INDEX,
     TOKENS,
     legal,
     overs_of,
     token_of,
 )
-from attnlens.cricket.overs.trained import TrainedOvers, load_overs
-from attnlens.cricket.study.held_out import last_day, sides
-from attnlens.cricket.training.run import read_dated
+from attnlens.cricket.over.trained import TrainedOvers, load_overs
+from attnlens.cricket.predictor.ratings import PHASES
+from attnlens.cricket.predictor.timeline import Timeline
+from attnlens.evidence.scores import SMALLEST, Bootstrap, group_numbers
 
 SAMPLES = 200
 """Overs drawn for each that is judged."""

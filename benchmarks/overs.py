@@ -25,17 +25,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnlens.analysis.faithfulness import spearman
-from attnlens.analysis.scores import Bootstrap, group_numbers
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.model.timeline import Timeline
-from attnlens.cricket.overs.encoder_decoder import Choice, decode
-from attnlens.cricket.overs.features import encode_overs, over_batch
-from attnlens.cricket.overs.over import next_over
-from attnlens.cricket.overs.question import find_over
-from attnlens.cricket.overs.tokens import overs_of
-from attnlens.cricket.overs.trained import TrainedOvers, load_overs
+from attnlens.cricket.over.encoder_decoder import Choice, decode
+from attnlens.cricket.over.features import encode_overs, over_batch
+from attnlens.cricket.over.over import next_over
+from attnlens.cricket.over.question import find_over
+from attnlens.cricket.over.tokens import overs_of
+from attnlens.cricket.over.trained import TrainedOvers, load_overs
+from attnlens.cricket.predictor.timeline import Timeline
 from attnlens.cricket.readers import read_match, read_matches
+from attnlens.evidence.faithfulness import spearman
+from attnlens.evidence.scores import Bootstrap, group_numbers
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
 MOST = 20.0

@@ -22,9 +22,9 @@ import torch
 from torch import Tensor, nn
 
 import attnlens
-from attnlens.analysis.flow import rollout
-from attnlens.models.transformer import EncoderBlock, Seq2SeqSizes
+from attnlens.attention.flow import rollout
 from attnlens.recording.time_series import steps
+from attnlens.reference.transformer import EncoderBlock, Seq2SeqSizes
 
 STEPS, WIDTH, NOISE = 24, 32, 0.5
 LAGS = torch.tensor([1, 2, 4, 7, 11, 14, 18, 23])

@@ -20,8 +20,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from attnlens.cricket.model.heads import UNNAMED, UNSPECIALISED
-from attnlens.cricket.pages.faithfulness_table import CONTROLS
+from attnlens.cricket.lab.faithfulness_table import CONTROLS
+from attnlens.cricket.predictor.heads import UNNAMED, UNSPECIALISED
 
 MOST = 2.0
 """Colours of heads end at four times, or a quarter of, even attention: two doublings."""

@@ -23,7 +23,7 @@ from transformers import AutoTokenizer
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.prompt import LATEST, prompt_of
 from attnlens.cricket.session import Session, read_match
-from attnlens.show.prompt_template import MOST_TOKENS
+from attnlens.render.prompt_template import MOST_TOKENS
 
 
 def tokenizers() -> dict[str, Callable[[str], int]]:

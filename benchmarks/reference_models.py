@@ -54,7 +54,7 @@ def learnt() -> None:
     import torch
 
     import attnlens
-    from attnlens.models.tiny import answers, load_tiny, partners
+    from attnlens.reference.tiny import answers, load_tiny, partners
 
     torch.manual_seed(0)
     model = load_tiny()

@@ -19,14 +19,14 @@ import numpy as np
 import torch
 
 from attnlens.arrays import Floats
-from attnlens.cricket.model.batch import training_batch
-from attnlens.cricket.model.relations import Batch
-from attnlens.cricket.model.trained import load_predictor
-from attnlens.cricket.model.window import one_thread
-from attnlens.cricket.study.evaluate import AT_ONCE, SEED
-from attnlens.cricket.study.figures import Figure
-from attnlens.cricket.study.held_out import EncodedInnings, held_out
-from attnlens.cricket.training.fit import hide_own
+from attnlens.cricket.lab.evaluate import AT_ONCE, SEED
+from attnlens.cricket.lab.figures import Figure
+from attnlens.cricket.lab.fit import hide_own
+from attnlens.cricket.lab.held_out import EncodedInnings, held_out
+from attnlens.cricket.predictor.batch import training_batch
+from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.predictor.trained import load_predictor
+from attnlens.cricket.predictor.window import one_thread
 
 LOST = ("all", "batter", "bowler")
 

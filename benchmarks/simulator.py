@@ -16,11 +16,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from attnlens.cricket.lab.causes import BALLS_PER_OVER, OVERS
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers import read_matches
-from attnlens.cricket.simulator.causes import BALLS_PER_OVER, OVERS
-from attnlens.cricket.simulator.simulate import simulate_match
 
 FITTED_UNTIL = datetime.date(2024, 5, 10)
 """The simulator's constants are fitted to matches up to this day."""

@@ -8,7 +8,7 @@ fixed seed. For every kind of claim: how many were made, and of how many each ve
 with a 95% interval over matches. A picture is a head that carries too little of what its balls do,
 or looked at all alike: nothing is claimed of it. The last balls, which anybody would guess, are
 there for comparison. Then lists of balls that nobody should be able to say anything of
-(`attnlens.cricket.study.placebos`) are put to the same test.
+(`attnlens.cricket.lab.placebos`) are put to the same test.
 """
 
 from __future__ import annotations
@@ -22,14 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from attnlens.cricket.match.competition import KINDS, table_of
-from attnlens.cricket.match.match import Match
-from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.model.heads import SCALES
-from attnlens.cricket.model.window import one_thread, window_for
-from attnlens.cricket.readers import read_matches
-from attnlens.cricket.session import Session
-from attnlens.cricket.study.placebos import (
+from attnlens.cricket.lab.placebos import (
     ListTested,
     Share,
     evenness,
@@ -38,6 +31,13 @@ from attnlens.cricket.study.placebos import (
     tested_lists,
     with_shuffled_heads,
 )
+from attnlens.cricket.match.competition import KINDS, table_of
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.predictor.heads import SCALES
+from attnlens.cricket.predictor.window import one_thread, window_for
+from attnlens.cricket.readers import read_matches
+from attnlens.cricket.session import Session
 
 VERDICTS = ("supported", "not better than chance", "contradicted", "cannot be told")
 PICTURE = "picture only"

@@ -6,7 +6,7 @@ from typing import Final
 
 from dash import dcc
 
-from attnlens.show.figure import HEAT_MAP, RAMP
+from attnlens.render.figure import HEAT_MAP, RAMP
 
 from .functions import Data
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from attnlens.show.safe import on_one_line
+from attnlens.render.safe import on_one_line
 
 from .library import Matches, Shown
 from .parts import Page, columns, drop, marked, panel, plot, store

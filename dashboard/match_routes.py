@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flask import Flask, Response, request
 
-from attnlens.show.safe import cell, on_one_line
+from attnlens.render.safe import cell, on_one_line
 
 from .functions import Data, Functions
 from .library import Matches, Shown

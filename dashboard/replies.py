@@ -12,7 +12,7 @@ from typing import Any, Final
 from flask import Response, request
 
 from attnlens.errors import AttnlensError, InputError
-from attnlens.show.safe import on_one_line
+from attnlens.render.safe import on_one_line
 
 from .work import BusyError, NobodyWaitsError, stays
 

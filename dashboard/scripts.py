@@ -9,7 +9,7 @@ from typing import Final
 from dash import Dash
 from flask import Flask, Response
 
-from attnlens.show.page import template_text
+from attnlens.render.page import template_text
 
 FIRST: Final = "core.js"
 """What the others use as they are read; their own order does not matter."""

@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 REPOSITORY = Path(__file__).resolve().parent.parent
 ELSEWHERE = {
     "index.md": "README.md",
-    "card.md": "attnlens/models/weights/README.md",
+    "card.md": "attnlens/weights/README.md",
     "changes.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
     "pages.md": "docs/README.md",

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attnlens.errors import AttnlensError
-from attnlens.recorder import SoftmaxAdapter, record
+from attnlens.recording import SoftmaxAdapter, record
 
 TOLERANCE = 2e-5
 FOLLOWED = frozenset(

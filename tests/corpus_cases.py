@@ -8,7 +8,7 @@ from typing import Any
 import pandas
 
 from attnlens.cricket.corpus.folder import LOCK
-from attnlens.cricket.simulator.files import save_simulated
+from attnlens.cricket.lab.files import save_simulated
 
 MATCHES = 8
 EACH = 2

@@ -18,7 +18,7 @@ from attnlens.cricket.explain import heatmap
 from attnlens.cricket.explain.heatmap import ScaleAttention
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.heads import PastBall, Scale
+from attnlens.cricket.predictor.heads import PastBall, Scale
 from attnlens.cricket.words.narrative import with_narrative
 from attnlens.cricket.words.summary import summarize_temporal_attention
 

@@ -6,15 +6,15 @@ import numpy as np
 import torch
 from small_predictors import stirred
 
+from attnlens.cricket.lab.fit import fit_base, rated
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.overs.encoder_decoder import OverModel, OverSizes
-from attnlens.cricket.overs.features import CONTEXT_FEATURES, PAST_FEATURES, RATED, encode_overs
-from attnlens.cricket.overs.samples import token_runs
-from attnlens.cricket.overs.tokens import TOKENS
-from attnlens.cricket.overs.trained import MOST_RUNS, TrainedOvers
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.training.fit import fit_base, rated
+from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
+from attnlens.cricket.over.features import CONTEXT_FEATURES, PAST_FEATURES, RATED, encode_overs
+from attnlens.cricket.over.samples import token_runs
+from attnlens.cricket.over.tokens import TOKENS
+from attnlens.cricket.over.trained import MOST_RUNS, TrainedOvers
+from attnlens.cricket.predictor.ratings import Ratings
 
 SIZES = OverSizes(
     history=23,

@@ -8,9 +8,9 @@ from dataclasses import fields
 import torch
 from torch import Tensor
 
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
-from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
 
 BATCH, HEADS, QUERIES, KEYS, DEPTH, KEPT = 2, 6, 7, 11, 5, 4

@@ -12,22 +12,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.cricket.match.match import Delivery, Match
-from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.predictor import FullModel
-from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.model.relations import Balls
-from attnlens.cricket.model.tensors import BaseModel, InningsArrays, encode_innings
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.win import WinModel
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.training.fit import (
+from attnlens.cricket.lab.fit import (
     InningsLessons,
     Recipe,
     cricket_sizes,
     fit_base,
     rate_and_encode,
 )
+from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.match.match import Delivery, Match
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.predictor.predictor import FullModel
+from attnlens.cricket.predictor.ratings import Ratings
+from attnlens.cricket.predictor.relations import Balls
+from attnlens.cricket.predictor.tensors import BaseModel, InningsArrays, encode_innings
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.win import WinModel
 
 
 def stirred(model: torch.nn.Module, seed: int, size: float = 0.1) -> torch.nn.Module:

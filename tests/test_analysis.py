@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlens.analysis.scores import divergence
-from attnlens.analysis.shapley import shapley_values
-from attnlens.claims.verdict import AMONG, CHANCE, OPPOSITE, TOO_SMALL, Judged, judge
+from attnlens.evidence.scores import divergence
+from attnlens.evidence.shapley import shapley_values
+from attnlens.evidence.verdict import AMONG, CHANCE, OPPOSITE, TOO_SMALL, Judged, judge
 
 
 def test_divergence_is_in_nats_and_never_negative() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlens.analysis.flow import rollout, value_norms
+from attnlens.attention.flow import rollout, value_norms
 from attnlens.errors import InputError
 
 

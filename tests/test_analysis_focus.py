@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from attnlens.analysis.focus import (
+from attnlens.attention.focus import (
     as_floats,
     entropy,
     entropy_bounds,

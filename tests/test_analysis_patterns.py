@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlens.analysis.heads import (
+from attnlens.attention.heads import (
     duplicate_token,
     earlier_token,
     first_token,

@@ -16,7 +16,7 @@ from recording_cases import (
 )
 from scipy import stats
 
-from attnlens.analysis import (
+from attnlens.attention import (
     entropy,
     entropy_bounds,
     group_shares,
@@ -25,11 +25,11 @@ from attnlens.analysis import (
     strongest_keys,
     value_norms,
 )
-from attnlens.analysis import focus as focus_module
+from attnlens.attention import focus as focus_module
 from attnlens.errors import InputError
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
-from attnlens.recording.record import AttentionRecord
 
 WHOLE = lazy_attention().weights().double().numpy()
 

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from attnlens.cricket.model.relation_attention import RelationAttention
-from attnlens.cricket.model.relations import RELATIONS
-from attnlens.cricket.model.temporal import causal
-from attnlens.models.attention import (
+from attnlens.cricket.predictor.relation_attention import RelationAttention
+from attnlens.cricket.predictor.relations import RELATIONS
+from attnlens.cricket.predictor.temporal import causal
+from attnlens.recording import record
+from attnlens.reference.attention import (
     MultiHeadAttention,
     attention_weights,
     hidden_softmax,
     join_heads,
     split_heads,
 )
-from attnlens.recorder import record
 
 EXACT = 1e-6
 

@@ -22,18 +22,18 @@ from attnlens.cricket.explain.reading import (
     paths_of,
     read_ball,
 )
-from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.model.heads import SCALES
-from attnlens.cricket.model.predictor import FullModel, Prediction
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.window import BallWindow, window_for
-from attnlens.cricket.model.within_ball import SLOTS
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.study.faithfulness import (
+from attnlens.cricket.lab.faithfulness import (
     METHODS,
     attributions,
     likeliest_log_odds,
 )
+from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.predictor.heads import SCALES
+from attnlens.cricket.predictor.predictor import FullModel, Prediction
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import BallWindow, window_for
+from attnlens.cricket.predictor.within_ball import SLOTS
 
 ATTENTION_BASED = ("attention", "content_only", "value_norm", "rollout", "uniform")
 INDEX = 62

@@ -16,17 +16,17 @@ from needed import skip_without
 from torch import Tensor, nn
 
 import attnlens
-from attnlens.analysis.sinks import sink_items
-from attnlens.analysis.views import maps_data
+from attnlens.attention.sinks import sink_items
+from attnlens.attention.views import maps_data
 from attnlens.audits.question import Question
 from attnlens.audits.report import AuditedClaim
 from attnlens.audits.screen import importance, screened
 from attnlens.audits.target import Target
 from attnlens.cricket.explain.types import Evidence
 from attnlens.errors import IncompleteRecordingError, InputError
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
 from attnlens.recording.probe import AttentionProbe
-from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
 
 skip_without("transformers")

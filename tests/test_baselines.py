@@ -14,11 +14,7 @@ from hypothesis import strategies as st
 from numerics import near
 from small_predictors import simulated, with_delivery
 
-from attnlens.cricket.match.match import Delivery, Match
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
-from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.baselines import (
+from attnlens.cricket.lab.baselines import (
     GROWTH,
     TABLE_SMOOTHING,
     BaselineError,
@@ -26,8 +22,12 @@ from attnlens.cricket.training.baselines import (
     Logistic,
     StateTable,
 )
-from attnlens.cricket.training.features import FeatureTable, Ledger, feature_table
-from attnlens.cricket.training.fit import fit_base, rate_and_encode
+from attnlens.cricket.lab.features import FeatureTable, Ledger, feature_table
+from attnlens.cricket.lab.fit import fit_base, rate_and_encode
+from attnlens.cricket.lab.held_out import EncodedInnings
+from attnlens.cricket.match.match import Delivery, Match
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.predictor.ratings import Ratings
 
 HISTORY = [simulated(seed) for seed in range(10)]
 BASE = fit_base(HISTORY[:4], seed=1)

@@ -15,11 +15,11 @@ from command_line import OUTCOMES, Here
 from small_predictors import small_predictor
 
 from attnlens.cricket.explain.explain_ball import explain_ball
+from attnlens.cricket.lab.files import save_simulated
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.model.shipped import named_checkpoint
-from attnlens.cricket.model.trained import load_predictor, save_predictor
-from attnlens.cricket.simulator.files import save_simulated
-from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.cricket.predictor.shipped import named_checkpoint
+from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 
 TRAINED = 6
 

@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
-from attnlens.analysis.scores import divergence
-from attnlens.analysis.shapley import contributions
-from attnlens.claims.claim import Claim, Place
-from attnlens.claims.controls import DRAWS, LISTABLE, Pool, pool_for
-from attnlens.claims.evidence import Evidence, gather, head_claims
-from attnlens.claims.trial import REPLACED, REPLACED_CONTROLS
-from attnlens.claims.verdict import (
+from attnlens.errors import InputError
+from attnlens.evidence.claim import Claim, Place
+from attnlens.evidence.controls import DRAWS, LISTABLE, Pool, pool_for
+from attnlens.evidence.evidence import Evidence, gather, head_claims
+from attnlens.evidence.scores import divergence
+from attnlens.evidence.shapley import contributions
+from attnlens.evidence.trial import REPLACED, REPLACED_CONTROLS
+from attnlens.evidence.verdict import (
     CHANCE,
     DISAGREE,
     ELSEWHERE,
@@ -34,9 +35,8 @@ from attnlens.claims.verdict import (
     others_do_more,
     too_few,
 )
-from attnlens.errors import InputError
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
-from attnlens.recording.record import AttentionRecord
 
 Floats = NDArray[np.float64]
 GUIDE = Path(__file__).resolve().parent.parent / "docs" / "evidence_generic.md"

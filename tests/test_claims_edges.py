@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from scipy.stats import entropy
 
-from attnlens.analysis.scores import divergence
-from attnlens.claims.claim import MODEL, Claim, Place
-from attnlens.claims.evidence import gather
-from attnlens.claims.trial import Trial
 from attnlens.errors import InputError
+from attnlens.evidence.claim import MODEL, Claim, Place
+from attnlens.evidence.evidence import gather
+from attnlens.evidence.scores import divergence
+from attnlens.evidence.trial import Trial
 
 Floats = NDArray[np.float64]
 ITEMS = tuple(range(100, 130))

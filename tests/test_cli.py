@@ -14,7 +14,7 @@ import pytest
 from command_line import COLUMNS, OUTCOMES, SCALES, Here, run_process
 
 import attnlens
-from attnlens.cricket.model.tensors import free_hits
+from attnlens.cricket.predictor.tensors import free_hits
 
 ECHO = (
     "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 | "

@@ -119,7 +119,7 @@ def test_a_command_that_does_not_exist(attnlens_here: Here) -> None:
 def checkpoints(folder: Path) -> dict[str, Path]:
     from importlib.resources import files
 
-    bundled = files("attnlens.models.weights").joinpath("bundled.safetensors").read_bytes()
+    bundled = files("attnlens.weights").joinpath("bundled.safetensors").read_bytes()
     made = {
         name: folder / f"{name}.safetensors"
         for name in ("missing", "folder", "empty", "cut", "text", "foreign", "other")

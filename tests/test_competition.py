@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from attnlens.cricket.lab.fit import fit_base, rate_and_encode
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.competition import (
     INTERNATIONALS,
     KINDS,
@@ -18,12 +20,10 @@ from attnlens.cricket.match.competition import (
 )
 from attnlens.cricket.match.match import Facts, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.model.tensors import encode_innings
-from attnlens.cricket.model.trained import identity_of
+from attnlens.cricket.predictor.ratings import Ratings
+from attnlens.cricket.predictor.tensors import encode_innings
+from attnlens.cricket.predictor.trained import identity_of
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.training.fit import fit_base, rate_and_encode
 
 MATCH = dataclasses.replace(simulate_match(9), dates=(datetime.date(2024, 2, 1),))
 

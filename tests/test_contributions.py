@@ -18,8 +18,8 @@ from attnlens.cricket.explain.claims import baseline_only, contributions_of, gro
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.predictor import KNOWLEDGE
-from attnlens.cricket.model.window import BallWindow, window_for
+from attnlens.cricket.predictor.predictor import KNOWLEDGE
+from attnlens.cricket.predictor.window import BallWindow, window_for
 
 Floats = NDArray[np.float64]
 PREDICTOR = small_predictor(seed=8)

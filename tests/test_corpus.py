@@ -23,10 +23,10 @@ from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.model.heads import SHARES
-from attnlens.cricket.model.timeline import Timeline
-from attnlens.cricket.model.trained import TrainedPredictor, load_predictor
-from attnlens.cricket.model.window import predict_match, window_for
+from attnlens.cricket.predictor.heads import SHARES
+from attnlens.cricket.predictor.timeline import Timeline
+from attnlens.cricket.predictor.trained import TrainedPredictor, load_predictor
+from attnlens.cricket.predictor.window import predict_match, window_for
 from attnlens.cricket.readers import read_match, read_matches
 
 CHANCES = [f"p_{outcome}" for outcome in OUTCOMES]

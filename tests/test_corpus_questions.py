@@ -20,12 +20,12 @@ from corpus_cases import EACH, rows, tree
 from hostile import save_hostile
 from needed import skip_without
 
-from attnlens.analysis.scores import ratio_interval, wilson
 from attnlens.cricket.corpus.explain import explain_corpus
 from attnlens.cricket.corpus.folder import sealed
 from attnlens.cricket.corpus.questions import query
 from attnlens.cricket.corpus.report import Least, report_data
 from attnlens.cricket.pages.corpus_page import render_corpus
+from attnlens.evidence.scores import ratio_interval, wilson
 
 skip_without("duckdb")
 

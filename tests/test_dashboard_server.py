@@ -25,12 +25,12 @@ from attnlens.cricket.explain.claims import baseline_only
 from attnlens.cricket.explain.reading import SITES, read_ball
 from attnlens.cricket.explain.showing import read_encoded, shown_innings
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.model.trained import load_predictor
-from attnlens.cricket.model.window import window_for
+from attnlens.cricket.predictor.trained import load_predictor
+from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_match
 from attnlens.dashboard.heads_page import heads_page
 from attnlens.dashboard.serve import MOST_BODY, THREADS
-from attnlens.recorder import record
+from attnlens.recording import record
 
 skip_without("dash")
 

@@ -13,8 +13,8 @@ import pytest
 from command_line import REPOSITORY, Here, clean_environment
 from numerics import same_but_for_last_digits
 
-from attnlens.text import TextModel
-from attnlens.text.training import Figures
+from attnlens.reference.text import TextModel
+from attnlens.reference.text.training import Figures
 
 DOCS = REPOSITORY / "docs"
 INSIDE, TEXT = DOCS / "inside-a-transformer.md", DOCS / "text.md"

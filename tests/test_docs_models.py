@@ -10,7 +10,7 @@ import pytest
 import torch
 from command_line import REPOSITORY
 
-from attnlens.recorder import capture
+from attnlens.recording import capture
 
 DOCUMENT = REPOSITORY / "docs" / "models.md"
 TEXT = DOCUMENT.read_text(encoding="utf-8")

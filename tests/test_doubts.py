@@ -15,11 +15,11 @@ from command_line import REPOSITORY
 
 from attnlens.cli import main
 from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.doubts import RULES
 from attnlens.cricket.match.match import Doubt
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.readers.writers import write_match
-from attnlens.cricket.simulator.simulate import simulate_match
 
 SCRIPT = REPOSITORY / "benchmarks" / "fuzz_truth.py"
 sys.path.append(str(SCRIPT.parent))

@@ -16,9 +16,9 @@ from command_line import OUTCOMES, Here, run_process
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
-from attnlens.cricket.model.trained import load_predictor, save_predictor
+from attnlens.cricket.lab.files import save_simulated
+from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 from attnlens.cricket.readers import read_matches
-from attnlens.cricket.simulator.files import save_simulated
 
 TRAINED = 6
 LATER = (6, 7, 8, 9)

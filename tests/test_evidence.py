@@ -15,8 +15,6 @@ from numerics import near_effect
 from small_predictors import probabilities, simulated, small_predictor, with_hidden
 
 import attnlens
-from attnlens.analysis.scores import divergence
-from attnlens.claims.claim import MODEL
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.claims import (
     Evidence,
@@ -29,12 +27,14 @@ from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import SITES, bias_shares, read_ball
 from attnlens.cricket.match.naming import BallReference, find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.predictor import FUSED
-from attnlens.cricket.model.window import BallWindow, window_for
-from attnlens.cricket.model.within_ball import SLOTS
-from attnlens.recorder import record
+from attnlens.cricket.predictor.predictor import FUSED
+from attnlens.cricket.predictor.window import BallWindow, window_for
+from attnlens.cricket.predictor.within_ball import SLOTS
+from attnlens.evidence.claim import MODEL
+from attnlens.evidence.scores import divergence
+from attnlens.recording import record
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
-from attnlens.recording.record import AttentionRecord
 
 PREDICTOR = small_predictor(hidden_dim=24, seed=8)
 MATCH = simulated(40)

@@ -13,15 +13,15 @@ from command_line import Here
 from small_predictors import simulated, small_predictor, stirred
 
 import attnlens
-from attnlens.claims.verdict import ELSEWHERE, TOO_FEW_LIKE_IT, too_few
 from attnlens.cricket.explain.explain_ball import explain_ball
+from attnlens.cricket.lab.fit import cricket_sizes
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference, find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.predictor import FullModel
-from attnlens.cricket.training.fit import cricket_sizes
+from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.words.narrative import in_words
 from attnlens.errors import InputError
+from attnlens.evidence.verdict import ELSEWHERE, TOO_FEW_LIKE_IT, too_few
 
 PREDICTOR = small_predictor(seed=8)
 MATCH = simulated(40)

@@ -11,7 +11,7 @@ import pytest
 
 import attnlens
 from attnlens.cricket.pages.parts import presentable
-from attnlens.show.safe import markdown
+from attnlens.render.safe import markdown
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "examples"
 

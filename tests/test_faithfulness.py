@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlens.analysis.faithfulness import (
+from attnlens.evidence.faithfulness import (
     HIGH_IS_FAITHFUL,
     SIZES,
     against_controls,

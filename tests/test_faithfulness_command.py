@@ -14,19 +14,19 @@ import torch
 from command_line import Here, run_process
 from small_predictors import small_predictor, with_hidden
 
-from attnlens.analysis.faithfulness import spearman
-from attnlens.analysis.scores import divergence
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.model.batch import window_batch
-from attnlens.cricket.model.tensors import encode_innings
-from attnlens.cricket.model.trained import TrainedPredictor, save_predictor
+from attnlens.cricket.lab.faithfulness import Measured, measure
+from attnlens.cricket.lab.figures import to_json
+from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
+from attnlens.cricket.lab.sampling import SCRAMBLES, permutations, sample, under_scrambling
+from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.predictor.batch import window_batch
+from attnlens.cricket.predictor.tensors import encode_innings
+from attnlens.cricket.predictor.trained import TrainedPredictor, save_predictor
 from attnlens.cricket.readers.writers import write_match
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.study.faithfulness import Measured, measure
-from attnlens.cricket.study.figures import to_json
-from attnlens.cricket.study.held_out import EncodedInnings, HeldOut
-from attnlens.cricket.study.sampling import SCRAMBLES, permutations, sample, under_scrambling
 from attnlens.errors import InputError
+from attnlens.evidence.faithfulness import spearman
+from attnlens.evidence.scores import divergence
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 KINDS = (

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from small_predictors import small_predictor
 
-from attnlens.analysis.heads import departure
-from attnlens.analysis.scores import Bootstrap
+from attnlens.attention.heads import departure
 from attnlens.cricket.explain.reading import SITES
-from attnlens.cricket.model.trained import save_predictor
-from attnlens.cricket.model.within_ball import SLOTS
+from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.predictor.trained import save_predictor
+from attnlens.cricket.predictor.within_ball import SLOTS
 from attnlens.cricket.readers.writers import write_match
-from attnlens.cricket.simulator.simulate import simulate_match
+from attnlens.evidence.scores import Bootstrap
 
 PREDICTOR = small_predictor()
 HELD_OUT = range(6, 12)

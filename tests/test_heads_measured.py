@@ -14,25 +14,25 @@ import torch
 from command_line import SCALES
 from small_predictors import arrays_of, small_model, small_predictor
 
-from attnlens.analysis.heads import (
+from attnlens.attention.heads import (
     past_shares,
     relation_shares,
     shares_by_distance,
     uniform_shares,
 )
-from attnlens.claims.verdict import LEAST_LIFT
 from attnlens.cricket.explain.reading import SITES, bias_shares, scale_attention
-from attnlens.cricket.model.heads import PastBall
-from attnlens.cricket.model.relation_attention import RelationAttention
-from attnlens.cricket.model.relations import RELATIONS
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.window import BallWindow, cut_window
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.study.head_looks import NEAR
-from attnlens.cricket.study.heads import HeadStudy, dealt, name_head, name_heads
-from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.study.sampling import past_told, probabilities, sample_balls
-from attnlens.recorder import record
+from attnlens.cricket.lab.head_looks import NEAR
+from attnlens.cricket.lab.heads import HeadStudy, dealt, name_head, name_heads
+from attnlens.cricket.lab.held_out import EncodedInnings
+from attnlens.cricket.lab.sampling import past_told, probabilities, sample_balls
+from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.predictor.heads import PastBall
+from attnlens.cricket.predictor.relation_attention import RelationAttention
+from attnlens.cricket.predictor.relations import RELATIONS
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import BallWindow, cut_window
+from attnlens.evidence.verdict import LEAST_LIFT
+from attnlens.recording import record
 
 PREDICTOR = small_predictor()
 SEED, BALLS = 7, 24

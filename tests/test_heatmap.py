@@ -21,8 +21,8 @@ from attnlens.cricket.explain.heatmap import (
     shares,
 )
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
-from attnlens.cricket.model.heads import SHARES, PastBall
-from attnlens.show.numbers import rounded
+from attnlens.cricket.predictor.heads import SHARES, PastBall
+from attnlens.render.numbers import rounded
 
 
 def ball(index: int, *relations: str, outcome: Outcome = "0", over: int = 0) -> PastBall:

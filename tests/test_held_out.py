@@ -11,16 +11,16 @@ import pytest
 from small_predictors import small_predictor
 
 from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.lab.fit import rate_and_encode
+from attnlens.cricket.lab.held_out import held_out, last_day
+from attnlens.cricket.lab.run import read_dated
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.model.timeline import Timeline
-from attnlens.cricket.model.trained import TrainedPredictor, once
+from attnlens.cricket.predictor.ratings import Ratings
+from attnlens.cricket.predictor.timeline import Timeline
+from attnlens.cricket.predictor.trained import TrainedPredictor, once
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.readers.writers import write_match
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.study.held_out import held_out, last_day
-from attnlens.cricket.training.fit import rate_and_encode
-from attnlens.cricket.training.run import read_dated
 from attnlens.errors import InputError
 
 

@@ -13,13 +13,13 @@ import torch
 from small_predictors import arrays_of, simulated, small_predictor
 
 from attnlens.cricket.explain.reading import paths_of
-from attnlens.cricket.model.batch import training_batch, window_batch
-from attnlens.cricket.model.predictor import PATHS, FullModel
-from attnlens.cricket.model.trained import load_predictor, save_predictor
-from attnlens.cricket.model.usual import PLACES, places
-from attnlens.cricket.study.faithfulness import measure
-from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.afterwards import hidings, path_counts, usual_effects
+from attnlens.cricket.lab.afterwards import hidings, path_counts, usual_effects
+from attnlens.cricket.lab.faithfulness import measure
+from attnlens.cricket.lab.held_out import EncodedInnings
+from attnlens.cricket.predictor.batch import training_batch, window_batch
+from attnlens.cricket.predictor.predictor import PATHS, FullModel
+from attnlens.cricket.predictor.trained import load_predictor, save_predictor
+from attnlens.cricket.predictor.usual import PLACES, places
 
 PREDICTOR = small_predictor()
 INNINGS = [

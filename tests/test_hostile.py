@@ -14,8 +14,8 @@ import torch
 from command_line import Here
 from small_predictors import small_predictor
 
-from attnlens.cricket.model.trained import save_predictor
-from attnlens.models.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from attnlens.cricket.predictor.trained import save_predictor
+from attnlens.reference.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 
 Change = Callable[[dict[str, torch.Tensor], dict[str, Any]], None]
 

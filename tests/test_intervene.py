@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens import intervene, record
-from attnlens.recorder import Edges
+from attnlens.recording import Edges
 
 EXACT = 2e-5
 B, H, L, S, D = 2, 3, 5, 7, 11

@@ -13,9 +13,9 @@ from attention_cases import encoder, tensors, told
 from torch import Tensor, nn
 
 from attnlens import intervene, record
-from attnlens.cricket.model.temporal import causal
+from attnlens.cricket.predictor.temporal import causal
 from attnlens.errors import InterventionError
-from attnlens.recorder import Edges
+from attnlens.recording import Edges
 from attnlens.recording.probe import AttentionProbe
 
 Change = Callable[[Tensor], Tensor]

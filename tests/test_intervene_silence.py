@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from attnlens import intervene
 from attnlens.errors import AttnlensError, InterventionError
-from attnlens.recorder import Edges
+from attnlens.recording import Edges
 from attnlens.recording.probe import AttentionProbe
 
 ORIGINAL = F.scaled_dot_product_attention

@@ -16,7 +16,7 @@ from torch import softmax as held
 
 from attnlens import intervene, record
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError
-from attnlens.recorder import Edges, SoftmaxAdapter
+from attnlens.recording import Edges, SoftmaxAdapter
 from attnlens.recording.probe import AttentionProbe
 
 B, H, L, D = 2, 3, 5, 7

@@ -10,14 +10,14 @@ import pytest
 from small_predictors import small_predictor
 
 from attnlens.cricket.explain.particulars import flags_of
+from attnlens.cricket.lab.evaluate import Compared, evaluation, judge
+from attnlens.cricket.lab.held_out import HeldOut
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.model.kinds import differences, kinds_unlike, like_training
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.window import window_for
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.study.evaluate import Compared, evaluation, judge
-from attnlens.cricket.study.held_out import HeldOut
+from attnlens.cricket.predictor.kinds import differences, kinds_unlike, like_training
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import window_for
 
 MATCH = dataclasses.replace(simulate_match(9), dates=(datetime.date(2024, 2, 1),))
 KINDS = {"other_format", "other_gender", "other_teams", "other_balls_per_over"}

@@ -29,36 +29,32 @@ ROOMS = {
     "words": "",
     "arrays": "numpy",
     "recording": "torch numpy safetensors pandas",
-    "recorder": "torch numpy",
-    "analysis": "torch numpy",
-    "claims": "torch numpy",
-    "models": "torch numpy safetensors",
+    "attention": "torch numpy",
+    "evidence": "torch numpy",
     "templates": "",
-    "show": "jinja2 markupsafe plotly",
-    "text": "torch numpy",
+    "render": "jinja2 markupsafe plotly",
+    "weights": "",
+    "reference": "torch numpy safetensors",
     "audits": "torch numpy pandas transformers",
-    "symbolic": "torch numpy",
     "llm": "numpy",
     "cricket": "",
     "cricket.errors": "",
     "cricket.match": "",
     "cricket.readers": "",
-    "cricket.simulator": "",
-    "cricket.model": "torch numpy",
-    "cricket.overs": "torch numpy",
+    "cricket.predictor": "torch numpy",
+    "cricket.over": "torch numpy",
     "cricket.explain": "torch numpy pydantic",
     "cricket.words": "pydantic",
     "cricket.whatif": "torch numpy pydantic",
     "cricket.story": "numpy pydantic",
     "cricket.catalogue": "",
     "cricket.pages": "matplotlib jinja2 markupsafe",
-    "cricket.study": "torch numpy",
-    "cricket.training": "torch numpy sklearn lightgbm matplotlib",
     "cricket.answers": "",
     "cricket.session": "pandas",
+    "cricket.lab": "torch numpy sklearn lightgbm matplotlib",
     "cricket.inside": "torch",
     "cricket.corpus": "torch numpy pyarrow duckdb ray",
-    "cricket.server": "mcp pydantic",
+    "cricket.mcp": "mcp pydantic",
     "dashboard": "dash plotly flask waitress",
     "cli": "pyarrow shtab",
     "__main__": "",
@@ -68,11 +64,10 @@ FLOORS = list(ROOMS)
 CORE = set(FLOORS[: FLOORS.index("cricket")]) | {"__main__"}
 # Neighbours that could know each other by their floors, and do not.
 STRANGERS = {
-    "recorder": "models analysis claims",
-    "models": "recorder analysis claims",
-    "show": "recorder claims models text",
-    "dashboard": "cricket recorder models",
-    "cricket.pages": "recorder models analysis",
+    "recording": "reference attention evidence",
+    "render": "evidence reference",
+    "dashboard": "cricket recording reference",
+    "cricket.pages": "recording reference attention",
 }
 HEAVY = {"torch", "numpy", "pandas", "pyarrow", "pydantic", "safetensors", "dash", "plotly"}
 PATH_OF_A_MACHINE = re.compile(rb"/(?:home|root|Users|work|opt)/[A-Za-z0-9_.-]|[A-Z]:\\\\?Users")
@@ -229,7 +224,7 @@ def test_the_core_speaks_no_cricket() -> None:
     files = [path for path in sources() if room_of(module_of(path)) in CORE]
     files += [
         path
-        for folder in (PACKAGE / "show", REPOSITORY / "templates")
+        for folder in (PACKAGE / "render", REPOSITORY / "templates")
         for path in folder.rglob("*")
         if path.suffix in (".j2", ".css", ".js", ".html") and "cricket" not in path.parts
     ]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from attnlens.cli import main
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.readers.writers import write_match
-from attnlens.cricket.simulator.simulate import simulate_match
 
 
 @pytest.fixture

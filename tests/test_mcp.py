@@ -24,10 +24,10 @@ from needed import skip_without
 
 import attnlens
 from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.mcp.folders import Folders
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.server.folders import Folders
 from attnlens.errors import InputError
-from attnlens.show.safe import visible_name
+from attnlens.render.safe import visible_name
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -75,7 +75,7 @@ def ask(server: Any, talk: Callable[[Client], Awaitable[Any]]) -> Any:
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Any:
     """A server in memory."""
-    from attnlens.cricket.server.app import server_of
+    from attnlens.cricket.mcp.app import server_of
 
     return server_of(Folders([folder]))
 
@@ -148,7 +148,7 @@ def test_why_somebody_got_out_is_found_in_two_calls(server: Any, folder: Path) -
 
 
 def test_the_man_out_is_found_at_either_end(tmp_path: Path) -> None:
-    from attnlens.cricket.server.app import server_of
+    from attnlens.cricket.mcp.app import server_of
 
     def row(ball: int, striker: str, other: str, out: str, kind: str) -> str:
         runs = f"0,0,,,,,,{kind},{out},," if out else "1,0,,,,,,,,,"
@@ -186,7 +186,7 @@ def test_the_man_out_is_found_at_either_end(tmp_path: Path) -> None:
 
 
 def test_a_match_is_told_in_few_tokens(server: Any) -> None:
-    from attnlens.cricket.server.app import in_few_tokens
+    from attnlens.cricket.mcp.app import in_few_tokens
 
     for match in (NAME, "data/more/hostile.json"):
         story = called(server, "match_story", match=match)

@@ -14,7 +14,7 @@ from torch import nn
 import attnlens
 from attnlens import analysis
 from attnlens.errors import AttnlensError
-from attnlens.recorder import SoftmaxAdapter
+from attnlens.recording import SoftmaxAdapter
 
 SITES = "'layers.0.self_attn', 'layers.1.self_attn'"
 X = torch.linspace(-1, 1, 48).sin().view(1, 6, 8)

@@ -10,9 +10,9 @@ from command_line import REPOSITORY, Here
 
 from attnlens.cli.models import described
 from attnlens.cricket.catalogue import MODELS
-from attnlens.models.tiny import TinyTransformer, save_tiny
-from attnlens.show.models import render_description
-from attnlens.show.safe import to_ascii
+from attnlens.reference.tiny import TinyTransformer, save_tiny
+from attnlens.render.models import render_description
+from attnlens.render.safe import to_ascii
 
 MATCH = REPOSITORY / "sample_data" / "match.csv"
 

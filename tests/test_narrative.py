@@ -15,7 +15,7 @@ from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.words import facts
 from attnlens.cricket.words.facts import OUTCOME_WORDS, resolve
 from attnlens.cricket.words.narrative import GROUPS
-from attnlens.show.numbers import percent, signed_points
+from attnlens.render.numbers import percent, signed_points
 
 FORMS: tuple[Any, ...] = (
     *(str, facts.counted, facts.outcome_words, facts.tenths, signed_points),

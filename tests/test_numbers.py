@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from attnlens.show.numbers import percent, percent_seen, rounded, rounded_all, signed_points
+from attnlens.render.numbers import percent, percent_seen, rounded, rounded_all, signed_points
 
 
 def test_a_number_is_rounded_once_and_is_never_minus_zero() -> None:

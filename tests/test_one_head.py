@@ -12,10 +12,6 @@ from hypothesis import strategies as st
 from numerics import near
 from small_predictors import probabilities, simulated, small_predictor
 
-from attnlens.analysis.scores import divergence
-from attnlens.claims.claim import MODEL, Place
-from attnlens.claims.trial import Compared, Trial
-from attnlens.claims.verdict import TOO_FEW_LIKE_IT
 from attnlens.cricket.explain.ablation import OneBall, Replacement, told_of, under_knowledge
 from attnlens.cricket.explain.claims import (
     FEWEST,
@@ -31,10 +27,14 @@ from attnlens.cricket.match.competition import table_of
 from attnlens.cricket.match.match import Player
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.batch import window_batch
-from attnlens.cricket.model.predictor import KNOWLEDGE
-from attnlens.cricket.model.tensors import SCOREBOARD_NODES, encode_innings
-from attnlens.cricket.model.window import BallWindow, window_for
+from attnlens.cricket.predictor.batch import window_batch
+from attnlens.cricket.predictor.predictor import KNOWLEDGE
+from attnlens.cricket.predictor.tensors import SCOREBOARD_NODES, encode_innings
+from attnlens.cricket.predictor.window import BallWindow, window_for
+from attnlens.evidence.claim import MODEL, Place
+from attnlens.evidence.scores import divergence
+from attnlens.evidence.trial import Compared, Trial
+from attnlens.evidence.verdict import TOO_FEW_LIKE_IT
 
 PREDICTOR = small_predictor(seed=8)
 MATCH = simulated(40)

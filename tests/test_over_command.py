@@ -12,11 +12,11 @@ import pytest
 from command_line import Here, run_process
 
 import attnlens
-from attnlens.cricket.model.shipped import named_checkpoint
-from attnlens.cricket.overs.trained import load_overs
+from attnlens.cricket.over.trained import load_overs
 from attnlens.cricket.pages.over import render_over
+from attnlens.cricket.predictor.shipped import named_checkpoint
 from attnlens.cricket.session import Session
-from attnlens.show.canvas import display_width
+from attnlens.render.canvas import display_width
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +203,7 @@ def test_train_and_ask(attnlens_here: Here) -> None:
 def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> None:
     import torch
 
-    from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
+    from attnlens.reference.checkpoint import read_checkpoint, write_checkpoint
 
     whole = read_checkpoint(named_checkpoint("cricket")[1], "cricket")
     asked = ("over", sample, "--over", "3", "--model", "x.safetensors")

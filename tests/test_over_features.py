@@ -13,21 +13,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from overs import SIZES, small_overs
 
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Innings, Match, Player
 from attnlens.cricket.match.next_ball import at_the_crease
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.overs.features import (
+from attnlens.cricket.over.features import (
     CONTEXT_FEATURES,
     PAST_FEATURES,
     OverArrays,
     encode_overs,
     over_batch,
 )
-from attnlens.cricket.overs.question import find_over
-from attnlens.cricket.overs.tokens import TOKEN_INDEX, overs_of, token_of
-from attnlens.cricket.overs.trained import TrainedOvers
+from attnlens.cricket.over.question import find_over
+from attnlens.cricket.over.tokens import TOKEN_INDEX, overs_of, token_of
+from attnlens.cricket.over.trained import TrainedOvers
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.simulator.simulate import simulate_match
 
 NAMES = list(PAST_FEATURES)
 CONTEXT = list(CONTEXT_FEATURES)

@@ -10,7 +10,7 @@ from overs import SIZES, inputs, small_model
 from torch import Tensor, nn
 
 import attnlens
-from attnlens.cricket.overs.encoder_decoder import (
+from attnlens.cricket.over.encoder_decoder import (
     END,
     PAD,
     START,
@@ -20,8 +20,8 @@ from attnlens.cricket.overs.encoder_decoder import (
     OverSizes,
     decode,
 )
-from attnlens.models.attention import MultiHeadAttention
 from attnlens.recording.probe import steps_told_to
+from attnlens.reference.attention import MultiHeadAttention
 
 # Torch's layers know heads that share the width between them, so here d = heads * d_k.
 SHARED = OverSizes(

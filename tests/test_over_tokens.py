@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Delivery, Facts
 from attnlens.cricket.match.outcomes import classify
-from attnlens.cricket.overs.tokens import TOKENS, legal, overs_of, token_of
+from attnlens.cricket.over.tokens import TOKENS, legal, overs_of, token_of
 from attnlens.cricket.readers import read_matches
-from attnlens.cricket.simulator.simulate import simulate_match
 
 EXTRAS = ("wides", "noballs", "byes", "legbyes", "penalty")
 BALL = simulate_match(1).innings[0].deliveries[0]

@@ -19,9 +19,9 @@ from attnlens._version import VERSION
 HOLDS = {
     "attnlens/py.typed",
     "attnlens/cricket/explain/schema.json",
-    "attnlens/models/weights/bundled.safetensors",
-    "attnlens/models/weights/measured.safetensors",
-    "attnlens/models/weights/cricket.safetensors",
+    "attnlens/weights/bundled.safetensors",
+    "attnlens/weights/measured.safetensors",
+    "attnlens/weights/cricket.safetensors",
     "attnlens/dashboard/__init__.py",
     "attnlens/templates/__init__.py",
     "attnlens/templates/page.css",

@@ -17,19 +17,11 @@ from scipy.stats import kstest
 from sklearn.metrics import roc_auc_score
 from small_predictors import small_model
 
-from attnlens.analysis.faithfulness import auc
-from attnlens.analysis.scores import divergence
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.match.match import Delivery, Facts
-from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.batch import window_batch
-from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.pages.faithfulness_table import render_planted
-from attnlens.cricket.simulator.rules import RULES, RuledBall, ruled_ball
-from attnlens.cricket.simulator.simulate import Simulated, simulate
-from attnlens.cricket.study.placebos import SOURCES, evenness, share_of, with_shuffled_heads
-from attnlens.cricket.study.planted import (
+from attnlens.cricket.lab.faithfulness_table import render_planted
+from attnlens.cricket.lab.fit import fit_base
+from attnlens.cricket.lab.placebos import SOURCES, evenness, share_of, with_shuffled_heads
+from attnlens.cricket.lab.planted import (
     FirstTested,
     RuledInnings,
     learnt,
@@ -39,7 +31,15 @@ from attnlens.cricket.study.planted import (
     ruled_sample,
     verdict_shares,
 )
-from attnlens.cricket.training.fit import fit_base
+from attnlens.cricket.lab.rules import RULES, RuledBall, ruled_ball
+from attnlens.cricket.lab.simulate import Simulated, simulate
+from attnlens.cricket.match.match import Delivery, Facts
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.predictor.batch import window_batch
+from attnlens.cricket.predictor.ratings import Ratings
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.evidence.faithfulness import auc
+from attnlens.evidence.scores import divergence
 
 BY_NAME = {rule.name: rule for rule in RULES}
 

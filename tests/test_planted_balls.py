@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from attnlens.analysis.faithfulness import matched_auc
-from attnlens.analysis.gradient import kl_jacobian
-from attnlens.analysis.scores import divergence
+from attnlens.attention.gradient import kl_jacobian
+from attnlens.evidence.faithfulness import matched_auc
+from attnlens.evidence.scores import divergence
 
 FOLDER = REPOSITORY / "benchmarks" / "planted_balls"
 

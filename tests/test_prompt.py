@@ -21,8 +21,8 @@ from attnlens.cricket.pages.prompt import fitted, tables_of
 from attnlens.cricket.pages.prompt import prompt_of as typed_prompt_of
 from attnlens.cricket.session import Session, read_match
 from attnlens.errors import InputError
-from attnlens.show.prompt_template import MOST_TOKENS, Prompt, token_bound
-from attnlens.show.safe import visible_name
+from attnlens.render.prompt_template import MOST_TOKENS, Prompt, token_bound
+from attnlens.render.safe import visible_name
 
 FENCED = re.compile(r"^<(data-[0-9a-z]+)>\n(.*)\n</\1>$", re.MULTILINE | re.DOTALL)
 
@@ -330,7 +330,7 @@ def test_a_wrong_template_is_one_line_with_its_place(
 def test_a_template_that_never_ends_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlens.show.prompt_template.SECONDS", 0.3)  # of the clock, ten times
+    monkeypatch.setattr("attnlens.render.prompt_template.SECONDS", 0.3)  # of the clock, ten times
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     with pytest.raises(InputError, match="takes more than"):
         prompt_of(explanation(47), template=template(tmp_path, loops))

@@ -13,15 +13,15 @@ from safetensors.torch import save_file
 from small_predictors import arrays_of, probabilities, simulated, small_predictor
 
 from attnlens.cricket.explain.particulars import flags_of
+from attnlens.cricket.lab.fit import fit_base, rate_and_encode
+from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.model.batch import window_batch
-from attnlens.cricket.model.ratings import KINDS, STEP, Kind, Ratings, Table
-from attnlens.cricket.model.timeline import Timeline
-from attnlens.cricket.model.trained import TrainedPredictor, load_predictor, save_predictor
-from attnlens.cricket.model.window import window_for
-from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.fit import fit_base, rate_and_encode
+from attnlens.cricket.predictor.batch import window_batch
+from attnlens.cricket.predictor.ratings import KINDS, STEP, Kind, Ratings, Table
+from attnlens.cricket.predictor.timeline import Timeline
+from attnlens.cricket.predictor.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.predictor.window import window_for
 from attnlens.errors import CheckpointError
 
 HISTORY = [simulated(seed) for seed in range(8)]

@@ -17,10 +17,10 @@ from command_line import OUTCOMES, Answer, Here, run_process
 from safetensors.torch import load_file
 from small_predictors import simulated, small_predictor
 
-from attnlens.cricket.model.timeline import brought_up_to_date
-from attnlens.cricket.model.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.predictor.timeline import brought_up_to_date
+from attnlens.cricket.predictor.trained import TrainedPredictor, load_predictor, save_predictor
 from attnlens.cricket.readers.writers import write_match
-from attnlens.cricket.simulator.simulate import simulate_match
 
 KNOWN, LATER = range(4, 6), range(6, 12)
 """Matches the small predictor's ratings know already, and later ones; a day apart."""

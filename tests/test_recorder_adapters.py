@@ -10,7 +10,7 @@ from attention_cases import Calls, reference, tensors
 from torch import Tensor, nn
 
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
-from attnlens.recorder import Adapter, SoftmaxAdapter, record
+from attnlens.recording import Adapter, SoftmaxAdapter, record
 
 
 class ByHand(nn.Module):

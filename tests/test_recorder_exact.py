@@ -13,7 +13,7 @@ from attention_cases import Calls, encoder, reference, tensors
 from torch import Tensor, nn
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
-from attnlens.recorder import record
+from attnlens.recording import record
 
 EXACT = 2e-5
 

@@ -12,7 +12,7 @@ from text_models import small
 from torch import Tensor, nn
 
 from attnlens.errors import IncompleteRecordingError, InterventionError
-from attnlens.recorder import SoftmaxAdapter, intervene, record
+from attnlens.recording import SoftmaxAdapter, intervene, record
 
 skip_without("transformers")
 

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-import attnlens.recorder.capture as capture
+import attnlens.recording.capture as capture
 import attnlens.recording.save as save
 from attnlens.errors import InputError, RecordingError
-from attnlens.recorder import record
+from attnlens.recording import record
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.lazy import largest
 from attnlens.recording.probe import AttentionProbe
-from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording, load_recording
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -333,7 +333,7 @@ MEASURE = """
 import resource, sys, torch
 from torch import nn
 import torch.nn.functional as F
-from attnlens.recorder import record
+from attnlens.recording import record
 torch.set_num_threads(1)
 
 class Calls(nn.Module):

@@ -18,7 +18,7 @@ from attnlens.errors import (
     NothingRecordedError,
     RecordingError,
 )
-from attnlens.recorder import intervene, record
+from attnlens.recording import intervene, record
 
 
 def run(model: nn.Module, *inputs: Tensor, **options: Any) -> Any:

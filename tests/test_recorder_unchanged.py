@@ -18,7 +18,7 @@ from torch.nn.functional import scaled_dot_product_attention as bound_here
 from torch.utils.checkpoint import checkpoint
 
 from attnlens.errors import NothingRecordedError, RecordingError
-from attnlens.recorder import record
+from attnlens.recording import record
 
 ORIGINALS = {
     (F, "scaled_dot_product_attention"): F.scaled_dot_product_attention,

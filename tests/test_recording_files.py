@@ -28,8 +28,8 @@ from safetensors.torch import save, save_file
 import attnlens
 from attnlens._version import VERSION
 from attnlens.errors import InputError
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.lazy import LazyAttention
-from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording, load_recording
 
 

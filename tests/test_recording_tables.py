@@ -20,9 +20,9 @@ from recording_cases import (
 )
 
 from attnlens.errors import NothingRecordedError, RecordingError
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
-from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
 
 

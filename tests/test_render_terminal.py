@@ -20,8 +20,8 @@ from attnlens.cricket.pages.parts import short_names
 from attnlens.cricket.pages.story import render_story
 from attnlens.cricket.pages.terminal import render_summary, render_terminal
 from attnlens.errors import InputError
-from attnlens.show.canvas import cut, display_width, fit, width_of
-from attnlens.show.safe import clean, to_ascii
+from attnlens.render.canvas import cut, display_width, fit, width_of
+from attnlens.render.safe import clean, to_ascii
 
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.scorecard import Batting, card_data, result_sentence, scorecard
 from attnlens.cricket.pages.scorecard import render_scorecard
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.show.canvas import display_width
-from attnlens.show.numbers import number
+from attnlens.render.canvas import display_width
+from attnlens.render.numbers import number
 
 
 def adds_up(match: Match) -> None:

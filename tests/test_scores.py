@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, log_loss
 
-from attnlens.analysis.scores import (
+from attnlens.cricket.lab.evaluate import reliability
+from attnlens.evidence.scores import (
     Bootstrap,
     brier_scores,
     calibration_error,
@@ -18,7 +19,6 @@ from attnlens.analysis.scores import (
     hits,
     log_losses,
 )
-from attnlens.cricket.study.evaluate import reliability
 
 ROWS, OUTCOMES, GROUPS = 397, 7, 11
 

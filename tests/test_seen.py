@@ -12,20 +12,20 @@ from command_line import Here
 from small_predictors import simulated, small_predictor
 
 from attnlens.cricket.explain.particulars import flags_of
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.model.trained import (
+from attnlens.cricket.predictor.trained import (
     TrainedPredictor,
     identities,
     identity_of,
     load_predictor,
     save_predictor,
 )
-from attnlens.cricket.model.window import window_for
+from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.errors import CheckpointError
-from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
+from attnlens.reference.checkpoint import read_checkpoint, write_checkpoint
 
 MATCHES = [simulated(seed) for seed in range(5)]
 

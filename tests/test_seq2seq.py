@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import attnlens
-from attnlens.models.attention import MultiHeadAttention
-from attnlens.models.transformer import (
+from attnlens.reference.attention import MultiHeadAttention
+from attnlens.reference.transformer import (
     BOS,
     EOS,
     PAD,

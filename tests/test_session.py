@@ -11,9 +11,9 @@ import pytest
 from command_line import Here
 
 import attnlens
+from attnlens.cricket.lab.files import save_simulated
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.simulator.files import save_simulated
-from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.errors import InputError
 
 PACKAGE = Path(attnlens.__file__).parent

@@ -11,15 +11,15 @@ from statistics import fmean, mean, pstdev
 
 import pytest
 
-from attnlens.cricket.match.match import Delivery, Innings, Match
-from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.simulator.causes import PLANTED
-from attnlens.cricket.simulator.files import save_simulated
-from attnlens.cricket.simulator.league import (
+from attnlens.cricket.lab.causes import PLANTED
+from attnlens.cricket.lab.files import save_simulated
+from attnlens.cricket.lab.league import (
     DIRECTIONS,
     STRENGTHS,
 )
-from attnlens.cricket.simulator.simulate import Simulated, simulate, simulate_match
+from attnlens.cricket.lab.simulate import Simulated, simulate, simulate_match
+from attnlens.cricket.match.match import Delivery, Innings, Match
+from attnlens.cricket.match.outcomes import OUTCOMES
 
 
 @pytest.fixture(scope="module")

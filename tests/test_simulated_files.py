@@ -12,16 +12,16 @@ from format_rules import check_json, probabilities_add_up
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attnlens.cricket.match.match import Match
-from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.writers import texts_of
-from attnlens.cricket.simulator.causes import CAUSES, PLANTED
-from attnlens.cricket.simulator.files import TRUTH_COLUMNS, save_simulated
-from attnlens.cricket.simulator.simulate import (
+from attnlens.cricket.lab.causes import CAUSES, PLANTED
+from attnlens.cricket.lab.files import TRUTH_COLUMNS, save_simulated
+from attnlens.cricket.lab.simulate import (
     Simulated,
     simulate,
     simulate_match,
 )
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.readers.writers import texts_of
 from attnlens.errors import InputError
 
 PENALTIES = "penalty runs outside a delivery are not in this format: taken as 0"

@@ -14,13 +14,11 @@ from hostile import save_hostile
 from small_predictors import simulated, small_predictor
 
 import attnlens
-from attnlens.claims.verdict import Q_LEVEL
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Facts, Innings, Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import Outcome
-from attnlens.cricket.model.window import foretell
 from attnlens.cricket.pages.match_story import (
     SCREEN,
     render_match_story,
@@ -30,12 +28,14 @@ from attnlens.cricket.pages.match_story import (
     story_tables,
 )
 from attnlens.cricket.pages.win_curve import columns_of, render_card
+from attnlens.cricket.predictor.window import foretell
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.story.tell import LARGE, LEAST, TURNS, tell
 from attnlens.cricket.story.types import MatchStory
 from attnlens.cricket.words.story import supported
-from attnlens.show.canvas import display_width
-from attnlens.show.prompt_template import MOST_TOKENS
+from attnlens.evidence.verdict import Q_LEVEL
+from attnlens.render.canvas import display_width
+from attnlens.render.prompt_template import MOST_TOKENS
 
 MATCH = simulated(40)
 PREDICTOR = small_predictor()

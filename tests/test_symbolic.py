@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 import attnlens
 from attnlens.errors import RecordingError
-from attnlens.models.attention import MultiHeadAttention
-from attnlens.models.tiny import AXES, TinyTransformer
 from attnlens.recording.probe import step
-from attnlens.show.models import render_description_latex
-from attnlens.symbolic import Description, describe
+from attnlens.reference.attention import MultiHeadAttention
+from attnlens.reference.symbolic import Description, describe
+from attnlens.reference.tiny import AXES, TinyTransformer
+from attnlens.render.models import render_description_latex
 
 TOKENS = torch.tensor([[3, 1, 4, 1, 5]])
 

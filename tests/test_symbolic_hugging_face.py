@@ -10,7 +10,7 @@ from text_models import ARCHITECTURES, small
 from torch import Tensor
 
 import attnlens
-from attnlens.symbolic import Value
+from attnlens.reference.symbolic import Value
 
 transformers = pytest.importorskip("transformers")
 

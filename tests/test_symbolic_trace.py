@@ -16,13 +16,13 @@ from torch import Tensor, nn
 
 import attnlens
 from attnlens.cricket.inside import predictor, read_ball
-from attnlens.cricket.model.predictor import FullModel
-from attnlens.models.attention import MultiHeadAttention
+from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.recording.probe import step
-from attnlens.show.trace import render_trace
-from attnlens.symbolic.operations import difference
-from attnlens.symbolic.trace import Trace
-from attnlens.symbolic.tracing import run
+from attnlens.reference.attention import MultiHeadAttention
+from attnlens.reference.symbolic.operations import difference
+from attnlens.reference.symbolic.trace import Trace
+from attnlens.reference.symbolic.tracing import run
+from attnlens.render.trace import render_trace
 
 CLOSE = 1e-5
 

@@ -11,19 +11,19 @@ import torch
 from small_predictors import arrays_of, small_predictor, stirred
 from torch import Tensor, nn
 
-from attnlens.cricket.model.batch import training_batch
-from attnlens.cricket.model.heads import SCALES
-from attnlens.cricket.model.predictor import FUSED, FullModel
-from attnlens.cricket.model.relation_attention import starting_table
-from attnlens.cricket.model.relations import RELATIONS, Balls
-from attnlens.cricket.model.temporal import (
+from attnlens.cricket.lab.fit import Recipe, cricket_sizes, hide_and_forget
+from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.predictor.batch import training_batch
+from attnlens.cricket.predictor.heads import SCALES
+from attnlens.cricket.predictor.predictor import FUSED, FullModel
+from attnlens.cricket.predictor.relation_attention import starting_table
+from attnlens.cricket.predictor.relations import RELATIONS, Balls
+from attnlens.cricket.predictor.temporal import (
     HEADS,
     MultiScaleTemporalEncoder,
     SpecializedTemporalAttention,
     TemporalEncoder,
 )
-from attnlens.cricket.simulator.simulate import simulate_match
-from attnlens.cricket.training.fit import Recipe, cricket_sizes, hide_and_forget
 
 
 def balls(batch: int, length: int, width: int, seed: int = 0) -> Tensor:

@@ -16,14 +16,14 @@ from text_cases import RECIPE, SIZES, toy_model, toy_rows, write_csv
 
 import attnlens
 from attnlens.errors import CheckpointError, InputError
-from attnlens.models.checkpoint import read_checkpoint, write_checkpoint
-from attnlens.models.transformer import BOS, EOS, PAD, SPECIAL, UNK
-from attnlens.text import TextModel, explain_text
-from attnlens.text.checks import WAYS, Ablations, check, claimed
-from attnlens.text.explain import TextExplanation, recorded
-from attnlens.text.pairs import Pair, Rule, read_pairs
-from attnlens.text.tokens import Vocabulary, padded, tokenise
-from attnlens.text.training import Figures, TextRecipe, TextSizes, figures, train_text
+from attnlens.reference.checkpoint import read_checkpoint, write_checkpoint
+from attnlens.reference.text import TextModel, explain_text
+from attnlens.reference.text.checks import WAYS, Ablations, check, claimed
+from attnlens.reference.text.explain import TextExplanation, recorded
+from attnlens.reference.text.pairs import Pair, Rule, read_pairs
+from attnlens.reference.text.tokens import Vocabulary, padded, tokenise
+from attnlens.reference.text.training import Figures, TextRecipe, TextSizes, figures, train_text
+from attnlens.reference.transformer import BOS, EOS, PAD, SPECIAL, UNK
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,9 @@ from command_line import REPOSITORY, Here, run_process
 from text_cases import toy_model, toy_rows, write_csv
 
 import attnlens
-from attnlens.text import TextModel, explain_text
-from attnlens.text.pairs import Rule, read_pairs
-from attnlens.text.training import TextRecipe, TextSizes, figures
+from attnlens.reference.text import TextModel, explain_text
+from attnlens.reference.text.pairs import Rule, read_pairs
+from attnlens.reference.text.training import TextRecipe, TextSizes, figures
 
 SAMPLE = REPOSITORY / "sample_data" / "commentary.csv"
 SENTENCE = (
@@ -83,7 +83,7 @@ def test_the_bundled_model_knows_its_held_out_sentences() -> None:
 
 
 def test_the_recipe_told_is_the_recipe_of_the_checkpoint() -> None:
-    card = (REPOSITORY / "attnlens/models/weights/README.md").read_text(encoding="utf-8")
+    card = (REPOSITORY / "attnlens/weights/README.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^attnlens text train (.*)$", card, re.M)
     about = TextModel.load().about
     told = dict(re.findall(r"--([\w-]+) (\S+)", command))

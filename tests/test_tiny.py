@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import attnlens
 from attnlens.errors import CheckpointError
-from attnlens.models.tiny import (
+from attnlens.reference.tiny import (
     TinyTransformer,
     answers,
     load_tiny,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from command_line import Here
 
-from attnlens.cricket.model.temporal import HEADS
-from attnlens.cricket.model.trained import load_predictor
+from attnlens.cricket.predictor.temporal import HEADS
+from attnlens.cricket.predictor.trained import load_predictor
 
 QUICK = ("--hidden-dim", "12", "--epochs", "2", "--threads", "1", "--head-balls", "3")
 

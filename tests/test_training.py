@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from small_predictors import arrays_of, log_loss, simulated, small_predictor
 
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.model.batch import training_batch, window_batch
-from attnlens.cricket.model.predictor import KNOWLEDGE, FullModel
-from attnlens.cricket.training.course import Average, Course
-from attnlens.cricket.training.fit import (
+from attnlens.cricket.lab.course import Average, Course
+from attnlens.cricket.lab.fit import (
     Recipe,
     cricket_sizes,
     fit,
     hide_and_forget,
 )
+from attnlens.cricket.predictor.batch import training_batch, window_batch
+from attnlens.cricket.predictor.predictor import KNOWLEDGE, FullModel
 from attnlens.errors import CheckpointError
 
 PREDICTOR = small_predictor(matches=5)

@@ -13,14 +13,11 @@ import pytest
 import torch
 from small_predictors import arrays_of, log_loss, simulated, small_predictor
 
-from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.batch import stacked, training_batch
-from attnlens.cricket.model.ratings import Ratings
-from attnlens.cricket.training import baselines
-from attnlens.cricket.training.baselines import GROWTH, out_of_fold, teach
-from attnlens.cricket.training.course import Course
-from attnlens.cricket.training.features import FeatureTable, feature_table
-from attnlens.cricket.training.fit import (
+from attnlens.cricket.lab import baselines
+from attnlens.cricket.lab.baselines import GROWTH, out_of_fold, teach
+from attnlens.cricket.lab.course import Course
+from attnlens.cricket.lab.features import FeatureTable, feature_table
+from attnlens.cricket.lab.fit import (
     Recipe,
     cricket_sizes,
     fit,
@@ -28,6 +25,9 @@ from attnlens.cricket.training.fit import (
     loss_of,
     rate_and_encode,
 )
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.predictor.batch import stacked, training_batch
+from attnlens.cricket.predictor.ratings import Ratings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PREDICTOR = small_predictor(matches=5)
@@ -130,9 +130,9 @@ import sys
 sys.path.insert(0, sys.argv[2])
 import torch
 from test_training_taught import INNINGS, PRIOR, RECIPE, SIZES
-from attnlens.cricket.training.course import Course
-from attnlens.cricket.training.fit import fit
-from attnlens.cricket.training.processes import processes
+from attnlens.cricket.lab.course import Course
+from attnlens.cricket.lab.fit import fit
+from attnlens.cricket.lab.processes import processes
 from attnlens.errors import InputError
 torch.set_num_threads(1)
 among = processes()

@@ -13,12 +13,12 @@ import torch
 from recording_cases import AXES, every_kind
 from test_view_command import HOSTILE, hostile_recording, planted_sink
 
-from attnlens.analysis import entropy
-from attnlens.analysis.views import maps_data
+from attnlens.attention import entropy
+from attnlens.attention.views import maps_data
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
-from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
-from attnlens.show.notebook import layers_of, render_recording_page
+from attnlens.render.notebook import layers_of, render_recording_page
 
 WORDS = ("ĠOnce", "Ġup", "on", "Ġa", "Ġtime", ",", "Ġthe", "Ġcat", "Ġs", "at", "Ċ", "Ġdown")
 RAMP = ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"]

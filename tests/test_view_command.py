@@ -25,11 +25,11 @@ from recording_cases import (
     whole_record,
 )
 
-from attnlens.analysis import entropy, entropy_bounds
-from attnlens.analysis.views import maps_data
+from attnlens.attention import entropy, entropy_bounds
+from attnlens.attention.views import maps_data
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
-from attnlens.recording.record import AttentionRecord
 from attnlens.recording.recording import Recording
 
 WHOLE = lazy_attention().weights().double().numpy()

@@ -18,10 +18,10 @@ from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.next_ball import changed_ends
-from attnlens.cricket.model.batch import window_batch
-from attnlens.cricket.model.people import person_called
-from attnlens.cricket.model.trained import TrainedPredictor
 from attnlens.cricket.pages.what_if import render_what_if
+from attnlens.cricket.predictor.batch import window_batch
+from attnlens.cricket.predictor.people import person_called
+from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.whatif.question import Question
 from attnlens.cricket.whatif.retelling import retold
@@ -29,7 +29,7 @@ from attnlens.cricket.whatif.types import WhatIf
 from attnlens.cricket.whatif.what_if import what_if
 from attnlens.cricket.words.facts import resolve
 from attnlens.errors import InputError
-from attnlens.show.canvas import display_width
+from attnlens.render.canvas import display_width
 
 MATCH = simulated(4)
 CLOSE = 2e-6

@@ -14,12 +14,14 @@ from small_predictors import arrays_of, simulated, small_predictor
 from attnlens.arrays import Floats
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import explain_ball
+from attnlens.cricket.lab.afterwards import WinRows, fit_win, win_rows
+from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.match.match import Facts, Innings, Match
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.match.scorecard import match_data
-from attnlens.cricket.model.match_states import (
+from attnlens.cricket.predictor.match_states import (
     Contest,
     States,
     contest_of,
@@ -27,13 +29,11 @@ from attnlens.cricket.model.match_states import (
     states_then,
     won,
 )
-from attnlens.cricket.model.trained import load_predictor, save_predictor
-from attnlens.cricket.model.win import MOST, Strength, WinModel, strength_of, win_chances
-from attnlens.cricket.model.window import predict_match
+from attnlens.cricket.predictor.trained import load_predictor, save_predictor
+from attnlens.cricket.predictor.win import MOST, Strength, WinModel, strength_of, win_chances
+from attnlens.cricket.predictor.window import predict_match
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.readers.writers import write_match
-from attnlens.cricket.study.held_out import EncodedInnings
-from attnlens.cricket.training.afterwards import WinRows, fit_win, win_rows
 
 MATCH = simulated(40)
 PREDICTOR = small_predictor()

@@ -8,9 +8,9 @@ import itertools
 from pathlib import Path
 from random import Random
 
-from attnlens.text.pairs import Rule, read_pairs
-from attnlens.text.trained import TextModel
-from attnlens.text.training import TextRecipe, TextSizes, train_text
+from attnlens.reference.text.pairs import Rule, read_pairs
+from attnlens.reference.text.trained import TextModel
+from attnlens.reference.text.training import TextRecipe, TextSizes, train_text
 
 COLOURS = {"red": "r", "green": "g", "blue": "b", "white": "w", "black": "k"}
 THINGS = {"box": "B", "cup": "C", "hat": "H", "key": "K", "map": "M"}

@@ -15,9 +15,9 @@ from attnlens.arrays import Floats
 from attnlens.audits.heads import layer_of
 from attnlens.audits.question import Question, questions
 from attnlens.audits.target import answer_of
-from attnlens.claims.verdict import benjamini_hochberg
 from attnlens.errors import InputError
-from attnlens.recorder import intervene, record
+from attnlens.evidence.verdict import benjamini_hochberg
+from attnlens.recording import intervene, record
 from attnlens.shown import drawn
 
 if TYPE_CHECKING:

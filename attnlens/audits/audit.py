@@ -40,7 +40,7 @@ def audit(
     All heads are screened by one forward with gradients. What they point at becomes claims: the
     item and the items that weigh most (gradient times attention, all heads together), those
     attended most, and what the heads screened highest look at. Every item is hidden from all
-    attention once; each claim's items together; then `attnlens.claims` judges. Sinks are named,
+    attention once; each claim's items together; then `attnlens.evidence` judges. Sinks are named,
     and no claim is about them.
 
     Args:
@@ -57,7 +57,7 @@ def audit(
         layers: rows and claims of heads of these layers alone; None: all.
         heads: claims are made of so many heads.
         sinks: places (numbers, from 0) left out of claims beside special tokens; None: those found
-            (`attnlens.analysis.sinks.sink_items`).
+            (`attnlens.attention.sinks.sink_items`).
         seed: of everything drawn.
         progress: is told what is being done.
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from attnlens.analysis.focus import as_floats, entropy
-from attnlens.analysis.heads import (
+from attnlens.arrays import Floats
+from attnlens.attention.focus import as_floats, entropy
+from attnlens.attention.heads import (
     duplicate_token,
     earlier_token,
     first_token,
     induction,
     relation_scores,
 )
-from attnlens.analysis.sinks import sink_items
-from attnlens.arrays import Floats
+from attnlens.attention.sinks import sink_items
 from attnlens.errors import InputError
-from attnlens.recording.record import AttentionRecord
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.recording import Recording
 from attnlens.shown import drawn
 
@@ -98,7 +98,7 @@ def heads(
         recording: with whole weights ``(batch, head, query, key)`` or lazy.
         tokens: one for each key, to find those that are the same; those that label the keys
             where they are not given. Sites with another number of keys are then left out.
-        sinks: places of sinks; None: `attnlens.analysis.sinks.sink_items`.
+        sinks: places of sinks; None: `attnlens.attention.sinks.sink_items`.
 
     Raises:
         InputError: no record with whole weights.

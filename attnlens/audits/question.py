@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attnlens.arrays import Flags
 from attnlens.errors import AttnlensError, InputError, RecordingError
-from attnlens.recorder import intervene, record
+from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 
 MOST_ITEMS: Final = 1024

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from attnlens.audits.heads import HeadTable
-from attnlens.claims.verdict import Verdict
 from attnlens.errors import InputError
+from attnlens.evidence.verdict import Verdict
 from attnlens.files import Json, render_json, write_text
 from attnlens.shown import drawn
 
@@ -144,7 +144,7 @@ class Audit:
 
     def to_dict(self) -> Json:
         """As plain data, numbers to six decimals."""
-        from attnlens.show.numbers import rounded_all
+        from attnlens.render.numbers import rounded_all
 
         data: Json = rounded_all({**asdict(self), "heads": [asdict(row) for row in self.heads]})
         return data

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.analysis.sinks import sink_items
 from attnlens.arrays import Floats
+from attnlens.attention.sinks import sink_items
 from attnlens.audits.heads import HeadTable, heads, whole_records
 from attnlens.audits.question import Question
 from attnlens.audits.target import Asked, Target, found_target
 from attnlens.errors import InputError
-from attnlens.recorder import intervene, record
+from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 
 PROBES: Final = 4

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.analysis.scores import SMALLEST
 from attnlens.arrays import Floats
 from attnlens.audits.question import Question
 from attnlens.errors import InputError
+from attnlens.evidence.scores import SMALLEST
 
 Asked = str | int | Callable[[Any], Tensor] | None
 """What an audit may be asked about."""

@@ -22,11 +22,11 @@ from attnlens.audits.report import (
     TopChange,
 )
 from attnlens.audits.screen import Screened
-from attnlens.claims.claim import MODEL, Claim, Place, Tested, quantiles
-from attnlens.claims.evidence import LISTED
-from attnlens.claims.trial import Compared, Trial
-from attnlens.claims.verdict import LEAST_SHARE
 from attnlens.errors import InputError
+from attnlens.evidence.claim import MODEL, Claim, Place, Tested, quantiles
+from attnlens.evidence.evidence import LISTED
+from attnlens.evidence.trial import Compared, Trial
+from attnlens.evidence.verdict import LEAST_SHARE
 
 RANDOM_LISTS: Final = 10
 RANDOM_HEADS: Final = 5

@@ -118,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
     if options.texts is not None:
         return _many(options)
     from attnlens.audits import audit
-    from attnlens.show.audit import audit_markdown, audit_page, render_audit
+    from attnlens.render.audit import audit_markdown, audit_page, render_audit
 
     form = options.format or _form(options.out)
     model = _model(options)

@@ -94,7 +94,7 @@ def endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
 
 def _shown(one: Statement) -> str:
     """A statement, and under it what was found or is wrong, and what the facts hold instead."""
-    from attnlens.show.safe import clean
+    from attnlens.render.safe import clean
 
     near = "" if one.nearest is None else f"; the facts hold {clean(one.nearest)}"
     place = "" if one.pointer is None else f" ({clean(one.pointer)})"

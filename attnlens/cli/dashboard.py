@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.session import Session
     from attnlens.dashboard.functions import Data, Functions, Inside, Summed
     from attnlens.dashboard.library import Matches, Recordings
-    from attnlens.symbolic.description import Description
+    from attnlens.reference.symbolic.description import Description
 
 MOST_MATCHES = 200
 MOST_BYTES = 50_000_000
@@ -114,9 +114,9 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
     """What was given, or an invented match, the same every time."""
+    from attnlens.cricket.lab.simulate import simulate_match
     from attnlens.cricket.readers import read_match, read_matches
     from attnlens.cricket.readers.following import Growing
-    from attnlens.cricket.simulator.simulate import simulate_match
 
     for path in options.files:
         progress(f"reading {path}")
@@ -149,7 +149,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     from functools import lru_cache
 
     from attnlens.cricket.explain.showing import shown_innings, shown_match, shown_people
-    from attnlens.cricket.model.shipped import SHIPPED
+    from attnlens.cricket.predictor.shipped import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
     from attnlens.cricket.whatif.question import asked
@@ -232,10 +232,10 @@ def _inside() -> Inside:
     from functools import lru_cache
 
     from attnlens.cli.models import about, catalogue, described, traced
-    from attnlens.cricket.model.window import one_thread
+    from attnlens.cricket.predictor.window import one_thread
     from attnlens.dashboard.functions import Inside
-    from attnlens.models.catalogue import Loaded
-    from attnlens.show import models
+    from attnlens.reference.catalogue import Loaded
+    from attnlens.render import models
 
     entries = {entry.name: entry for entry in catalogue()}
 
@@ -301,8 +301,8 @@ def _texts() -> dict[str, Callable[[Data], str]]:
 
 
 def _recording_page(path: str, name: str) -> str:
-    from attnlens.analysis.views import maps_data
+    from attnlens.attention.views import maps_data
     from attnlens.cli.view import recording_of
-    from attnlens.show.notebook import render_recording_page
+    from attnlens.render.notebook import render_recording_page
 
     return render_recording_page(maps_data(recording_of(path)), name=name)

@@ -158,7 +158,7 @@ TOLD = 0.03
 def _forecast(explanation: Explanation) -> str:
     """What is expected of the ball not yet bowled, and who is winning."""
     from attnlens.cricket.words.facts import OUTCOME_WORDS
-    from attnlens.show.numbers import percent_seen
+    from attnlens.render.numbers import percent_seen
 
     ball, win = explanation.ball, explanation.win_probability
     told = ", ".join(
@@ -186,7 +186,7 @@ def _bowled(explanation: Explanation) -> Json:
 
 def _sentence(ball: Json) -> str:
     from attnlens.cricket.words.facts import OUTCOME_WORDS
-    from attnlens.show.numbers import percent_seen
+    from attnlens.render.numbers import percent_seen
 
     return (
         f"{ball['label']}  {ball['bowler']} to {ball['batter']}: {OUTCOME_WORDS[ball['actual']]}, "

@@ -76,7 +76,7 @@ def _check(
     matches: Iterator[Match], skipped: list[MatchFileError], options: argparse.Namespace
 ) -> int:
     """Everything doubted; 1 where a match is refused."""
-    from attnlens.show.safe import on_one_line
+    from attnlens.render.safe import on_one_line
     from attnlens.words import count
 
     rows, lines, number, doubted = [], [], 0, 0
@@ -128,7 +128,7 @@ def _data(match: Match) -> dict[str, Any]:
 
 def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
     """Several matches, a line each."""
-    from attnlens.show.safe import clean
+    from attnlens.render.safe import clean
 
     as_json = options.format == "json"
     with opened(options.out, utf8=as_json) as file:

@@ -25,12 +25,12 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.errors import MatchFileError
-    from attnlens.cricket.study.evaluate import Evaluation
-    from attnlens.cricket.study.faithfulness import Faithfulness, Measured
-    from attnlens.cricket.study.figures import Document
-    from attnlens.cricket.study.held_out import HeldOut
-    from attnlens.cricket.study.win_scores import WinEvaluation
-    from attnlens.show.canvas import Renderer
+    from attnlens.cricket.lab.evaluate import Evaluation
+    from attnlens.cricket.lab.faithfulness import Faithfulness, Measured
+    from attnlens.cricket.lab.figures import Document
+    from attnlens.cricket.lab.held_out import HeldOut
+    from attnlens.cricket.lab.win_scores import WinEvaluation
+    from attnlens.render.canvas import Renderer
 
 KNOWN = ("prior", "state_table", "logistic", "boosted_trees")
 
@@ -152,9 +152,9 @@ def evaluate(options: argparse.Namespace) -> int:
         return _evaluate_win(options)
     import json
 
-    from attnlens.cricket.pages.evaluation import render_evaluation
-    from attnlens.cricket.study.evaluate import calibration_table, evaluation, judge
-    from attnlens.cricket.training.baselines import compare
+    from attnlens.cricket.lab.baselines import compare
+    from attnlens.cricket.lab.evaluate import calibration_table, evaluation, judge
+    from attnlens.cricket.lab.evaluation_page import render_evaluation
     from attnlens.files import write_text
 
     def work(held: HeldOut) -> Evaluation:
@@ -173,9 +173,9 @@ def evaluate(options: argparse.Namespace) -> int:
 
 def _evaluate_win(options: argparse.Namespace) -> int:
     """How well the model tells who is winning."""
-    from attnlens.cricket.pages.winning import render_winning
-    from attnlens.cricket.study.win_scores import judge_states, win_evaluation
-    from attnlens.cricket.training.baselines import logistic_value
+    from attnlens.cricket.lab.baselines import logistic_value
+    from attnlens.cricket.lab.win_page import render_winning
+    from attnlens.cricket.lab.win_scores import judge_states, win_evaluation
 
     def work(held: HeldOut) -> WinEvaluation:
         states = judge_states(held, progress)
@@ -189,8 +189,8 @@ def _evaluate_win(options: argparse.Namespace) -> int:
 def faithfulness(options: argparse.Namespace) -> int:
     """Does attention say which past balls mattered?"""
     check_files(options, "per_ball")
-    from attnlens.cricket.pages.faithfulness_table import render_faithfulness
-    from attnlens.cricket.study.faithfulness import measure
+    from attnlens.cricket.lab.faithfulness import measure
+    from attnlens.cricket.lab.faithfulness_table import render_faithfulness
     from attnlens.files import written_beside
 
     def work(held: HeldOut) -> Faithfulness:
@@ -214,7 +214,7 @@ def _write_rows(measured: Measured, path: Path) -> None:
     """One row per sampled ball and past ball."""
     import csv
 
-    from attnlens.show.safe import cell
+    from attnlens.render.safe import cell
 
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -229,8 +229,8 @@ def _write_rows(measured: Measured, path: Path) -> None:
 def heads(options: argparse.Namespace) -> int:
     """What every head does on many balls, and the name it has earned."""
     check_files(options)
-    from attnlens.cricket.pages.heads_table import render_heads
-    from attnlens.cricket.study.head_report import head_report
+    from attnlens.cricket.lab.head_report import head_report
+    from attnlens.cricket.lab.heads_table import render_heads
 
     work = partial(head_report, balls=options.balls, seed=options.seed, report=progress)
     return _give(_judged(options, work), options, render_heads)
@@ -238,8 +238,8 @@ def heads(options: argparse.Namespace) -> int:
 
 def _judged(options: argparse.Namespace, work: Callable[[HeldOut], D]) -> D:
     """What ``work`` makes of the matches that the model may be judged on."""
+    from attnlens.cricket.lab.held_out import held_out
     from attnlens.cricket.session import Session
-    from attnlens.cricket.study.held_out import held_out
 
     skipped: list[MatchFileError] = []
     try:
@@ -264,8 +264,8 @@ def _give(
     document: D, options: argparse.Namespace, render: Renderer, *, digits: int | None = None
 ) -> int:
     """Write a document as JSON, its figures with so many ``digits``, or as a page."""
-    from attnlens.cricket.study.figures import to_json
-    from attnlens.show.numbers import rounded_all
+    from attnlens.cricket.lab.figures import to_json
+    from attnlens.render.numbers import rounded_all
 
     def data() -> object:
         told = to_json(document)

@@ -13,9 +13,9 @@ from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:
     from attnlens.files import Json
-    from attnlens.models.catalogue import Loaded, ReferenceModel
-    from attnlens.symbolic.description import Description
-    from attnlens.symbolic.trace import Trace
+    from attnlens.reference.catalogue import Loaded, ReferenceModel
+    from attnlens.reference.symbolic.description import Description
+    from attnlens.reference.symbolic.trace import Trace
 
 MODEL = "a name that `attnlens models` lists, or a checkpoint's file"
 
@@ -72,7 +72,7 @@ def add_to(commands: Commands) -> None:
 
 
 def run_models(options: argparse.Namespace) -> int:
-    from attnlens.show.models import render_models
+    from attnlens.render.models import render_models
 
     check_files(options)
     listed = [about(entry) for entry in catalogue()]
@@ -88,7 +88,7 @@ def catalogue() -> tuple[ReferenceModel, ...]:
 
 def about(entry: ReferenceModel) -> Json:
     """An entry with the sizes of the model that comes with attnlens."""
-    from attnlens.symbolic.description import sizes_of
+    from attnlens.reference.symbolic.description import sizes_of
 
     sizes = sizes_of(entry.loaded().module)
     told = {name: getattr(entry, name) for name in ("name", "title", "source", "purpose")}
@@ -101,7 +101,7 @@ def about(entry: ReferenceModel) -> Json:
 
 
 def run_describe(options: argparse.Namespace) -> int:
-    from attnlens.show import models as forms
+    from attnlens.render import models as forms
 
     check_files(options)
     entry, loaded = _loaded(options.model)
@@ -116,7 +116,7 @@ def run_describe(options: argparse.Namespace) -> int:
 
 
 def run_trace(options: argparse.Namespace) -> int:
-    from attnlens.show.trace import render_trace
+    from attnlens.render.trace import render_trace
 
     check_files(options)
     entry, loaded = _loaded(options.model)
@@ -134,8 +134,8 @@ def _loaded(name: str) -> tuple[ReferenceModel, Loaded]:
 
 def described(entry: ReferenceModel, loaded: Loaded) -> Description:
     """The description of a model."""
-    from attnlens.models import one_thread
-    from attnlens.symbolic import describe
+    from attnlens.reference import one_thread
+    from attnlens.reference.symbolic import describe
 
     reading = entry.reading(loaded)
     with one_thread():
@@ -153,8 +153,8 @@ def traced(
     Raises:
         InputError: the text is no input of this model.
     """
-    from attnlens.models import one_thread
-    from attnlens.symbolic import trace
+    from attnlens.reference import one_thread
+    from attnlens.reference.symbolic import trace
 
     reading = entry.reading(loaded, text, **asked)
     with one_thread():

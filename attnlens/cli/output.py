@@ -25,7 +25,7 @@ BAD = 2
 
 def say(text: str, before: str = "") -> None:
     """One line on stderr for whoever runs the command, whatever is in the text."""
-    from attnlens.show.safe import on_one_line
+    from attnlens.render.safe import on_one_line
 
     print(f"{before}attnlens: {on_one_line(text)}", file=sys.stderr)
 
@@ -106,7 +106,7 @@ def serve_any_terminal() -> None:
 
 
 def _nearest(error: UnicodeError) -> tuple[str, int]:
-    from attnlens.show.safe import to_ascii
+    from attnlens.render.safe import to_ascii
 
     assert isinstance(error, UnicodeEncodeError)
     return to_ascii(error.object[error.start : error.end]), error.end
@@ -115,7 +115,7 @@ def _nearest(error: UnicodeError) -> tuple[str, int]:
 def progress(text: str) -> None:
     """A passing line on stderr, on a terminal only; an empty text clears it."""
     if sys.stderr.isatty():
-        from attnlens.show.safe import on_one_line
+        from attnlens.render.safe import on_one_line
 
         print(f"\r\x1b[2K{on_one_line(text)}", end="", file=sys.stderr, flush=True)
 

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("say which over", remedy="give --over 12, --over last or --over next")
     check_files(options)
     from attnlens.cricket.match.naming import balls_of
-    from attnlens.cricket.overs.question import NAMED
+    from attnlens.cricket.over.question import NAMED
     from attnlens.cricket.pages.over import render_over
     from attnlens.cricket.session import Session
 

@@ -39,9 +39,9 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     import dataclasses
 
-    from attnlens.cricket.pages.faithfulness_table import render_planted
-    from attnlens.cricket.study.figures import to_json
-    from attnlens.cricket.training.planted import FULL, QUICK, planted
+    from attnlens.cricket.lab.faithfulness_table import render_planted
+    from attnlens.cricket.lab.figures import to_json
+    from attnlens.cricket.lab.planted_training import FULL, QUICK, planted
 
     check_files(options)  # before the work, not after it
     changed = given(options, "matches", "epochs", "balls", "claims", "seed")

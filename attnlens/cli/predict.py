@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from attnlens.cricket.errors import MatchFileError
     from attnlens.cricket.match.match import Match
-    from attnlens.cricket.model.window import Row
+    from attnlens.cricket.predictor.window import Row
     from attnlens.cricket.session import Session
 
 ROWS_AT_ONCE = 20_000
@@ -90,8 +90,8 @@ def _rows(matches: Iterable[Match], session: Session) -> Iterator[Row]:
 def _write_csv(rows: Iterable[Row], file: TextIO) -> None:
     import csv
 
-    from attnlens.cricket.model.window import COLUMNS
-    from attnlens.show.safe import cell
+    from attnlens.cricket.predictor.window import COLUMNS
+    from attnlens.render.safe import cell
 
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     head = True
@@ -109,7 +109,7 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    from attnlens.cricket.model.window import COLUMNS
+    from attnlens.cricket.predictor.window import COLUMNS
 
     kinds = dict.fromkeys(("innings", "index", "free_hit"), pyarrow.int32())
     schema = pyarrow.schema(

@@ -56,7 +56,7 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from attnlens.cricket.simulator.files import save_simulated
+    from attnlens.cricket.lab.files import save_simulated
 
     if not options.out:
         raise InputError("--out is empty", remedy="name a file")

@@ -12,7 +12,7 @@ from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.text.pairs import Pairs
+    from attnlens.reference.text.pairs import Pairs
 
 MODEL = "seq2seq, which comes with attnlens, or a file that `text train` wrote"
 
@@ -107,7 +107,7 @@ def _separator(text: str) -> str:
 
 
 def _pairs(options: argparse.Namespace) -> Pairs:
-    from attnlens.text.pairs import read_pairs
+    from attnlens.reference.text.pairs import read_pairs
 
     columns = None
     if options.columns is not None:
@@ -122,8 +122,8 @@ def _pairs(options: argparse.Namespace) -> Pairs:
 def _train(options: argparse.Namespace) -> int:
     check_files(options)
     pairs = _pairs(options)
-    from attnlens.text.pairs import Rule
-    from attnlens.text.training import TextRecipe, TextSizes, train_text
+    from attnlens.reference.text.pairs import Rule
+    from attnlens.reference.text.training import TextRecipe, TextSizes, train_text
 
     sizes = given(options, "width", "heads", "d_ff", "encoder_layers", "decoder_layers")
     model = train_text(
@@ -139,15 +139,15 @@ def _train(options: argparse.Namespace) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     check_files(options, "record")
-    from attnlens.show.text_terminal import render_text
-    from attnlens.text import TextModel, explain_text
+    from attnlens.reference.text import TextModel, explain_text
+    from attnlens.render.text_terminal import render_text
 
     model = TextModel.load(options.model)
     explanation = explain_text(
         model, options.sentence, evidence=not options.no_evidence, seed=options.seed
     )
     if options.record is not None:
-        from attnlens.text.explain import recorded
+        from attnlens.reference.text.explain import recorded
 
         recorded(model, options.sentence).save(options.record)
     return show(options, explanation.to_dict, partial(render_text, explanation))

@@ -87,9 +87,9 @@ def run(options: argparse.Namespace) -> int:
             )
     from pathlib import Path
 
-    from attnlens.cricket.training.course import Course
-    from attnlens.cricket.training.processes import processes
-    from attnlens.cricket.training.run import TRAINERS, Plan, recipe_and_sizes, use_threads
+    from attnlens.cricket.lab.course import Course
+    from attnlens.cricket.lab.processes import processes
+    from attnlens.cricket.lab.run import TRAINERS, Plan, recipe_and_sizes, use_threads
 
     kind, train = TRAINERS[options.model]
     numbers = given(options, "epochs", "seed", "hidden_dim")

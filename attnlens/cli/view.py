@@ -71,7 +71,7 @@ def recording_of(path: str) -> Recording:
 
 
 def _chosen(options: argparse.Namespace) -> Recording:
-    from attnlens.analysis.views import choose
+    from attnlens.attention.views import choose
 
     recording = recording_of(options.recording)
     asked = {name: getattr(options, name) for name in ("site", "batch", "head", "query")}
@@ -83,7 +83,7 @@ def _chosen(options: argparse.Namespace) -> Recording:
 
 def _data(options: argparse.Namespace, recording: Recording) -> dict[str, Any]:
     """Sites, and rows of the first: the last query of each head, unless others were asked for."""
-    from attnlens.analysis.views import has_weights, rows_data, sites_data
+    from attnlens.attention.views import has_weights, rows_data, sites_data
 
     rows = []
     if options.query is not None or options.site is not None:
@@ -110,9 +110,9 @@ def _name(path: str) -> str:
 
 
 def _page(options: argparse.Namespace, recording: Recording) -> None:
-    from attnlens.analysis.views import maps_data
+    from attnlens.attention.views import maps_data
     from attnlens.files import write_text
-    from attnlens.show.notebook import render_recording_page
+    from attnlens.render.notebook import render_recording_page
 
     progress("working out the heat maps")
     data = maps_data(recording)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from attnlens.cricket.model.shipped import SHIPPED, named_checkpoint
-from attnlens.models.catalogue import ATTENTION, ATTENTION_PAPER, TINY, ReferenceModel
-from attnlens.models.catalogue import reference_model as chosen
+from attnlens.cricket.predictor.shipped import SHIPPED, named_checkpoint
+from attnlens.reference.catalogue import ATTENTION, ATTENTION_PAPER, TINY, ReferenceModel
+from attnlens.reference.catalogue import reference_model as chosen
 
 MODELS: Final[tuple[ReferenceModel, ...]] = (
     ReferenceModel(
@@ -31,8 +31,8 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         purpose="spoken commentary to what a scorer writes down: three kinds of attention, and "
         "words to follow through them",
         written="a sentence, in quotes",
-        load="attnlens.text.trained:loaded",
-        read="attnlens.text.trained:read_sentence",
+        load="attnlens.reference.text.trained:loaded",
+        read="attnlens.reference.text.trained:read_sentence",
         kind="seq2seq",
         example="Tanemori to Duvivier-Oke, full and on the pads, flicked away for four.",
     ),

@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import Final
 
 from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.naming import GRAMMAR, BallReference, balls_of, echo
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.relations import Balls, Batch
-from attnlens.cricket.model.window import window_for
-from attnlens.cricket.overs import question
-from attnlens.cricket.overs.encoder_decoder import PAD, START, Choice, decode
-from attnlens.cricket.overs.features import (
+from attnlens.cricket.over import question
+from attnlens.cricket.over.encoder_decoder import PAD, START, Choice, decode
+from attnlens.cricket.over.features import (
     CONTEXT_FEATURES,
     PAST_FEATURES,
     encode_overs,
     over_batch,
 )
-from attnlens.cricket.overs.tokens import TOKENS
-from attnlens.cricket.overs.trained import TrainedOvers, load_overs
+from attnlens.cricket.over.tokens import TOKENS
+from attnlens.cricket.over.trained import TrainedOvers, load_overs
+from attnlens.cricket.predictor.relations import Balls, Batch
+from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.session import Session
-from attnlens.cricket.simulator.simulate import simulate_match
 from attnlens.errors import InputError
-from attnlens.models.catalogue import Loaded, Reading
+from attnlens.reference.catalogue import Loaded, Reading
 
 SEED: Final = 7
 """Of the simulated match that the models are described with."""

@@ -29,11 +29,11 @@ from attnlens.files import Json
 if TYPE_CHECKING:
     import pandas
 
-    from attnlens.cricket.model.timeline import Timeline
-    from attnlens.cricket.model.trained import TrainedPredictor
-    from attnlens.cricket.model.window import Row
-    from attnlens.cricket.overs.over import NextOver
-    from attnlens.cricket.overs.trained import TrainedOvers
+    from attnlens.cricket.over.over import NextOver
+    from attnlens.cricket.over.trained import TrainedOvers
+    from attnlens.cricket.predictor.timeline import Timeline
+    from attnlens.cricket.predictor.trained import TrainedPredictor
+    from attnlens.cricket.predictor.window import Row
     from attnlens.cricket.story.types import MatchStory
 
 __all__ = [
@@ -106,23 +106,23 @@ class Session:
     @cached_property
     def predictor(self) -> TrainedPredictor:
         """The model, with its own ratings."""
-        from attnlens.cricket.model.trained import load_predictor
+        from attnlens.cricket.predictor.trained import load_predictor
 
         return load_predictor(self.model)
 
     @cached_property
     def _balls(self) -> Timeline[TrainedPredictor]:
-        from attnlens.cricket.model.timeline import Timeline
-        from attnlens.cricket.model.window import one_thread
+        from attnlens.cricket.predictor.timeline import Timeline
+        from attnlens.cricket.predictor.window import one_thread
 
         with one_thread():
             return Timeline(self.predictor, self.history)
 
     @cached_property
     def _overs(self) -> Timeline[TrainedOvers]:
-        from attnlens.cricket.model.timeline import Timeline
-        from attnlens.cricket.model.window import one_thread
-        from attnlens.cricket.overs.trained import load_overs
+        from attnlens.cricket.over.trained import load_overs
+        from attnlens.cricket.predictor.timeline import Timeline
+        from attnlens.cricket.predictor.window import one_thread
 
         with one_thread():
             return Timeline(load_overs(self.overs), self.history)
@@ -214,8 +214,8 @@ class Session:
         The match counts as it was read, not by its bytes: that holds the files beside it, too,
         and a match in another format that reads alike has the same explanation.
         """
-        from attnlens.cricket.model.calibration import SUFFIX
-        from attnlens.cricket.model.shipped import named_checkpoint
+        from attnlens.cricket.predictor.calibration import SUFFIX
+        from attnlens.cricket.predictor.shipped import named_checkpoint
 
         path = None if self.history is None else self.history.path
         if self._answers is None or (self.history is not None and path is None):
@@ -253,12 +253,12 @@ class Session:
         evidence: bool = True,
     ) -> NextOver:
         """What the encoder-decoder expects of an over; see `next_over`."""
-        from attnlens.cricket.overs.question import find_over
+        from attnlens.cricket.over.question import find_over
 
         match = self.read(match)
         question = find_over(match, over, innings)  # a wrong name should not wait for torch
-        from attnlens.cricket.overs.over import choice_of
-        from attnlens.cricket.overs.over import next_over as answered
+        from attnlens.cricket.over.over import choice_of
+        from attnlens.cricket.over.over import next_over as answered
 
         with self._lock:
             trained = self._overs.predictor_for(match)
@@ -297,7 +297,7 @@ class Session:
 
     def rows(self, match: Match | File) -> Iterator[Row]:
         """Every delivery of a match with the model's probabilities; see `predict`."""
-        from attnlens.cricket.model.window import predict_match
+        from attnlens.cricket.predictor.window import predict_match
 
         match = self.read(match)
         return predict_match(match, self.dated(match))
@@ -306,7 +306,7 @@ class Session:
         """The same as a table; see `predict`."""
         import pandas
 
-        from attnlens.cricket.model.window import COLUMNS
+        from attnlens.cricket.predictor.window import COLUMNS
 
         return pandas.DataFrame(self.rows(match), columns=list(COLUMNS))
 

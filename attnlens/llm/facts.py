@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from attnlens.errors import InputError
 from attnlens.llm.english import stem
-from attnlens.show.safe import visible
+from attnlens.render.safe import visible
 
 MOST_VALUES: Final = 300_000
 LONGEST_LABEL, LONGEST_CLAIM = 60, 1000

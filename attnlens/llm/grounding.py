@@ -26,7 +26,7 @@ from attnlens.llm import english
 from attnlens.llm.comparisons import Answer, Found, Told, compared, in_words, ranked, unit_of
 from attnlens.llm.english import phrases, stem
 from attnlens.llm.facts import WORD, Facts, Row, stems, whole
-from attnlens.show.safe import visible
+from attnlens.render.safe import visible
 
 RIGHT, RIVAL, ROW = 0.9, 0.6, 0.5
 """A number is borne out where a fact that has it is named so well, beside the best one; it is in

@@ -26,7 +26,7 @@ from attnlens.errors import InputError
 from attnlens.files import Json
 from attnlens.llm import english
 from attnlens.llm.places import HOLE, REFERENCE, Places, misplaced
-from attnlens.show.safe import visible
+from attnlens.render.safe import visible
 
 MOST_TEXT: Final = 1 << 26
 FROM_TO: Final = re.compile(rf"from (?:about )?{REFERENCE.pattern},? to {REFERENCE.pattern}")

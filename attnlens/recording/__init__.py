@@ -1,1 +1,8 @@
-"""A recording: attention records with named axes, chosen from, saved, and shown as tables."""
+"""Recording attention while a model runs, and changing it."""
+
+from attnlens.recording.edits import Edges
+from attnlens.recording.intervene import intervene
+from attnlens.recording.record import record
+from attnlens.recording.sites import Adapter, SoftmaxAdapter
+
+__all__ = ["Adapter", "Edges", "SoftmaxAdapter", "intervene", "record"]

@@ -1,342 +1,315 @@
-"""The record of one call: attention weights, where they came from, what can be asked of them."""
+"""`record`: the attention of any model, for as long as a ``with`` block lasts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-from attnlens.errors import RecordingError
-from attnlens.recording.axes import SINK_LABEL, Axis, places, positions
-from attnlens.recording.lazy import LazyAttention
-from attnlens.recording.table import MOST_ROWS, array_of, record_text, table_of
-from attnlens.shown import drawn
-from attnlens.words import choices
+from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
+from attnlens.recording.attention_record import AttentionRecord
+from attnlens.recording.axes import Axis, Positions
+from attnlens.recording.block import Block, reasons_of, some_of
+from attnlens.recording.capture import AXES, Capture
+from attnlens.recording.interception import AttentionCall
+from attnlens.recording.patches import intercepting
+from attnlens.recording.probe import AttentionProbe
+from attnlens.recording.recording import Recording
+from attnlens.recording.save import Stream, read_folder
+from attnlens.recording.sites import (
+    Adapter,
+    ByName,
+    Given,
+    SoftmaxAdapter,
+    Which,
+    adapters_of,
+    matches,
+    module_given,
+    no_module,
+    sites_meant,
+)
+from attnlens.recording.torch_calls import UNCOMPILED
+from attnlens.words import count
 
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas
-    from numpy.typing import NDArray
+UNFOLLOWED: Final = "no values or outputs: no product of these weights and values was seen"
+
+AGAIN: Final = "values and outputs are of the first of several products with the same weights"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AttentionRecord:
-    """What was kept of one call of one module.
+@contextmanager
+def record(
+    model: nn.Module,
+    *,
+    rows: Positions = None,
+    top_k: int | None = None,
+    lazy: bool = False,
+    include: Which | None = None,
+    dtype: torch.dtype | None = None,
+    to: str | os.PathLike[str] | None = None,
+    adapters: Given | Sequence[Given] | None = None,
+    expected: int | None = None,
+    values: bool = False,
+    outputs: bool = False,
+) -> Iterator[Recording]:
+    """Record the attention of a model while the block runs.
 
-    Attributes:
-        site: where, as in ``named_modules()``.
-        call: 0, 1, ... when one module runs more than once.
-        weights: shares, usually ``(batch, head, query, key)``. Of a lazy record they are
-            worked out, all of them, each time they are asked for.
-        axes: one per dimension of ``weights``.
-        content: the part of the logits from query times key, where the model tells it. None
-            where nothing is added to it, and where only the softmax was seen: a note says so.
-        bias: the part of the logits from built-in biases, likewise.
-        rows: which queries were kept, counted from 0; None: all of them.
-        keys: of a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32;
-            largest weight first. Keys with weight 0 may fill a row up. The labels of the key
-            axis, if any, then name every key of the model.
-        residual: of a top-k record, the mass that was not kept, ``(batch, head, query)``.
-        key_count: of a top-k record, how many keys there were.
-        lazy: queries and keys from which any row can be worked out.
-        notes: what a reader must know of how the weights were come by.
-        values: what the weights were multiplied with, ``(batch, head, key, width)``, those of
-            each key in every head, where asked for and seen.
-        outputs: what each head gave, ``(batch, head, query, width)``, before heads are joined and
-            projected; of the queries in ``rows``.
+    Any module of torch will do: what comes through an `AttentionProbe`,
+    ``nn.MultiheadAttention``, torch's transformer layers, ``F.scaled_dot_product_attention`` or
+    the attention of Hugging Face models is seen as it runs; for the rest there are adapters.
+    Weights are those of softmax,
+    before dropout, worked out in float32 from the queries and keys the model used. Outputs and
+    gradients are what they would have been, to the last bit; where compiled modules run
+    uncompiled, within rounding, and a note says so.
+
+    Calls are seen in the thread the block is in. Nothing of the model is changed, and nothing
+    of torch is once the block ends, by an exception too.
+
+    Args:
+        rows: only these queries: one, a list or a slice; -1 is the last.
+        top_k: only so many largest weights of each row, and what the others hold together;
+            a whole matrix of weights is never formed.
+        lazy: queries and keys instead of weights, from which any row can be worked out later.
+        include: only sites of these names or patterns, or of which a function says so.
+        dtype: of the weights kept, such as ``torch.float16``.
+        to: a folder to be made; records are written there as they come, and
+            `attnlens.load_recording` opens it. The recording yielded is filled at the end of
+            the block, from the folder.
+        adapters: for modules with attention of their own: see `Adapter`, `SoftmaxAdapter`.
+        expected: how many records there must be in the end.
+        values: whether ``record.values`` holds what the weights are multiplied with, ``(batch,
+            head, key, width)``, in the model's precision; heads that share some have copies.
+        outputs: whether ``record.outputs`` holds what each head gives, ``(batch, head, query,
+            width)``, before heads are joined and projected; of torch's fused encoder layers it is
+            worked out beside the model. A note says where neither was to be seen.
+
+    With none of rows, top_k and lazy, whole weights are kept of calls up to a size
+    (`capture.WHOLE_CALL_BYTES`), of larger ones the `capture.DEFAULT_TOP` largest of each row;
+    a note says so.
+
+    Yields:
+        a `Recording` whose sites are the paths of modules, as in ``named_modules()``; the model
+        itself goes by the name of its class.
 
     Raises:
-        RecordingError: axes and weights do not fit each other.
+        RecordingError: options that exclude each other, or do not fit a call (from that call).
+        NothingRecordedError: no attention was seen.
+        IncompleteRecordingError: attention ran that could not be seen, or ``expected`` or
+            ``include`` does not hold.
+        InputError: ``to`` cannot be written.
     """
+    module_given(model, "record")
+    if expected is not None and (type(expected) is not int or expected < 1):
+        raise RecordingError(f"expected={expected!r}; give how many records there must be")
+    capture = Capture.of(rows, top_k, lazy, dtype)
+    patterns, wanted = ((), None) if include is None else sites_meant("include", include)
+    with ExitStack() as stack:
+        told = "give an object with matches(module) and records(module, args, kwargs, output), or"
+        listed = adapters_of(adapters, Given, RecordingError, f"{told} SoftmaxAdapter(sites)")
+        run = _Run(model, wanted, capture, listed)
+        run.values, run.outputs, run.follows = values, outputs, values or outputs
+        stack.callback(run.end)
+        if to is not None:
+            run.stream = Stream(to)
+            stack.callback(run.stream.drop)
+        run.watch()
+        with intercepting(run):
+            yield run.recording
+        run.judge(patterns, expected)
+        run.close()
 
-    site: str
-    call: int
-    weights: Tensor
-    axes: tuple[Axis, ...]
-    content: Tensor | None = None
-    bias: Tensor | None = None
-    rows: tuple[int, ...] | None = None
-    keys: Tensor | None = None
-    residual: Tensor | None = None
-    key_count: int | None = None
-    lazy: LazyAttention | None = None
-    notes: tuple[str, ...] = ()
-    values: Tensor | None = None
-    outputs: Tensor | None = None
 
-    def __post_init__(self) -> None:
-        shape = self.shape
-        fits = len(self.axes) == len(shape)
-        if fits:
-            fits = all(
-                axis.labels is None or len(axis.labels) == size
-                for axis, size in zip(self.axes, self.sizes, strict=True)
-            )
-        if not fits:
-            told = ", ".join(
-                f"{axis.name}={'?' if axis.labels is None else len(axis.labels)}"
-                for axis in self.axes
-            )
-            raise RecordingError(f"{self.site}: axes say ({told}), weights have shape {shape}")
-        if self.lazy is not None:
-            # An empty slot: asking for it comes to __getattr__, which works the weights out.
-            object.__delattr__(self, "weights")
+class _Run(Block):
+    """One block: the hooks it set, and the records it made, or wrote to its stream."""
 
-    if not TYPE_CHECKING:
+    leave_out = "include"
+    by_hand = "give an Adapter that reads them"
 
-        def __getattr__(self, name: str) -> Any:
-            if name == "weights":
-                return self.lazy.weights()
-            told = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(told, name=name, obj=self)
+    def __init__(
+        self,
+        model: nn.Module,
+        wanted: Callable[[str], bool] | None,
+        capture: Capture,
+        adapters: list[Given],
+    ) -> None:
+        super().__init__(model, wanted)
+        self.wants_lse = capture.wants_lse
+        self.prefers_weights = capture.prefers_weights  # type: ignore[method-assign]
+        self.recording = Recording()
+        self.recorded: dict[str, int] = {}
+        self.stream: Stream | None = None
+        self.values = self.outputs = False
+        self._late: dict[tuple[str, int], AttentionRecord] = {}
+        self._again: set[str] = set()
+        self._capture = capture
+        self._adapters = adapters
 
-    @classmethod
-    def of_lazy(
-        cls,
-        site: str,
-        call: int,
-        lazy: LazyAttention,
-        axes: tuple[Axis, ...],
-        notes: tuple[str, ...] = (),
-    ) -> AttentionRecord:
-        """A record whose weights are worked out when asked for."""
-        # The queries stand in for the weights, which would be costly to form here.
-        return cls(site, call, lazy.q, axes, lazy=lazy, notes=notes)
+    def watch(self) -> None:
+        """Set the hooks; a NothingRecordedError where an adapter is for no module."""
+        softmaxes = [one for one in self._adapters if isinstance(one, SoftmaxAdapter)]
+        self.begin(softmaxes, NothingRecordedError)
+        others = [one for one in self._adapters if not isinstance(one, SoftmaxAdapter)]
+        matched: set[int] = set()
+        for site, module in self.sites.modules.items():
+            speaks = next((at for at, one in enumerate(others) if one.matches(module)), None)
+            if speaks is not None:
+                matched.add(speaks)
+                self._watch_output(site, module, others[speaks])
+        for at, adapter in enumerate(others):
+            if at not in matched:
+                raise NothingRecordedError(f"{type(adapter).__name__} {no_module(self.sites)}")
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of ``weights``, told without working them out."""
-        return tuple(self.weights.shape) if self.lazy is None else self.lazy.shape
+    def attention(self, call: AttentionCall) -> None:
+        self._add(self._capture.of_call(call))
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """How many positions each axis has; keys of a top-k record: those of the model."""
-        shape = self.shape
-        return shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
+    def outcome(self, call: AttentionCall) -> None:
+        place = call.site, call.number
+        if place in self.followed:
+            self._again.add(call.site)
+            return
+        record = self._late[place]
+        assert call.v is not None
+        assert call.output is not None
+        parts: dict[str, Any] = {"notes": tuple(dict.fromkeys((*record.notes, *call.notes)))}
+        if self.values:
+            heads = call.output.shape[1] // call.v.shape[1]
+            whole = call.v.detach().repeat_interleave(heads, 1)
+            # A sink, the last key, has no value.
+            parts["values"] = F.pad(whole, (0, 0, 0, record.sizes[-1] - whole.shape[2]))
+        if self.outputs:
+            kept = call.output.detach()
+            parts["outputs"] = kept.clone() if record.rows is None else kept[:, :, record.rows]
+        self._late[place] = record.replaced(**parts)
+        while self._late and _is_whole(next(iter(self._late.values()))):
+            self._sink.add(self._late.pop(next(iter(self._late))))
 
-    def names(self, place: int) -> tuple[str, ...]:
-        """What the positions of one axis are called: their labels, or else their numbers.
-
-        A query's number is its place among all queries of the call, also where only some were
-        kept.
-        """
-        axis = self.axes[place]
-        if axis.labels is not None:
-            return axis.labels
-        if axis.name == "query" and self.rows is not None:
-            return tuple(map(str, self.rows))
-        return tuple(map(str, range(self.sizes[place])))
-
-    def place_of(self, name: str) -> int:
-        """Which dimension an axis is.
-
-        Raises:
-            RecordingError: no axis, or more than one, has this name.
-        """
-        names = [axis.name for axis in self.axes]
-        if names.count(name) != 1:
-            problem = "no axis" if name not in names else "more than one axis"
-            raise RecordingError(f"{self.site}: {problem} {name!r}; axes: {choices(name, names)}")
-        return names.index(name)
-
-    def replaced(self, **changes: Any) -> AttentionRecord:
-        """The same record with other fields; a lazy one stays lazy.
-
-        ``dataclasses.replace`` would work out the weights of a lazy record.
-        """
-        values = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name != "weights" and field.name not in changes
-        }
-        if "weights" not in changes:
-            values["weights"] = self.weights if self.lazy is None else self.lazy.q
-        return type(self)(**values, **changes)
-
-    def labelled(self, **labels: Sequence[str]) -> AttentionRecord:
-        """The same record with labels on the named axes.
-
-        Where only some queries were kept, labels of all queries may be given: those of the
-        kept ones are taken. A model's sink, the last key, keeps its own where none is given.
+    def judge(self, patterns: Sequence[str], expected: int | None) -> None:
+        """Whether everything that should have been recorded was.
 
         Raises:
-            RecordingError: no such axis, or as many labels as positions there are not.
+            NothingRecordedError: no record at all.
+            IncompleteRecordingError: attention ran that was not seen, a pattern of ``include``
+                matched nothing that ran, or there are not as many records as expected.
         """
-        names = [axis.name for axis in self.axes]
-        for name in labels:
-            if name not in names:
-                self.place_of(name)  # which says that it is not there
-        told = {name: tuple(map(str, given)) for name, given in labels.items()}
-        query = told.get("query", ())
-        key = self.axes[names.index("key")].labels if "key" in told else None
-        if key and key[-1] == SINK_LABEL and len(told["key"]) == len(key) - 1:
-            told["key"] = (*told["key"], SINK_LABEL)
-        if self.rows and len(query) > max(len(self.rows), *self.rows):
-            told["query"] = tuple(query[row] for row in self.rows)
-        for name, size in zip(names, self.sizes, strict=True):
-            if len(told.get(name, range(size))) != size:
-                raise RecordingError(
-                    f"{self.site}: {len(told[name])} labels for {name!r}, which has {size}; "
-                    "give one for each"
+        recorded, unseen = self.recorded, self.unseen(self.recorded)
+        if not recorded:
+            raise NothingRecordedError(self._nothing(unseen | self.missing(sure=False)))
+        if unseen:
+            raise IncompleteRecordingError(
+                f"{count(len(unseen), 'site')} ran and "
+                f"{'was' if len(unseen) == 1 else 'were'} not recorded: {reasons_of(unseen)}"
+            )
+        idle = f"; not run: {some_of(self._idle())}" if self._idle() else ""
+        for pattern in patterns:
+            if not any(matches(site, pattern) for site in recorded):
+                raise IncompleteRecordingError(
+                    f"include: nothing that ran is called {pattern!r}; recorded: "
+                    f"{some_of(recorded)}{idle}"
                 )
-        axes = tuple(
-            Axis(axis.name, told[axis.name]) if axis.name in told else axis for axis in self.axes
-        )
-        return self.replaced(axes=axes)
+        total = sum(recorded.values())
+        if expected is not None and total != expected:
+            counts = some_of([f"{site} {number}" for site, number in recorded.items()])
+            raise IncompleteRecordingError(
+                f"{expected} records expected, {total} made: {counts}{idle}"
+            )
 
-    def sel(self, **asked: Any) -> AttentionRecord:
-        """The part where axes are called as asked: ``sel(query="the", head=[0, 3])``.
+    def close(self) -> None:
+        """Finish a block that went well."""
+        for record in self._late.values():
+            missing = () if _is_whole(record) else (UNFOLLOWED,)
+            self._sink.add(record.replaced(notes=(*record.notes, *missing)))
+        notes = [UNCOMPILED] if self.sites.compiled else []
+        if idle := self._idle():
+            told = "did not run in the block, so nothing was recorded"
+            notes.insert(0, f"{told}: {some_of(idle)}")
+        if self._again:
+            notes.insert(0, f"{AGAIN}: {some_of(sorted(self._again))}")
+        if doubtful := self.missing(sure=False):
+            notes.insert(0, f"not recorded: {reasons_of(doubtful)}")
+        if self.stream is not None:
+            self.stream.finish(tuple(notes))
+            for record in read_folder(self.stream.path):
+                self.recording.add(record)
+        elif notes:
+            # A note on the whole block stands with its first record.
+            records = list(self.recording.records())
+            records[0] = records[0].replaced(notes=(*records[0].notes, *notes))
+            self.recording.__init__(records)  # type: ignore[misc]
 
-        A text is a label, or the number of a position whose axis has no labels, and stands
-        for every position that is called so. A number is a position (-1 is the last), a slice
-        several; lists may hold both. Every axis stays. Of a lazy record only the rows asked for
-        are formed; keys of a top-k record stay all.
+    def watch_probe(self, site: str, probe: AttentionProbe) -> None:
+        axes = tuple(Axis(name) for name in probe.axes)
 
-        Raises:
-            RecordingError: no such axis, label or position.
-        """
-        return part_of(self, asked)
+        def hook(_: nn.Module, arguments: tuple[Any, ...], named: ByName, weights: Tensor) -> None:
+            if not self.here(site):
+                return
+            told = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | named
+            self._keep(site, weights, axes, told.get("content"), told.get("bias"))
+            self.await_values(site, probe, weights, self._numbers.get(site, 0) - 1)
 
-    def to_numpy(self) -> NDArray[np.floating[Any]]:
-        """The weights as an array, one dimension per axis, in single or double precision.
+        self.handles.append(probe.register_forward_hook(hook, with_kwargs=True))
 
-        0 stands where a top-k record kept no weight.
+    def _idle(self) -> list[str]:
+        return [site for site in self.known if site not in self.recorded and self.is_wanted(site)]
 
-        Raises:
-            RecordingError: more weights than memory can be expected to hold.
-        """
-        return array_of(self)
+    def _nothing(self, unseen: dict[str, str]) -> str:
+        name = type(self.model).__name__
+        if unseen:
+            return f"nothing was recorded of {name}: {reasons_of(unseen)}"
+        if idle := self._idle():
+            return (
+                f"none of the {len(idle)} attention modules ran; call the model inside the block, "
+                f"in its thread ({some_of(idle)})"
+            )
+        if self.seen or self.known:
+            has = some_of([*self.seen] or self.known)
+            return f"include matched no attention of {name}; it has: {has}"
+        return self.none_ran()
 
-    def to_pandas(self, *, most: int = MOST_ROWS) -> pandas.DataFrame:
-        """One row per weight: ``site, call``, a column per axis, ``weight`` and, where they
-        were told, ``content`` and ``bias``.
+    def _watch_output(self, site: str, module: nn.Module, adapter: Adapter) -> None:
+        self.passed_over.add(site)
 
-        An axis column holds labels where there are some, else numbers; where labels repeat,
-        ``query_position`` (or so) tells them apart. Of a top-k record, the keys that were kept.
+        def hook(module: nn.Module, arguments: tuple[Any, ...], named: ByName, output: Any) -> None:
+            weights = adapter.records(module, arguments, named, output) if self.here(site) else None
+            if weights is None:
+                return
+            if not isinstance(weights, Tensor) or weights.dim() not in (3, 4):
+                told = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights)
+                raise RecordingError(
+                    f"{site}: an adapter gave {told}; weights have four dimensions "
+                    "(batch, head, query, key)"
+                )
+            self._keep(site, weights if weights.dim() == 4 else weights.unsqueeze(1), AXES)
 
-        Raises:
-            RecordingError: more than ``most`` rows.
-        """
-        return table_of((self,), most=most)
+        self.handles.append(module.register_forward_hook(hook, with_kwargs=True))
 
-    def __repr__(self) -> str:
-        return record_text(self)
+    def _keep(
+        self,
+        site: str,
+        weights: Tensor,
+        axes: tuple[Axis, ...],
+        content: Tensor | None = None,
+        bias: Tensor | None = None,
+    ) -> None:
+        self.seen[site] = self.seen.get(site, 0) + 1
+        if self.is_wanted(site):
+            number = self.number(site)
+            self._add(self._capture.of_weights(site, number, weights, axes, content, bias))
 
-    def _repr_html_(self) -> str:
-        return drawn(self, "html")
+    def _add(self, record: AttentionRecord) -> None:
+        self.recorded[record.site] = self.recorded.get(record.site, 0) + 1
+        if self.follows:
+            self._late[record.site, record.call] = record
+        else:
+            self._sink.add(record)
 
-
-Choices = Mapping[str, Any]
-"""By the name of an axis: labels, positions, lists and slices of them, of any library's kind."""
-
-
-def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
-    """Where the positions are, counted from 0, that are called or stand as a choice says."""
-    if isinstance(choice, list | tuple):
-        return [place for one in choice for place in _places(record, name, one)]
-    told = f"{record.site}: {name}"
-    if not isinstance(choice, str):
-        return places(positions(told, choice), record.sizes[record.place_of(name)], told)
-    names = record.names(record.place_of(name))
-    found = [place for place, known in enumerate(names) if known == choice]
-    if not found:
-        raise RecordingError(
-            f"{record.site}: no {name} is called {choice!r}; there are {choices(choice, names)}"
-        )
-    return found
-
-
-def part_of(record: AttentionRecord, asked: Choices) -> AttentionRecord:
-    """The part of a record that `AttentionRecord.sel` describes."""
-    last = len(record.axes) - 1
-    sizes = record.sizes
-    by_place: dict[int, list[int]] = {}
-    for name, choice in asked.items():
-        place, chosen = record.place_of(name), _places(record, name, choice)
-        if not chosen:
-            raise RecordingError(f"{record.site}: no {name} is asked for; give one or more")
-        if chosen != list(range(sizes[place])):
-            by_place[place] = chosen
-    axes = tuple(
-        _named(axis, record.names(place), by_place[place]) if place in by_place else axis
-        for place, axis in enumerate(record.axes)
-    )
-    rows = record.rows
-    if (at := next((p for p in by_place if record.axes[p].name == "query"), None)) is not None:
-        rows = tuple(by_place[at] if rows is None else (rows[one] for one in by_place[at]))
-    if record.lazy is not None:
-        return _of_lazy(record, by_place, axes, rows)
-    if record.keys is not None and last in by_place:
-        raise RecordingError(
-            f"{record.site}: only the strongest keys were kept, so keys cannot be selected; "
-            "select of record.to_numpy()"
-        )
-    parts = {
-        name: value
-        for name in ("weights", "content", "bias", "keys", "residual")
-        if (value := getattr(record, name)) is not None
-    }
-    for name in parts:
-        # The residual has no key axis, so its last axis is the one before the keys.
-        ahead = last if name == "residual" else last + 1
-        for place, chosen in by_place.items():
-            parts[name] = _picked(parts[name], place - ahead, chosen, sizes[place])
-    return record.replaced(axes=axes, rows=rows, **parts, **_carried(record, by_place))
+    @property
+    def _sink(self) -> Recording | Stream:
+        return self.recording if self.stream is None else self.stream
 
 
-def _carried(record: AttentionRecord, by_place: dict[int, list[int]]) -> dict[str, Tensor | None]:
-    """Values and outputs of the part, whose third dimension is the key's and the query's."""
-    parts = {"values": record.values, "outputs": record.outputs}
-    for name, third in (("values", 3), ("outputs", 2)):
-        for place, chosen in by_place.items():
-            value, dimension = parts[name], {0: 0, 1: 1, third: 2}.get(place)
-            if value is not None and dimension is not None:
-                parts[name] = _picked(value, dimension - 4, chosen, value.shape[dimension])
-    return parts
-
-
-def _named(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
-    if axis.labels is None and axis.name == "query":
-        return axis  # its rows tell which queries these are
-    return Axis(axis.name, tuple(names[place] for place in chosen))
-
-
-def _picked(value: Tensor, dimension: int, chosen: list[int], size: int) -> Tensor:
-    if -dimension > value.dim() or (value.shape[dimension] == 1 and size > 1):
-        return value  # the same for every position of that axis
-    return value.index_select(dimension, torch.tensor(chosen, device=value.device))
-
-
-def _of_lazy(
-    record: AttentionRecord,
-    by_place: dict[int, list[int]],
-    axes: tuple[Axis, ...],
-    rows: tuple[int, ...] | None,
-) -> AttentionRecord:
-    lazy = record.lazy
-    assert lazy is not None
-    batch, heads, _, key_count = lazy.shape
-    group = heads // lazy.k.shape[1]
-    for place, size in ((0, batch), (1, heads)):
-        if place not in by_place:
-            continue
-        chosen = by_place[place]
-        of_keys = [head // group for head in chosen] if place else chosen
-        mask, lse = lazy.mask, lazy.lse
-        lazy = replace(
-            lazy,
-            q=_picked(lazy.q, place - 4, chosen, size),
-            k=_picked(lazy.k, place - 4, of_keys, size),
-            mask=mask if mask is None else _picked(mask, place - 4, chosen, size),
-            lse=lse if lse is None else _picked(lse, place - 3, chosen, size),
-        )
-    if not {2, 3} & by_place.keys():
-        return record.replaced(lazy=lazy, axes=axes, weights=lazy.q, **_carried(record, by_place))
-    weights = lazy.weights(by_place.get(2))
-    if 3 in by_place:
-        weights = _picked(weights, -1, by_place[3], key_count)
-    parts = _carried(record, by_place)
-    return record.replaced(weights=weights, lazy=None, axes=axes, rows=rows, **parts)
+def _is_whole(record: AttentionRecord) -> bool:
+    return record.values is not None or record.outputs is not None

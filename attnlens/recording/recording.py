@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attnlens.errors import InputError, NothingRecordedError, RecordingError, UnknownNameError
-from attnlens.recording.record import AttentionRecord
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.save import SAVED, read_folder, read_part, write_part
 from attnlens.recording.table import MOST_ROWS, notes_of, recording_text, table_of
 from attnlens.shown import drawn

@@ -25,9 +25,9 @@ from torch import Tensor
 from attnlens._version import VERSION
 from attnlens.errors import InputError, RecordingError
 from attnlens.files import write_text, written_beside
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
-from attnlens.recording.record import AttentionRecord
 
 Entry = dict[str, Any]
 """All of a record that is no tensor, as JSON holds it in a file's metadata and a folder's index."""

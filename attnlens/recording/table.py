@@ -17,7 +17,7 @@ from attnlens.words import count
 if TYPE_CHECKING:
     import pandas
 
-    from attnlens.recording.record import AttentionRecord
+    from attnlens.recording.attention_record import AttentionRecord
 
 MOST_ROWS: Final = 5_000_000
 """Rows of a table; more are made only where more are asked for."""

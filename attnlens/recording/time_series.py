@@ -17,7 +17,7 @@ from typing import Any, Final
 from torch import Tensor, nn
 
 from attnlens.errors import RecordingError
-from attnlens.recording.record import AttentionRecord
+from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.recording import Recording
 
 _FUSION: Final = "InterpretableMultiHeadAttention"
@@ -32,7 +32,7 @@ Labels = dict[str, tuple[str, ...]]
 
 
 class ForecastAttention:
-    """An adapter (see `attnlens.recorder.Adapter`) for attention that forecasters form by hand.
+    """An adapter (see `attnlens.recording.Adapter`) for attention that forecasters form by hand.
 
     These are the heads of pytorch-forecasting's temporal fusion transformer (Lim et al. 2021) and
     the sparse attention of Hugging Face's Informer (Zhou et al. 2021). PatchTST and the

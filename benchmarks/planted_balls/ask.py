@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.model.batch import window_batch
-from attnlens.cricket.model.relations import Batch, mapped
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.study.planted import RuledInnings
+from attnlens.cricket.lab.planted import RuledInnings
+from attnlens.cricket.predictor.batch import window_batch
+from attnlens.cricket.predictor.relations import Batch, mapped
+from attnlens.cricket.predictor.trained import TrainedPredictor
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@
     python benchmarks/planted_balls/make.py             # the truth: is it the frozen one?
     python benchmarks/planted_balls/make.py --train     # all of it anew: 7 minutes a checkpoint
 
-Matches are played by the three rules of `attnlens.cricket.simulator.rules` in a league of equals,
+Matches are played by the three rules of `attnlens.cricket.lab.rules` in a league of equals,
 so it is known which past balls each ball depends on, and by how much. Each model is trained on
 matches of its own, as ``attnlens planted`` trains, and asked about others that no model has seen.
 Nothing is random but by the seeds below. Training gives the same bits on one kind of machine; on
@@ -22,12 +22,12 @@ from typing import Any, Final
 
 import pandas as pd
 
-from attnlens.cricket.model.trained import TrainedPredictor, load_predictor, save_predictor
-from attnlens.cricket.model.window import one_thread
-from attnlens.cricket.simulator.rules import RULES
-from attnlens.cricket.simulator.simulate import simulate
-from attnlens.cricket.study.planted import RuledInnings, learnt, ruled_innings, ruled_sample
-from attnlens.cricket.training.planted import PlantedPlan, train_planted
+from attnlens.cricket.lab.planted import RuledInnings, learnt, ruled_innings, ruled_sample
+from attnlens.cricket.lab.planted_training import PlantedPlan, train_planted
+from attnlens.cricket.lab.rules import RULES
+from attnlens.cricket.lab.simulate import simulate
+from attnlens.cricket.predictor.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.predictor.window import one_thread
 
 HERE: Final = Path(__file__).resolve().parent
 TRUTH: Final = HERE / "truth.parquet"

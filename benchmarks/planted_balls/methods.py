@@ -24,15 +24,15 @@ import torch
 from ask import Question, questions
 from torch import Tensor
 
-from attnlens.analysis.faithfulness import removed_alone
-from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
-from attnlens.claims.claim import MODEL
 from attnlens.cricket.explain.claims import Claim, trial_of
 from attnlens.cricket.explain.reading import paths_of, read_ball
-from attnlens.cricket.model.window import cut_window, one_thread
-from attnlens.cricket.study.faithfulness import attributions
-from attnlens.cricket.study.planted import replaced_alone
+from attnlens.cricket.lab.faithfulness import attributions
+from attnlens.cricket.lab.planted import replaced_alone
+from attnlens.cricket.predictor.window import cut_window, one_thread
+from attnlens.evidence.claim import MODEL
+from attnlens.evidence.faithfulness import removed_alone
+from attnlens.evidence.scores import divergence
 
 CAPTUM: Final = ("integrated_gradients", "shapley_sampling")
 METHODS: Final = (

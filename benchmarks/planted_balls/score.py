@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 from make import TRUTH
 
-from attnlens.analysis.faithfulness import auc, matched_auc, ranks
-from attnlens.cricket.study.figures import Mean
+from attnlens.cricket.lab.figures import Mean
 from attnlens.errors import AttnlensError, InputError
+from attnlens.evidence.faithfulness import auc, matched_auc, ranks
 
 SEED: Final = 5
 ALIKE: Final[dict[str, list[str]]] = {

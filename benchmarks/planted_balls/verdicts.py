@@ -5,7 +5,7 @@
     python benchmarks/planted_balls/verdicts.py [--balls 150] [--outcome story]
 
 Printed are two tables in Markdown, with 95% intervals over matches: lists of balls of which no rule
-counts one (`attnlens.cricket.study.placebos`), and the claim about the ball attended to most, which
+counts one (`attnlens.cricket.lab.placebos`), and the claim about the ball attended to most, which
 is tested first.
 """
 
@@ -15,8 +15,8 @@ import argparse
 
 from make import PLANS, frozen, innings_of
 
-from attnlens.cricket.study.placebos import Share
-from attnlens.cricket.study.planted import put_to_the_test, verdict_shares
+from attnlens.cricket.lab.placebos import Share
+from attnlens.cricket.lab.planted import put_to_the_test, verdict_shares
 
 
 def told(share: Share) -> str:

@@ -19,7 +19,7 @@ from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.parts import presentable
 from attnlens.cricket.pages.story import render_story
 from attnlens.files import write_text
-from attnlens.show.safe import markdown
+from attnlens.render.safe import markdown
 
 FOLDER = Path(__file__).resolve().parent
 LEAGUES = "t20_leagues_male_json.zip::{}.json"

@@ -23,7 +23,7 @@ from attnlens.cricket.corpus.work import (
     in_ray,
 )
 from attnlens.cricket.explain.particulars import model_particulars
-from attnlens.cricket.model.heads import SCALES
+from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.readers.history import History, Report, silent
 from attnlens.cricket.session import Session
 from attnlens.errors import InputError

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TextIO, TypeAlias, TypeVa
 
 from attnlens.cricket.corpus.folder import Corpus
 from attnlens.errors import InputError
-from attnlens.show.safe import cell
+from attnlens.render.safe import cell
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from attnlens.analysis.scores import ratio_interval, wilson
 from attnlens.cricket.corpus.folder import Corpus
 from attnlens.cricket.corpus.questions import SURPRISING, Row, day_of, opened, rows_of
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.heads import SCALES, SHARES
-from attnlens.cricket.model.predictor import FUSED
-from attnlens.cricket.model.ratings import PHASES
+from attnlens.cricket.predictor.heads import SCALES, SHARES
+from attnlens.cricket.predictor.predictor import FUSED
+from attnlens.cricket.predictor.ratings import PHASES
 from attnlens.errors import InputError
-from attnlens.show.numbers import rounded_all
+from attnlens.evidence.scores import ratio_interval, wilson
+from attnlens.render.numbers import rounded_all
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -26,7 +26,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from attnlens.claims.trial import q_over
 from attnlens.cricket.corpus.plan import SEED, Entry, Part, Skipped
 from attnlens.cricket.corpus.tables import (
     Columns,
@@ -42,12 +41,13 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.explain.claims import gather_evidence
 from attnlens.cricket.explain.reading import ALL, read_ball
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.model.tensors import encode_innings
-from attnlens.cricket.model.window import cut_window, one_thread
+from attnlens.cricket.predictor.tensors import encode_innings
+from attnlens.cricket.predictor.window import cut_window, one_thread
 from attnlens.cricket.readers import MatchShelf
 from attnlens.cricket.readers.history import History, silent
 from attnlens.cricket.session import Session
 from attnlens.errors import InputError
+from attnlens.evidence.trial import q_over
 
 OBJECT_STORE: Final = 512 * 2**20
 """Bytes of the object store of a Ray cluster of one's own."""

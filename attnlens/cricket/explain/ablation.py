@@ -28,12 +28,12 @@ from torch import Tensor
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.reading import SITES, overheard
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.model.heads import SCALES
-from attnlens.cricket.model.predictor import FUSED, KNOWLEDGE, FullModel, Prediction
-from attnlens.cricket.model.relation_attention import RelationBlock
-from attnlens.cricket.model.relations import Balls, Batch, mapped, relate, take
-from attnlens.cricket.model.tensors import PAST_OUTCOME_SIZE
-from attnlens.models.attention import split_heads
+from attnlens.cricket.predictor.heads import SCALES
+from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, FullModel, Prediction
+from attnlens.cricket.predictor.relation_attention import RelationBlock
+from attnlens.cricket.predictor.relations import Balls, Batch, mapped, relate, take
+from attnlens.cricket.predictor.tensors import PAST_OUTCOME_SIZE
+from attnlens.reference.attention import split_heads
 
 MASKS_AT_ONCE: Final = 1024
 ROWS_AT_ONCE: Final = 96

@@ -24,10 +24,10 @@ from pydantic import (
 )
 
 from attnlens.cricket.match.outcomes import Outcome
-from attnlens.cricket.model.heads import Scale
+from attnlens.cricket.predictor.heads import Scale
 from attnlens.errors import InputError
 from attnlens.files import Json
-from attnlens.show.safe import visible
+from attnlens.render.safe import visible
 from attnlens.shown import drawn
 
 Integer = Annotated[int, Field(strict=True)]

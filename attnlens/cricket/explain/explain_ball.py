@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from attnlens.arrays import Floats
-from attnlens.claims.claim import QUANTILES, quantiles
 from attnlens.cricket.explain import types
 from attnlens.cricket.explain.attention_types import (
     AcrossBalls,
@@ -42,15 +41,16 @@ from attnlens.cricket.explain.types import Explanation, OutcomePoints
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, outcome_called
-from attnlens.cricket.model.heads import RECENT
-from attnlens.cricket.model.predictor import FUSED
-from attnlens.cricket.model.tensors import NODES
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.win import strength_of, win_chances
-from attnlens.cricket.model.window import DIGITS, BallWindow, one_thread, window_for
-from attnlens.cricket.model.within_ball import SLOTS
+from attnlens.cricket.predictor.heads import RECENT
+from attnlens.cricket.predictor.predictor import FUSED
+from attnlens.cricket.predictor.tensors import NODES
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.win import strength_of, win_chances
+from attnlens.cricket.predictor.window import DIGITS, BallWindow, one_thread, window_for
+from attnlens.cricket.predictor.within_ball import SLOTS
 from attnlens.errors import InputError
-from attnlens.show.numbers import rounded
+from attnlens.evidence.claim import QUANTILES, quantiles
+from attnlens.render.numbers import rounded
 
 NOT_COUNTED: Final = frozenset(
     {"super_over", "other_format", "other_gender", "other_balls_per_over"}

@@ -23,7 +23,7 @@ from attnlens.cricket.explain.attention_types import (
     LongHeatMap,
     RelationShare,
 )
-from attnlens.cricket.model.heads import (
+from attnlens.cricket.predictor.heads import (
     QUESTIONS,
     SCALE_QUESTIONS,
     SHARES,
@@ -33,7 +33,7 @@ from attnlens.cricket.model.heads import (
     Scale,
     head_key,
 )
-from attnlens.show.numbers import rounded
+from attnlens.render.numbers import rounded
 
 LISTED: Final = 4
 """At most this many balls are listed per head."""

@@ -11,12 +11,12 @@ from attnlens.cricket.match.naming import BallReference, echo
 from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.match.scorecard import result_sentence
 from attnlens.cricket.match.standing import standing_before
-from attnlens.cricket.model.kinds import cautions, few_before, mid_over
-from attnlens.cricket.model.ratings import venue_key
-from attnlens.cricket.model.tensors import InningsArrays, free_hits
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.window import BallWindow
-from attnlens.show.numbers import rounded
+from attnlens.cricket.predictor.kinds import cautions, few_before, mid_over
+from attnlens.cricket.predictor.ratings import venue_key
+from attnlens.cricket.predictor.tensors import InningsArrays, free_hits
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import BallWindow
+from attnlens.render.numbers import rounded
 
 TWENTY, SIX = 120, 6
 """Balls of an innings, and of its overs, that has the phases of T20."""

@@ -13,19 +13,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnlens.analysis.heads import built_in
 from attnlens.arrays import Floats
+from attnlens.attention.heads import built_in
 from attnlens.cricket.explain.heatmap import ScaleAttention
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
-from attnlens.cricket.model.heads import SCALE_NAMES, Scale
-from attnlens.cricket.model.predictor import FUSED, FullModel, Prediction
-from attnlens.cricket.model.relation_attention import STARTING_PATTERNS, RelationAttention
-from attnlens.cricket.model.relations import Batch
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.window import BallWindow
-from attnlens.cricket.model.within_ball import SLOTS
-from attnlens.recorder import record
-from attnlens.recording.record import AttentionRecord
+from attnlens.cricket.predictor.heads import SCALE_NAMES, Scale
+from attnlens.cricket.predictor.predictor import FUSED, FullModel, Prediction
+from attnlens.cricket.predictor.relation_attention import STARTING_PATTERNS, RelationAttention
+from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import BallWindow
+from attnlens.cricket.predictor.within_ball import SLOTS
+from attnlens.recording import record
+from attnlens.recording.attention_record import AttentionRecord
 
 SITES: Final[dict[str, str]] = {
     scale: f"temporal.scales.{scale}.layers.0.attention" for scale in SCALE_NAMES

@@ -26,27 +26,27 @@ from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.match.scorecard import charged_runs, ground, result_sentence
-from attnlens.cricket.model.batch import training_batch
-from attnlens.cricket.model.heads import (
+from attnlens.cricket.predictor.batch import training_batch
+from attnlens.cricket.predictor.heads import (
     QUESTIONS,
     SCALE_QUESTIONS,
     SCALES,
     UNSPECIALISED,
     head_key,
 )
-from attnlens.cricket.model.people import sides_of
-from attnlens.cricket.model.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
-from attnlens.cricket.model.relation_attention import STARTING_PATTERNS
-from attnlens.cricket.model.relations import Batch
-from attnlens.cricket.model.tensors import NODES, InningsArrays, encode_innings, free_hits
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.win import strength_of, win_chances
-from attnlens.cricket.model.window import one_thread
-from attnlens.cricket.model.within_ball import SLOTS
+from attnlens.cricket.predictor.people import sides_of
+from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
+from attnlens.cricket.predictor.relation_attention import STARTING_PATTERNS
+from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.predictor.tensors import NODES, InningsArrays, encode_innings, free_hits
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.win import strength_of, win_chances
+from attnlens.cricket.predictor.window import one_thread
+from attnlens.cricket.predictor.within_ball import SLOTS
 from attnlens.files import Json
-from attnlens.models.attention import hidden_softmax
-from attnlens.recorder import record
-from attnlens.recording.record import AttentionRecord
+from attnlens.recording import record
+from attnlens.recording.attention_record import AttentionRecord
+from attnlens.reference.attention import hidden_softmax
 
 LEVELS = 255
 

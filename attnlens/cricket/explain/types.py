@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Final, Literal, cast
 
 from pydantic import AfterValidator, Field
 
-from attnlens.claims.verdict import Verdict
 from attnlens.cricket.explain.attention_types import (
     AcrossBalls,
     Ball,
@@ -28,7 +27,8 @@ from attnlens.cricket.explain.attention_types import (
     WithinBall,
 )
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
-from attnlens.cricket.model.heads import Scale
+from attnlens.cricket.predictor.heads import Scale
+from attnlens.evidence.verdict import Verdict
 from attnlens.files import Json
 from attnlens.shown import made
 
@@ -370,7 +370,7 @@ class Evidence(Plain):
 
     @property
     def family(self) -> str:
-        """As `attnlens.claims.claim.Claim.family`."""
+        """As `attnlens.evidence.claim.Claim.family`."""
         return self.removed_from if self.removed else "known"
 
 

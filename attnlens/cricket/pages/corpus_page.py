@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from attnlens.cricket.model.heads import head_words
+from attnlens.cricket.predictor.heads import head_words
 from attnlens.cricket.words.facts import OUTCOME_WORDS
-from attnlens.show.heat_map import Cell, Column, HeatMap, Row
-from attnlens.show.numbers import percent_seen
-from attnlens.show.page import render_page
-from attnlens.show.safe import LONGEST, visible_all
+from attnlens.render.heat_map import Cell, Column, HeatMap, Row
+from attnlens.render.numbers import percent_seen
+from attnlens.render.page import render_page
+from attnlens.render.safe import LONGEST, visible_all
 from attnlens.words import count
 
 Report: TypeAlias = dict[str, Any]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.story import BESIDE, story_of
 from attnlens.cricket.words.facts import OUTCOME_WORDS
-from attnlens.show.heat_map import Cell, Column, HeatMap, Row
-from attnlens.show.numbers import percent_seen
-from attnlens.show.page import render_page, render_plain
+from attnlens.render.heat_map import Cell, Column, HeatMap, Row
+from attnlens.render.numbers import percent_seen
+from attnlens.render.page import render_page, render_plain
 from attnlens.words import count
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal
 
-from attnlens.claims.verdict import CHANCE
 from attnlens.cricket.pages.parts import (
     SCALE_NAMES,
     VERDICTS,
@@ -17,7 +16,8 @@ from attnlens.cricket.pages.parts import (
     verdict_of,
 )
 from attnlens.cricket.words.story import aim
-from attnlens.show.canvas import (
+from attnlens.evidence.verdict import CHANCE
+from attnlens.render.canvas import (
     Line,
     Page,
     Span,
@@ -29,7 +29,7 @@ from attnlens.show.canvas import (
     shade,
     width_of,
 )
-from attnlens.show.numbers import percent_seen
+from attnlens.render.numbers import percent_seen
 from attnlens.words import count
 
 if TYPE_CHECKING:

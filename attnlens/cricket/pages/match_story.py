@@ -15,10 +15,10 @@ from attnlens.cricket.pages.win_curve import (
     score_of,
     sides_of,
 )
-from attnlens.show.canvas import SHADES, Line, Page, cut, pad, terminal_page, tone, width_of
-from attnlens.show.numbers import fine_percent, rounded_all
-from attnlens.show.page import render_page, render_plain
-from attnlens.show.prompt_template import MOST_TOKENS, Prompt, fenced, new_nonce, render
+from attnlens.render.canvas import SHADES, Line, Page, cut, pad, terminal_page, tone, width_of
+from attnlens.render.numbers import fine_percent, rounded_all
+from attnlens.render.page import render_page, render_plain
+from attnlens.render.prompt_template import MOST_TOKENS, Prompt, fenced, new_nonce, render
 from attnlens.words import count
 
 if TYPE_CHECKING:

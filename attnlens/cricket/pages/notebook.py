@@ -10,8 +10,8 @@ from attnlens.cricket.pages.story import render_story
 from attnlens.cricket.pages.what_if import render_what_if
 from attnlens.cricket.words.facts import outcome_words
 from attnlens.cricket.words.references import references_of
-from attnlens.show.notebook import WIDTH, framed, preformatted
-from attnlens.show.safe import clean
+from attnlens.render.notebook import WIDTH, framed, preformatted
+from attnlens.render.safe import clean
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation

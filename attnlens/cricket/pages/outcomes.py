@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from attnlens.cricket.match.outcomes import TOLD
 from attnlens.cricket.pages.parts import beside, group_words, moves, of, short_names
 from attnlens.cricket.words.facts import OUTCOME_WORDS
-from attnlens.show.canvas import Line, Page, bar, pad, pad_line, tone
-from attnlens.show.numbers import percent_seen, signed_points
+from attnlens.render.canvas import Line, Page, bar, pad, pad_line, tone
+from attnlens.render.numbers import percent_seen, signed_points
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation, OutcomeProbability

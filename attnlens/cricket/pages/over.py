@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.parts import short_names
-from attnlens.show.canvas import Line, Page, add_row, bar, legend, shade, terminal_page
-from attnlens.show.numbers import percent_seen
-from attnlens.show.table import Cell, Column, Words, add_table
+from attnlens.render.canvas import Line, Page, add_row, bar, legend, shade, terminal_page
+from attnlens.render.numbers import percent_seen
+from attnlens.render.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.overs.over import CrossAttention, NextOver
-    from attnlens.cricket.overs.samples import Samples
+    from attnlens.cricket.over.over import CrossAttention, NextOver
+    from attnlens.cricket.over.samples import Samples
 
 SIDE: Final = 12
 """Columns before the heat map."""
@@ -34,7 +34,7 @@ OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "s
 
 @terminal_page(least=60)
 def render_over(page: Page, shown: NextOver) -> None:
-    """One over, as `attnlens.cricket.overs.over.next_over` tells it."""
+    """One over, as `attnlens.cricket.over.over.next_over` tells it."""
     page.parts(shown.echo)
     if shown.samples is not None:
         _add_samples(page, shown.samples)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from attnlens.cricket.match.scorecard import ground
-from attnlens.cricket.model.heads import head_words
+from attnlens.cricket.predictor.heads import head_words
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
     AnyDocument,
@@ -17,9 +17,9 @@ from attnlens.cricket.words.facts import (
 )
 from attnlens.cricket.words.narrative import GROUPS
 from attnlens.cricket.words.story import aim
-from attnlens.show.canvas import cut
-from attnlens.show.numbers import fine_percent, percent_seen
-from attnlens.show.safe import each_text, seen, visible_name
+from attnlens.render.canvas import cut
+from attnlens.render.numbers import fine_percent, percent_seen
+from attnlens.render.safe import each_text, seen, visible_name
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.attention_types import Head

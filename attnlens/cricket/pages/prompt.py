@@ -22,8 +22,8 @@ from attnlens.cricket.pages.parts import (
 from attnlens.cricket.words.facts import claims_in_order
 from attnlens.cricket.words.story import aim
 from attnlens.files import Json
-from attnlens.show.numbers import rounded_all
-from attnlens.show.prompt_template import (
+from attnlens.render.numbers import rounded_all
+from attnlens.render.prompt_template import (
     MOST_TOKENS,
     Prompt,
     fenced,
@@ -31,7 +31,7 @@ from attnlens.show.prompt_template import (
     render,
     token_bound,
 )
-from attnlens.show.safe import each_text, visible, visible_all
+from attnlens.render.safe import each_text, visible, visible_all
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Evidence, Explanation, PastBall

@@ -16,9 +16,9 @@ from attnlens.cricket.match.scorecard import (
     result_sentence,
     scorecard,
 )
-from attnlens.show.canvas import Page, terminal_page
-from attnlens.show.numbers import number
-from attnlens.show.table import Column, Words, add_table
+from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.numbers import number
+from attnlens.render.table import Column, Words, add_table
 
 ALL_OUT: Final = 10
 NAMES: Final = Words(shrinks=True)

@@ -10,8 +10,8 @@ from attnlens.cricket.pages.outcomes import NAMES
 from attnlens.cricket.pages.parts import beside, group_words, moves
 from attnlens.cricket.words.facts import Source
 from attnlens.cricket.words.story import headline, supported, tested, then, winning, without
-from attnlens.show.canvas import FULL, LOST, Line, Page, pad, terminal_page, tone
-from attnlens.show.numbers import percent_seen, signed_points
+from attnlens.render.canvas import FULL, LOST, Line, Page, pad, terminal_page, tone
+from attnlens.render.numbers import percent_seen, signed_points
 from attnlens.words import count
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from attnlens.cricket.pages.story import BESIDE
 from attnlens.cricket.words.story import aim
 from attnlens.errors import InputError
 from attnlens.files import render_json
-from attnlens.show.canvas import Page, terminal_page
-from attnlens.show.numbers import percent_seen
-from attnlens.show.safe import clean
+from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.numbers import percent_seen
+from attnlens.render.safe import clean
 from attnlens.words import count
 
 if TYPE_CHECKING:

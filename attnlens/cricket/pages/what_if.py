@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.outcomes import FELT, LABEL, NAMES, WORTH_A_BAR, add_the_rest
-from attnlens.show.canvas import Page, bar, pad, terminal_page, tone
-from attnlens.show.numbers import percent_seen, signed_points
+from attnlens.render.canvas import Page, bar, pad, terminal_page, tone
+from attnlens.render.numbers import percent_seen, signed_points
 from attnlens.words import count
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.pages.parts import occasion, shown_story
 from attnlens.errors import InputError
-from attnlens.show.numbers import percent
-from attnlens.show.page import render_part
-from attnlens.show.safe import visible
+from attnlens.render.numbers import percent
+from attnlens.render.page import render_part
+from attnlens.render.safe import visible
 
 if TYPE_CHECKING:
     from pathlib import Path

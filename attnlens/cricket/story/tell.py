@@ -13,8 +13,6 @@ from operator import attrgetter
 from typing import Final, TypeAlias
 
 from attnlens.arrays import Floats
-from attnlens.claims.trial import q_over
-from attnlens.claims.verdict import Q_LEVEL, Verdict
 from attnlens.cricket.explain.particulars import model_particulars
 from attnlens.cricket.explain.reading import TALKED_OF
 from attnlens.cricket.explain.types import Explanation
@@ -23,16 +21,18 @@ from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
 from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.match.scorecard import charged_runs, result_sentence
-from attnlens.cricket.model.kinds import cautions
-from attnlens.cricket.model.match_states import LONGEST, RUNS
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.window import DIGITS, Foretold, foretell
+from attnlens.cricket.predictor.kinds import cautions
+from attnlens.cricket.predictor.match_states import LONGEST, RUNS
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import DIGITS, Foretold, foretell
 from attnlens.cricket.story import types
 from attnlens.cricket.story.words import event_of, odds_of
 from attnlens.cricket.words.facts import Source, outcome_start, sentence
 from attnlens.cricket.words.story import changed, model_claims, supported
+from attnlens.evidence.trial import q_over
+from attnlens.evidence.verdict import Q_LEVEL, Verdict
 from attnlens.files import Json
-from attnlens.show.numbers import rounded
+from attnlens.render.numbers import rounded
 from attnlens.words import count
 
 TURNS: Final = (5, 8)

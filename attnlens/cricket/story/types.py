@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal
 
-from attnlens.claims.verdict import Verdict
 from attnlens.cricket.explain.attention_types import (
     Ball,
     Count,
@@ -22,6 +21,7 @@ from attnlens.cricket.explain.attention_types import (
 )
 from attnlens.cricket.explain.types import Model
 from attnlens.cricket.match.outcomes import Outcome
+from attnlens.evidence.verdict import Verdict
 
 SCHEMA_VERSION: Final = "1.0"
 

@@ -15,7 +15,7 @@ from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player
 from attnlens.cricket.match.naming import find_ball, innings_numbered
 from attnlens.cricket.match.next_ball import changed_ends, why_over
 from attnlens.cricket.match.outcomes import OUTCOMES, classify
-from attnlens.cricket.model.tensors import free_hits
+from attnlens.cricket.predictor.tensors import free_hits
 from attnlens.cricket.whatif.question import LAST
 from attnlens.errors import InputError
 

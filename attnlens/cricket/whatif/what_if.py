@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from attnlens.analysis.scores import divergence
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.ablation import ask
 from attnlens.cricket.explain.explain_ball import top_change
@@ -16,9 +15,9 @@ from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import BallReference, innings_numbered, over_ended
 from attnlens.cricket.match.next_ball import at_the_crease, with_next_ball
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.model.people import person_called, refuse_wrong_side
-from attnlens.cricket.model.trained import TrainedPredictor
-from attnlens.cricket.model.window import BallWindow, one_thread, window_for
+from attnlens.cricket.predictor.people import person_called, refuse_wrong_side
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import BallWindow, one_thread, window_for
 from attnlens.cricket.whatif.flags import NEW_BATTER, UNNAMED_BOWLER, refuse_target, what_if_flags
 from attnlens.cricket.whatif.question import Question
 from attnlens.cricket.whatif.retelling import (
@@ -45,7 +44,8 @@ from attnlens.cricket.words.facts import (
 )
 from attnlens.cricket.words.narrative import FELT
 from attnlens.errors import InputError
-from attnlens.show.numbers import rounded, signed_points
+from attnlens.evidence.scores import divergence
+from attnlens.render.numbers import rounded, signed_points
 
 
 @one_thread()

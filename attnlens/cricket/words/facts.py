@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 from attnlens.cricket.explain.attention_types import Document
 from attnlens.cricket.explain.types import Explanation, Fact, Sentence
 from attnlens.cricket.match.outcomes import TOLD
-from attnlens.show.numbers import percent
+from attnlens.render.numbers import percent
 
 OUTCOME_WORDS: Final = {outcome: told.words for outcome, told in TOLD.items()}
 

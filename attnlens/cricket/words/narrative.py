@@ -32,7 +32,7 @@ from attnlens.cricket.words.story import (
     why_untold,
 )
 from attnlens.cricket.words.summary import summarize_temporal_attention
-from attnlens.show.numbers import percent
+from attnlens.render.numbers import percent
 
 MOST_WORDS: Final = 110
 """Of a longer story the likeliest outcome, who wins, or one of two groups is left out."""

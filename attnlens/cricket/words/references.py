@@ -25,9 +25,9 @@ from attnlens.cricket.words.places import places_of
 from attnlens.cricket.words.story import balls_of, place_of, times_words
 from attnlens.errors import InputError
 from attnlens.llm.references import References, Rendered, parsed
-from attnlens.show.numbers import signed_points
-from attnlens.show.prompt_template import Prompt, fenced, new_nonce, render
-from attnlens.show.safe import visible, visible_name
+from attnlens.render.numbers import signed_points
+from attnlens.render.prompt_template import Prompt, fenced, new_nonce, render
+from attnlens.render.safe import visible, visible_name
 
 THINGS: Final = {outcome: told.thing for outcome, told in TOLD.items()}
 """Outcomes as ids name them."""

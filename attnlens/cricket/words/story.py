@@ -20,7 +20,7 @@ from attnlens.cricket.words.facts import (
     sentence,
     small_q,
 )
-from attnlens.show.numbers import percent
+from attnlens.render.numbers import percent
 
 LISTED: Final = 4
 """More balls than this are told by their number, the first and the last."""

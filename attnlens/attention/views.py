@@ -1,0 +1,354 @@
+"""What there is to see in a recording, as plain data: sites, rows, and heat maps for a page.
+
+Nothing here draws. Weights of a lazy record are worked out a few queries at a time, and a map
+that is too large to be shown whole is made of blocks, each told by its largest weight.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlens.arrays import Floats
+from attnlens.attention.focus import as_floats, entropy, entropy_bounds
+from attnlens.attention.sinks import SINK, looked_at, sinks
+from attnlens.errors import InputError, RecordingError
+from attnlens.files import Json
+from attnlens.recording.attention_record import AttentionRecord
+from attnlens.recording.recording import Recording
+from attnlens.recording.table import kind_of
+
+LONGEST_SIDE: Final = 512
+"""Queries or keys of a map that is shown whole."""
+SHORTEST_SIDE: Final = 16
+MOST_CELLS: Final = 40_000_000
+"""Cells of all maps of a page; smaller maps are made where there would be more."""
+STRONGEST: Final = 8
+MOST_BYTES: Final = 2_850_000
+"""Of all packed maps as a page holds them. Cells are told less finely where they would be more."""
+CELL_BYTES: Final = 0.26
+"""Of each cell where there are more than ten million, so that they are told as finely."""
+LEVELS: Final = (65_535, 255, 127, 63)
+"""Steps from nothing to a map's largest weight; the first that is small enough is taken."""
+BEND: Final = 0.1
+"""The share of a map's largest weight up to which steps are about alike; then they grow with it."""
+ENTROPY_STEPS: Final = 4096
+"""Of a nat."""
+UNTOLD: Final = 65_535
+"""Stands for the entropy of a row that pays nothing."""
+CHUNK_CELLS: Final = 1 << 23
+
+
+Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
+"""Cells ``(key, query)`` at the finest of `LEVELS`, and bounds of entropies ``(2, query)``."""
+
+
+def choose(recording: Recording, **asked: str | None) -> Recording:
+    """The part of a recording that words name: ``site``, ``batch``, ``head``, ``query``.
+
+    Along an axis a word is a label, or else the number of a position; records without that
+    axis are left out.
+
+    Raises:
+        InputError: nothing has such a name.
+    """
+    records = list(recording.records())
+    if (site := asked.get("site")) is not None:
+        if site not in recording:
+            raise InputError(
+                f"no attention recorded at {site!r}", remedy=f"choose of {', '.join(recording)}"
+            )
+        records = list(recording.calls(site))
+    for axis in ("batch", "head", "query"):
+        if (word := asked.get(axis)) is None:
+            continue
+        records = [one for one in records if axis in [known.name for known in one.axes]]
+        if not records:
+            raise InputError(f"no record has an axis {axis!r}", remedy=f"leave --{axis} out")
+        records = [_chosen(record, axis, word) for record in records]
+    return Recording(records)
+
+
+def _chosen(record: AttentionRecord, axis: str, word: str) -> AttentionRecord:
+    named = word in record.names(record.place_of(axis))
+    try:
+        number = None if named else int(word)
+    except ValueError:
+        number = None
+    try:
+        return record.sel(**{axis: word if number is None else number})
+    except RecordingError as error:
+        raise InputError(str(error), remedy=f"choose another --{axis}") from None
+
+
+def sites_data(recording: Recording) -> list[Json]:
+    """Every record but its weights, in order."""
+    return [
+        {
+            "site": record.site,
+            "call": record.call,
+            "kept": kind_of(record),
+            "axes": [
+                {"name": axis.name, "size": size, "labels": axis.labels and list(axis.labels)}
+                for axis, size in zip(record.axes, record.sizes, strict=True)
+            ],
+            "rows": None if record.rows is None else list(record.rows),
+            "notes": list(record.notes),
+        }
+        for record in recording.records()
+    ]
+
+
+def has_weights(record: AttentionRecord) -> bool:
+    """Whether there is anything to see."""
+    return bool(record.axes) and 0 not in (*record.shape, *record.sizes)
+
+
+def rows_data(record: AttentionRecord, count: int = STRONGEST) -> list[Json]:
+    """What every row of a record pays: how spread it is, and its strongest keys.
+
+    An entropy is in nats, and ``None`` where a row pays nothing; of a top-k record only its
+    bounds are known.
+    """
+    *leads, keys = (record.names(place) for place in range(len(record.axes)))
+    rows = record.rows if _has_queries(record) else None
+    found = {}
+    for start, weights, low, high in _measured(record):
+        for at in np.ndindex(low.shape):
+            number = (at[0], start + at[1])
+            told = not math.isnan(low[at])
+            bounds = [float(low[at]), float(high[at])] if told else None
+            row = weights[at]
+            found[number] = {
+                "site": record.site,
+                "call": record.call,
+                **_called(record, leads, *number),
+                "position": number[1] if rows is None else rows[number[1]],
+                "entropy_nats": bounds[0] if bounds and record.keys is None else None,
+                "entropy_bounds": bounds,
+                "strongest": [
+                    {"key": keys[key], "position": int(key), "weight": float(row[key])}
+                    for key in np.argsort(-row, kind="stable")[:count]
+                    if row[key] > 0
+                ],
+            }
+    return [found[number] for number in sorted(found)]
+
+
+def _called(
+    record: AttentionRecord, leads: Sequence[Sequence[str]], lead: int, row: int
+) -> dict[str, str]:
+    """What each axis but the last is called where a row stands."""
+    if not leads:
+        return {}
+    shape = tuple(len(names) for names in leads[:-1])
+    places = [*(int(at) for at in (np.unravel_index(lead, shape) if shape else ())), row]
+    return {
+        axis.name: names[at] for axis, names, at in zip(record.axes, leads, places, strict=False)
+    }
+
+
+def maps_data(
+    recording: Recording, *, most_cells: int = MOST_CELLS, most_bytes: int = MOST_BYTES
+) -> Json:
+    """Every heat map of a recording, no larger than a page can hold.
+
+    Returns:
+        ``notes``, what was made smaller or left out; ``levels`` and ``bend``, how cells tell
+        weights; ``sink``, what is called one; and ``records``, each with what `sites_data`
+        tells, ``block`` (how many queries and keys one cell stands for), ``queries`` and
+        ``keys`` (what each is called), ``maps``: per batch and head ``lead`` (what these are
+        called), ``top`` (the largest weight), ``sinks`` (columns that hold a key such as
+        `sinks` finds) and ``rest`` (the largest weight outside them); and ``packed``: all maps
+        together, compressed with zlib. Of each, cells column by column, one byte each or two
+        where ``levels`` needs them, padded to 2 bytes; then the lower and the upper bound of
+        each row's entropy, two bytes each, in 1/`ENTROPY_STEPS` nats, `UNTOLD` where nothing
+        is paid.
+        A cell tells the weight ``top * bend * ((1 + 1 / bend) ** (cell / levels) - 1)``.
+
+    Raises:
+        InputError: so many maps that not even the smallest ones fit.
+    """
+    records = [record for record in recording.records() if has_weights(record)]
+    side = _fitting(records, most_cells)
+    notes = []
+    if empty := len(recording.records()) - len(records):
+        notes.append(f"{empty} records hold no weights and are left out")
+    told: list[Json] = []
+    drawn: list[list[Picture]] = []
+    for record, about in zip(records, sites_data(Recording(records)), strict=True):
+        queries, keys = _row_names(record), record.names(len(record.axes) - 1)
+        tall, wide = (_block(len(names), side) for names in (queries, keys))
+        if tall * wide > 1:
+            about["notes"].append(
+                f"{len(queries)} by {len(keys)} cells are shown as {-(-len(queries) // tall)} by "
+                f"{-(-len(keys) // wide)}: each stands for {tall} by {wide} and has the largest "
+                "weight among them; entropies are means of such rows"
+            )
+        if record.keys is not None:
+            about["notes"].append(
+                f"only the {record.keys.shape[-1]} strongest keys of each row were kept; the "
+                "others are blank, and of entropies only bounds are known"
+            )
+        maps, pictures, odd = _maps(record, tall, wide)
+        if odd:
+            about["notes"].append("weights that are negative or no numbers are shown as 0")
+        about |= {"block": [tall, wide], "queries": list(queries), "keys": list(keys)}
+        told.append(about | {"maps": maps})
+        drawn.append(pictures)
+    cells = sum(picture[0].size for pictures in drawn for picture in pictures)
+    most = max(most_bytes, int(CELL_BYTES * cells))
+    levels, packed = _packed(drawn, most)
+    if sum(map(len, packed)) * 4 > most * 3:
+        with suppress(InputError):  # of maps so many and small that they cannot be smaller
+            return maps_data(recording, most_cells=cells // 2, most_bytes=most_bytes)
+    for about, content in zip(told, packed, strict=True):
+        about["packed"] = content
+    return {"notes": notes, "levels": levels, "bend": BEND, "sink": SINK, "records": told}
+
+
+def _packed(records: Sequence[Sequence[Picture]], most: int) -> tuple[int, list[bytes]]:
+    """How finely cells can be told, and the pictures of each record told so."""
+    for levels in LEVELS:
+        packed: list[bytes] = []
+        room = most * 3 // 4  # a page holds four letters for three bytes
+        for pictures in records:
+            parts = []
+            for cells, entropies in pictures:
+                small = np.rint(cells * (levels / LEVELS[0]))
+                raw = small.astype("<u2" if levels > 255 else "u1").tobytes()
+                parts += [raw, b"\0" * (len(raw) % 2), entropies.astype("<u2").tobytes()]
+            packed.append(zlib.compress(b"".join(parts), 6))
+            room -= len(packed[-1])
+            if room < 0 and levels != LEVELS[-1]:
+                break
+        else:
+            break
+    return levels, packed
+
+
+def _fitting(records: Sequence[AttentionRecord], most: int) -> int:
+    """The longest side that maps may have."""
+    side = LONGEST_SIDE
+    while side >= SHORTEST_SIDE:
+        cells = sum(
+            len(_leads(record))
+            * math.prod(-(-size // _block(size, side)) for size in _sides(record))
+            for record in records
+        )
+        if cells <= most:
+            return side
+        side //= 2
+    raise InputError(
+        f"{sum(len(_leads(one)) for one in records)} heat maps do not fit on one page",
+        remedy="choose some with --site, --head or --batch",
+    )
+
+
+def _sides(record: AttentionRecord) -> tuple[int, int]:
+    sizes = record.sizes
+    return (sizes[-2] if len(sizes) > 1 else 1), sizes[-1]
+
+
+def _block(size: int, side: int) -> int:
+    return max(1, -(-size // side))
+
+
+def _leads(record: AttentionRecord) -> list[tuple[int, ...]]:
+    """Every place of the axes before the last two, batch by batch."""
+    return list(np.ndindex(record.sizes[:-2]))
+
+
+def _row_names(record: AttentionRecord) -> tuple[str, ...]:
+    return record.names(len(record.axes) - 2) if len(record.axes) > 1 else ("",)
+
+
+def _has_queries(record: AttentionRecord) -> bool:
+    return len(record.axes) > 1 and record.axes[-2].name == "query"
+
+
+def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], list[Picture], bool]:
+    """The maps of a record, their pictures, and whether any weight is no share."""
+    queries, keys = _sides(record)
+    count = len(_leads(record))
+    rows, columns = -(-queries // tall), -(-keys // wide)
+    cells = np.zeros((count, rows, columns), np.float32)
+    bounds = np.full((2, count, rows), np.nan, np.float32)
+    paid = np.zeros((3, count, keys))
+    widths = np.arange(0, keys, wide)
+    odd = False
+    for start, weights, low, high in _measured(record, tall):
+        bad = ~(weights >= 0) | np.isinf(weights)
+        odd = odd or bool(bad.any())
+        block = np.where(bad, 0.0, weights)
+        heights = np.arange(0, block.shape[1], tall)
+        at = slice(start // tall, start // tall + len(heights))
+        cells[:, at] = np.maximum.reduceat(np.maximum.reduceat(block, heights, 1), widths, 2)
+        for which, values in enumerate((low, high)):
+            known = ~np.isnan(values)
+            among = np.add.reduceat(known.astype(float), heights, 1)
+            total = np.add.reduceat(np.where(known, values, 0.0), heights, 1)
+            bounds[which, :, at] = np.where(among > 0, total / np.maximum(among, 1), np.nan)
+        paid += looked_at(block, every_key=record.keys is not None)
+    flags = sinks(*paid) & _has_queries(record)
+    flags = np.logical_or.reduceat(flags, widths, 1)
+    leads = [record.names(place) for place in range(max(0, len(record.axes) - 2))]
+    maps: list[Json] = []
+    for number, lead in enumerate(_leads(record)):
+        rest = np.where(flags[number], 0.0, cells[number])
+        maps.append(
+            {
+                "lead": [names[place] for names, place in zip(leads, lead, strict=True)],
+                "top": float(cells[number].max(initial=0.0)),
+                "rest": float(rest.max(initial=0.0)),
+                "sinks": np.flatnonzero(flags[number]).tolist(),
+            }
+        )
+    return maps, _pictures(cells, bounds), odd
+
+
+def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[Picture]:
+    """Weights ``(map, query, key)`` and bounds of entropies ``(2, map, query)`` in whole steps."""
+    tops = cells.max((1, 2), keepdims=True)
+    shares = cells / np.where(tops > 0, tops, 1.0)
+    bent = np.rint(np.log1p(shares / BEND) * (LEVELS[0] / math.log1p(1 / BEND)))
+    nats = np.rint(bounds * ENTROPY_STEPS).clip(0, UNTOLD - 1)
+    nats = np.where(np.isnan(bounds), UNTOLD, nats)
+    columns, entropies = bent.transpose(0, 2, 1), nats.swapaxes(0, 1)
+    return list(zip(columns.astype(np.uint16), entropies.astype(np.uint16), strict=True))
+
+
+def _measured(
+    record: AttentionRecord, multiple: int = 1
+) -> Iterator[tuple[int, NDArray[np.float32], Floats, Floats]]:
+    """Some rows at a time: the first, weights ``(map, row, key)``, bounds of their entropy.
+
+    Args:
+        multiple: of how many rows each time, but for the last.
+    """
+    queries, keys = _sides(record)
+    maps = len(_leads(record))
+    step = max(1, CHUNK_CELLS // max(1, maps * keys * multiple)) * multiple
+    kept = None
+    if record.keys is not None:
+        kept = record.to_numpy().reshape(maps, queries, keys)
+        shares = as_floats(record.weights)
+        rest = np.maximum(1 - shares.sum(-1), 0) if record.residual is None else record.residual
+        low, high = (one.reshape(maps, queries) for one in entropy_bounds(shares, rest, keys))
+    for start in range(0, queries, step):
+        rows = slice(start, min(start + step, queries))
+        if kept is not None:
+            yield start, kept[:, rows].astype(np.float32), low[:, rows], high[:, rows]
+            continue
+        if record.lazy is not None:
+            some = as_floats(record.lazy.weights(rows)).reshape(maps, -1, keys)
+        else:
+            some = as_floats(record.weights.reshape(maps, queries, keys)[:, rows])
+        nats = entropy(some)
+        yield start, some.astype(np.float32), nats, nats

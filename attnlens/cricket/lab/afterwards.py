@@ -1,0 +1,259 @@
+"""What is fitted after the network and beside it.
+
+The value of states (`attnlens.cricket.predictor.win`) is fitted on how matches ended.
+
+The paths from a past ball to the prediction are the scales and the slots. A gate says how much of
+a path reaches the prediction, not how much the balls on it change: some paths carry much that is
+the same whatever happened. So a sum over paths counts each by a number, one for all balls, under
+which the sum orders the past balls most as hiding each of them alone does (`path_counts`). And
+hiding a ball says something of the ball only beside what hiding a ball in its place does usually
+(`usual_effects`). Both are found on balls that the weights were not trained on, where there are
+any, and are no part of the forecast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attnlens.arrays import Floats, Integers
+from attnlens.cricket.explain.ablation import under_masks
+from attnlens.cricket.explain.reading import paths_of
+from attnlens.cricket.lab.held_out import EncodedInnings
+from attnlens.cricket.lab.sampling import sample
+from attnlens.cricket.predictor.batch import window_batch
+from attnlens.cricket.predictor.heads import RECENT
+from attnlens.cricket.predictor.match_states import contest_of, states_before, won
+from attnlens.cricket.predictor.predictor import PATHS, FullModel
+from attnlens.cricket.predictor.tensors import Encoded
+from attnlens.cricket.predictor.usual import DISTANCES, PLACES, places
+from attnlens.cricket.predictor.win import WinModel
+from attnlens.cricket.predictor.window import one_thread
+from attnlens.cricket.readers.history import Report, silent
+from attnlens.evidence.faithfulness import ranks, removed_alone
+
+EPOCHS: Final = 10
+AT_ONCE: Final = 8192
+LEARNING_RATE: Final = 0.1
+TOTAL_WEIGHT: Final = 0.02
+"""Weight of the totals that first innings came to, beside who won."""
+
+
+CHASE: Final = ("needed", "score", "left", "bowled", "wickets", "runs", "wicket_rate")
+"""What `WinModel.chasing` is told, in its order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WinRows:
+    """States before every ball of decided matches, arrays ``(rows,)``.
+
+    Attributes:
+        chase: whether the side bats second; ``needed``: runs to win then, else 0.
+        score, left, bowled, wickets: the state; ``left`` and ``bowled`` are legal balls.
+        runs, wicket_rate, runs_other, wickets_other: `attnlens.cricket.predictor.win.Strength`.
+        more: runs that the innings still brought.
+        won: whether the batting side won the match, a half for a tie.
+    """
+
+    chase: Floats
+    needed: Floats
+    score: Floats
+    left: Floats
+    bowled: Floats
+    wickets: Floats
+    runs: Floats
+    wicket_rate: Floats
+    runs_other: Floats
+    wickets_other: Floats
+    more: Floats
+    won: Floats
+
+    def __len__(self) -> int:
+        return len(self.won)
+
+    def rows(self, chosen: Floats) -> WinRows:
+        """Some of the rows."""
+        return WinRows(**{field.name: getattr(self, field.name)[chosen] for field in fields(self)})
+
+
+def win_rows(encoded: Sequence[EncodedInnings]) -> WinRows:
+    """The rows of innings that have a winner; others are left out."""
+    parts: list[list[Floats]] = []
+    for one in encoded:
+        contest, label = contest_of(one.match, one.side), won(one.match, one.side.batting_team)
+        if contest is None or label is None:
+            continue
+        states = states_before(one.side, contest.quota)
+        strength, total = one.strength, float(one.side.total)
+        told = (strength.runs, strength.wickets, strength.runs_other, strength.wickets_other)
+        count = len(states.score)
+        parts.append(
+            [
+                np.full(count, float(contest.chase)),
+                np.maximum(contest.target - states.score, 0),
+                states.score,
+                states.left,
+                contest.quota - states.left,
+                states.wickets,
+                *(np.full(count, value) for value in told),
+                total - states.score,
+                np.full(count, label),
+            ]
+        )
+    if not parts:
+        return WinRows(*(np.zeros(0) for _ in fields(WinRows)))
+    return WinRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def fit_win(rows: WinRows, *, seed: int, report: Report = silent) -> WinModel:
+    """A value network fitted on all rows."""
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    model = WinModel()
+    columns = {
+        field.name: torch.from_numpy(getattr(rows, field.name).astype(np.float32))
+        for field in fields(rows)
+    }
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    steps = EPOCHS * -(-len(rows) // AT_ONCE)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, total_steps=steps)
+    for epoch in range(EPOCHS):
+        total = 0.0
+        for chosen in torch.split(torch.randperm(len(rows), generator=generator), AT_ONCE):
+            loss = win_loss(model, {name: value[chosen] for name, value in columns.items()})
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+            optimiser.step()
+            schedule.step()
+            total += float(loss.detach()) * len(chosen)
+        report(f"value of states, pass {epoch + 1}/{EPOCHS}: loss {total / len(rows):.4f}")
+    return model.eval()
+
+
+def win_loss(model: WinModel, rows: dict[str, Tensor]) -> Tensor:
+    """Cross-entropy of who won, and of first innings the misfit of their totals besides."""
+    second = rows["chase"] > 0
+
+    def of(some: Tensor, *names: str) -> list[Tensor]:
+        return [rows[name][some] for name in names]
+
+    chased = of(second, *CHASE)
+    losses = nn.functional.binary_cross_entropy_with_logits(
+        model.chasing(*chased), rows["won"][second], reduction="sum"
+    )
+    state = of(~second, "score", "left", "bowled", "wickets", "runs", "wicket_rate")
+    chances = model.setting(*state, *of(~second, "runs_other", "wickets_other"))
+    losses = losses + nn.functional.binary_cross_entropy(
+        chances.clamp(1e-5, 1 - 1e-5), rows["won"][~second], reduction="sum"
+    )
+    mean, deviation = model.remaining(*state)
+    misfit = nn.functional.gaussian_nll_loss(
+        mean, rows["more"][~second], deviation**2, reduction="sum", eps=1.0
+    )
+    loss: Tensor = (losses + TOTAL_WEIGHT * misfit) / len(second)
+    return loss
+
+
+COUNT_STEPS: Final = 300
+COUNT_RATE: Final = 0.05
+LEAST: Final = 1e-5
+"""Attention below this is as good as none."""
+
+SHRINKAGE: Final = 30.0
+"""Balls at a distance, whoever played them, that each place's mean is mixed with."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hidings:
+    """The last balls before each of a sample ``(ball, past)``.
+
+    ``ways`` is each path's attention to them ``(ball, path, past)``, ``effects`` the nats that
+    hiding each alone costs, ``places`` where each stands.
+    """
+
+    ways: Floats
+    effects: Floats
+    places: Integers
+
+
+@one_thread()
+def hidings(
+    model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
+) -> Hidings | None:
+    """Hide every past ball of a sample, one at a time; ``None`` where no innings is long enough."""
+    ways: list[Floats] = []
+    effects: list[Floats] = []
+    where: list[Integers] = []
+    for number, position in sample(innings, balls, seed):
+        arrays = innings[number].arrays
+        batch = window_batch(arrays, position)
+        with torch.no_grad():
+            paths = paths_of(model, batch, model.predict(batch))
+        alone = removed_alone(partial(under_masks, model, batch), position)
+        ways.append(paths.attention_each()[:, -RECENT:])
+        effects.append(alone.effects[-RECENT:])
+        past = slice(position - RECENT, position)
+        where.append(
+            places(
+                np.arange(RECENT, 0, -1),
+                arrays.batter[past] == arrays.batter[position],
+                arrays.bowler[past] == arrays.bowler[position],
+            )
+        )
+    if not ways:
+        return None
+    return Hidings(np.stack(ways), np.stack(effects), np.stack(where))
+
+
+def tell_of_hidings(model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int) -> None:
+    """Put what hiding the balls before a sample of ``balls`` shows into the model's buffers."""
+    hidden = hidings(model, innings, balls=balls, seed=seed)
+    model.path_counts.copy_(path_counts(hidden))
+    model.usual_effects.copy_(usual_effects(hidden))
+
+
+def path_counts(hidden: Hidings | None) -> Tensor:
+    """How much each path's attention counts ``(path,)``: their mean is 1; all are 1 for none."""
+    if hidden is None:
+        return torch.ones(len(PATHS))
+    ways = torch.from_numpy(hidden.ways)
+    wanted = _unit(torch.from_numpy(np.stack([ranks(row) for row in hidden.effects])))
+    logs = torch.zeros(len(PATHS), dtype=torch.double, requires_grad=True)
+    optimiser = torch.optim.Adam([logs], lr=COUNT_RATE)
+    for _ in range(COUNT_STEPS):
+        scores = torch.log(torch.einsum("p,bpk->bk", logs.exp(), ways) + LEAST)
+        agreement = (_unit(scores) * wanted).sum(-1).mean()
+        optimiser.zero_grad()
+        torch.autograd.backward(-agreement)
+        optimiser.step()
+    counts = logs.detach().exp()
+    return (counts / counts.mean()).float()
+
+
+def _unit(rows: Tensor) -> Tensor:
+    """Rows about their mean, of length 1."""
+    about = rows - rows.mean(-1, keepdim=True)
+    unit: Tensor = about / about.norm(dim=-1, keepdim=True).clamp(min=1e-12)
+    return unit
+
+
+def usual_effects(hidden: Hidings | None) -> Tensor:
+    """The mean effect by place, nats ``(place,)``; all are 1 for none.
+
+    Places with few balls lean to the mean of their distance.
+    """
+    if hidden is None:
+        return torch.ones(PLACES)
+    where, effects = hidden.places.ravel(), hidden.effects.ravel()
+    count = np.bincount(where, minlength=PLACES).reshape(len(DISTANCES), -1)
+    total = np.bincount(where, effects, minlength=PLACES).reshape(count.shape)
+    by_distance = total.sum(1, keepdims=True) / np.maximum(count.sum(1, keepdims=True), 1)
+    by_distance[count.sum(1) == 0] = effects.mean()
+    means = (total + SHRINKAGE * by_distance) / (count + SHRINKAGE)
+    return torch.from_numpy(means.ravel()).float()

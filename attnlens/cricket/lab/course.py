@@ -1,0 +1,371 @@
+"""The course of a training run, whatever the model is: epochs of steps, and going on after a stop.
+
+A run's state is kept in a file. One that cannot be gone on from is refused by `check_state`
+before the work.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attnlens.cricket.lab.processes import ALONE, Processes
+from attnlens.cricket.readers.history import Report, silent
+from attnlens.errors import CheckpointError, InputError
+from attnlens.files import written_beside
+
+M = TypeVar("M", bound=nn.Module)
+T = TypeVar("T")
+ParameterGroup: TypeAlias = dict[str, list[nn.Parameter] | float]
+Epoch = dict[str, float]
+"""Its number, ``epoch``, and the losses ``train`` and, with validation, ``validation``."""
+
+DAMAGE: Final = (
+    *(pickle.UnpicklingError, EOFError, OSError, RuntimeError),
+    *(AttributeError, LookupError, TypeError, ValueError),
+)
+"""What torch raises on bytes that are no state of ours."""
+
+PARTS: Final = ("model", "kept", "optimiser", "schedule")
+"""What of a run has a state of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What every recipe says of a run's course.
+
+    Attributes:
+        warm_up: steps of rising learning rate, then a cosine down to ``final``.
+        average: decay of the moving average of the weights that is kept.
+        patience: epochs without a better validation loss before the run stops.
+    """
+
+    epochs: int = 8
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.05
+    warm_up: int = 100
+    final: float = 0.02
+    clip: float = 1.0
+    average: float = 0.995
+    patience: int = 3
+    seed: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a run has beside its recipe and what it learns from.
+
+    Attributes:
+        state: where to keep what it needs to go on after it was stopped.
+        mark: what tells its matches, sizes and teacher from others.
+        report: told how it goes; of several processes only the first one reports.
+        among: its processes; only the first one writes.
+    """
+
+    state: Path | None = None
+    mark: str = ""
+    report: Report = silent
+    among: Processes = ALONE
+
+    def beside(self, name: str) -> Path | None:
+        """A file of this run's beside its state; ``None`` where none is kept."""
+        if self.state is None:
+            return None
+        return self.state.with_name(f"{self.state.name}.{self.mark[:12]}.{name}")
+
+
+class Lessons(ABC, Generic[M, T]):
+    """What a model is to learn from: rows of one kind, and the loss of some of them.
+
+    Attributes:
+        train, check: rows to train on and to validate on; without the latter no validation.
+        at_once, checked_at_once: rows in a step, and in a pass of validation.
+        noise: lengths change by up to this much when rows of similar length are put together.
+        unit: what the loss is counted over.
+    """
+
+    unit: ClassVar[str]
+    noise: ClassVar[int]
+    checked_at_once: ClassVar[int]
+
+    def __init__(self, train: Sequence[T], check: Sequence[T], at_once: int) -> None:
+        self.train, self.check, self.at_once = train, check, at_once
+
+    @abstractmethod
+    def length(self, row: T) -> int:
+        """How long a row is: those of similar length are worked on together."""
+
+    def weight(self, row: T) -> int:
+        """Over how many units the loss of a row is summed."""
+        return self.length(row)
+
+    @abstractmethod
+    def loss(
+        self,
+        model: M,
+        rows: Sequence[T],
+        device: torch.device,
+        generator: np.random.Generator | None = None,
+    ) -> Tensor:
+        """The summed loss of some rows; in training with a ``generator`` for what is hidden."""
+
+    def batches(self, generator: np.random.Generator) -> list[list[int]]:
+        """The number of every row to train on, in batches of similar length, in random order."""
+        lengths = np.array([self.length(row) for row in self.train])
+        order = np.argsort(lengths + self.noise * generator.random(len(lengths)))
+        starts = range(0, len(order), self.at_once)
+        batches = [order[start : start + self.at_once].tolist() for start in starts]
+        generator.shuffle(batches)
+        return batches
+
+    def measure(self, model: M, among: Processes = ALONE) -> float:
+        """The mean loss of the rows to validate on, in nats per unit."""
+        model.eval()
+        sums = torch.zeros(2, dtype=torch.float64, device=among.device)
+        order = sorted(range(len(self.check)), key=lambda row: self.length(self.check[row]))
+        with torch.no_grad():
+            for start in range(0, len(order), self.checked_at_once):
+                mine = among.share(order[start : start + self.checked_at_once])
+                rows = [self.check[row] for row in mine]
+                if rows:
+                    sums[0] += self.loss(model, rows, among.device)
+                    sums[1] += sum(map(self.weight, rows))
+        total, count = among.add_up(sums).tolist()
+        return float(total / max(count, 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted(Generic[M]):
+    """A trained model, and an entry per epoch; losses in nats per unit."""
+
+    model: M
+    history: list[Epoch]
+
+
+def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
+    """Matrices decay; vectors, norms, bias tables and embeddings do not."""
+    decayed: list[nn.Parameter] = []
+    free: list[nn.Parameter] = []
+    for name, parameter in model.named_parameters():
+        matrix = parameter.dim() >= 2 and not name.endswith((".bias", ".position"))
+        embedding = ".over." in name or ".ball_in_over." in name
+        (decayed if matrix and not embedding else free).append(parameter)
+    return [
+        {"params": decayed, "weight_decay": weight_decay},
+        {"params": free, "weight_decay": 0.0},
+    ]
+
+
+class Average:
+    """A moving average of a model's weights, with the start's bias taken out."""
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.steps = 0
+        self.sums = [torch.zeros_like(p) for p in model.parameters()]
+
+    def update(self, model: nn.Module) -> None:
+        self.steps += 1
+        with torch.no_grad():
+            for total, parameter in zip(self.sums, model.parameters(), strict=True):
+                total.lerp_(parameter, 1 - self.decay)
+
+    def copy_to(self, model: nn.Module) -> None:
+        correction = 1 - self.decay**self.steps
+        with torch.no_grad():
+            for total, parameter in zip(self.sums, model.parameters(), strict=True):
+                parameter.copy_(total / correction)
+
+
+@dataclass
+class Running(Generic[M]):
+    """A run between two epochs.
+
+    ``model`` is as the last step left it, ``kept`` the best so far, averaged, and ``best`` its
+    loss, in nats per unit. ``seconds`` are of training so far, all starts together.
+    """
+
+    model: M
+    kept: M
+    optimiser: torch.optim.Optimizer
+    schedule: torch.optim.lr_scheduler.LRScheduler
+    average: Average
+    best: float = math.inf
+    history: list[Epoch] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @classmethod
+    def new(cls, model: M, recipe: Pace, steps: int) -> Running[M]:
+        """Before the first of ``steps`` steps."""
+        optimiser = torch.optim.AdamW(
+            decay_groups(model, recipe.weight_decay), lr=recipe.learning_rate, betas=(0.9, 0.98)
+        )
+
+        def rate(step: int) -> float:
+            if step < recipe.warm_up:
+                return (step + 1) / recipe.warm_up
+            done = (step - recipe.warm_up) / max(1, steps - recipe.warm_up)
+            return recipe.final + (1 - recipe.final) * (1 + math.cos(math.pi * min(done, 1.0))) / 2
+
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, rate)
+        average = Average(model, recipe.average)
+        return cls(model, copy.deepcopy(model), optimiser, schedule, average)
+
+    @property
+    def since_better(self) -> int:
+        """Epochs without a better validation loss."""
+        losses = [epoch["validation"] for epoch in self.history]
+        return len(losses) - 1 - losses.index(min(losses)) if losses else 0
+
+    def save(self, path: Path, recipe: Pace, mark: str) -> None:
+        """Write the run, whole or not at all, so that it can go on after a power cut, too."""
+        with written_beside(path, lasting=True) as part:
+            torch.save(
+                {
+                    "run": {**asdict(recipe), "mark": mark},
+                    **{name: getattr(self, name).state_dict() for name in PARTS},
+                    "average": self.average.sums,
+                    "steps": self.average.steps,
+                    "best": self.best,
+                    "history": self.history,
+                    "seconds": self.seconds,
+                },
+                part,
+            )
+
+    def go_on(self, path: Path, recipe: Pace, mark: str) -> None:
+        """Go on from what an earlier run wrote; raises as `saved_run`."""
+        saved = saved_run(path, recipe, mark)
+        try:
+            for name in PARTS:
+                getattr(self, name).load_state_dict(saved[name])
+            for total, value in zip(self.average.sums, saved["average"], strict=True):
+                total.copy_(value)
+            self.average.steps = int(saved["steps"])
+            self.best, self.seconds = float(saved["best"]), float(saved["seconds"])
+            self.history = [dict(row) for row in saved["history"]]
+        except DAMAGE:
+            raise no_state(path) from None
+
+
+def saved_run(path: Path, recipe: Pace, mark: str) -> dict[str, Any]:
+    """What a run of this recipe and mark wrote.
+
+    Raises:
+        CheckpointError: the file is not a run's state, or that of another run.
+    """
+    try:
+        saved = dict(torch.load(path, map_location="cpu", weights_only=True))
+        if saved["run"] == {**asdict(recipe), "mark": mark}:
+            return saved
+    except DAMAGE:
+        raise no_state(path) from None
+    raise CheckpointError(
+        "a run with other settings, matches, sizes or teacher was begun here",
+        path=path,
+        remedy="remove it, or name another file",
+    )
+
+
+def no_state(path: Path) -> CheckpointError:
+    """What is said of a file that is no run's state."""
+    return CheckpointError("is not the state of a training run", path=path, remedy="remove it")
+
+
+def follow(
+    make: Callable[[], M], lessons: Lessons[M, T], recipe: Pace, course: Course
+) -> Fitted[M]:
+    """Train a model, made with the recipe's seed.
+
+    With validation the epoch with the lowest validation loss is kept, and the run stops when
+    `Pace.patience` epochs brought none lower; without it the last one is kept. With a state the run
+    is written there after every epoch and goes on from there when started again; on the same
+    machine and threads the same seed gives the same weights either way.
+
+    Raises:
+        CheckpointError: the state is no run of this recipe and mark.
+        InputError: the loss became infinite or no number.
+    """
+    state, report, among = course.state, course.report, course.among
+    torch.manual_seed(recipe.seed)
+    model = make().to(among.device)
+    steps = -(-len(lessons.train) // lessons.at_once)
+    run = Running.new(model, recipe, recipe.epochs * steps)
+    if state is not None and state.exists():
+        run.go_on(state, recipe, course.mark)
+    for epoch in range(len(run.history), recipe.epochs):
+        if lessons.check and run.since_better >= recipe.patience:
+            report(f"no better for {recipe.patience} epochs: stopped")
+            break
+        started = time.perf_counter()
+        trained = _epoch(run, lessons, recipe, course, epoch)
+        averaged = copy.deepcopy(run.model)
+        run.average.copy_to(averaged)
+        measured = lessons.measure(averaged, among) if lessons.check else trained
+        if not (math.isfinite(trained) and math.isfinite(measured)):
+            raise InputError(
+                f"the loss of epoch {epoch + 1} is not finite: the run has diverged",
+                remedy="lower --set learning_rate",
+            )
+        if measured < run.best or not lessons.check:
+            run.best = measured
+            run.kept.load_state_dict(averaged.state_dict())
+        run.seconds += time.perf_counter() - started
+        entry: Epoch = {"epoch": epoch + 1, "train": trained}
+        run.history.append({**entry, "validation": measured} if lessons.check else entry)
+        name = "validation" if lessons.check else "training"
+        report(f"epoch {epoch + 1}: {name} log-loss {measured:.5f}  ({run.seconds:.0f} s)")
+        if state is not None and among.first:
+            run.save(state, recipe, course.mark)
+    return Fitted(run.kept.cpu().eval(), run.history)
+
+
+def _epoch(
+    run: Running[M], lessons: Lessons[M, T], recipe: Pace, course: Course, epoch: int
+) -> float:
+    """Take every step of one epoch; the mean loss of what was trained on."""
+    among, steps = course.among, -(-len(lessons.train) // lessons.at_once)
+    torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
+    started, total = time.perf_counter(), recipe.epochs * steps
+    model = run.model
+    model.train()
+    running = torch.zeros((), dtype=torch.float64, device=among.device)
+    generator = np.random.default_rng([recipe.seed, epoch])
+    order = lessons.batches(generator)
+    if among.count > 1:
+        generator = np.random.default_rng([recipe.seed, epoch, among.rank])
+    seen = 0
+    for number, batch in enumerate(order):
+        rows = [lessons.train[row] for row in among.share(batch)]
+        count = sum(lessons.weight(lessons.train[row]) for row in batch)
+        seen += count
+        run.optimiser.zero_grad()
+        if rows:
+            loss = lessons.loss(model, rows, among.device, generator) / count
+            torch.autograd.backward(loss)
+            running += loss.detach() * count
+        among.add_gradients(model)
+        nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+        run.optimiser.step()
+        run.schedule.step()
+        run.average.update(model)
+        if number % 50 == 49:
+            spent = time.perf_counter() - started
+            left = spent / (number + 1) * (total - epoch * steps - number - 1)
+            course.report(
+                f"epoch {epoch + 1}/{recipe.epochs}  step {number + 1}/{steps}  "
+                f"loss {float(running) * among.count / seen:.4f}  "
+                f"{seen / spent:,.0f} {lessons.unit}/s  {left / 60:.0f} min left"
+            )
+    return float(among.add_up(running)) / seen

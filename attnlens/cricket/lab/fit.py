@@ -1,0 +1,412 @@
+"""Lessons of both models: innings for the predictor, overs for the encoder-decoder.
+
+Matches become innings date by date, each encoded with the ratings of the day before.
+The predictor takes one pass per innings, with every ball of it a query at once; the
+encoder-decoder is asked for every over of every innings, given the balls before it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from attnlens.arrays import Floats32, Integers
+from attnlens.cricket.lab.course import Course, Fitted, Lessons, Pace, follow
+from attnlens.cricket.lab.held_out import EncodedInnings, sides
+from attnlens.cricket.match.competition import TABLES, table_of
+from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.over.encoder_decoder import PAD, OverModel, OverSizes
+from attnlens.cricket.over.features import OverArrays, Place, over_batch
+from attnlens.cricket.predictor.batch import moved, stacked, training_batch
+from attnlens.cricket.predictor.predictor import KNOWLEDGE, FullModel, Sizes
+from attnlens.cricket.predictor.ratings import Ratings, by_date
+from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.predictor.tensors import (
+    BASE_SIZE,
+    NODES,
+    OVER_CLASSES,
+    PAST_NODES,
+    PAST_OUTCOME_SIZE,
+    SCOREBOARD_NODES,
+    BaseModel,
+    InningsArrays,
+    base_inputs,
+    encode_innings,
+    scoreboard,
+)
+from attnlens.cricket.predictor.win import strength_of
+from attnlens.cricket.readers.history import Report, silent
+
+BASE_WIDTH = 64
+BASE_EPOCHS = 4
+BASE_BATCH = 2048
+TABLE_SMOOTHING = 200.0
+
+
+def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
+    """Fit what the scoreboard alone expects, on all balls of ``matches``."""
+    inputs: list[Floats32] = []
+    outcomes: list[int] = []
+    places: list[Integers] = []
+    for match in matches:
+        for side in sides(match):
+            nodes = scoreboard(match, side)
+            inputs.append(base_inputs(match, nodes))
+            outcomes.extend(OUTCOME_INDEX[ball.outcome] for ball in side.deliveries)
+            over = nodes["phase_state"][:, 6:].argmax(1)
+            number = table_of(match) * 2 + (side.number + 1) % 2
+            places.append(number * OVER_CLASSES + over)
+    x = torch.from_numpy(np.concatenate(inputs))
+    y = torch.tensor(outcomes)
+    everything, prior = outcome_tables(np.array(outcomes), np.concatenate(places))
+
+    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    network = nn.Sequential(
+        nn.Linear(BASE_SIZE, BASE_WIDTH),
+        nn.Tanh(),
+        nn.Linear(BASE_WIDTH, BASE_WIDTH),
+        nn.Tanh(),
+        nn.Linear(BASE_WIDTH, len(OUTCOMES)),
+    )
+    optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=0.02)
+    steps = BASE_EPOCHS * -(-len(y) // BASE_BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=steps)
+    for _ in range(BASE_EPOCHS):
+        order = torch.randperm(len(y), generator=generator)
+        for rows in torch.split(order, BASE_BATCH):
+            loss = nn.functional.cross_entropy(network(x[rows]), y[rows])
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+            optimiser.step()
+            schedule.step()
+    weights: list[Floats32] = []
+    for layer in network:
+        if isinstance(layer, nn.Linear):
+            weights += [layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy().copy()]
+    return BaseModel(tuple(weights), prior, everything)
+
+
+def outcome_tables(outcomes: Integers, places: Integers) -> tuple[Floats32, Floats32]:
+    """Log-shares over all balls ``(11,)`` and by place ``(TABLES, 2, 20, 11)``, smoothed."""
+    share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
+    share = share / share.sum()
+    counts = np.zeros((TABLES * 2 * OVER_CLASSES, len(OUTCOMES)))
+    np.add.at(counts, (places, outcomes), 1)
+    table = (counts + TABLE_SMOOTHING * share) / (counts.sum(1, keepdims=True) + TABLE_SMOOTHING)
+    everything: Floats32 = np.log(share).astype(np.float32)
+    prior: Floats32 = np.log(table).astype(np.float32).reshape(TABLES, 2, OVER_CLASSES, -1)
+    return everything, prior
+
+
+E = TypeVar("E", InningsArrays, OverArrays)
+
+
+def rated(
+    matches: Sequence[Match],
+    ratings: Ratings,
+    encode: Callable[[Match, Innings], E],
+    report: Report = silent,
+) -> Iterator[tuple[Match, Innings, datetime.date, E]]:
+    """Every innings encoded with the ratings of the day before; then they learn from that day.
+
+    ``ratings`` is brought up to date in place. Days up to ``ratings.until`` are encoded
+    with the ratings as they are and teach nothing.
+    """
+    for day, played in by_date(matches):
+        known = ratings.until is not None and day <= ratings.until
+        lessons = []
+        for match in played:
+            for side in sides(match):
+                arrays = encode(match, side)
+                yield match, side, day, arrays
+                lessons.append((match, side, arrays))
+        if known or not lessons:
+            continue
+        told = [
+            (ratings.entities(match, side, create=True), arrays.base, arrays.outcome)
+            for match, side, arrays in lessons
+        ]
+        ratings.learn_day(day, told)
+        report(f"ratings up to {day}")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Ratings as they stand, and what the scoreboard alone expects."""
+
+    ratings: Ratings
+    base: BaseModel
+
+
+def rate_and_encode(
+    matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, report: Report = silent
+) -> list[EncodedInnings]:
+    """`rated` innings as the predictor takes them."""
+    encode = partial(encode_innings, ratings=ratings, base=base)
+    known = Known(ratings, base)
+    return [
+        EncodedInnings(match, side, arrays, strength_of(match, side, arrays, known))
+        for match, side, _, arrays in rated(matches, ratings, encode, report)
+    ]
+
+
+Probabilities = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe(Pace):
+    """How to train the predictor. Every number that shapes a run is here.
+
+    Attributes:
+        innings: innings per step.
+        hide_some, hide_all, hide_player, hide_block: share of innings in which a random
+            share of past balls, all of them, one player's, or a run of them is hidden.
+        hide_batter, hide_bowler: share of innings in which each ball loses those to its own
+            batter, or by its own bowler; 1 for a model that never sees them.
+        forget: share of balls whose query loses a random half of its knowledge groups.
+        forget_past: share of past balls that lose a player's record.
+        teacher: weight of a teacher's probabilities in the loss, where there is a teacher;
+            the rest is what happened (Hinton, Vinyals and Dean 2015, "Distilling the
+            Knowledge in a Neural Network", temperature 1).
+    """
+
+    innings: int = 16
+    hide_some: float = 0.1
+    hide_all: float = 0.04
+    hide_player: float = 0.05
+    hide_block: float = 0.05
+    hide_batter: float = 0.06
+    hide_bowler: float = 0.04
+    forget: float = 0.1
+    forget_past: float = 0.04
+    teacher: float = 0.7
+
+
+def hide_and_forget(batch: Batch, recipe: Recipe, generator: np.random.Generator) -> None:
+    """Take past balls and knowledge away at random, so that the model knows the lack of them."""
+    sequence = batch["sequence"]
+    who = sequence["balls"]
+    rows, length = who.index.shape
+    kept = np.ones((rows, length), bool)
+    shares = [recipe.hide_some, recipe.hide_all, recipe.hide_player, recipe.hide_block]
+    bounds = np.cumsum([*shares, recipe.hide_batter, recipe.hide_bowler])
+    own: dict[Literal["batter", "bowler"], NDArray[np.bool_]]
+    own = {"batter": np.zeros(rows, bool), "bowler": np.zeros(rows, bool)}
+    for row in range(rows):
+        lot = generator.random()
+        if lot < bounds[0]:
+            kept[row] = generator.random(length) >= generator.random()
+        elif lot < bounds[1]:
+            kept[row] = False
+        elif lot < bounds[2]:
+            players = (who.batter if generator.random() < 0.5 else who.bowler)[row].numpy()
+            kept[row] = players != players[generator.integers(length)]
+        elif lot < bounds[3]:
+            first = generator.integers(length)
+            kept[row, first : first + int(generator.integers(4, 40))] = False
+        elif lot < bounds[5]:
+            own["batter" if lot < bounds[4] else "bowler"][row] = True
+    hidden = torch.from_numpy(kept)
+    sequence["visible"] = sequence["visible"] & hidden[:, None, :]
+    sequence["shared"] = sequence["shared"] & hidden
+    for player, some in own.items():
+        if some.any():
+            hide_own(batch, player, torch.from_numpy(some))
+
+    loses = generator.random((rows, length)) < recipe.forget
+    batch["graph_data"]["known"] = {
+        group: torch.from_numpy(~(loses & (generator.random((rows, length)) < 0.5)))
+        for group in KNOWLEDGE
+    }
+    for name in ("striker_known", "bowler_known"):
+        sequence["past"][name] = torch.from_numpy(
+            generator.random((rows, length)) >= recipe.forget_past
+        )
+
+
+def hide_own(batch: Batch, player: Literal["batter", "bowler"], rows: Tensor | None = None) -> None:
+    """Hide from each ball of some innings (or all) those of its own batter, or its own bowler."""
+    sequence = batch["sequence"]
+    who: Tensor = getattr(sequence["balls"], player)
+    same = who[:, :, None] == who[:, None, :]
+    if rows is not None:
+        same = same & rows[:, None, None]
+    sequence["visible"] = sequence["visible"] & ~same
+    # What an over says differs from ball to ball now.
+    sequence.pop("shared", None)
+
+
+def loss_of(
+    model: FullModel,
+    batch: Batch,
+    outcome: Tensor,
+    taught: Tensor | None = None,
+    weight: float = 0.0,
+) -> Tensor:
+    """Cross-entropy, summed over the balls that are not padding.
+
+    ``outcome`` is ``(innings, ball)``, -1 for padding; ``taught`` a teacher's probabilities
+    ``(innings, ball, outcome)``, zero for padding, and ``weight`` its part of the loss.
+    """
+    logits = model(batch)
+    loss: Tensor = nn.functional.cross_entropy(
+        logits.flatten(0, 1), outcome.flatten(), ignore_index=-1, reduction="sum"
+    )
+    if taught is None:
+        return loss
+    soft: Tensor = (taught * logits.log_softmax(-1)).sum()
+    return (1 - weight) * loss - weight * soft
+
+
+TaughtInnings = tuple[InningsArrays, Probabilities | None]
+"""An innings, and where there is a teacher what it says of every ball ``(ball, outcome)``."""
+
+
+class InningsLessons(Lessons[FullModel, TaughtInnings]):
+    """Innings for the predictor to learn from."""
+
+    unit, noise, checked_at_once = "balls", 4, 32
+
+    def __init__(
+        self, train: Sequence[TaughtInnings], check: Sequence[TaughtInnings], recipe: Recipe
+    ) -> None:
+        super().__init__(train, check, recipe.innings)
+        self.recipe = recipe
+
+    def length(self, row: TaughtInnings) -> int:
+        return len(row[0])
+
+    def loss(
+        self,
+        model: FullModel,
+        rows: Sequence[TaughtInnings],
+        device: torch.device,
+        generator: np.random.Generator | None = None,
+    ) -> Tensor:
+        batch, outcome = training_batch([one for one, _ in rows])
+        if generator is not None:
+            hide_and_forget(batch, self.recipe, generator)
+        said = [probabilities for _, probabilities in rows if probabilities is not None]
+        taught = stacked(said, outcome.shape[1]) if said else None
+        batch, outcome, taught = moved((batch, outcome, taught), device)
+        return loss_of(model, batch, outcome, taught, self.recipe.teacher)
+
+
+def fit(
+    sizes: Sizes,
+    prior: NDArray[np.float32],
+    train: Sequence[InningsArrays],
+    validation: Sequence[InningsArrays],
+    recipe: Recipe,
+    *,
+    teacher: Sequence[Probabilities] | None = None,
+    course: Course | None = None,
+) -> Fitted[FullModel]:
+    """Train a predictor as `attnlens.cricket.lab.course.follow` says, which raises the same.
+
+    ``prior`` are log-shares of the outcomes, from which the weights start ``(outcome,)``;
+    ``teacher`` has per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
+    """
+    learn = [(one, None if teacher is None else teacher[row]) for row, one in enumerate(train)]
+    lessons = InningsLessons(learn, [(one, None) for one in validation], recipe)
+    start = torch.from_numpy(prior)
+    return follow(lambda: FullModel(sizes, start), lessons, recipe, course or Course())
+
+
+def cricket_sizes(hidden_dim: int = 60, **others: Any) -> Sizes:
+    """The predictor's sizes for the ball graph; ``others`` are fields of `Sizes`."""
+    return Sizes(
+        graph=NODES,
+        past_nodes=PAST_NODES,
+        outcomes=len(OUTCOMES),
+        happened=PAST_OUTCOME_SIZE,
+        scoreboard=SCOREBOARD_NODES,
+        hidden_dim=hidden_dim,
+        **others,
+    )
+
+
+SMALL: Final[Mapping[str, int]] = {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "length": 14}
+"""What the bundled model's sizes are where they differ from the reference configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverRecipe(Pace):
+    """How to train the encoder-decoder. Every number that shapes a run is here.
+
+    Attributes:
+        overs: overs per step.
+        smoothing: share of each token's weight that is spread over all tokens.
+        hide_some, hide_all: share of overs of which a random share of past balls, or all of
+            them, are hidden, so that the model knows the lack of them.
+    """
+
+    warm_up: int = 200
+    average: float = 0.998
+    overs: int = 64
+    smoothing: float = 0.0
+    hide_some: float = 0.1
+    hide_all: float = 0.04
+
+
+class OverLessons(Lessons[OverModel, Place]):
+    """Overs to learn from, each as its innings' arrays and its row there."""
+
+    unit, noise, checked_at_once = "tokens", 8, 256
+
+    def __init__(
+        self, train: Sequence[Place], check: Sequence[Place], sizes: OverSizes, recipe: OverRecipe
+    ) -> None:
+        super().__init__(train, check, recipe.overs)
+        self.sizes, self.recipe = sizes, recipe
+
+    def length(self, row: Place) -> int:
+        """Balls before the over that the model is told of."""
+        arrays, number = row
+        return min(int(arrays.start[number]), self.sizes.history)
+
+    def weight(self, row: Place) -> int:
+        """Tokens, ``<end>`` included."""
+        arrays, number = row
+        return min(len(arrays.tokens[number]) + 1, self.sizes.length)
+
+    def loss(
+        self,
+        model: OverModel,
+        rows: Sequence[Place],
+        device: torch.device,
+        generator: np.random.Generator | None = None,
+    ) -> Tensor:
+        batch = over_batch(rows, self.sizes)
+        hidden, smoothing = batch.padded, 0.0
+        if generator is not None:
+            hidden = hidden_at_random(hidden, self.recipe, generator)
+            smoothing = self.recipe.smoothing
+        parts = (batch.history, hidden, batch.context, batch.given, batch.wanted)
+        history, hidden, context, given, wanted = moved(parts, device)
+        return nn.functional.cross_entropy(
+            model(history, hidden, context, given).flatten(0, 1),
+            wanted.flatten(),
+            ignore_index=PAD,
+            reduction="sum",
+            label_smoothing=smoothing,
+        )
+
+
+def hidden_at_random(padded: Tensor, recipe: OverRecipe, generator: np.random.Generator) -> Tensor:
+    """``padded``, and of some overs a random share of past balls, or all of them, hidden too."""
+    rows, balls = padded.shape
+    lot = generator.random(rows)
+    share = np.where(lot < recipe.hide_some, generator.random(rows), 0.0)
+    share[(lot >= recipe.hide_some) & (lot < recipe.hide_some + recipe.hide_all)] = 1.0
+    return padded | torch.from_numpy(generator.random((rows, balls)) < share[:, None])

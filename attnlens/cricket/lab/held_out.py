@@ -1,0 +1,251 @@
+"""Which matches a trained predictor may be judged on, and its ratings on their dates.
+
+A model looks better on matches it was trained on than it is. So figures come from matches
+after its training dates, unless in-sample figures are asked for by name.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.predictor.tensors import InningsArrays, encode_innings
+from attnlens.cricket.predictor.timeline import Timeline
+from attnlens.cricket.predictor.trained import TrainedPredictor, once
+from attnlens.cricket.predictor.win import EVEN, Strength, strength_of
+from attnlens.cricket.readers import read_matches
+from attnlens.cricket.readers.history import Report, silent
+from attnlens.errors import InputError
+
+Source = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedInnings:
+    """One innings that is no super over, and the sides' strength, by the day before's ratings."""
+
+    match: Match
+    side: Innings
+    arrays: InningsArrays
+    strength: Strength = EVEN
+
+    @property
+    def match_id(self) -> str:
+        return self.match.match_id
+
+    @property
+    def innings(self) -> int:
+        """The innings' number in its match."""
+        return self.side.number
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Which weights figures are of, and the days that they have seen."""
+
+    name: str
+    sha256: str
+    trained_from: str | None
+    trained_until: str | None
+    weights_until: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Matches to judge a predictor on, oldest first, each with a ball bowled.
+
+    Attributes:
+        timeline: its ratings by date; ``None`` where nothing earlier than the matches was
+            given and they are not later than the ratings it came with.
+        in_sample: how many of ``matches`` lie inside its training dates.
+        given: every match of the sources and the history, by id.
+    """
+
+    predictor: TrainedPredictor
+    matches: tuple[Match, ...]
+    timeline: Timeline[TrainedPredictor] | None
+    in_sample: int
+    given: Mapping[str, Match]
+
+    @property
+    def dates(self) -> tuple[str | None, str | None]:
+        """The first and the last match's day, as in 2024-10-24."""
+        days = [day.isoformat() for match in self.matches if (day := last_day(match)) is not None]
+        return min(days, default=None), max(days, default=None)
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """Which weights are judged, and what they have seen."""
+        days = ("trained_from", "trained_until", "weights_until")
+        card = self.predictor.card
+        return Checkpoint(self.predictor.name, self.predictor.sha256, *map(card.get, days))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures should know first."""
+        notes = []
+        if self.in_sample:
+            notes.append(
+                f"{self.in_sample} of {len(self.matches)} matches lie inside the model's training "
+                "dates: the figures look better than they are"
+            )
+        if self.timeline is None:
+            notes.append("player and venue ratings are the model's own, not those of each date")
+        return tuple(notes)
+
+    def innings(self, report: Report = silent) -> Iterator[EncodedInnings]:
+        """Every innings but super overs, oldest first, with the ratings of the day before."""
+        for number, match in enumerate(self.matches, 1):
+            report(f"encoding match {number} of {len(self.matches)}")
+            timeline = self.timeline
+            predictor = self.predictor if timeline is None else timeline.predictor_for(match)
+            for side in sides(match):
+                arrays = encode_innings(match, side, predictor.ratings, predictor.base)
+                yield EncodedInnings(
+                    match, side, arrays, strength_of(match, side, arrays, predictor)
+                )
+
+
+def sides(match: Match) -> list[Innings]:
+    """Innings to judge on: not a super over, and not empty."""
+    return [side for side in match.innings if side.deliveries and not side.super_over]
+
+
+def last_day(match: Match) -> datetime.date | None:
+    """The day a match ended, which decides the split it belongs to."""
+    return max(match.dates) if match.dates else None
+
+
+def held_out(
+    predictor: TrainedPredictor,
+    sources: Sequence[Source],
+    *,
+    history: Sequence[Source] = (),
+    first: datetime.date | None = None,
+    last: datetime.date | None = None,
+    allow_in_sample: bool = False,
+    skipped: list[MatchFileError] | None = None,
+    report: Report = silent,
+) -> HeldOut:
+    """Choose what to judge a trained model on.
+
+    The matches of ``sources`` that ended after the predictor's training are judged; those before,
+    and all of ``history``, bring its ratings to each match's date. A match in several sources, or
+    under several names, counts once.
+
+    Args:
+        first, last: judge on matches that ended in these days, both included. Without
+            ``first``, from the day after the training on.
+        skipped: takes in the files that could not be read; they are passed over.
+
+    Raises:
+        MatchFileError: no match could be read: why the first one could not.
+        InputError: no match is left to judge on, ``first`` and ``last`` ask for matches
+            inside the training dates, or the ratings run past matches and no earlier one is
+            given to make them anew.
+    """
+    if first is not None and last is not None and first > last:
+        raise InputError(
+            f"no day is from {first} on and until {last}", remedy="swap --from and --until"
+        )
+    refused: list[MatchFileError] = [] if skipped is None else skipped
+    given = read(sources, refused, report)
+    place = sources[0] if len(sources) == 1 else None
+    began, ended = predictor.date("trained_from"), predictor.date("trained_until")
+
+    start = first
+    if start is None and ended is not None and not allow_in_sample:
+        start = ended + datetime.timedelta(days=1)
+    chosen = [match for match in given.values() if _in_days(match, start, last)]
+    inside = 0
+    if ended is not None:
+        # A match without a date may have been trained on.
+        inside = sum(not match.dates or _in_days(match, began, ended) for match in chosen)
+    if inside and not allow_in_sample:
+        raise InputError(
+            f"{inside} of the {len(chosen)} matches asked for lie inside the model's training "
+            f"dates ({began or '...'} to {ended})",
+            path=place,
+            remedy="ask for later ones with --from, or accept flattering figures with "
+            "--allow-in-sample",
+        )
+    if not given:
+        if refused:
+            raise refused[0]
+        remedy = "give a match file, a folder or a zip"
+        raise InputError("holds no match with a ball bowled", path=place, remedy=remedy)
+    if not chosen:
+        days = f"from {start} on, after the model's training" if first != start else "in these days"
+        raise InputError(
+            f"no match was played {days}",
+            path=place,
+            remedy="give others, widen --from and --until, or accept flattering figures with "
+            "--allow-in-sample",
+        )
+    chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
+    earlier = {**given, **read(history, refused, report)}
+    past = _timeline(predictor, chosen, earlier, report)
+    until = predictor.ratings.until
+    known = 0 if until is None else sum(_in_days(match, None, until) for match in chosen)
+    if past is None and known and not allow_in_sample:
+        raise InputError(
+            f"{known} of the {len(chosen)} matches asked for are known to the model's ratings, "
+            f"which run to {until}",
+            path=place,
+            remedy="judge with --model measured, give earlier matches with --history, or accept "
+            "flattering figures with --allow-in-sample",
+        )
+    return HeldOut(predictor, tuple(chosen), past, inside, earlier)
+
+
+def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
+    """Whether a match ended in these days; ``None`` is no limit, and no date fits no limit."""
+    day = last_day(match)
+    if day is None:
+        return first is None and last is None
+    return (first is None or day >= first) and (last is None or day <= last)
+
+
+def read(
+    sources: Sequence[Source], skipped: list[MatchFileError], report: Report
+) -> dict[str, Match]:
+    """Matches with a ball bowled, each `once`, by id."""
+    found: dict[str, Match] = {}
+    every = (read_matches(source, on_error="skip", skipped=skipped) for source in sources)
+    for match in once(chain.from_iterable(every)):
+        if sides(match):
+            found[match.match_id] = match
+        if len(found) % 50 == 0:
+            report(f"reading matches: {len(found)}")
+    return found
+
+
+def _timeline(
+    predictor: TrainedPredictor,
+    chosen: Sequence[Match],
+    earlier: dict[str, Match],
+    report: Report,
+) -> Timeline[TrainedPredictor] | None:
+    """Ratings on the chosen matches' dates."""
+    days = [match.date for match in chosen if match.date is not None]
+    if not days:
+        return None
+    until = predictor.ratings.until or datetime.date.max
+    later = min(days) > until
+    # Where every match is later than the ratings, what they have learnt already is left out.
+    history = [
+        match
+        for match in earlier.values()
+        if match.date is not None
+        and match.date < max(days)
+        and not (later and max(match.dates) <= until)
+    ]
+    if not later and not any(max(match.dates) < min(days) for match in history):
+        return None
+    report(f"bringing the ratings up to date with {len(history)} matches")
+    return Timeline(predictor, history)

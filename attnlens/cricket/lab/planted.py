@@ -1,0 +1,348 @@
+"""Are planted balls pointed at, and how often is a claim called supported that should not be?
+
+Matches played by the rules of `attnlens.cricket.lab.rules` have a known answer: which
+past balls a ball depends on, and by how much. A model trained on them is asked the same, by
+every method there is. One question comes before: has the model learnt the rules at all?
+
+And lists of balls that nothing is true of are put to the test of explanations
+(`attnlens.cricket.lab.placebos`), beside claims of which it is known whether they are true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from attnlens.arrays import Flags, Floats
+from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
+from attnlens.cricket.explain.claims import gather_evidence
+from attnlens.cricket.explain.reading import ALL, asked, read_ball
+from attnlens.cricket.lab.faithfulness import METHODS, attributions
+from attnlens.cricket.lab.figures import Mean
+from attnlens.cricket.lab.held_out import EncodedInnings, sides
+from attnlens.cricket.lab.placebos import (
+    PLACEBOS,
+    ListTested,
+    Share,
+    SourceShares,
+    evenness,
+    share_of,
+    source_shares,
+    tested_lists,
+    with_shuffled_heads,
+)
+from attnlens.cricket.lab.rules import RuledBall
+from attnlens.cricket.lab.sampling import log_chances, sample
+from attnlens.cricket.lab.simulate import Simulated
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.predictor.batch import window_batch
+from attnlens.cricket.predictor.heads import RECENT
+from attnlens.cricket.predictor.predictor import FullModel
+from attnlens.cricket.predictor.ratings import Ratings
+from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.predictor.tensors import BaseModel, encode_innings
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import cut_window, one_thread
+from attnlens.cricket.readers.history import Report, silent
+from attnlens.evidence.faithfulness import auc, matched_auc, removed_alone
+from attnlens.evidence.scores import divergence
+
+HIDING: Final = "hiding"
+REPLACING: Final = "replacing"
+RANDOM: Final = "random"
+SAME_DISTANCE: Final = "same_distance"
+POINTERS: Final[tuple[str, ...]] = (
+    "attention",
+    HIDING,
+    REPLACING,
+    *(name for name in METHODS if name not in ("attention", "recency", "uniform")),
+    "recency",
+    "uniform",
+    RANDOM,
+)
+"""Every method that is asked, in the order of a table; the last three are controls."""
+
+DRAWS: Final = 6
+"""How often each past ball is replaced by another; the effect is the mean."""
+
+SUPPORTED: Final = "supported"
+MOST: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuledInnings(EncodedInnings):
+    """An innings played by rules, and the truth about each of its balls."""
+
+    ruled: tuple[RuledBall, ...] = ()
+
+
+def ruled_innings(made: Sequence[Simulated], base: BaseModel) -> list[RuledInnings]:
+    """The innings of matches played by rules; super overs are left out.
+
+    Players, grounds and days are alike in them, so there is nothing to rate.
+    """
+    nothing = Ratings()
+    return [
+        RuledInnings(
+            one.match,
+            side,
+            encode_innings(one.match, side, nothing, base),
+            ruled=tuple(ball for ball in one.ruled if ball.innings == side.number),
+        )
+        for one in made
+        for side in sides(one.match)
+    ]
+
+
+def ruled_sample(innings: Sequence[RuledInnings], balls: int, seed: int) -> list[tuple[int, int]]:
+    """As `sample`, of balls with one planted among those before them."""
+    return sample(innings, balls, seed, lambda one, at: bool(one.ruled[at].planted))
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """How near the model is to the process that drew the balls.
+
+    Every loss is *expected*: over what could have happened, not over what did, which is known here.
+    The truth's is its own entropy, the least there can be. Beside it stand those of the ``model``,
+    of the model with ``no_past``, and of the ``scoreboard`` alone. ``share_learnt`` is of what past
+    balls tell.
+    """
+
+    balls: int
+    expected_log_loss: dict[str, Mean]
+    share_learnt: float
+
+
+def learnt(predictor: TrainedPredictor, innings: Sequence[RuledInnings], seed: int) -> Learnt:
+    """Compare the model with the truth on every ball."""
+    losses: dict[str, list[Floats]] = {"truth": [], "model": [], "no_past": [], "scoreboard": []}
+    matches: list[str] = []
+    for one in innings:
+        truth = np.array([ball.probabilities() for ball in one.ruled])
+        logs = {
+            "truth": np.log(truth),
+            "model": log_chances(predictor.model, one.arrays),
+            "no_past": log_chances(predictor.model, one.arrays, past=False),
+            "scoreboard": one.arrays.base.astype(np.float64),
+        }
+        for name, values in logs.items():
+            losses[name].append(-(truth * values).sum(-1))
+        matches += [one.match_id] * len(truth)
+    each = {name: np.concatenate(parts) for name, parts in losses.items()}
+    whole = each["no_past"] - each["truth"]
+    return Learnt(
+        len(matches),
+        {name: Mean.of(values, matches, seed) for name, values in each.items()},
+        float(1 - (each["model"] - each["truth"]).mean() / whole.mean()),
+    )
+
+
+def point(
+    predictor: TrainedPredictor, one: RuledInnings, position: int, generator: np.random.Generator
+) -> dict[str, dict[str, float]]:
+    """How well each method tells the planted balls of one ball's past from the others.
+
+    Returns:
+        by method and column the area under the ROC curve. Columns: ``all`` (every earlier
+        ball), ``last36`` (the last 35), ``same_distance`` (`matched_auc`: recency gets 0.5),
+        and for each rule the balls it counts against those that no rule counts (its name), and
+        against those of them with the same event, such as other dots (its name and ``_decoys``).
+    """
+    model, batch = predictor.model, window_batch(one.arrays, position)
+    alone = removed_alone(lambda masks: under_masks(model, batch, masks), position)
+    seed = int(generator.integers(2**31))
+    scores = {
+        **attributions(model, batch),
+        HIDING: alone.effects,
+        REPLACING: replaced_alone(model, batch, position, seed),
+        RANDOM: generator.random(position),
+    }
+    kinds = _kinds(one, position)
+    areas: dict[str, dict[str, float]] = {}
+    for method in POINTERS:
+        score = scores[method]
+        found = {column: auc(score[rows], hits[rows]) for column, (rows, hits) in kinds.items()}
+        found[SAME_DISTANCE] = matched_auc(score, kinds["all"][1])
+        # Where all balls are planted, or none is, there is no area.
+        areas[method] = {column: area for column, area in found.items() if area is not None}
+    return areas
+
+
+def replaced_alone(model: FullModel, batch: Batch, past: int, seed: int) -> Floats:
+    """What replacing each past ball by another costs, mean over `DRAWS`, nats ``(past,)``."""
+    one = OneBall(model, batch)
+    sets = [(index,) for index in range(1, past + 1) for _ in range(DRAWS)]
+    full = one.logits.double().softmax(-1).numpy()
+    replaced = Replacement(one, seed).everywhere(sets)
+    effects: Floats = divergence(full, replaced).reshape(past, DRAWS).mean(1)
+    return effects
+
+
+def _kinds(one: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
+    """By column, which past balls take part and which of them are planted, ``(past,)`` each."""
+    truth = one.ruled[position]
+    planted = np.zeros(position, bool)
+    planted[[ball - 1 for ball in truth.planted]] = True
+    late = np.arange(position) >= position - RECENT
+    kinds = {"all": (np.ones(position, bool), planted), "last36": (late, planted)}
+    for rule in truth.rules:
+        hits = np.zeros(position, bool)
+        hits[[ball - 1 for ball in truth.balls.get(rule.name, ())]] = True
+        alike = np.array([rule.event(ball) for ball in one.side.deliveries[:position]])
+        kinds[rule.name] = (hits | ~planted, hits)
+        kinds[f"{rule.name}_decoys"] = (hits | (~planted & alike), hits)
+    return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Pointing:
+    """How well every method points at planted balls; ``methods`` by method and column."""
+
+    balls: int
+    matches: int
+    seed: int
+    methods: dict[str, dict[str, Mean]]
+
+
+@one_thread()
+def pointing(
+    predictor: TrainedPredictor,
+    innings: Sequence[RuledInnings],
+    *,
+    balls: int,
+    seed: int,
+    report: Report = silent,
+) -> Pointing:
+    """Ask about a sample of balls, and put the answers together."""
+    areas: list[dict[str, dict[str, float]]] = []
+    matches: list[str] = []
+    for number, (place, position) in enumerate(ruled_sample(innings, balls, seed)):
+        if number % 10 == 0:
+            report(f"planted balls: {number + 1}")
+        one, generator = innings[place], np.random.default_rng([seed, number])
+        areas.append(point(predictor, one, position, generator))
+        matches.append(one.match_id)
+    names = [rule.name for rule in innings[0].ruled[0].rules]
+    rules = [f"{name}{kind}" for name in names for kind in ("", "_decoys")]
+    columns = ["all", "last36", SAME_DISTANCE, *rules]
+
+    def mean(method: str, column: str) -> Mean:
+        """Of the balls that have the column."""
+        told = {at: ball[method][column] for at, ball in enumerate(areas) if column in ball[method]}
+        return Mean.of(list(told.values()), [matches[at] for at in told], seed)
+
+    return Pointing(
+        balls=len(areas),
+        matches=len(set(matches)),
+        seed=seed,
+        methods={
+            method: {column: mean(method, column) for column in columns} for method in POINTERS
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTested:
+    """The claim that is tested first, of the ball attended most: is it true, is it told?
+
+    ``effect`` is of hiding the ball on the whole distribution, nats; ``claimed``: whether the ball
+    moves what is asked about, and the way that is asked.
+    """
+
+    match_id: str
+    planted: bool
+    effect: float
+    claimed: bool
+    verdict: str | None
+
+
+@one_thread()
+def put_to_the_test(
+    predictor: TrainedPredictor,
+    innings: Sequence[RuledInnings],
+    *,
+    balls: int,
+    seed: int,
+    outcome: str | None = ALL,
+    report: Report = silent,
+) -> tuple[list[ListTested], list[FirstTested]]:
+    """Placebos on a sample of balls, and the claim of each that is tested first.
+
+    ``outcome`` is as for `gather_evidence`; ``None``: each ball's story.
+    """
+    shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
+    lists: list[ListTested] = []
+    firsts: list[FirstTested] = []
+    chosen = ruled_sample(innings, balls, seed)
+    for number, (place, position) in enumerate(chosen):
+        if number % 10 == 0:
+            report(f"verdicts: ball {number + 1} of {len(chosen)}")
+        one = innings[place]
+        window = cut_window(one.match, one.side, one.arrays, position + 1)
+        generator = np.random.default_rng([seed, number])
+        planted = one.ruled[position].planted
+        lists += [
+            replace(told, planted=bool(planted & set(told.removed)))
+            for told in tested_lists(predictor, window, shuffled, generator, outcome=outcome)
+        ]
+        reading = read_ball(predictor, window)
+        about, lowers = asked(window, reading.probabilities, outcome)
+        evidence = gather_evidence(predictor, window, reading, outcome=outcome)
+        for tested in evidence.tested:
+            if tested.claim.first:
+                hit = bool(planted & set(tested.claim.removed))
+                effect = float(divergence(evidence.hidden.full, tested.probabilities))
+                raised = about is None or tested.points[OUTCOME_INDEX[about]] < 0
+                claimed = bool(raised != lowers)
+                firsts.append(
+                    FirstTested(one.match_id, hit, effect, claimed, tested.judged.verdict)
+                )
+    return lists, firsts
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """How often lists that nothing is true of are told as true, and true ones are.
+
+    Attributes:
+        most: the largest share of false alarms that a verdict promises.
+        uniform: as `evenness`, of the p of random lists.
+        first: of claims about the ball attended most, by what is true of that ball.
+    """
+
+    most: float
+    sources: dict[str, SourceShares]
+    uniform: dict[str, float]
+    first: dict[str, Share]
+
+
+LARGE: Final = 0.005
+"""Nats: a planted ball that does so much should be found."""
+
+
+def verdict_shares(
+    lists: Sequence[ListTested], firsts: Sequence[FirstTested], seed: int
+) -> Verdicts:
+    """Of all lists of each source, and of the claims tested first.
+
+    Lists that hold a planted ball are no placebos, and are left out; but for p of random lists,
+    which is even over all of them.
+    """
+    judged = [one for one in lists if one.source not in PLACEBOS or not one.planted]
+    large = [one for one in firsts if one.planted and one.effect >= LARGE]
+    so_moved = [one for one in large if one.claimed]
+    none = [one for one in firsts if not one.planted]
+    return Verdicts(
+        MOST,
+        source_shares(judged, seed),
+        evenness([one.p for one in lists if one.source == RANDOM]),
+        {
+            f"planted, at least {LARGE} nats": share_of(large, SUPPORTED, seed),
+            "of them, moves what is asked": share_of(so_moved, SUPPORTED, seed),
+            "not planted": share_of(none, SUPPORTED, seed),
+        },
+    )

@@ -1,0 +1,405 @@
+"""``attnlens train``: from match files to a checkpoint, in one call."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+import torch
+
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.lab.afterwards import fit_win, tell_of_hidings, win_rows
+from attnlens.cricket.lab.baselines import TREES, teach
+from attnlens.cricket.lab.course import Course, Fitted, Pace, follow, saved_run
+from attnlens.cricket.lab.fit import (
+    SMALL,
+    OverLessons,
+    OverRecipe,
+    Recipe,
+    cricket_sizes,
+    fit,
+    fit_base,
+    rate_and_encode,
+    rated,
+)
+from attnlens.cricket.lab.heads import HeadStudy, name_heads
+from attnlens.cricket.lab.held_out import read, sides
+from attnlens.cricket.match.doubts import RESULT
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
+from attnlens.cricket.over.features import RATED, Place, encode_overs
+from attnlens.cricket.over.samples import token_runs
+from attnlens.cricket.over.trained import TrainedOvers, save_overs
+from attnlens.cricket.predictor.kinds import kind_card
+from attnlens.cricket.predictor.predictor import Sizes
+from attnlens.cricket.predictor.ratings import Ratings
+from attnlens.cricket.predictor.temporal import HEADS
+from attnlens.cricket.predictor.tensors import BaseModel
+from attnlens.cricket.predictor.trained import Trained, TrainedPredictor, identities, save_predictor
+from attnlens.cricket.readers.history import Report
+from attnlens.errors import InputError
+
+VALIDATION_SHARE = 0.1
+MOST_NAMED: Final = 8
+"""Matches that are left out and told by name."""
+
+WHOLE = "give the same day to --train-until and --validate-until to train without validation"
+
+R = TypeVar("R", bound=Pace)
+Setting: TypeAlias = bool | float | dict[str, int] | None
+"""What a recipe's setting or a size may be; the heads are counted by scale."""
+
+KINDS: Final = ("int", "float", "float | None", "bool")
+FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
+"""Sizes that follow from what a model is told and writes."""
+
+WIDEST: Final = 4096
+LARGEST: Final = 1e9
+SHARES: Final = (
+    *("hide_some", "hide_all", "hide_player", "hide_block", "hide_batter", "hide_bowler"),
+    *("forget", "forget_past", "final", "teacher", "smoothing"),
+)
+BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
+    **dict.fromkeys(SHARES, (0, 1)),
+    **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
+    **dict.fromkeys(("seed", "warm_up"), (0, LARGEST)),
+    "null": (-LARGEST, LARGEST),
+}
+"""The least and the most a setting may be, where it is not 1 to `WIDEST` or 0 to `LARGEST`."""
+
+
+@dataclass(frozen=True)
+class Kind(Generic[R]):
+    """What can be set for one kind of model: its recipe, its sizes, and heads by scale."""
+
+    recipe: type[R]
+    sizes: type
+    scales: Mapping[str, int]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Every setting, and the kind of value it takes."""
+        every = {
+            field.name: str(field.type) for field in (*fields(self.recipe), *fields(self.sizes))
+        }
+        known = {n: kind for n, kind in every.items() if kind in KINDS and n not in FIXED}
+        return known | {f"heads.{scale}": "int" for scale in self.scales}
+
+
+PREDICTOR: Final = Kind(Recipe, Sizes, HEADS)
+OVERS: Final = Kind(OverRecipe, OverSizes, {})
+
+
+def recipe_and_sizes(
+    kind: Kind[R], words: Sequence[str], given: Mapping[str, Setting]
+) -> tuple[R, dict[str, Setting]]:
+    """The recipe, and the sizes that differ from the default.
+
+    ``words`` are such as ``learning_rate=0.001``, ``heads.medium=8`` or ``null=null``; what is
+    ``given`` further are values by name.
+
+    Raises:
+        InputError: a name is no setting, or a value does not fit it.
+    """
+    known = kind.settings
+    chosen: dict[str, Any] = {}
+    for name, value in [*map(_parted, words), *given.items()]:
+        if name not in known:
+            names = ", ".join(known)
+            raise InputError(f"--set: there is no setting {name!r}", remedy=f"known: {names}")
+        chosen[name] = _fitting(name, value, known[name])
+    heads = {scale: chosen.pop(f"heads.{scale}", usual) for scale, usual in kind.scales.items()}
+    of_recipe = {field.name for field in fields(kind.recipe)}
+    make: Callable[..., R] = kind.recipe
+    recipe = make(**{name: value for name, value in chosen.items() if name in of_recipe})
+    sizes = {name: value for name, value in chosen.items() if name not in of_recipe}
+    return recipe, sizes if heads == kind.scales else {**sizes, "heads": heads}
+
+
+def _parted(word: str) -> tuple[str, Any]:
+    name, sign, value = word.partition("=")
+    if not sign:
+        raise InputError(f"--set {word}: a setting is NAME=VALUE")
+    try:
+        return name.strip(), json.loads(value)
+    except ValueError:
+        raise InputError(f"--set {word}: {value!r} is not a number, true, false or null") from None
+
+
+def _fitting(name: str, value: Any, kind: str) -> Any:
+    """``value`` where it is of the kind a dataclass names, and within `BOUNDS`."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    fits = {
+        "int": number and float(value).is_integer(),
+        "bool": isinstance(value, bool),
+        "float": number,
+        "float | None": number or value is None,
+    }
+    if not fits[kind]:
+        raise InputError(f"--set {name}={json.dumps(value)}: {name} is of the kind {kind}")
+    least, most = BOUNDS.get(name, (1, WIDEST) if kind == "int" else (0, LARGEST))
+    if number and not least <= value <= most:
+        raise InputError(
+            f"--set {name}={json.dumps(value)}: {name} is between {least:g} and {most:g}"
+        )
+    return int(value) if kind == "int" else value
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to train on.
+
+    Attributes:
+        train_until: the last day of training; ``None`` leaves the last tenth of the days
+            to validation.
+        validate_until: the last day of validation; ``None`` is the last day there is. Equal
+            to ``train_until`` there is no validation, and the number of epochs is final.
+        sizes: fields of `Sizes` (of overs: `SMALL`) that differ from the default.
+        teacher: ``boosted_trees`` or ``None``; for the predictor only, as is
+        head_balls: balls to sample for the heads' names, and thrice as many for what hiding does.
+    """
+
+    train_until: datetime.date | None = None
+    validate_until: datetime.date | None = None
+    sizes: Mapping[str, Setting] = field(default_factory=dict)
+    teacher: str | None = None
+    head_balls: int = 200
+
+
+def train(
+    sources: Sequence[str],
+    out: str | os.PathLike[str],
+    plan: Plan,
+    recipe: Recipe,
+    course: Course,
+) -> TrainedPredictor:
+    """Read, rate, train and write a predictor of balls to ``out``.
+
+    Raises:
+        InputError: no matches, or none on one side of the split.
+        CheckpointError: the course's state belongs to another run.
+    """
+    if plan.teacher and find_spec("lightgbm") is None:  # said before the work, not after it
+        remedy = "pip install 'attnlens[dev]'"
+        raise InputError(f"--teacher {TREES}: lightgbm is not installed", remedy=remedy)
+    made: Callable[..., Sizes] = cricket_sizes
+    sizes = made(**plan.sizes)
+    split, course, base = _begun(sources, plan, recipe, course)
+    ratings = Ratings()
+    innings = rate_and_encode(split.used, base, ratings)
+    learnt = [one for one in innings if max(one.match.dates) <= split.train_until]
+    validation = innings[len(learnt) :]
+    balls = sum(len(one.arrays) for one in learnt)
+    checked = sum(len(one.arrays) for one in validation)
+    course.report(f"{balls} balls to train on, {checked} to check")
+    teacher = None
+    if plan.teacher:
+        # The first process asks while the others of its machine wait.
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if course.among.count > 1 else 1
+        threads = min(torch.get_num_threads() * here, os.cpu_count() or 1)
+        teacher = teach(learnt, seed=recipe.seed, threads=threads, course=course)
+    fitted = fit(
+        sizes,
+        base.everything,
+        [one.arrays for one in learnt],
+        [one.arrays for one in validation],
+        recipe,
+        teacher=teacher,
+        course=course,
+    )
+    card = split.card(recipe, fitted) | {
+        "balls": balls,
+        "teachers": [TREES] if plan.teacher else [],
+    }
+    decided = win_rows(learnt)
+    predictor = TrainedPredictor(
+        Path(out).stem,
+        "",
+        fitted.model,
+        base,
+        ratings,
+        card,
+        win=fit_win(decided, seed=recipe.seed, report=course.report) if len(decided) else None,
+        seen=identities(split.used),
+    )
+    if course.among.first:
+        sample = validation or learnt
+        study = HeadStudy(fitted.model, sample, balls=plan.head_balls, seed=recipe.seed)
+        course.report(f"names of heads, from {len(study.sample)} balls")
+        named = name_heads(study, thorough=False)
+        card["earned"] = {scale: [head.earned for head in heads] for scale, heads in named.items()}
+        card["earned_from"] = "validation" if validation else "training"
+        tell_of_hidings(fitted.model, sample, balls=3 * plan.head_balls, seed=recipe.seed)
+        save_predictor(out, predictor)
+        _report_written(out, course.report)
+    return predictor
+
+
+def train_overs(
+    sources: Sequence[str],
+    out: str | os.PathLike[str],
+    plan: Plan,
+    recipe: OverRecipe,
+    course: Course,
+) -> TrainedOvers:
+    """As `train`, of an encoder-decoder of overs; it raises the same."""
+    made: Callable[..., OverSizes] = OverSizes
+    sizes = made(**{**SMALL, **plan.sizes})
+    split, course, base = _begun(sources, plan, recipe, course)
+    ratings = Ratings(kinds=RATED)
+    learn: list[Place] = []
+    check: list[Place] = []
+    encode = partial(encode_overs, ratings=ratings, base=base)
+    for _, _, day, arrays in rated(split.used, ratings, encode):
+        part = learn if day <= split.train_until else check
+        part += [(arrays, row) for row in range(len(arrays))]
+    lessons = OverLessons(learn, check, sizes, recipe)
+    course.report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
+    fitted = follow(lambda: OverModel(sizes), lessons, recipe, course)
+    card = split.card(recipe, fitted) | {
+        "overs_trained_on": len(lessons.train),
+        "token_runs": token_runs(split.training).round(9).tolist(),
+    }
+    trained = TrainedOvers(
+        Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
+    )
+    if course.among.first:
+        save_overs(out, trained)
+        _report_written(out, course.report)
+    return trained
+
+
+TRAINERS: Final[Mapping[str, tuple[Kind[Any], Callable[..., Trained]]]] = {
+    "temporal": (PREDICTOR, train),
+    "cricket": (OVERS, train_overs),
+}
+"""What can be set for each model that ``attnlens train`` knows, and how it is trained."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Matches by the last days of a plan: those to train on, and with those to validate on."""
+
+    train_until: datetime.date
+    validate_until: datetime.date
+    training: list[Match]
+    used: list[Match]
+
+    def card(self, recipe: Pace, fitted: Fitted[Any]) -> dict[str, Any]:
+        """What a checkpoint says of its training."""
+        return {
+            "trained_from": min(match.dates[0] for match in self.training).isoformat(),
+            "trained_until": self.validate_until.isoformat(),
+            "weights_until": self.train_until.isoformat(),
+            **kind_card(self.training),
+            "matches": len(self.training),
+            "recipe": asdict(recipe),
+            "epochs": fitted.history,
+        }
+
+
+def _begun(
+    sources: Sequence[str],
+    plan: Plan,
+    recipe: Pace,
+    course: Course,
+) -> tuple[Split, Course, BaseModel]:
+    """The matches, a course marked with them, and what the scoreboard alone expects."""
+    split = split_matches(read_dated(sources, course.report), plan, sources[0])
+    played = [
+        (
+            match.match_id,
+            match.dates,
+            [[ball.outcome for ball in s.deliveries] for s in sides(match)],
+        )
+        for match in split.used
+    ]
+    told = repr((split.train_until, sorted(plan.sizes.items()), plan.teacher, played))
+    course = replace(course, mark=hashlib.sha256(told.encode()).hexdigest())
+    if course.state is not None and course.state.exists():
+        saved_run(course.state, recipe, course.mark)
+    count = len(split.training)
+    course.report(f"{count} matches to train on; fitting what the scoreboard alone expects")
+    return split, course, fit_base(split.training, seed=recipe.seed)
+
+
+def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
+    """Which matches to train on, and which to validate on.
+
+    Neither last day is later than the matches: the card says what was seen.
+
+    Raises:
+        InputError: the days are in the wrong order, or leave nothing to train or validate on.
+    """
+    days = sorted({max(match.dates) for match in matches})
+    first, last = plan.train_until, plan.validate_until or days[-1]
+    seen = [day for day in days if day <= last]
+    if first is None and len(seen) == 1:
+        raise InputError("one day of matches cannot be split for validation", remedy=WHOLE)
+    if first is None:
+        place = min(int(len(seen) * (1 - VALIDATION_SHARE)), len(seen) - 2)
+        first = seen[place] if seen else last
+    if plan.validate_until is not None and first > last:
+        raise InputError(
+            f"training until {first} runs past validation until {last}",
+            remedy="give a later --validate-until",
+        )
+    training = [match for match in matches if max(match.dates) <= first]
+    if not training:
+        raise InputError(
+            f"no match up to {first} to train on",
+            path=source,
+            remedy="give earlier matches or a later day",
+        )
+    if first != last and not any(first < day for day in seen):
+        until = "" if plan.validate_until is None else f" and until {last}"
+        raise InputError(f"no match after {first}{until} to validate on", remedy=WHOLE)
+    used = [match for match in matches if max(match.dates) <= last]
+    return Split(min(first, days[-1]), min(last, days[-1]), training, used)
+
+
+def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
+    """Matches to learn from that have a date, each once, oldest first.
+
+    A match whose balls and stated result cannot both be right is left out, and told.
+
+    Raises:
+        InputError: there is none.
+    """
+    skipped: list[MatchFileError] = []
+    matches = [match for match in read(sources, skipped, report).values() if match.dates]
+    wrong = [match for match in matches if any(doubt.kind == RESULT for doubt in match.doubts)]
+    if wrong and len(wrong) < len(matches):
+        names = ", ".join(match.match_id for match in wrong[:MOST_NAMED])
+        more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+        report(f"skipped {len(wrong)} whose result does not follow from the balls: {names}{more}")
+        matches = [match for match in matches if not any(match is one for one in wrong)]
+    if not matches:
+        reason = f" ({skipped[0].problem})" if skipped else ""
+        raise InputError(
+            f"holds no match to train on{reason}",
+            path=sources[0],
+            remedy="give match files, a folder or a zip of them",
+        )
+    for error in skipped:
+        report(f"skipped: {error}")
+    return sorted(matches, key=lambda match: (max(match.dates), match.match_id))
+
+
+def _report_written(out: str | os.PathLike[str], report: Report) -> None:
+    """A checkpoint's size and hash."""
+    digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
+    report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
+
+
+def use_threads(count: int | None, among: int = 1) -> None:
+    """How many threads torch may use; unless given, a process's part of all the machine's."""
+    torch.set_num_threads(count or max(1, (os.cpu_count() or 1) // among))

@@ -1,0 +1,330 @@
+"""T20 matches from a generator whose dependencies are known.
+
+Every delivery is drawn from log-odds of the outcome classes: a table by over, the
+true rates of the two players, their teams, the ground and the day, and what the causes
+add: earlier balls and the scoreboard. The truth that comes with a match holds the
+probabilities each ball was drawn from and the earlier balls they depend on, so a model
+trained on such matches can be asked whether it looks there.
+
+All people, teams and places are invented. The constants are fitted to real matches;
+``docs/simulator.md`` has the equations and how alike the two are.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final, TypeVar
+
+from attnlens.cricket.lab import league
+from attnlens.cricket.lab.causes import (
+    BALLS_PER_OVER,
+    OVERS,
+    Chances,
+    Past,
+    TrueBall,
+    true_ball,
+)
+from attnlens.cricket.lab.rules import Rule, RuledBall, ruled_ball
+from attnlens.cricket.match.match import Facts, Match, Player, Wicket
+from attnlens.cricket.match.next_ball import changed_ends
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.readers.assembly import MatchDraft
+from attnlens.cricket.readers.deliveries import InningsDraft
+
+Choice = TypeVar("Choice")
+
+KINDS: Final = ("caught", "bowled", "lbw", "run out", "stumped", "caught and bowled", "hit wicket")
+"""Dismissals that happen here; the rarest of the real ones do not."""
+
+MOST_OFF_A_WIDE: Final = 5
+FOUR: Final = 4
+
+_KEEPER_CATCHES = 3.0
+DISMISSAL_SHARES: Final = {kind: league.DISMISSALS[kind] for kind in KINDS}
+WIDES: Final = {runs: share for runs, share in league.WIDE_RUNS.items() if runs <= MOST_OFF_A_WIDE}
+NO_BALLS: Final = {runs: share for runs, share in league.NO_BALL_BAT_RUNS.items() if runs <= 6}
+BYES: Final = {runs: share for runs, share in league.BYE_RUNS.items() if runs <= FOUR}
+LEG_BYES: Final = {runs: share for runs, share in league.LEG_BYE_RUNS.items() if runs <= FOUR}
+
+
+Event = tuple[int, int, dict[str, int], tuple[Wicket, ...]]
+"""Runs of the batter and in extras, extras by kind, wickets: as ``InningsDraft.add`` has them."""
+
+
+def event_of(
+    rng: Random,
+    outcome: str,
+    striker: Player,
+    non_striker: Player,
+    bowler: Player,
+    fielding: league.Side,
+    free_hit: bool,
+) -> Event:
+    """One way in which an outcome class can happen; on a free hit only a run out is possible."""
+    runs = 0
+    extras: dict[str, int] = {}
+    wickets: tuple[Wicket, ...] = ()
+    if outcome == "wd":
+        extras = {"wides": pick(rng, WIDES)}
+    elif outcome == "nb":
+        extras = {"noballs": 1}
+        runs = pick(rng, NO_BALLS)
+    elif outcome == "bye":
+        if rng.random() < league.LEG_BYE:
+            extras = {"legbyes": pick(rng, LEG_BYES)}
+        else:
+            extras = {"byes": pick(rng, BYES)}
+    elif outcome == "W":
+        kind = "run out" if free_hit else pick(rng, DISMISSAL_SHARES)
+        out = striker
+        if kind == "run out":
+            runs = pick(rng, league.RUN_OUT_RUNS)
+            out = striker if rng.random() < league.RUN_OUT_STRIKER else non_striker
+        elif kind == "stumped" and rng.random() < league.STUMPED_OFF_WIDE:
+            extras = {"wides": 1}
+        wickets = (Wicket(kind, out, _fielders(rng, kind, bowler, fielding)),)
+    else:
+        runs = int(outcome)
+    return runs, sum(extras.values()), extras, wickets
+
+
+def _fielders(rng: Random, kind: str, bowler: Player, side: league.Side) -> tuple[str, ...]:
+    if kind == "stumped":
+        return (side.keeper.name,)
+    if kind not in ("caught", "run out"):
+        return ()
+    weights = {
+        player.name: _KEEPER_CATCHES if player == side.keeper else 1.0
+        for player in side.players
+        if player != bowler
+    }
+    fielder = pick(rng, weights)
+    if kind == "run out" and fielder != side.keeper.name and rng.random() < league.TWO_FIELDERS:
+        return (fielder, side.keeper.name)
+    return (fielder,)
+
+
+def pick(rng: Random, weights: Mapping[Choice, float]) -> Choice:
+    """One key, with a chance in proportion to its weight."""
+    # Only Random.random is promised to give the same numbers in every Python.
+    point = rng.random() * sum(weights.values())
+    for choice, weight in weights.items():
+        point -= weight
+        if point < 0:
+            return choice
+    return choice
+
+
+OVERS_PER_BOWLER: Final = 4
+WICKETS: Final = 10
+SUPER_OVER_WICKETS: Final = 2
+
+_FIRST_DAY = datetime.date(2024, 1, 1)
+_DAYS = 700  # none of them is still to come
+_BATS_AFTER_TOSS = 0.47
+_LAST_OVER = OVERS - 1
+# How many of a side are to bowl: about the shares in real innings, see the report.
+_BOWLERS_USED = {5: 0.2, 6: 0.55, 7: 0.25}
+_ALIKE: league.Row = (0.0,) * len(league.GROUPS)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A match, as a reader would return it, and the truth about it.
+
+    Attributes:
+        truth: one per delivery, in the order of innings and index.
+        elevens: who was to play, by team, in batting order.
+        ruled: what the rules did to each delivery, likewise; empty where there were none.
+    """
+
+    match: Match
+    truth: tuple[TrueBall, ...]
+    elevens: Mapping[str, tuple[Player, ...]]
+    ruled: tuple[RuledBall, ...] = ()
+
+
+def simulate_match(seed: int, *, strength: float = 1.0) -> Match:
+    """The match of `simulate`, without the truth about it."""
+    return simulate(seed, strength=strength).match
+
+
+def simulate(
+    seed: int, *, strength: float | None = None, rules: tuple[Rule, ...] = ()
+) -> Simulated:
+    """One T20 match of the invented league; the same seed gives the same match.
+
+    The league's players and their true rates are the same for every seed. Matches
+    are dated one day apart, in the order of their seeds, of 700 seeds in turn. A tie is
+    settled by super overs.
+
+    Args:
+        seed: 0 or more.
+        strength: how many times as strong the causes that are past balls are as in real
+            matches; 1 where it is not said, and 0 with rules.
+        rules: planted rules, see `attnlens.cricket.lab.rules`. With them players,
+            grounds and days are all alike.
+    """
+    if strength is None:
+        strength = 0.0 if rules else 1.0
+    rng = Random(seed)
+    shuffled = sorted(league.TEAMS, key=lambda _: rng.random())
+    first, second = map(league.side, shuffled[:2])
+    winner = first if rng.random() < 0.5 else second
+    bats = rng.random() < _BATS_AFTER_TOSS
+    if bats != (winner is first):
+        first, second = second, first
+    venue, city = pick(rng, dict.fromkeys(league.VENUES, 1.0))
+    ground = league.added(
+        league.true_rates()["venue", venue], league.day_effect(rng.random, "match")
+    )
+    play = _Play(rng, strength, ground, rules)
+    play.innings(first, second)
+    play.innings(second, first)
+    one, two = play.drafts
+    outcome = _result(one, two)
+    while outcome.get("result") == "tie" and "eliminator" not in outcome:
+        last = play.drafts[-1]
+        bowled_last = first if last.batting_team == second.name else second
+        batted_last = second if bowled_last is first else first
+        # The side that batted second in one bats first in the next.
+        play.innings(batted_last, bowled_last, super_over=True)
+        play.innings(bowled_last, batted_last, super_over=True)
+        one, two = play.drafts[-2:]
+        if one.total != two.total:
+            ahead = one if one.total > two.total else two
+            outcome = Facts(result="tie", eliminator=ahead.batting_team)
+    date = _FIRST_DAY + datetime.timedelta(days=seed % _DAYS)
+    draft = MatchDraft(
+        match_id=f"simulated-{seed}",
+        source=f"simulated with seed {seed}",
+        match_type="T20",
+        gender="male",
+        dates=(date,),
+        season=str(date.year),
+        event=Facts(name=league.COMPETITION, match_number=seed % _DAYS + 1),
+        venue=venue,
+        city=city,
+        teams=(first.name, second.name),
+        toss=Facts(winner=winner.name, decision="bat" if bats else "field"),
+        outcome=outcome,
+        overs=OVERS,
+        balls_per_over=BALLS_PER_OVER,
+        innings=play.drafts,
+    )
+    elevens = {team.name: team.players for team in (first, second)}
+    return Simulated(draft.finished(), tuple(play.truth), elevens, tuple(play.ruled))
+
+
+def _result(one: InningsDraft, two: InningsDraft) -> Facts:
+    if two.total > one.total:
+        return Facts(winner=two.batting_team, by={"wickets": WICKETS - two.wickets})
+    if two.total < one.total:
+        return Facts(winner=one.batting_team, by={"runs": one.total - two.total})
+    return Facts(result="tie")
+
+
+@dataclass
+class _Play:
+    """A match being played: its innings so far, and the truth about their balls."""
+
+    rng: Random
+    strength: float
+    ground: league.Row
+    rules: tuple[Rule, ...]
+    drafts: list[InningsDraft] = field(default_factory=list)
+    truth: list[TrueBall] = field(default_factory=list)
+    ruled: list[RuledBall] = field(default_factory=list)
+
+    def innings(self, batting: league.Side, bowling: league.Side, super_over: bool = False) -> None:
+        """Play the next innings; every second one is a chase."""
+        rng = self.rng
+        number = len(self.drafts) + 1
+        target = self.drafts[-1].total + 1 if number % 2 == 0 else None
+        overs = 1 if super_over else OVERS
+        wickets = SUPER_OVER_WICKETS if super_over else WICKETS
+        draft = InningsDraft(
+            number=number,
+            batting_team=batting.name,
+            bowling_team=bowling.name,
+            super_over=super_over,
+            target=target,
+            target_balls=None if target is None else overs * BALLS_PER_OVER,
+            declared=False,
+        )
+        self.drafts.append(draft)
+        alike = league.by_outcome(_ALIKE) if self.rules else None
+        background = alike or league.by_outcome(
+            league.added(self.ground, league.day_effect(rng.random, "innings"))
+        )
+        chances = Chances(self.strength, background, target is not None)
+        past = Past(target, overs * BALLS_PER_OVER)
+        order = iter(batting.players)
+        striker, non_striker = next(order), next(order)
+        bowlers = bowling.bowlers[-pick(rng, _BOWLERS_USED) :]
+        bowled: dict[Player, int] = dict.fromkeys(bowlers, 0)
+        bowler: Player | None = None
+        for over in range(overs):
+            bowler = _next_bowler(rng, bowled, bowler, overs - over - 1)
+            bowled[bowler] += 1
+            legal = 0
+            while legal < BALLS_PER_OVER:
+                situation = past.situation(striker, bowler)
+                probabilities, amounts = chances.of(
+                    _LAST_OVER if super_over else over,
+                    alike or batting.batting[striker],
+                    alike or bowling.bowling[bowler],
+                    situation,
+                )
+                index = len(draft.deliveries) + 1
+                if self.rules:
+                    ruled = ruled_ball(
+                        number, draft.deliveries, striker, bowler, probabilities, self.rules
+                    )
+                    self.ruled.append(ruled)
+                    probabilities = ruled.probabilities()
+                self.truth.append(true_ball(number, index, probabilities, amounts, situation))
+                outcome = pick(rng, dict(zip(OUTCOMES, probabilities, strict=True)))
+                free_hit = "free_hit" in amounts
+                draft.add(
+                    over, striker, non_striker, bowler,
+                    *event_of(rng, outcome, striker, non_striker, bowler, bowling, free_hit),
+                )  # fmt: skip
+                ball = draft.deliveries[-1]
+                past.add(ball)
+                legal += ball.is_legal
+                if draft.wickets == wickets or (target is not None and draft.total >= target):
+                    return
+                if changed_ends(ball):
+                    striker, non_striker = non_striker, striker
+                for wicket in ball.wickets:
+                    remaining = non_striker if wicket.player_out == striker else striker
+                    incoming = next(order)
+                    takes_strike = wicket.kind != "run out" or rng.random() < 0.5
+                    striker, non_striker = (
+                        (incoming, remaining) if takes_strike else (remaining, incoming)
+                    )
+            striker, non_striker = non_striker, striker
+
+
+def _next_bowler(
+    rng: Random, bowled: Mapping[Player, int], last: Player | None, overs_after: int
+) -> Player:
+    """A bowler who leaves the remaining overs bowlable."""
+    weights: dict[Player, float] = {}
+    for bowler, overs in bowled.items():
+        if bowler == last or overs == OVERS_PER_BOWLER:
+            continue
+        left = {other: OVERS_PER_BOWLER - done for other, done in bowled.items()}
+        left[bowler] -= 1
+        # No one bowls two overs running, so each can take every other one.
+        capacity = sum(
+            min(count, overs_after // 2 if other == bowler else (overs_after + 1) // 2)
+            for other, count in left.items()
+        )
+        if capacity >= overs_after:
+            weights[bowler] = 1.0 + OVERS_PER_BOWLER - overs
+    return pick(rng, weights)

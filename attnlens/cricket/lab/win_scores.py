@@ -1,0 +1,187 @@
+"""How well the value of states tells who wins, on matches it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnlens.arrays import Floats, Integers
+from attnlens.cricket.lab.evaluate import DRAWS, SEED, Level, forecasts, reliability
+from attnlens.cricket.lab.figures import Figure
+from attnlens.cricket.lab.held_out import Checkpoint, HeldOut
+from attnlens.cricket.predictor.match_states import won
+from attnlens.cricket.predictor.win import win_chances
+from attnlens.cricket.readers.history import Report, silent
+from attnlens.errors import InputError
+from attnlens.evidence.scores import Bootstrap, calibration_gap, equal_bins
+
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedStates:
+    """The state before every ball of the judged matches that somebody won, arrays ``(balls,)``.
+
+    Attributes:
+        chances, then: of the batting side, before the ball and after what happened.
+        won: 1, 0, or a half for a tie.
+        match, innings, over: where the ball is.
+        left_out: matches that nobody won, or that rain decided.
+        unbalanced: the most by which a chance before a ball differs from the mean of those after
+            its outcomes.
+    """
+
+    chances: Floats
+    then: Floats
+    won: Floats
+    match: Integers
+    innings: Integers
+    over: Integers
+    left_out: int
+    unbalanced: float
+
+
+def judge_states(held: HeldOut, report: Report = silent) -> JudgedStates:
+    """Ask the model who is winning before every ball, with the ratings of each match's date.
+
+    Raises:
+        InputError: the checkpoint knows no value of states, or no judged match has a winner.
+    """
+    if held.predictor.win is None:
+        raise InputError("this checkpoint tells nobody's chance to win", remedy="train it again")
+    columns: list[list[Floats]] = []
+    numbers: dict[str, int] = {}
+    unbalanced = 0.0
+    for one, chances in forecasts(held, report):
+        label = won(one.match, one.side.batting_team)
+        winning = win_chances(held.predictor.win, one.match, one.side, one.strength, chances)
+        if label is None or winning is None:
+            continue
+        number = numbers.setdefault(one.match_id, len(numbers))
+        mean = np.einsum("bo,bo->b", chances, winning.after)
+        unbalanced = max(unbalanced, float(np.abs(mean - winning.before).max()))
+        count = len(winning.before)
+        columns.append(
+            [
+                *(winning.before, winning.happened, np.full(count, label)),
+                *(np.full(count, float(number)), np.full(count, float(one.innings))),
+                one.arrays.over.astype(float),
+            ]
+        )
+    if not columns:
+        raise InputError("no judged match has a winner that its state decided")
+    before, then, label_of, match, innings, over = (
+        np.concatenate(column) for column in zip(*columns, strict=True)
+    )
+    return JudgedStates(
+        chances=before,
+        then=then,
+        won=label_of,
+        match=match.astype(np.int64),
+        innings=innings.astype(np.int64),
+        over=over.astype(np.int64),
+        left_out=len(held.matches) - len(numbers),
+        unbalanced=unbalanced,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WinFigures:
+    """Brier of the batting side's chance, log-loss in nats, and expected calibration error."""
+
+    brier: Figure
+    log_loss: Figure
+    ece: float
+
+    @classmethod
+    def of(cls, chances: Floats, won: Floats, bootstrap: Bootstrap) -> WinFigures:
+        sure = chances.clip(1e-9, 1 - 1e-9)
+        loss = -(won * np.log(sure) + (1 - won) * np.log(1 - sure))
+        return cls(
+            Figure.resampled((chances - won) ** 2, bootstrap),
+            Figure.resampled(loss, bootstrap),
+            calibration_gap(chances, won, equal_bins(chances)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WinEvaluation:
+    """The document of ``attnlens evaluate --win --json``.
+
+    Attributes:
+        left_out, unbalanced: as of `JudgedStates`.
+        logistic: a logistic model of the state, fitted on the matches of the training; left out
+            where it could not be.
+        brier_difference: the model's Brier less that of the logistic model, ball by ball.
+        by_over: mean chance and share of wins, by innings and over.
+    """
+
+    balls: int
+    matches: int
+    left_out: int
+    dates: dict[str, str | None]
+    checkpoint: Checkpoint
+    notes: tuple[str, ...]
+    model: WinFigures
+    by_innings: dict[str, WinFigures]
+    unbalanced: float
+    logistic: WinFigures | None
+    logistic_by_innings: dict[str, WinFigures]
+    brier_difference: dict[str, Figure]
+    reliability: list[Level]
+    by_over: dict[str, list[Level]]
+
+
+def win_evaluation(
+    held: HeldOut, states: JudgedStates, logistic: Floats | None, why: str | None = None
+) -> WinEvaluation:
+    """The figures of the value of states.
+
+    ``logistic`` is what a logistic model of the state says of the same balls ``(balls,)``; where
+    there is none, ``why``.
+    """
+    bootstrap = Bootstrap(states.match, draws=DRAWS, seed=SEED)
+    parts = {str(number): states.innings == number for number in np.unique(states.innings)}
+
+    def each(chances: Floats) -> dict[str, WinFigures]:
+        found = {}
+        for name, rows in parts.items():
+            some = Bootstrap(states.match[rows], draws=DRAWS, seed=SEED)
+            found[name] = WinFigures.of(chances[rows], states.won[rows], some)
+        return found
+
+    differences: Mapping[str, Figure] = {}
+    if logistic is not None:
+        gap = (states.chances - states.won) ** 2 - (logistic - states.won) ** 2
+        differences = {"all": Figure.resampled(gap, bootstrap)} | {
+            name: Figure.resampled(gap, bootstrap, rows) for name, rows in parts.items()
+        }
+    notes = (*held.notes, *([f"left out logistic: {why}"] if why else []))
+    return WinEvaluation(
+        balls=len(states.won),
+        matches=int(states.match.max()) + 1,
+        left_out=states.left_out,
+        dates=dict(zip(("first", "last"), held.dates, strict=True)),
+        checkpoint=held.checkpoint,
+        notes=notes,
+        model=WinFigures.of(states.chances, states.won, bootstrap),
+        by_innings=each(states.chances),
+        unbalanced=states.unbalanced,
+        logistic=None if logistic is None else WinFigures.of(logistic, states.won, bootstrap),
+        logistic_by_innings={} if logistic is None else each(logistic),
+        brier_difference=dict(differences),
+        reliability=reliability(
+            states.chances, states.won, equal_bins(states.chances, BINS), bootstrap
+        ),
+        by_over={
+            name: reliability(
+                states.chances[rows],
+                states.won[rows],
+                states.over[rows],
+                Bootstrap(states.match[rows], draws=DRAWS, seed=SEED),
+            )
+            for name, rows in parts.items()
+        },
+    )

@@ -1,0 +1,191 @@
+"""The folders that a client may read from, nothing outside them, and the matches in them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from attnlens.cricket.match.match import Match
+from attnlens.cricket.readers import member_names, read_matches
+from attnlens.errors import InputError
+from attnlens.files import Json
+from attnlens.render.safe import visible_name
+
+MEMBER: Final = "::"
+MOST_LISTED: Final = 100
+MOST_READ: Final = 300
+"""Files that one answer looks through; the next goes on from there."""
+
+_DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
+
+
+class Folders:
+    """Names such as ``data/2024/match.json`` or ``data/all.zip::123.json``, as paths.
+
+    The first part is a folder's own name; of two folders with the same one the second is
+    ``name-2``. A path that leads out of its folder, by ``..``, by a link or by being absolute,
+    is refused; so is a match whose table of players beside it does.
+
+    Raises:
+        InputError: one of the folders is none.
+    """
+
+    def __init__(self, folders: Sequence[str | os.PathLike[str]]) -> None:
+        self.roots: dict[str, Path] = {}
+        for given in folders:
+            root = Path(os.path.realpath(given))
+            if not root.is_dir():
+                raise InputError("is no folder", path=given, remedy="give folders of match files")
+            if root in self.roots.values():
+                continue
+            name, number = root.name or "root", 1
+            alias = name
+            while alias in self.roots:
+                number += 1
+                alias = f"{name}-{number}"
+            self.roots[alias] = root
+
+    def path_of(self, name: str) -> str:
+        """The file (and member) that a name stands for.
+
+        Raises:
+            InputError: it stands for none inside the folders.
+        """
+        outer, separator, inner = name.partition(MEMBER)
+        path = self._inside(outer)
+        if not path.is_file():
+            raise InputError(f"{name!r} is no match here", remedy="list_matches tells the names")
+        if any(part == ".." for part in PurePosixPath(inner.replace("\\", "/")).parts):
+            raise self._outside(name)
+        self._check_beside(path, name)
+        return f"{path}{separator}{inner}"
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Every file that can be named, by its name."""
+        for alias, root in self.roots.items():
+            for path in self._files(root):
+                yield f"{alias}/{path.relative_to(root).as_posix()}", path
+
+    def matches(
+        self, limit: int, offset: int = 0, *, contains: str = "", team: str = "", date: str = ""
+    ) -> Json:
+        """Matches that can be read, with their names, and where to go on.
+
+        Args:
+            limit: matches told, at most `MOST_LISTED`; more where one file has several.
+            offset: files passed over.
+            contains, team: what the file's name, and that of a side, holds, in any case.
+            date: what the first day begins with: ``2024``, ``2024-03`` or ``2024-03-23``.
+
+        Raises:
+            InputError: there is no such limit, offset or date.
+        """
+        if not 1 <= limit <= MOST_LISTED or offset < 0:
+            raise InputError(
+                f"there is no limit {limit} with an offset {offset}",
+                remedy=f"give a limit from 1 to {MOST_LISTED} and an offset from 0",
+            )
+        if not _DATE.fullmatch(date):
+            raise InputError(f"{date!r} is no date", remedy="write 2024, 2024-03 or 2024-03-23")
+        names = [name for name in self.names() if contains.lower() in name.lower()]
+        found: list[Json] = []
+        until = min(len(names), offset + MOST_READ)
+        while offset < until and len(found) < limit:
+            for name, match in self.read(names[offset]):
+                sides = any(team.casefold() in side.casefold() for side in match.teams)
+                if (sides or not team) and str(match.date or "").startswith(date):
+                    found.append(_match_data(name, match))
+            offset += 1
+        following = offset if offset < len(names) else None
+        return {"matches": found, "files": len(names), "next_offset": following}
+
+    def names(self) -> Iterator[str]:
+        """Every file, and member of a zip, that may hold a match."""
+        for name, path in self.files():
+            low = path.name.lower()
+            if low.endswith(".zip"):
+                yield from (f"{name}{MEMBER}{member}" for member in member_names(path))
+            elif low.endswith((".json", ".csv")) and not low.endswith("_info.csv"):
+                yield name
+
+    def read(self, name: str) -> Iterator[tuple[str, Match]]:
+        """The matches of a file by their names; none of one that cannot be read or may not be."""
+        with suppress(InputError):
+            several = list(islice(read_matches(self.path_of(name)), MOST_LISTED))
+            for one in several:
+                yield name if len(several) == 1 else f"{name}{MEMBER}{one.match_id}", one
+
+    def every(self) -> Iterator[tuple[str, Match]]:
+        """The matches of the first `MOST_READ` files."""
+        for name in islice(self.names(), MOST_READ):
+            yield from self.read(name)
+
+    def shown(self, text: str) -> str:
+        """A message without the paths of this machine."""
+        for alias, root in sorted(self.roots.items(), key=lambda pair: -len(str(pair[1]))):
+            text = text.replace(str(root), alias)
+        return text
+
+    def _files(self, folder: Path) -> Iterator[Path]:
+        for place, folders, names in os.walk(folder, followlinks=False):
+            folders[:] = sorted(one for one in folders if not one.startswith("."))
+            for name in sorted(names):
+                path = Path(place) / name
+                if not name.startswith(".") and path.is_file() and self._holds(path):
+                    yield path
+
+    def _inside(self, name: str) -> Path:
+        if not name or "\0" in name or "\\" in name:
+            raise self._outside(name)
+        parts = PurePosixPath(name).parts
+        if name.startswith(("/", "~")) or ".." in parts or not parts or parts[0] not in self.roots:
+            raise self._outside(name)
+        path = self.roots[parts[0]].joinpath(*parts[1:])
+        if not self._holds(path):
+            raise self._outside(name)
+        return path
+
+    def _holds(self, path: Path) -> bool:
+        real = Path(os.path.realpath(path))
+        return any(real == root or root in real.parents for root in self.roots.values())
+
+    def _check_beside(self, path: Path, name: str) -> None:
+        """A reader may open a file's companion, which could be a link to anywhere."""
+        stem = path.stem.removesuffix("_info")
+        for beside in path.parent.glob(f"{_literal(stem)}*"):
+            if beside.is_symlink() and not self._holds(beside):
+                raise self._outside(name)
+
+    def _outside(self, name: str) -> InputError:
+        known = ", ".join(self.roots) or "none were given at the start"
+        return InputError(
+            f"{name!r} is not inside the folders that may be read ({known})",
+            remedy="list_matches tells the names",
+        )
+
+
+def _literal(stem: str) -> str:
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in stem)
+
+
+def _match_data(name: str, match: Match) -> Json:
+    return {
+        "match": name,
+        "teams": [visible_name(team) for team in match.teams],
+        "date": match.date.isoformat() if match.date is not None else None,
+        "venue": None if match.venue is None else visible_name(match.venue),
+        "innings": [
+            {
+                "innings": side.number,
+                "batting": visible_name(side.batting_team),
+                "deliveries": len(side.deliveries),
+                "total": f"{side.total}/{side.wickets}",
+            }
+            for side in match.innings
+        ],
+    }

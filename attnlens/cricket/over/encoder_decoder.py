@@ -1,0 +1,268 @@
+"""The reference model ``cricket``: an over of cricket, token by token, from the balls before it.
+
+An encoder reads up to `OverSizes.history` past balls, a decoder writes the over. One layer each,
+post-norm::
+
+    H_0 = drop(X W_in √d + P)                      history, oldest first, padded on the left
+    H_1 = norm(H_0 + attention(H_0, H_0))
+    M   = norm(H_1 + ReLU(H_1 W_1 + b_1) W_2 + b_2)   the memory
+    Y_0 = E[tokens] √d + P + c W_ctx               c W_ctx at the first place only
+    Y_1 = norm(Y_0 + causal attention(Y_0, Y_0))
+    Y_2 = norm(Y_1 + attention(Y_1, M))            the cross-attention
+    Y_3 = norm(Y_2 + ReLU(Y_2 W_1 + b_1) W_2 + b_2)
+    logits = Y_3 W_out + b
+
+What is padding is hidden: a past of no balls gives cross-attention of zeros.
+
+Reference:
+    Vaswani et al. 2017, "Attention Is All You Need", section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.files import Json
+from attnlens.recording.probe import step
+from attnlens.reference.attention import MultiHeadAttention, matrix
+from attnlens.reference.transformer import FeedForward, sinusoids
+
+PAD: Final = 0
+START: Final = 1
+END: Final = 2
+WIDEST: Final = 8192
+"""The most that any size may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverSizes:
+    """Every size of the model; the defaults are the reference configuration.
+
+    Attributes:
+        history: past balls that the encoder reads at most.
+        features: numbers that tell a past ball.
+        d: width of the model.
+        heads, d_k: how many heads every attention has, and how wide one is.
+        ff: width of the feed-forward networks.
+        context: numbers that tell the match as the over begins.
+        tokens: of the vocabulary; `PAD`, `START` and `END` are the first.
+        length: tokens of an over at most.
+        dropout: after the positions of the encoder.
+    """
+
+    history: int = 128
+    features: int = 18
+    d: int = 512
+    heads: int = 8
+    d_k: int = 64
+    ff: int = 2048
+    context: int = 20
+    tokens: int = 24
+    length: int = 6
+    dropout: float = 0.1
+
+    def to_dict(self) -> Json:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Json) -> OverSizes:
+        """The inverse of `to_dict`.
+
+        Raises:
+            TypeError: other fields.
+            ValueError: a size that is none.
+        """
+        sizes = cls(**data)
+        for name, value in data.items():
+            fits = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= WIDEST
+            if name == "dropout":
+                fits = isinstance(value, int | float) and 0 <= value < 1
+            if not fits:
+                raise ValueError(f"{name} is {value!r}")
+        return sizes
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers are trained, from the equations."""
+        attention = 4 * self.d * self.heads * self.d_k
+        norm = 2 * self.d
+        feed_forward = 2 * self.d * self.ff + self.ff + self.d
+        encoder = self.features * self.d + attention + feed_forward + 2 * norm
+        decoder = 2 * attention + feed_forward + 3 * norm
+        words = self.tokens * self.d + self.d * self.tokens + self.tokens
+        return encoder + decoder + words + self.context * self.d
+
+
+class HistoryEncoder(nn.Module):
+    """Past balls to the memory that the decoder asks."""
+
+    P: Tensor
+
+    def __init__(self, sizes: OverSizes) -> None:
+        super().__init__()
+        self.d = sizes.d
+        self.W_in = matrix(sizes.features, sizes.d)
+        self.register_buffer("P", sinusoids(sizes.history, sizes.d), persistent=False)
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.attention = MultiHeadAttention(sizes.d, sizes.heads, d_k=sizes.d_k)
+        self.norm_1 = nn.LayerNorm(sizes.d)
+        self.feed_forward = FeedForward(sizes.d, sizes.ff)
+        self.norm_2 = nn.LayerNorm(sizes.d)
+
+    def forward(self, history: Tensor, padded: Tensor) -> Tensor:
+        """The memory, ``(batch, balls, d)``.
+
+        Args:
+            history: ``(batch, balls, features)``, the last ball last; the places are the last of
+                `OverSizes.history`, so balls that are padding in the whole batch may be left out.
+            padded: boolean ``(batch, balls)``, true for what is no ball.
+        """
+        places = self.P[len(self.P) - history.shape[-2] :]
+        h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)
+        step("H_0", h_0, "past balls with their places")
+        mixed = self.attention(h_0, hidden=padded[:, None, None, :])
+        h_1 = step("H_1", self.norm_1(h_0 + mixed), "after the encoder's attention")
+        memory: Tensor = self.norm_2(h_1 + self.feed_forward(h_1))
+        return step("M", memory, "the memory")
+
+
+class OverDecoder(nn.Module):
+    """Tokens so far, the match and the memory to the logits of the token that follows each."""
+
+    P: Tensor
+
+    def __init__(self, sizes: OverSizes) -> None:
+        super().__init__()
+        self.d = sizes.d
+        self.E = nn.Parameter(torch.randn(sizes.tokens, sizes.d) / math.sqrt(sizes.d))
+        self.register_buffer("P", sinusoids(sizes.length, sizes.d), persistent=False)
+        self.W_ctx = matrix(sizes.context, sizes.d)
+        self.self_attention = MultiHeadAttention(sizes.d, sizes.heads, d_k=sizes.d_k, causal=True)
+        self.norm_1 = nn.LayerNorm(sizes.d)
+        self.cross_attention = MultiHeadAttention(sizes.d, sizes.heads, d_k=sizes.d_k)
+        self.norm_2 = nn.LayerNorm(sizes.d)
+        self.feed_forward = FeedForward(sizes.d, sizes.ff)
+        self.norm_3 = nn.LayerNorm(sizes.d)
+        self.W_out = matrix(sizes.d, sizes.tokens)
+        self.b = nn.Parameter(torch.zeros(sizes.tokens))
+
+    def logits(self, tokens: Tensor, memory: Tensor, padded: Tensor, context: Tensor) -> Tensor:
+        """Of the token after each token given, ``(batch, place, token)``.
+
+        Args:
+            tokens: numbers ``(batch * samples, place)``, an over's samples one after the other.
+            memory: ``(batch, balls, d)``; ``padded (batch, balls)`` of them are no balls.
+            context: ``(batch, context)``.
+        """
+        keys, values = self.cross_attention.keys_and_values(memory)
+        context = context.repeat_interleave(len(tokens) // len(context), 0)
+        y = self.E[tokens] * math.sqrt(self.d) + self.P[: tokens.shape[-1]]
+        step("Y_E", y, "tokens so far with their places")
+        y = torch.cat([y[:, :1] + (context @ self.W_ctx)[:, None], y[:, 1:]], 1)
+        y_0 = step("Y_0", y, "the match added to the first")
+        y_1 = self.norm_1(y_0 + self.self_attention(y_0))
+        y_1 = step("Y_1", y_1, "after the decoder's self-attention")
+        # All samples of an over ask one memory, so its keys and values are worked out once.
+        queries = self.cross_attention.queries(y_1.reshape(len(memory), -1, self.d))
+        hidden = padded[:, None, None, :]
+        asked = self.cross_attention.attend(queries, keys, values, hidden=hidden)
+        y_2 = step("Y_2", self.norm_2(y_1 + asked.view_as(y_1)), "after the cross-attention")
+        y_3 = step("Y_3", self.norm_3(y_2 + self.feed_forward(y_2)), "the decoder's output")
+        return step("L", y_3 @ self.W_out + self.b, "logits of the next token")
+
+
+class OverModel(nn.Module):
+    """The encoder-decoder.
+
+    Args:
+        sizes: the reference configuration unless given.
+    """
+
+    def __init__(self, sizes: OverSizes | None = None) -> None:
+        super().__init__()
+        self.sizes = OverSizes() if sizes is None else sizes
+        self.encoder = HistoryEncoder(self.sizes)
+        self.decoder = OverDecoder(self.sizes)
+
+    def forward(self, history: Tensor, padded: Tensor, context: Tensor, tokens: Tensor) -> Tensor:
+        """Logits of the token after each token given, ``(batch, place, token)``.
+
+        Args:
+            history: ``(batch, balls, features)``, see `HistoryEncoder.forward`.
+            padded: boolean ``(batch, balls)``, true for what is no ball.
+            context: ``(batch, context)``.
+            tokens: numbers ``(batch, place)``, at most `OverSizes.length`, `START` first.
+        """
+        memory = self.encoder(history, padded)
+        return self.decoder.logits(tokens, memory, padded, context)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the next token is chosen.
+
+    Attributes:
+        greedy: the likeliest one; else drawn.
+        temperature: logits are divided by it before drawing.
+        top_k: draw among as many of the likeliest; ``None``: among all.
+    """
+
+    greedy: bool = True
+    temperature: float = 1.0
+    top_k: int | None = None
+
+
+@torch.no_grad()
+def decode(
+    model: OverModel,
+    history: Tensor,
+    padded: Tensor,
+    context: Tensor,
+    choice: Choice,
+    *,
+    samples: int = 1,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Overs, token by token, until `END` or `OverSizes.length` tokens.
+
+    `PAD` and `START` are never chosen.
+
+    Args:
+        history, padded, context: as for `OverModel.forward`.
+        samples: of each over of the batch.
+        generator: of what is drawn.
+
+    Returns:
+        numbers ``(batch * samples, length)``, an over's samples one after the other; after `END`
+        there is `PAD`.
+    """
+    memory = model.encoder(history, padded)
+    tokens = torch.full((len(context) * samples, 1), START)
+    over = torch.zeros(len(tokens), dtype=torch.bool)
+    while tokens.shape[1] <= model.sizes.length and not bool(over.all()):
+        logits = model.decoder.logits(tokens, memory, padded, context)[:, -1]
+        following = _chosen(logits, choice, generator).masked_fill(over, PAD)
+        tokens = torch.cat([tokens, following[:, None]], 1)
+        over = over | (following == END)
+    left = model.sizes.length + 1 - tokens.shape[1]
+    return nn.functional.pad(tokens[:, 1:], (0, left), value=PAD)
+
+
+def _chosen(logits: Tensor, choice: Choice, generator: torch.Generator | None) -> Tensor:
+    """One token for each row of logits, ``(batch, token) -> (batch,)``."""
+    logits = logits.clone()
+    logits[:, [PAD, START]] = -math.inf
+    if choice.greedy:
+        return logits.argmax(-1)
+    if choice.top_k is not None and choice.top_k < logits.shape[-1]:
+        least = logits.topk(choice.top_k, -1).values[:, -1:]
+        logits = logits.masked_fill(logits < least, -math.inf)
+    # In double, or a small temperature would divide what differs by nothing.
+    chances = (logits.double() / choice.temperature).softmax(-1)
+    return torch.multinomial(chances, 1, generator=generator)[:, 0]

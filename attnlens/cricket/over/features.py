@@ -1,0 +1,354 @@
+"""What the encoder-decoder is told as an over begins: past balls, and the match.
+
+Everything follows from the deliveries before the over, from what was settled before the innings
+(the sides, the ground, the target), and from ratings of earlier matches. Who bowls the over and
+who comes in for a batter who was just out is not known then, so it is not told.
+
+The history is of this innings only: what the first innings says of the second is in the target
+and, over the days, in the ratings. So the history of an innings' first over is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlens.arrays import Floats32, Integers
+from attnlens.cricket.match.match import Delivery, Innings, Match, Player
+from attnlens.cricket.match.naming import over_ended, unbowled
+from attnlens.cricket.match.next_ball import at_the_crease
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.match.quota import phase_of, quota_of
+from attnlens.cricket.over.encoder_decoder import END, PAD, START, OverSizes
+from attnlens.cricket.over.tokens import TOKEN_INDEX, overs_of, token_of
+from attnlens.cricket.predictor.batch import owned
+from attnlens.cricket.predictor.ratings import Ratings, softmax
+from attnlens.cricket.predictor.tensors import BaseModel, balls_in_over, base_inputs, scoreboard
+
+RATED: Final[tuple[str, ...]] = (
+    *("striker", "venue", "batting_team", "bowling_team", "era", "competition"),
+)
+"""The kinds of rating that are told. Who bowls next is not known, so no bowler's is."""
+
+PAST_FEATURES: Final[dict[str, str]] = {
+    "innings_used": "share of the innings' balls that were bowled before it",
+    "ball_of_over": "its place in its over, wides and no-balls counted, by six",
+    "overs_ago": "overs from its own to the one asked about, by twenty",
+    "runs_batter": "runs off the bat, by six",
+    "runs_extras": "runs in extras, by four",
+    "dot": "1 where nothing ran and no wicket fell",
+    "four": "1 where it went for four off the bat",
+    "six": "1 where it went for six off the bat",
+    "wicket": "1 where a counted wicket fell",
+    "wide": "1 where it was a wide",
+    "no_ball": "1 where it was a no-ball",
+    "bye": "1 where byes or leg byes ran",
+    "next_striker": "1 where its batter is to face the over's first ball",
+    "next_partner": "1 where its batter is at the other end",
+    "last_bowler": "1 where its bowler bowled the over before, so cannot bowl this one",
+    "bowled_out": "share of a bowler's most overs that its bowler has bowled by now",
+    "surprise": "how unlikely its outcome was by the scoreboard alone, nats by three",
+    "runs_above": "runs above what the scoreboard alone expected, by four",
+}
+"""The 18 numbers that tell a past ball, in order."""
+
+CONTEXT_FEATURES: Final[dict[str, str]] = {
+    "second": "1 in a second innings",
+    "super_over": "1 in a super over",
+    "over": "the over's number as the file labels it, by twenty",
+    "innings_used": "share of the innings' balls that were bowled",
+    "powerplay": "1 in the first three tenths of the innings",
+    "death": "1 in the last quarter of the innings",
+    "balls_left": "legal balls left, by 120",
+    "over_length": "legal balls the over can have, by six: fewer where the innings ends in it",
+    "score": "runs, by 100, less 0.8",
+    "run_rate": "runs an over so far, by eight, less 1",
+    "wickets": "wickets, by ten",
+    "chasing": "1 where there is a target",
+    "required": "runs needed, by 100",
+    "required_rate": "runs an over needed, by ten, at most 3.6",
+    "rate_gap": "required rate less run rate, by ten",
+    "expected_runs": "runs of six balls that scoreboard, ground and sides expect, by eight, less 1",
+    "expected_wickets": "wickets of six balls that scoreboard, ground and sides expect",
+    "ground_and_sides": "runs of six balls that ground, sides and era add, by four",
+    "batters": "runs of six balls that the two batters' records add, their mean, by four",
+    "new_batters": "how many of the two are yet to come in, by two",
+}
+"""The 20 numbers that tell the match as the over begins, in order."""
+
+FOR_NOW: Final = slice(12, 16)
+"""Features of a past ball that depend on the over asked about, besides ``overs_ago``."""
+
+OVERS_AGO: Final = 2
+RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], np.float32)
+"""What each outcome is taken to bring, where runs are expected."""
+
+BOWLERS: Final = 5
+"""Nobody bowls more than a fifth of the overs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OverArrays:
+    """The overs of one innings as numbers; a row of ``n`` for each ball, of ``m`` for each over.
+
+    Attributes:
+        told: `PAST_FEATURES` of every ball, 0 where they depend on the over, ``(n, 18)``.
+        batter, bowler: who played it, numbered within the innings ``(n,)``.
+        ball_over: its over's label ``(n,)``; ``legal``: whether it counted ``(n,)``.
+        base: log-probabilities from the scoreboard alone ``(n, 11)``.
+        outcome: number of what happened, -1 for a ball not bowled ``(n,)``.
+        over: labels ``(m,)``; ``start``: how many balls came before ``(m,)``.
+        pair: who faces first and who stands at the other end, -1 if not known ``(m, 2)``.
+        context: `CONTEXT_FEATURES` ``(m, 20)``.
+        tokens: numbers of each over's tokens; empty for an over not yet bowled.
+        allotment: legal balls that one bowler may bowl; 0 where there is no limit.
+    """
+
+    told: Floats32
+    batter: Integers
+    bowler: Integers
+    ball_over: Integers
+    legal: NDArray[np.bool_]
+    base: Floats32
+    outcome: Integers
+    over: Integers
+    start: Integers
+    pair: Integers
+    context: Floats32
+    tokens: tuple[tuple[int, ...], ...]
+    allotment: int
+
+    def __len__(self) -> int:
+        return len(self.over)
+
+    def history(self, row: int, most: int) -> Floats32:
+        """`PAST_FEATURES` of the last balls before an over, oldest first, ``(balls, 18)``.
+
+        Args:
+            row: which over.
+            most: balls at most.
+        """
+        end = int(self.start[row])
+        some = slice(max(0, end - most), end)
+        found = self.told[some].copy()
+        if not end:
+            return found
+        found[:, OVERS_AGO] = (self.over[row] - self.ball_over[some]) / 20
+        bowler = self.bowler[some]
+        bowled = np.bincount(self.bowler[:end], self.legal[:end])
+        used = np.minimum(bowled / self.allotment, 1) if self.allotment else np.zeros_like(bowled)
+        found[:, FOR_NOW] = np.stack(
+            [
+                self.batter[some] == self.pair[row, 0],
+                self.batter[some] == self.pair[row, 1],
+                bowler == self.bowler[end - 1],
+                used[bowler],
+            ],
+            1,
+        )
+        return found
+
+
+def encode_overs(
+    match: Match, innings: Innings, ratings: Ratings, base: BaseModel, *, over: int | None = None
+) -> OverArrays:
+    """Arrays for every over of an innings, with ratings as ``ratings`` holds them now.
+
+    Args:
+        over: the label of the only over that is wanted; it need not be bowled yet.
+    """
+    deliveries = innings.deliveries
+    quota = quota_of(match, innings)
+    numbers: dict[str, int] = {}
+
+    def number_of(player: Player) -> int:
+        return numbers.setdefault(ratings.player_key(player), len(numbers))
+
+    expected = base.of_innings(match, innings)
+    outcome = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in deliveries], np.int64)
+    overs = overs_of(innings)
+    first = {label: balls[0].index - 1 for label, balls in overs.items()}
+    if over is not None:
+        first = {over: first.get(over, len(deliveries))}
+    batter = np.array([number_of(ball.batter) for ball in deliveries], np.int64)
+    bowler = np.array([number_of(ball.bowler) for ball in deliveries], np.int64)
+    pairs = [_pair(innings, start) for start in first.values()]
+    return OverArrays(
+        told=_told(deliveries, expected, outcome, quota),
+        batter=batter,
+        bowler=bowler,
+        ball_over=np.array([ball.over for ball in deliveries], np.int64),
+        legal=np.array([ball.is_legal for ball in deliveries], bool),
+        base=expected,
+        outcome=outcome,
+        over=np.array(list(first), np.int64),
+        start=np.array(list(first.values()), np.int64),
+        pair=np.array(
+            [[-1 if p is None else number_of(p) for p in pair] for pair in pairs], np.int64
+        ).reshape(-1, 2),
+        context=_context(match, innings, first, pairs, ratings, base),
+        tokens=tuple(
+            tuple(TOKEN_INDEX[token_of(ball)] for ball in overs.get(label, ())) for label in first
+        ),
+        allotment=0 if quota is None else -(-quota // BOWLERS),
+    )
+
+
+def _told(
+    deliveries: tuple[Delivery, ...], expected: Floats32, outcome: Integers, quota: int | None
+) -> Floats32:
+    """`PAST_FEATURES` of every ball, 0 where they depend on the over, ``(n, 18)``."""
+    runs = np.exp(expected) @ RUNS
+    rows = [
+        [
+            ball.legal_balls_before / quota if quota else 0.0,
+            min(place, 12) / 6,
+            0.0,
+            min(ball.runs_batter, 8) / 6,
+            min(ball.runs_extras, 8) / 4,
+            ball.runs_total == 0 and ball.outcome != "W",
+            ball.boundary and ball.runs_batter == 4,
+            ball.boundary and ball.runs_batter == 6,
+            ball.outcome == "W",
+            "wides" in ball.extras,
+            "noballs" in ball.extras,
+            "byes" in ball.extras or "legbyes" in ball.extras,
+            *(0.0, 0.0, 0.0, 0.0),
+            -float(chances[happened]) / 3 if happened >= 0 else 0.0,
+            (min(ball.runs_total, 8) - float(usual)) / 4,
+        ]
+        for ball, place, chances, happened, usual in zip(
+            deliveries, balls_in_over(deliveries), expected, outcome, runs, strict=True
+        )
+    ]
+    return np.array(rows, np.float32).reshape(len(deliveries), len(PAST_FEATURES))
+
+
+def _pair(innings: Innings, start: int) -> tuple[Player | None, Player | None]:
+    """Who faces the first ball of the over that begins after ``start`` balls, and who does not."""
+    if not start:
+        return None, None
+    before = replace(innings, deliveries=innings.deliveries[:start])
+    last = before.deliveries[-1]
+    facing, other = at_the_crease(before, last)
+    # An over that the umpire miscounted has ended too.
+    return (facing, other) if over_ended(before, last) else (other, facing)
+
+
+def _context(
+    match: Match,
+    innings: Innings,
+    first: dict[int, int],
+    pairs: list[tuple[Player | None, Player | None]],
+    ratings: Ratings,
+    base: BaseModel,
+) -> Floats32:
+    waiting = tuple(
+        unbowled(replace(innings, deliveries=innings.deliveries[:start]))._replace(over=over)
+        for over, start in first.items()
+    )
+    board = scoreboard(match, replace(innings, deliveries=waiting))
+    expected = base.log_probabilities(base_inputs(match, board))
+    around = expected + ratings.of_sides(match, innings.batting_team, innings.bowling_team)
+    alone, runs, wickets = _six(expected)[0], *_six(around)
+    quota = quota_of(match, innings)
+    rows: list[list[float]] = []
+    for row, (ball, pair) in enumerate(zip(waiting, pairs, strict=True)):
+        legal = ball.legal_balls_before
+        left = max(quota - legal, 0) if quota else innings.balls_per_over
+        phase = phase_of(legal, quota)
+        known = [player for player in pair if player is not None]
+        records = [ratings.of("striker", ratings.player_key(one)) for one in known]
+        added = [float(_six(around[row : row + 1] + one)[0][0] - runs[row]) for one in records]
+        rows.append(
+            [
+                legal / quota if quota else 0.0,
+                float(phase == 0),
+                float(phase == 2),
+                left / 120 if quota else 0.0,
+                min(left, innings.balls_per_over) / 6,
+                sum(added) / (2 * 4),
+                (2 - len(known)) / 2,
+            ]
+        )
+    place, score, chase = board["phase_state"], board["score_state"], board["chase_state"]
+    told = np.array(rows, np.float32).reshape(len(waiting), 7)
+    expectation = np.stack([runs / 8 - 1, wickets, (runs - alone) / 4], 1)
+    return np.concatenate(
+        [
+            place[:, [0, 1, 4]],
+            told[:, :5],
+            score[:, :2],
+            board["wicket_buffer"][:, :1],
+            chase[:, :4],
+            expectation,
+            told[:, 5:],
+        ],
+        axis=1,
+    )
+
+
+def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
+    """Runs and wickets that six such balls bring, ``(rows,)`` each."""
+    chances = softmax(logits)
+    runs: Floats32 = 6 * chances @ RUNS
+    wickets: Floats32 = 6 * chances[:, OUTCOME_INDEX["W"]]
+    return runs, wickets
+
+
+Place = tuple[OverArrays, int]
+"""An innings' arrays and the row of an over in them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OverBatch:
+    """Some overs.
+
+    Attributes:
+        history: past balls, the last one last ``(overs, balls, features)``; as many as the over
+            with the longest past has.
+        padded: true for what is no ball ``(overs, balls)``.
+        context: ``(overs, context)``.
+        given: tokens before each place, ``<start>`` first ``(overs, places)``.
+        wanted: the token of each place, ``<end>`` after the last, then padding
+            ``(overs, places)``; an over longer than the model's length is cut.
+    """
+
+    history: Tensor
+    padded: Tensor
+    context: Tensor
+    given: Tensor
+    wanted: Tensor
+
+    def __len__(self) -> int:
+        return len(self.context)
+
+
+def over_batch(places: Sequence[Place], sizes: OverSizes) -> OverBatch:
+    """Tensors of some overs."""
+    pasts = [arrays.history(row, sizes.history) for arrays, row in places]
+    balls = max(map(len, pasts))
+    history = np.zeros((len(places), balls, sizes.features), np.float32)
+    padded = np.ones((len(places), balls), bool)
+    for number, past in enumerate(pasts):
+        if len(past):
+            history[number, balls - len(past) :] = past
+            padded[number, balls - len(past) :] = False
+    tokens = [[*arrays.tokens[row], END][: sizes.length] for arrays, row in places]
+    longest = max(map(len, tokens))
+    wanted = torch.tensor([row + [PAD] * (longest - len(row)) for row in tokens])
+    first = torch.full((len(places), 1), START)
+    context = np.stack([arrays.context[row] for arrays, row in places])
+    return OverBatch(
+        owned(history),
+        owned(padded),
+        owned(context),
+        torch.cat([first, wanted[:, :-1]], 1),
+        wanted,
+    )

@@ -1,0 +1,357 @@
+"""The next over: what the encoder-decoder expects of it, what it looked at, and the check.
+
+See `docs/over.md` for every field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Final, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attnlens.arrays import Floats
+from attnlens.cricket.match.match import Delivery, match_particulars
+from attnlens.cricket.over.encoder_decoder import PAD, START, Choice, OverModel, decode
+from attnlens.cricket.over.features import OverBatch, encode_overs, over_batch
+from attnlens.cricket.over.question import OverQuestion
+from attnlens.cricket.over.samples import Limits, Samples, brought, samples_of
+from attnlens.cricket.over.tokens import TOKENS, fewer_balls, token_of, written
+from attnlens.cricket.over.trained import OverWriter, TrainedOvers
+from attnlens.cricket.predictor.kinds import cautions, few_before
+from attnlens.cricket.predictor.window import one_thread
+from attnlens.errors import InputError
+from attnlens.evidence.scores import divergence
+from attnlens.files import Json
+from attnlens.recording import record
+from attnlens.render.numbers import rounded
+
+SCHEMA_VERSION: Final = "1.0"
+RUNNERS_UP: Final = 3
+DIGITS: Final = 6
+NATS: Final = 9
+SITE: Final = "decoder.cross_attention"
+AT_ONCE: Final = 128
+"""Hidden balls in one pass."""
+
+MOST_SAMPLES: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class TokenChance:
+    """A token and its chance."""
+
+    token: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenToken(TokenChance):
+    """A token of the over that was written, and the likeliest others."""
+
+    runners_up: list[TokenChance]
+
+
+@dataclass(frozen=True, slots=True)
+class ToldBall:
+    """A ball as a token, and who played it."""
+
+    index: int
+    label: str
+    token: str
+    batter: str
+    bowler: str
+    runs: int
+
+    @classmethod
+    def of(cls, ball: Delivery, *more: float | None) -> Self:
+        """A delivery, with what else is told of it."""
+        names = ball.batter.name, ball.bowler.name
+        return cls(ball.index, ball.label, token_of(ball), *names, ball.runs_total, *more)
+
+
+@dataclass(frozen=True, slots=True)
+class BowledBall(ToldBall):
+    """A ball of the over as it was bowled, with the chance it was given.
+
+    That follows what was bowled before it; ``None`` past the model's length.
+    """
+
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PastBall(ToldBall):
+    """A ball before the over."""
+
+    over: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossAttention:
+    """Cross-attention over all places of the history; padding comes first and has weight 0.
+
+    Attributes:
+        labels: of every place ``(place,)``; ``padded`` of them are no ball's.
+        balls: of the other places.
+        weights: over all heads together ``(token, place)``; ``by_head (head, token, place)``.
+        effects_nats: what hiding each ball alone from every attention costs a token, the score
+            and the ratings staying ``(token, ball)``; ``None`` where it was not asked.
+    """
+
+    tokens: list[str]
+    labels: list[str | None]
+    padded: int
+    balls: list[PastBall]
+    weights: list[list[float]]
+    by_head: list[list[list[float]]]
+    effects_nats: list[list[float]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """Something a reader should know before trusting the answer."""
+
+    flag: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverMatch:
+    """The match, as the file tells it, and whether the over is one of a super over."""
+
+    match_id: str
+    match_type: str | None
+    gender: str | None
+    dates: list[str]
+    venue: str | None
+    teams: list[str]
+    batting_team: str
+    bowling_team: str
+    super_over: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn(Choice):
+    """How the tokens were chosen, and the seed of what was drawn."""
+
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextOver:
+    """What is expected of an over, rounded once: the document of ``attnlens over --json``."""
+
+    schema_version: str
+    model: OverWriter
+    match: OverMatch
+    innings: int
+    over: int
+    echo: str
+    bowled: bool
+    finished: bool
+    choice: Drawn
+    tokens: list[WrittenToken]
+    actual: list[str]
+    actual_balls: list[BowledBall]
+    cross_attention: CrossAttention
+    samples: Samples | None
+    flags: list[Caution]
+
+    def to_dict(self) -> Json:
+        """Plain data."""
+        return asdict(self)
+
+
+def choice_of(temperature: float | None, top_k: int | None) -> Choice:
+    """The likeliest token each time, unless a temperature or a top-k is given: then drawn."""
+    drawn = temperature is not None or top_k is not None
+    return Choice(not drawn, 1.0 if temperature is None else temperature, top_k)
+
+
+@one_thread()
+def next_over(
+    question: OverQuestion,
+    trained: TrainedOvers,
+    *,
+    choice: Choice | None = None,
+    seed: int = 0,
+    samples: int = 0,
+    evidence: bool = True,
+    history: bool = False,
+) -> NextOver:
+    """What is expected of an over.
+
+    Args:
+        choice: how the over is written, the likeliest token each time unless given; samples are
+            drawn with its temperature and top-k.
+        seed: of whatever is drawn.
+        samples: overs to draw besides.
+        evidence: hide every past ball alone; else attention is shown, not tested.
+        history: whether the ratings are those of the match's date.
+
+    Raises:
+        InputError: a choice, a seed or a number of samples that cannot be.
+    """
+    choice = choice or Choice()
+    _check(choice, samples, seed)
+    model, match, innings = trained.model, question.match, question.innings
+    arrays = encode_overs(match, innings, trained.ratings, trained.base, over=question.over)
+    batch = over_batch([(arrays, 0)], model.sizes)
+    generator = torch.Generator().manual_seed(seed)
+    parts = batch.history, batch.padded, batch.context
+    numbers = decode(model, *parts, choice, generator=generator)[0]
+    words = written(numbers.tolist(), fewer_balls(innings))
+    wanted = numbers[: len(words)]
+    given = torch.cat([torch.tensor([START]), wanted[:-1]])[None]
+    both, weights = _read(model, batch, given)
+    past = question.past[len(question.past) - weights.shape[-1] :]
+    effects = single_effects(model, batch, given) if evidence and past else None
+    drawn = None
+    if samples:
+        start, some = question.start, replace(choice, greedy=False)
+        limits = Limits.of(innings, start.score_before, start.wickets_before)
+        generator = torch.Generator().manual_seed(seed)
+        tokens = decode(model, *parts, some, samples=samples, generator=generator).numpy()
+        drawn = brought(tokens, trained.token_runs, limits, np.random.default_rng(seed))
+    flags = _flags(question, trained, len(past), evidence=evidence, history=history)
+    return NextOver(
+        schema_version=SCHEMA_VERSION,
+        model=OverWriter.of(trained),
+        match=OverMatch(**match_particulars(match, innings), super_over=innings.super_over),
+        innings=innings.number,
+        over=question.over,
+        echo=question.echo,
+        bowled=question.bowled,
+        finished=question.finished,
+        choice=Drawn(**asdict(choice), seed=seed),
+        tokens=[
+            _token(number, chances)
+            for number, chances in zip(wanted.tolist(), both[0], strict=False)
+        ],
+        actual=[token_of(ball) for ball in question.balls],
+        actual_balls=_actual(question, batch, both[1]),
+        cross_attention=_cross_attention(weights, words, past, model.sizes.history, effects),
+        samples=None if drawn is None else samples_of(drawn, seed=seed),
+        flags=[Caution(*flag) for flag in flags],
+    )
+
+
+def _check(choice: Choice, samples: int, seed: int) -> None:
+    if not 0 <= seed < 2**32:
+        raise InputError(f"a seed of {seed} is none", remedy="give a number from 0 to 2^32-1")
+    if not 0.01 <= choice.temperature <= 100:
+        raise InputError(
+            f"a temperature of {choice.temperature:g} cannot be drawn with",
+            remedy="give one from 0.01 to 100, or none to take the likeliest each time",
+        )
+    if choice.top_k is not None and not 1 <= choice.top_k <= len(TOKENS):
+        raise InputError(
+            f"the likeliest {choice.top_k} of {len(TOKENS)} tokens cannot be",
+            remedy=f"give a number from 1 to {len(TOKENS)}",
+        )
+    if not 0 <= samples <= MOST_SAMPLES:
+        raise InputError(
+            f"{samples} overs cannot be drawn", remedy=f"give a number from 1 to {MOST_SAMPLES}"
+        )
+
+
+def _token(number: int, chances: Floats) -> WrittenToken:
+    """A token that was written, with the likeliest others."""
+    order = [int(n) for n in np.argsort(-chances, kind="stable") if n not in (number, PAD, START)]
+    others = [TokenChance(TOKENS[n], rounded(chances[n])) for n in order[:RUNNERS_UP]]
+    return WrittenToken(TOKENS[number], rounded(chances[number]), others)
+
+
+def _read(model: OverModel, batch: OverBatch, given: Tensor) -> tuple[Floats, Floats]:
+    """Chances after what was written and after what was bowled, from one pass.
+
+    Args:
+        given: what stands before each token that was written ``(1, place)``.
+
+    Returns:
+        chances ``(2, places, token)`` of the tokens written and of those bowled, and
+        cross-attention ``(head, place, ball)`` of those written.
+    """
+    places = max(given.shape[1], batch.given.shape[1])
+    both = torch.cat(
+        [nn.functional.pad(one, (0, places - one.shape[1])) for one in (given, batch.given)]
+    )
+    with torch.no_grad(), record(model) as recording:
+        logits = model(
+            batch.history.expand(2, -1, -1),
+            batch.padded.expand(2, -1),
+            batch.context.expand(2, -1),
+            both,
+        )
+    chances: Floats = logits.double().softmax(-1).numpy()
+    weights = recording[SITE].weights[0, :, : given.shape[1]].double().numpy()
+    return chances, weights
+
+
+def single_effects(model: OverModel, batch: OverBatch, given: Tensor) -> Floats:
+    """Nats that hiding each past ball alone costs each token, ``(place, ball)``.
+
+    Args:
+        batch: of one over.
+        given: what stands before each token ``(1, place)``.
+    """
+    hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
+    chances = []
+    for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), AT_ONCE):
+        told = (one.expand(len(some), *one.shape[1:]) for one in (batch.context, given))
+        with torch.no_grad():
+            logits = model(batch.history.expand(len(some), -1, -1), some, *told)
+        chances.append(logits.double().softmax(-1).numpy())
+    every = np.concatenate(chances)
+    effects: Floats = divergence(every[:1], every[1:]).T
+    return effects
+
+
+def _actual(question: OverQuestion, batch: OverBatch, chances: Floats) -> list[BowledBall]:
+    """The over as it was bowled, its balls with their chances ``(place, token)``."""
+    given = [rounded(row[token]) for row, token in zip(chances, batch.wanted[0], strict=False)]
+    return [
+        BowledBall.of(ball, given[place] if place < len(given) else None)
+        for place, ball in enumerate(question.balls)
+    ]
+
+
+def _cross_attention(
+    weights: Floats,
+    words: Sequence[str],
+    past: Sequence[Delivery],
+    history: int,
+    effects: Floats | None,
+) -> CrossAttention:
+    heads, places, balls = weights.shape
+    padded = history - balls
+    whole = np.zeros((heads, places, history))
+    whole[..., padded:] = weights
+    return CrossAttention(
+        tokens=list(words),
+        labels=[*[None] * padded, *(ball.label for ball in past)],
+        padded=padded,
+        balls=[PastBall.of(ball, ball.over) for ball in past],
+        weights=np.round(whole.mean(0), DIGITS).tolist(),
+        by_head=np.round(whole, DIGITS).tolist(),
+        effects_nats=None if effects is None else np.round(effects, NATS).tolist(),
+    )
+
+
+def _flags(
+    question: OverQuestion, trained: TrainedOvers, past: int, *, evidence: bool, history: bool
+) -> Iterator[tuple[str, str]]:
+    """What a reader should know before trusting the answer."""
+    yield from few_before(past)
+    if question.bowled and not question.finished:
+        yield "unfinished_over", "the file does not have all of this over"
+    longest = trained.model.sizes.length
+    if len(question.balls) > longest:
+        yield "long_over", f"the model writes {longest} deliveries of an over at most"
+    yield from cautions(
+        question.match, question.innings, trained, evidence=evidence, history=history
+    )

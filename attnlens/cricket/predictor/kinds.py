@@ -1,0 +1,203 @@
+"""Whether a match is of the kind a predictor was trained on, and was not itself among those.
+
+One rule, so that a flag in an explanation, the count beside an evaluation and the warning
+after new ratings never disagree. What a file, or a checkpoint, does not tell is no
+difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from attnlens.cricket.match.competition import competition_of
+from attnlens.cricket.match.match import Delivery, Innings, Match
+from attnlens.cricket.match.next_ball import ALL_OUT
+from attnlens.cricket.match.quota import LIMITED, quota_of
+from attnlens.cricket.predictor.heads import SHORT_HISTORY
+from attnlens.cricket.predictor.trained import Trained, identity_of
+from attnlens.files import Json
+
+MANY: Final = 5
+"""A model that has learnt from so many competitions takes one more as cricket that it knows."""
+
+DOUBTS_TOLD: Final = 2
+"""Doubts that are told with an answer; the scorecard has all."""
+
+USUAL_BALLS: Final = (6,)
+"""Balls in an over where a checkpoint does not say."""
+
+
+def kind_card(matches: Sequence[Match]) -> Json:
+    """What a checkpoint's card tells of the kind of match it was trained on."""
+    genders = {match.gender for match in matches}
+    return {
+        "match_types": sorted({match.match_type for match in matches if match.match_type}),
+        "gender": genders.pop() if len(genders) == 1 else None,
+        "overs": sorted({match.overs for match in matches if match.overs}),
+        "balls_per_over": sorted({match.balls_per_over for match in matches}),
+        "competitions": len({competition_of(match) for match in matches}),
+        "teams": sorted({team for match in matches for team in match.teams}),
+    }
+
+
+def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
+    """How a match differs in kind from those of the training: flags and their sentences."""
+    card = predictor.card
+    found = []
+    types = card.get("match_types") or []
+    other_type = bool(types) and match.match_type not in (None, *types)
+    overs = _overs(predictor)
+    told = None
+    if other_type:
+        told = f"trained on {' and '.join(types)}, this is {match.match_type}"
+    elif overs and match.overs not in (None, *overs):
+        told = f"trained on matches of {_numbers(overs)} overs a side, this is one of {match.overs}"
+    if told:
+        found.append(("other_format", f"{told}: take the figures as a sketch"))
+    gender = card.get("gender")
+    if gender is not None and match.gender not in (None, gender):
+        found.append(("other_gender", f"trained on {gender} cricket, this match is {match.gender}"))
+    broad = (card.get("competitions") or 0) >= MANY
+    if not broad and not predictor.knows_a_team(match.teams):
+        teams = " nor ".join(match.teams)
+        found.append(("other_teams", f"trained on matches of neither {teams}: another competition"))
+    balls = card.get("balls_per_over") or USUAL_BALLS
+    if match.balls_per_over not in balls:
+        words = "six" if tuple(balls) == USUAL_BALLS else _numbers(balls)
+        text = f"overs of {match.balls_per_over} balls, the training data has {words}"
+        found.append(("other_balls_per_over", text))
+    return found
+
+
+def cautions(
+    match: Match, innings: Innings, predictor: Trained, *, evidence: bool, history: bool
+) -> Iterator[tuple[str, str]]:
+    """What a reader should know before trusting an answer: flags and their sentences.
+
+    Args:
+        evidence: whether interventions were run.
+        history: whether the ratings were brought to the match's date by its own history.
+    """
+    if match.doubts:
+        told = "; ".join(map(str, match.doubts[:DOUBTS_TOLD]))
+        rest = len(match.doubts) - DOUBTS_TOLD
+        more = f"; and {rest} more (attnlens match --check)" if rest > 0 else ""
+        yield "doubted", f"the file is in doubt: {told}{more}"
+    if innings.super_over:
+        yield "super_over", "super overs were not in the training data"
+    yield from differences(match, predictor)
+    quota = quota_of(match, innings)
+    usual = LIMITED.get(match.match_type or "", 0) * match.balls_per_over
+    if quota is not None and quota < usual and not innings.super_over:
+        yield "reduced_match", f"a shortened innings of {quota} balls"
+    elif quota is not None and innings.number == 1 and _cut_short(match, innings, quota):
+        bowled = innings.legal_balls
+        yield "reduced_match", f"an innings cut short: {bowled} of {quota} balls were bowled"
+    known = in_training(match, predictor)
+    if known is not None:
+        yield "in_training", known
+    until = predictor.ratings.until
+    if not history and until is not None and match.date is not None and match.date <= until:
+        yield (
+            "ratings_from_later",
+            f"player and venue ratings run to {until}, later than this match; "
+            "a history of earlier ones gives those of its date",
+        )
+    if innings.set_later:
+        yield (
+            "target_set_later",
+            f"the file's target of {innings.set_later['runs']} was set after the chase began: what "
+            f"was chased is not known, {innings.target} is taken, and who wins is not told",
+        )
+    elif innings.number % 2 == 0 and innings.target is None and quota:
+        yield "no_target", "the file gives no target for this chase"
+    if not evidence:
+        yield "evidence_skipped", "no intervention was run: attention is shown, not tested"
+
+
+def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
+    """Whether the first innings of a match that went on ended before its balls and its wickets."""
+    went_on = any(one.deliveries for one in match.innings if one.number > innings.number)
+    down = sum(len(ball.wickets) for ball in innings.deliveries)
+    # With nine down somebody may have been unable to bat.
+    return went_on and innings.legal_balls < quota and down < ALL_OUT - 1 and not innings.declared
+
+
+def few_before(balls: int) -> Iterator[tuple[str, str]]:
+    """The flag of an innings that has hardly begun."""
+    if not balls:
+        yield "no_history", "no ball was bowled before it in this innings"
+    elif balls < SHORT_HISTORY:
+        words = "1 ball was" if balls == 1 else f"{balls} balls were"
+        yield "short_history", f"only {words} bowled before it in this innings"
+
+
+def mid_over(innings: Innings, ball: Delivery) -> Iterator[tuple[str, str]]:
+    """Another bowled the over so far: only one who is hurt may be replaced in it."""
+    for last in innings.deliveries[: ball.index - 1][-1:]:
+        if last.over == ball.over and last.bowler.key != ball.bowler.key:
+            yield "bowler_mid_over", f"{last.bowler} bowled the over so far"
+
+
+def in_training(match: Match, predictor: Trained) -> str | None:
+    """Why the model may look better on a match than it is; ``None`` where it does not."""
+    better = "it looks better than it is"
+    if match.date is None:
+        return None
+    if predictor.seen is not None:
+        if identity_of(match) not in predictor.seen:
+            return None
+        weights = predictor.date("weights_until")
+        if weights is not None and match.dates and max(match.dates) > weights:
+            return f"the length of the model's training was chosen on this match: {better}"
+        return f"the model was trained on this match: {better}"
+    # A checkpoint that does not tell its matches: only dates and kind are known.
+    first, last = predictor.date("trained_from"), predictor.date("trained_until")
+    if first is None or last is None or not first <= match.date <= last:
+        return None
+    if not like_training(match, predictor):
+        return None
+    return (
+        f"played within the model's training dates ({first} to {last}): if it was "
+        f"trained on this match, {better}"
+    )
+
+
+def like_training(match: Match, predictor: Trained) -> bool:
+    """Whether the match differs in nothing from those of the training."""
+    return not differences(match, predictor)
+
+
+def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]:
+    """Matches unlike those of the training, counted by what they are."""
+    counts: dict[str, int] = {}
+    for match in matches:
+        flags = {flag for flag, _ in differences(match, predictor)}
+        if not flags:
+            continue
+        kind = f"{match.match_type or 'unknown type'} {match.gender or 'unknown gender'}"
+        usual = LIMITED.get(match.match_type or "")
+        if "other_format" in flags and match.overs not in (None, usual):
+            kind += f" of {match.overs} overs"
+        if "other_balls_per_over" in flags:
+            kind += f" of {match.balls_per_over} balls an over"
+        if "other_teams" in flags:
+            kind += " of other teams"
+        counts[kind] = counts.get(kind, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def _overs(predictor: Trained) -> list[int]:
+    """Overs a side in the training; from the types of match where the card does not say."""
+    told = predictor.card.get("overs")
+    if told is not None:
+        return list(told)
+    types = predictor.card.get("match_types") or []
+    if not all(name in LIMITED for name in types):
+        return []
+    return sorted({LIMITED[name] for name in types})
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return " or ".join(map(str, numbers))

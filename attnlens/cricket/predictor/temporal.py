@@ -1,0 +1,445 @@
+"""Temporal encoders whose heads have built-in biases towards kinds of past balls.
+
+One attention layer serves all of them: `attnlens.cricket.predictor.relation_attention`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.cricket.predictor.heads import SCALES
+from attnlens.cricket.predictor.relation_attention import RelationAttention, RelationBlock
+from attnlens.cricket.predictor.relations import RECENCY, RELATIONS, Balls, relate_overs, sights
+from attnlens.recording.probe import step
+from attnlens.reference.attention import unflattened
+
+HEADS: Final[dict[str, int]] = {"micro": 2, "short": 3, "medium": 6, "long": 2}
+
+
+class TemporalEncoder(nn.Module):
+    """A window of balls, read by the last of them.
+
+    Args:
+        ball_dim: size of a ball vector.
+        hidden_dim: width of the encoder.
+        num_heads: attention heads; 0, 1 and 2 start as recency, same bowler and same
+            batsman, the rest free.
+        num_layers: attention layers. With one, the last ball looks at balls that have
+            not mixed, so a weight belongs to one ball.
+        max_seq_len: deliveries in the window, the current one included.
+        dropout: in training.
+        strict: whether heads 1 and 2 see only balls of the same bowler and batsman.
+    """
+
+    def __init__(
+        self,
+        ball_dim: int,
+        hidden_dim: int,
+        num_heads: int = 6,
+        num_layers: int = 2,
+        max_seq_len: int = 36,
+        *,
+        max_over: int = 50,
+        max_ball_in_over: int = 20,
+        dropout: float = 0.0,
+        strict: bool = False,
+    ) -> None:
+        super().__init__()
+        self.max_seq_len = max_seq_len
+        self.to_hidden = nn.Linear(ball_dim, hidden_dim)
+        self.over = nn.Embedding(max_over + 1, hidden_dim)
+        self.ball_in_over = nn.Embedding(max_ball_in_over + 1, hidden_dim)
+        nn.init.normal_(self.over.weight, std=0.02)
+        nn.init.normal_(self.ball_in_over.weight, std=0.02)
+        self.layers = nn.ModuleList(
+            RelationBlock(hidden_dim, num_heads, reach=max_seq_len, dropout=dropout, strict=strict)
+            for _ in range(num_layers)
+        )
+
+    def place(
+        self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor, known: Tensor | None = None
+    ) -> Tensor:
+        """Ball vectors at the encoder's width, with over and ball-in-over embedded.
+
+        Overs and deliveries beyond the embedded range share the last embedding; where
+        ``known`` is false the place is not told.
+        """
+        over = overs.clamp(0, self.over.num_embeddings - 1)
+        ball = balls_in_over.clamp(0, self.ball_in_over.num_embeddings - 1)
+        place = self.over(over) + self.ball_in_over(ball)
+        if known is not None:
+            place = place * known[..., None]
+        result: Tensor = self.to_hidden(vectors) + place
+        return result
+
+    def read(
+        self, query: Tensor, key: Tensor, relations: Tensor, hidden: Tensor, distance: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """One layer over past balls that have not mixed; see `RelationBlock`.
+
+        Raises:
+            ValueError: where the encoder has several layers, which mix the past.
+        """
+        if len(self.layers) != 1:
+            raise ValueError("only an encoder with one layer reads balls that have not mixed")
+        result: tuple[Tensor, Tensor] = self.layers[0](query, key, relations, hidden, distance)
+        return result
+
+    def forward(
+        self,
+        ball_sequence: Tensor,
+        positions: Tensor,
+        overs: Tensor,
+        balls_in_over: Tensor,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        """The last position's vector, ``(batch, hidden_dim)``.
+
+        Args:
+            ball_sequence: ``(batch, ball, ball_dim)``; the last ball is the current one.
+            positions: place within the window, ``(batch, ball)`` or ``(ball,)``.
+            overs: over of each ball from 0, same shapes.
+            balls_in_over: delivery within its over, any count, same shapes.
+            mask: boolean ``(batch, ball)``, true where a ball is hidden (padding, say).
+        """
+        return self.last(ball_sequence, positions, overs, balls_in_over, mask)[0]
+
+    def last(
+        self,
+        ball_sequence: Tensor,
+        positions: Tensor,
+        overs: Tensor,
+        balls_in_over: Tensor,
+        mask: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """As `forward`, with the last ball's weights ``(batch, head, ball)``, itself last."""
+        positions, overs, balls_in_over = (
+            torch.as_tensor(place, device=ball_sequence.device)
+            .long()
+            .expand(ball_sequence.shape[:2])
+            for place in (positions, overs, balls_in_over)
+        )
+        length = ball_sequence.shape[1]
+        distance = positions[:, :, None] - positions[:, None, :]
+        hidden = causal(length, ball_sequence.device)
+        # The window is the last ball's for every query: with several layers, windows of
+        # their own would let older balls in through the balls between.
+        hidden = hidden | (distance[:, -1:] >= self.max_seq_len)
+        if mask is not None:
+            hidden = hidden | mask.bool()[:, None, :]
+        relations = ball_sequence.new_zeros(*distance.shape, len(RELATIONS))
+        relations[..., RECENCY] = -distance.to(relations.dtype)
+        relations[..., RELATIONS.index("same_over")] = (overs[:, :, None] == overs[:, None, :]).to(
+            relations.dtype
+        )
+        relations = relations * ~hidden[..., None]
+        vectors, weights = self.place(ball_sequence, overs, balls_in_over), relations
+        for layer in self.layers:
+            vectors, weights = layer(vectors, vectors, relations, hidden[:, None], distance)
+        # As a key among the others the last ball is hidden from itself; its own place is the last.
+        own = weights[:, :, -1]
+        return vectors[:, -1], torch.cat([own[..., : length - 1], own[..., length:]], -1)
+
+
+def causal(length: int, device: torch.device | None = None) -> Tensor:
+    """``(length, length)``, true where the key is the query itself or comes after it."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).triu()
+
+
+class SpecializedTemporalAttention(nn.Module):
+    """Causal self-attention whose first heads lean to recent balls, bowler and batsman.
+
+    Head 0 adds ``-0.1`` per ball of distance, head 1 adds ``2.0`` to balls by the same
+    bowler, head 2 adds ``2.0`` to balls faced by the same batsman; all learnable.
+
+    Args:
+        hidden_dim: width of the input and the output.
+        num_heads: attention heads.
+    """
+
+    def __init__(self, hidden_dim: int, num_heads: int = 6) -> None:
+        super().__init__()
+        self.attention = RelationAttention(hidden_dim, num_heads, own=False)
+
+    def forward(
+        self, x: Tensor, same_bowler_mask: Tensor, same_batsman_mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Attend.
+
+        Args:
+            x: ``(batch, ball, hidden_dim)``, oldest first.
+            same_bowler_mask: boolean or 0/1, ``(batch, query, key)`` or ``(query, key)``,
+                true where the two balls have the same bowler.
+            same_batsman_mask: likewise for the batsman.
+
+        Returns:
+            output ``(batch, ball, hidden_dim)`` and attn_weights
+            ``(batch, head, ball, ball)``; no ball looks at a later one.
+        """
+        batch, length, _ = x.shape
+        # A ball is a key of its own here, with whatever the masks say of it.
+        hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
+        place = torch.arange(length, device=x.device)
+        relations = x.new_zeros(batch, length, length, len(RELATIONS))
+        relations[..., RECENCY] = (place[None, :] - place[:, None]).to(x.dtype)
+        for name, mask in (
+            ("same_bowler", same_bowler_mask),
+            ("same_batsman", same_batsman_mask),
+        ):
+            relations[..., RELATIONS.index(name)] = mask.to(x.dtype)
+        output: Tensor
+        output, weights = self.attention(x, x, relations, hidden)
+        return output, weights
+
+
+class MultiScaleTemporalEncoder(nn.Module):
+    """The past at four scales: six balls, twelve, thirty-six, and whole overs.
+
+    Args:
+        ball_dim: size of a ball vector.
+        hidden_dim: width of every scale and of the result.
+        heads: scale to number of heads.
+        num_layers: layers per ball scale; with one, attention reads balls that have not
+            mixed, which is what makes a weight belong to a ball.
+        dropout: in training.
+        strict: see `TemporalEncoder`.
+    """
+
+    def __init__(
+        self,
+        ball_dim: int,
+        hidden_dim: int,
+        *,
+        heads: dict[str, int] | None = None,
+        num_layers: int = 1,
+        max_overs: int = 50,
+        dropout: float = 0.0,
+        strict: bool = False,
+    ) -> None:
+        super().__init__()
+        heads = {**HEADS, **(heads or {})}
+        self.hidden_dim = hidden_dim
+        self.scales = nn.ModuleDict(
+            {
+                scale: TemporalEncoder(
+                    ball_dim,
+                    hidden_dim,
+                    heads[scale],
+                    num_layers if scale != "long" else 1,
+                    SCALES[scale] if scale != "long" else max_overs + 1,
+                    max_over=max_overs,
+                    dropout=dropout,
+                    strict=strict,
+                )
+                for scale in SCALES
+            }
+        )
+        self.summarise = nn.GRU(hidden_dim, hidden_dim, batch_first=True)
+        self.gate = nn.Linear(hidden_dim, len(SCALES))
+        self.output_norms = nn.ModuleDict({scale: nn.LayerNorm(hidden_dim) for scale in SCALES})
+
+    def encoder(self, scale: str) -> TemporalEncoder:
+        module = self.scales[scale]
+        assert isinstance(module, TemporalEncoder)
+        return module
+
+    def over_summaries(self, vectors: Tensor, balls: Balls, visible: Tensor, overs: int) -> Tensor:
+        """A GRU's last state over each over's visible balls.
+
+        Args:
+            vectors: past ball vectors ``(batch, key, ball_dim)``.
+            balls: who they are.
+            visible: ``(batch, query, key)``; with a query axis of 1 the summaries are
+                shared by all queries.
+            overs: how many overs to summarise, from over 0.
+
+        Returns:
+            ``(batch, query, over, hidden_dim)``; zero for an over with no visible ball.
+            Hidden balls are skipped, not blanked: they do not move the state.
+        """
+        batch, queries, keys = visible.shape
+        if not keys:
+            return vectors.new_zeros(batch, queries, overs, self.hidden_dim)
+        long = self.encoder("long")
+        placed = long.place(vectors, balls.over, balls.ball_in_over)
+        row, keys_of, seen, back = sights(balls, visible, overs)
+        state = self._run(placed[row[:, None], keys_of], seen)
+        return unflattened(state[back], 0, (batch, queries, overs))
+
+    def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
+        """The GRU's last state over the visible steps, ``(row, step, width) -> (row, width)``."""
+        # Visible steps first, in order: then the state after as many steps as are visible
+        # is the state that skipped the hidden ones.
+        order = (~visible).to(torch.int8).argsort(dim=1, stable=True)
+        states, _ = self.summarise(balls.gather(1, order[..., None].expand(balls.shape)))
+        count = visible.sum(1)
+        last = (count - 1).clamp(min=0)[:, None, None].expand(-1, 1, states.shape[-1])
+        result: Tensor = states.gather(1, last)[:, 0] * (count > 0)[:, None]
+        return result
+
+    def read(
+        self,
+        query: Tensor,
+        key: Tensor,
+        now: Balls,
+        past: Balls,
+        visible: Tensor,
+        relations: Tensor,
+        *,
+        overs: int,
+        shared: Tensor | None = None,
+        place_known: Tensor | None = None,
+        summaries: Tensor | None = None,
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Every scale's vector and weights for every query.
+
+        Args:
+            query: current ball vectors ``(batch, query, ball_dim)``.
+            key: past ball vectors ``(batch, key, ball_dim)``.
+            now: who the current balls are.
+            past: who the past balls are.
+            visible: ``(batch, query, key)``.
+            relations: `relate`'s table.
+            overs: earlier overs to summarise.
+            shared: ``(batch, key)`` where visibility differs between queries only by
+                what is past for them; saves summarising each over once per query.
+            place_known: ``(batch, query)``, false where a query may not know its over.
+            summaries: `over_summaries` for all queries ``(batch, over, hidden_dim)``,
+                where ``shared`` made them already.
+
+        Returns:
+            vectors ``(batch, query, hidden_dim)`` and weights ``(batch, head, query, key)``
+            by scale. The query itself is the last key; before it come the past balls from
+            the first that any query's window reaches, or for ``long`` the overs.
+        """
+        distance = now.index[:, :, None] - past.index[:, None, :]
+        distance = step("d", distance, "how many balls back")
+        vectors, weights = {}, {}
+        for scale, window in SCALES.items():
+            encoder = self.encoder(scale)
+            asking = encoder.place(query, now.over, now.ball_in_over, place_known)
+            asking = step(f"x_{{{scale}}}", asking, "the ball and its place")
+            if scale == "long":
+                vector, weight = self._read_overs(
+                    asking, key, now, past, visible, relations, overs, shared, summaries
+                )
+            else:
+                # Keys that no query's window reaches are left out, not only hidden.
+                near = (distance > 0) & (distance < window)
+                reached = near.flatten(0, 1).any(0).nonzero()[:, 0]
+                first = int(reached[0]) if len(reached) else visible.shape[-1]
+                hidden = ~visible | (distance >= window)
+                placed = encoder.place(
+                    key[:, first:], past.over[:, first:], past.ball_in_over[:, first:]
+                )
+                placed = step(f"X_{{{scale}}}", placed, "the past balls and their places")
+                vector, weight = encoder.read(
+                    asking,
+                    placed,
+                    relations[:, :, first:],
+                    hidden[:, None, :, first:],
+                    distance[:, :, first:],
+                )
+            norm = self.output_norms[scale]
+            vector = step(f"v_{{{scale}}}", norm(vector), "the past as this scale reads it")
+            vectors[scale], weights[scale] = vector, weight
+        return vectors, weights
+
+    def _read_overs(
+        self,
+        asking: Tensor,
+        key: Tensor,
+        now: Balls,
+        past: Balls,
+        visible: Tensor,
+        relations: Tensor,
+        overs: int,
+        shared: Tensor | None,
+        summaries: Tensor | None,
+    ) -> tuple[Tensor, Tensor]:
+        """The scale ``long``: overs before the current one, each told by its summary.
+
+        Args:
+            asking: the current balls, placed ``(batch, query, hidden_dim)``; the others as in
+                `read`.
+        """
+        long = self.encoder("long")
+        membership = (past.over[..., None] == torch.arange(overs, device=key.device)).to(key.dtype)
+        earlier = visible & (past.over[:, None, :] < now.over[:, :, None])
+        table = relate_overs(relations, earlier, membership, now.over)
+        table = step("R_{over}", table, "how each over stands to the ball", given=True)
+        told = torch.einsum("bqk,bko->bqo", earlier.to(key.dtype), membership) > 0
+        hidden = step("unseen", ~told, "overs without a visible ball", given=True)
+        gap = now.over[..., None] - torch.arange(overs, device=key.device)
+        if summaries is None and shared is not None:
+            summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
+        if summaries is not None:
+            vector, weight = long.read(asking, summaries, table, hidden[:, None], gap)
+        else:
+            # One row per query: each has its own summaries.
+            each = self.over_summaries(key, past, earlier, overs)
+            each = step("X_{long}", each, "each over, its balls read by a GRU", given=True)
+            batch, queries = each.shape[:2]
+            vector, weight = long.read(
+                asking.flatten(0, 1)[:, None],
+                each.flatten(0, 1),
+                table.flatten(0, 1)[:, None],
+                hidden.flatten(0, 1)[:, None, None],
+                gap.flatten(0, 1)[:, None],
+            )
+            vector = unflattened(vector, 0, (batch, queries))[:, :, 0]
+            weight = unflattened(weight, 0, (batch, queries))[:, :, :, 0].transpose(1, 2)
+        return vector, weight
+
+    def forward(
+        self, full_sequence: Tensor, current_over_start: int | Tensor, over_summaries: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The temporal vector of the last ball of a sequence.
+
+        Args:
+            full_sequence: ``(batch, ball, ball_dim)``; the last ball is the current one.
+            current_over_start: position in the sequence of the first ball of the current
+                over, one number or ``(batch,)``. Balls before it are taken as overs of six.
+            over_summaries: ``(batch, over, hidden_dim)`` or ``(batch, over, ball_dim)``,
+                the earlier overs, oldest first; the over axis may be empty.
+
+        Returns:
+            h_temporal ``(batch, hidden_dim)`` and the weights of the last ball by scale:
+            ``{"micro", "short", "medium", "long"}``, each ``(batch, head, key)`` with the
+            window's balls (or the overs) oldest first and the ball itself last.
+        """
+        batch, length, _ = full_sequence.shape
+        device = full_sequence.device
+        start = torch.as_tensor(current_over_start, device=device).long().expand(batch)[:, None]
+        place = torch.arange(length, device=device).expand(batch, length)
+        overs_back = torch.div(start - place + 5, 6, rounding_mode="floor").clamp(min=0)
+        over = (over_summaries.shape[1] - overs_back).clamp(min=0)
+        ball = torch.where(place >= start, place - start, (place - start) % 6) + 1
+        vectors, weights = {}, {}
+        for scale, window in SCALES.items():
+            encoder = self.encoder(scale)
+            if scale == "long":
+                asking = encoder.place(full_sequence[:, -1:], over[:, -1:], ball[:, -1:])
+                summaries = over_summaries
+                if summaries.shape[-1] != self.hidden_dim:
+                    summaries = encoder.to_hidden(summaries)
+                count = summaries.shape[1]
+                gap = torch.arange(count, 0, -1, device=device).expand(batch, 1, count)
+                table = full_sequence.new_zeros(batch, 1, count, len(RELATIONS))
+                table[..., RECENCY] = -gap.to(table.dtype)
+                hidden = torch.zeros(batch, 1, 1, count, dtype=torch.bool, device=device)
+                vector, weight = encoder.read(asking, summaries, table, hidden, gap)
+                vector, weight = vector[:, 0], weight[:, :, 0]
+            else:
+                tail = slice(max(0, length - window), length)
+                vector, weight = encoder.last(
+                    full_sequence[:, tail], place[:, tail], over[:, tail], ball[:, tail]
+                )
+            vectors[scale] = self.output_norms[scale](vector)
+            weights[scale] = weight
+        stacked = torch.stack([vectors[scale] for scale in SCALES], 1)
+        shares = self.gate(vectors["medium"]).softmax(-1)
+        return (shares[..., None] * stacked).sum(1), weights

@@ -1,0 +1,398 @@
+"""From an innings to arrays: what is known before each ball, and what each ball tells later.
+
+Two sides are kept strictly apart:
+
+- the **query** side of a ball: scoreboard, venue, teams, who bats and bowls. No running
+  total but the scoreboard's own.
+- the **past** side of a ball, which later balls may look at: its outcome, its place in the
+  innings, who played it and their ratings. No score, no free hit, nothing that another
+  past ball would have to be read for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlens.arrays import Floats32, Integers
+from attnlens.cricket.match.competition import (
+    KIND_SIZE,
+    competition_of,
+    kind_of_cricket,
+    table_of,
+)
+from attnlens.cricket.match.match import Delivery, Innings, Match, Player
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.quota import quota_of
+from attnlens.cricket.predictor.ratings import KINDS, Ratings, softmax, team_key
+
+OVER_CLASSES: Final = 20
+RATING_SCALE: Final = np.float32(4)
+"""Ratings are a few tenths; times four they have the size of the other features."""
+
+RATED: Final = len(OUTCOMES) + 1
+"""Features of a rating: the vector, and on how many balls it rests."""
+
+NODES: Final[dict[str, dict[str, int]]] = {
+    "global": {"venue": 24, "team_context": 24, "match_importance": 5 + KIND_SIZE + RATED},
+    "match_state": {
+        "score_state": 3,
+        "chase_state": 5,
+        "phase_state": 6 + OVER_CLASSES,
+        "time_pressure": 4,
+        "wicket_buffer": 3 + 10,
+    },
+    "actor": {
+        "batsman_identity": 14,
+        "batsman_state": 0,
+        "bowler_identity": 13,
+        "bowler_state": 0,
+        "partnership": 0,
+    },
+    "dynamics": {
+        "batting_momentum": 0,
+        "bowling_momentum": 0,
+        "pressure_index": 0,
+        "dot_ball_pressure": 0,
+    },
+}
+"""The ball graph: layer, node, number of features. A node without features is a slot: it
+reads past balls by attention instead of being fed an aggregate of them."""
+
+TODAY_DEVIATION: Final = 0.25
+"""By how much a ground's ratings are taken to differ from one day to another."""
+
+SCOREBOARD_NODES: Final = tuple(NODES["match_state"])
+SCOREBOARD_SIZE: Final = sum(NODES["match_state"].values())
+BASE_SIZE: Final = SCOREBOARD_SIZE + KIND_SIZE
+PAST_NODES: Final = ("phase_state", "batsman_identity", "bowler_identity")
+"""The nodes that a past ball may tell."""
+
+PAST_OUTCOME_SIZE: Final = len(OUTCOMES) + 3
+"""One-hot outcome; total runs, boundary and penalty flags (the surprise is the model's)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InningsArrays:
+    """One innings as arrays; the first axis of each is the delivery.
+
+    Attributes:
+        nodes: node name to features ``(n, size)``, query side.
+        place: `phase_state` features for the past side, without the free hit ``(n, 26)``.
+        happened: what a past ball tells of its outcome ``(n, 14)``.
+        base: log-probabilities from the scoreboard alone ``(n, 11)``.
+        prior: log-probabilities from kind of cricket, over and innings alone ``(n, 11)``.
+        ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today; the
+            era's with that of the competition.
+        batter, non_striker, bowler: numbers of the players within the match ``(n,)``.
+        over, ball_in_over, index: place in the innings ``(n,)``, index from 1.
+        outcome: class number, -1 for a ball not yet bowled ``(n,)``.
+        wicket, boundary, dot: flags ``(n,)``.
+        met: whether the ratings have seen the striker, bowler and venue before ``(n,)``.
+    """
+
+    nodes: dict[str, Floats32]
+    place: Floats32
+    happened: Floats32
+    base: Floats32
+    prior: Floats32
+    ratings: dict[str, Floats32]
+    batter: Integers
+    non_striker: Integers
+    bowler: Integers
+    over: Integers
+    ball_in_over: Integers
+    index: Integers
+    outcome: Integers
+    wicket: NDArray[np.bool_]
+    boundary: NDArray[np.bool_]
+    dot: NDArray[np.bool_]
+    met: dict[str, NDArray[np.bool_]]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+class Encoded(Protocol):
+    """One innings as arrays, and which innings of which match it is."""
+
+    @property
+    def match_id(self) -> str: ...
+    @property
+    def innings(self) -> int: ...
+    @property
+    def arrays(self) -> InningsArrays: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BaseModel:
+    """What the scoreboard expects in that kind of cricket: a small network, and a table by over.
+
+    Attributes:
+        weights: alternating matrices ``(in, out)`` and biases ``(out,)``; tanh between.
+        prior: log-probabilities by table, innings and over, ``(TABLES, 2, 20, 11)``; see
+            `attnlens.cricket.match.competition.table_of`.
+        everything: log-probabilities over all balls, ``(11,)``.
+    """
+
+    weights: tuple[Floats32, ...]
+    prior: Floats32
+    everything: Floats32
+
+    def log_probabilities(self, scoreboard: Floats32) -> Floats32:
+        """From `base_inputs`, ``(n, BASE_SIZE) -> (n, 11)``."""
+        value = scoreboard
+        last = len(self.weights) // 2 - 1
+        for layer in range(last + 1):
+            value = value @ self.weights[2 * layer] + self.weights[2 * layer + 1]
+            if layer < last:
+                value = np.tanh(value)
+        shifted = value - value.max(-1, keepdims=True)
+        logs: Floats32 = (shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))).astype(
+            np.float32
+        )
+        return logs
+
+    def of_innings(self, match: Match, innings: Innings) -> Floats32:
+        """What it expects of every delivery of an innings, ``(n, 11)``."""
+        if not innings.deliveries:
+            return np.zeros((0, len(self.everything)), np.float32)
+        return self.log_probabilities(base_inputs(match, scoreboard(match, innings)))
+
+
+def free_hits(deliveries: tuple[Delivery, ...]) -> list[bool]:
+    """Whether each ball is a free hit: after a no-ball, and on through its wides."""
+    flags, pending = [], False
+    for ball in deliveries:
+        flags.append(pending)
+        pending = "noballs" in ball.extras or (pending and not ball.is_legal)
+    return flags
+
+
+def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
+    """Each delivery's number within its over, from 1, whatever counts."""
+    seen: Counter[int] = Counter()
+    numbers = []
+    for ball in deliveries:
+        seen[ball.over] += 1
+        numbers.append(seen[ball.over])
+    return numbers
+
+
+def batting_positions(deliveries: tuple[Delivery, ...]) -> list[int]:
+    """The striker's place in the batting order, from 1, in order of appearance."""
+    order: dict[str, int] = {}
+    for ball in deliveries:
+        for player in (ball.batter, ball.non_striker):
+            order.setdefault(player.key, len(order) + 1)
+    return [order[ball.batter.key] for ball in deliveries]
+
+
+def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
+    """Features of the five match-state nodes, each ``(deliveries, size)``."""
+    quota = quota_of(match, innings)
+    second = float(innings.number % 2 == 0)
+    target = innings.target
+    rows: dict[str, list[list[float]]] = {name: [] for name in SCOREBOARD_NODES}
+    balls = innings.deliveries
+    for ball, free_hit, place in zip(balls, free_hits(balls), balls_in_over(balls), strict=True):
+        legal, score, wickets = ball.legal_balls_before, ball.score_before, ball.wickets_before
+        left = max(quota - legal, 1) if quota else 0
+        rate = 6 * score / max(legal, 6)
+        wickets_left = max(10 - wickets, 0)
+        required = max(target - score, 0) if target is not None else 0
+        required_rate = min(6 * required / left, 36.0) if target is not None and left else 0.0
+        chasing = float(target is not None)
+        over_class = min(20 * legal // quota if quota else 10, OVER_CLASSES - 1)
+        rows["score_state"].append([score / 100 - 0.8, rate / 8 - 1, math.log1p(score) / 5])
+        rows["chase_state"].append(
+            [
+                chasing,
+                required / 100,
+                required_rate / 10,
+                chasing * (required_rate - rate) / 10,
+                chasing * float(required <= 12),
+            ]
+        )
+        rows["phase_state"].append(
+            [
+                second,
+                float(innings.super_over),
+                legal / 60 - 1 if quota else 0.0,
+                min(place, 8) / 6,
+                float(ball.over) / 20,
+                float(free_hit),
+                *one_hot(over_class, OVER_CLASSES),
+            ]
+        )
+        rows["time_pressure"].append(
+            [left / 120, left / quota if quota else 0.0, float(left <= 12), float(bool(quota))]
+        )
+        rows["wicket_buffer"].append(
+            [
+                wickets / 10,
+                min(left / max(wickets_left, 1), 60) / 20,
+                wickets * 10 / max(legal, 12),
+                *one_hot(min(wickets, 9), 10),
+            ]
+        )
+    return {
+        name: np.array(values, np.float32).reshape(len(balls), -1) for name, values in rows.items()
+    }
+
+
+def one_hot(position: int, size: int) -> list[float]:
+    row = [0.0] * size
+    row[position] = 1.0
+    return row
+
+
+def base_inputs(match: Match, nodes: dict[str, Floats32]) -> Floats32:
+    """The scoreboard and the kind of cricket as one row per ball, ``(n, BASE_SIZE)``."""
+    board = [nodes[name] for name in SCOREBOARD_NODES]
+    kind = np.tile(np.array(kind_of_cricket(match), np.float32), (len(board[0]), 1))
+    return np.concatenate([*board, kind], axis=1)
+
+
+def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[float]:
+    """World event, other tournament, years since 2015, how established each side is, what kind
+    of cricket it is, and the competition's rating.
+    """
+    event = str(match.event.get("name", "")).lower()
+    year = match.date.year + match.date.timetuple().tm_yday / 366 if match.date else 2020.0
+    experience = []
+    for team in (innings.batting_team, innings.bowling_team):
+        entity = np.array([ratings.tables["batting_team"].row(team_key(match, team))])
+        experience.append(float(ratings.tables["batting_team"].look_up(entity)[1][0]))
+    competitions = ratings.tables["competition"]
+    level, balls = competitions.look_up(np.array([competitions.row(competition_of(match))]))
+    return [
+        float("world" in event),
+        float(bool(event) and " tour of " not in event and "world" not in event),
+        (min(year, 2026.0) - 2015) / 10,
+        *(math.log1p(balls) / 10 for balls in experience),
+        *kind_of_cricket(match),
+        *(RATING_SCALE * level[0]).tolist(),
+        math.log1p(float(balls[0])) / 6,
+    ]
+
+
+def rate_today(
+    match: Match, innings: Innings, ratings: Ratings, base: BaseModel
+) -> tuple[Floats32, int]:
+    """How the match's earlier innings went against expectation, ``(11,)``, and their balls.
+
+    One Newton step from zero, as for the ratings: what a venue's rating would have learnt
+    from those balls, had it been known to differ by `TODAY_DEVIATION` from day to day.
+    """
+    surprise = np.zeros(len(OUTCOMES), np.float32)
+    information = np.full(len(OUTCOMES), TODAY_DEVIATION**-2, np.float32)
+    balls = 0
+    for side in match.innings:
+        if side.number >= innings.number or side.super_over or not side.deliveries:
+            continue
+        parts = ratings.parts(ratings.entities(match, side))
+        logits = base.of_innings(match, side)
+        expected = softmax(logits + sum(parts[kind.name] for kind in KINDS))
+        happened = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in side.deliveries])
+        bowled = happened >= 0
+        expected = expected[bowled]
+        surprise += np.bincount(happened[bowled], minlength=len(OUTCOMES)) - expected.sum(0)
+        information += (expected * (1 - expected)).sum(0)
+        balls += int(bowled.sum())
+    return surprise / information, balls
+
+
+def encode_innings(
+    match: Match, innings: Innings, ratings: Ratings, base: BaseModel
+) -> InningsArrays:
+    """Arrays for every delivery of ``innings``, with ratings as ``ratings`` holds them now."""
+    deliveries = innings.deliveries
+    count = len(deliveries)
+    nodes = scoreboard(match, innings)
+    parts = ratings.parts(ratings.entities(match, innings))
+
+    striker = parts["striker"] + parts["striker_phase"]
+    bowler = parts["bowler"] + parts["bowler_phase"]
+    venue = parts["venue"] + parts["venue_innings"]
+    teams = parts["batting_team"] + parts["bowling_team"]
+    today, today_balls = rate_today(match, innings, ratings, base)
+
+    def with_count(rating: Floats32, balls: Floats32) -> Floats32:
+        return np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
+
+    here = with_count(np.tile(today, (count, 1)), np.full(count, today_balls, np.float32))
+    nodes["venue"] = np.hstack([with_count(venue, parts["venue_balls"]), here])
+    nodes["team_context"] = np.hstack(
+        [
+            with_count(parts[team], parts[f"{team}_balls"])
+            for team in ("batting_team", "bowling_team")
+        ]
+    )
+    importance = np.array(match_importance(match, innings, ratings), np.float32)
+    nodes["match_importance"] = np.tile(importance, (count, 1))
+    position = np.array(batting_positions(deliveries), np.float32)[:, None]
+    never_met = (parts["striker_balls"] == 0).astype(np.float32)[:, None]
+    identity = with_count(striker, parts["striker_balls"])
+    nodes["batsman_identity"] = np.concatenate([identity, position / 11, never_met], axis=1)
+    nodes["bowler_identity"] = np.concatenate(
+        [with_count(bowler, parts["bowler_balls"]), (parts["bowler_balls"] == 0)[:, None]], axis=1
+    ).astype(np.float32)
+    place = nodes["phase_state"].copy()
+    place[:, 5] = 0
+
+    over_class = place[:, 6:].argmax(1) if count else np.zeros(0, np.int64)
+    prior = base.prior[table_of(match), (innings.number + 1) % 2, over_class]
+    outcome = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in deliveries], np.int64)
+    numbers: dict[str, int] = {}
+
+    def number_of(player: Player) -> int:
+        return numbers.setdefault(ratings.player_key(player), len(numbers))
+
+    return InningsArrays(
+        nodes=nodes,
+        place=place,
+        happened=_happened(deliveries, outcome),
+        base=base.log_probabilities(base_inputs(match, nodes)),
+        prior=prior,
+        ratings={
+            "striker": striker,
+            "bowler": bowler,
+            "venue": venue,
+            "teams": teams,
+            "era": parts["era"] + parts["competition"] + parts["competition_phase"],
+            "today": np.tile(today, (count, 1)),
+        },
+        **{
+            role: np.array([number_of(getattr(ball, role)) for ball in deliveries], np.int64)
+            for role in ("batter", "non_striker", "bowler")
+        },
+        over=np.array([ball.over for ball in deliveries], np.int64),
+        ball_in_over=np.array(balls_in_over(deliveries), np.int64),
+        index=np.array([ball.index for ball in deliveries], np.int64),
+        outcome=outcome,
+        wicket=np.array([ball.outcome == "W" for ball in deliveries], bool),
+        boundary=np.array([ball.boundary for ball in deliveries], bool),
+        dot=np.array([ball.runs_total == 0 and ball.outcome != "W" for ball in deliveries], bool),
+        met={name: parts[f"{name}_balls"] > 0 for name in ("striker", "bowler", "venue")},
+    )
+
+
+def _happened(deliveries: Sequence[Delivery], outcome: Integers) -> Floats32:
+    """What each ball tells later ones of its outcome, ``(n, PAST_OUTCOME_SIZE)``."""
+    happened = np.zeros((len(deliveries), PAST_OUTCOME_SIZE), np.float32)
+    bowled = np.flatnonzero(outcome >= 0)
+    happened[bowled, outcome[bowled]] = 1
+    for number, ball in enumerate(deliveries):
+        happened[number, len(OUTCOMES) :] = (
+            min(ball.runs_total, 8) / 4,
+            ball.boundary,
+            "penalty" in ball.extras,
+        )
+    return happened

@@ -1,0 +1,257 @@
+"""The value of a state: the chance that the side batting wins.
+
+A chase is valued by a small network that can only rise where cricket says so: with fewer runs
+needed, more balls left, more wickets in hand, a stronger side (positive weights between rising
+functions; Archer and Wang 1993, "Application of the back propagation neural network algorithm
+with monotonicity constraints"). A first innings is valued by the total that it leads to: a normal
+distribution of it, and the chase of every such total seen from the other side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attnlens.arrays import Floats
+from attnlens.cricket.match.competition import table_of
+from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.next_ball import ALL_OUT
+from attnlens.cricket.predictor.match_states import (
+    FALLEN,
+    RUNS,
+    Contest,
+    States,
+    contest_of,
+    states_before,
+    states_then,
+)
+from attnlens.cricket.predictor.ratings import Ratings, softmax
+from attnlens.cricket.predictor.tensors import BaseModel, InningsArrays
+
+WIDTH: Final = 12
+CHASE_FEATURES: Final = 12
+TOTAL_FEATURES: Final = 9
+
+MOST: Final = 7.6
+"""Log-odds are within this: before a match is decided nobody has won it (0.05% to 99.95%)."""
+
+RUNS_DEVIATION: Final = 1.7
+"""Of the runs of a ball; only the size of features follows from it."""
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """What sides and ground make a ball worth.
+
+    Attributes:
+        runs, wickets: expected of a ball of the side that bats.
+        runs_other, wickets_other: of the other side's innings.
+    """
+
+    runs: float
+    wickets: float
+    runs_other: float
+    wickets_other: float
+
+
+EVEN: Final = Strength(1.25, 0.05, 1.25, 0.05)
+"""Two sides of which nothing is known."""
+
+
+class Knowing(Protocol):
+    """What knows ratings and what a scoreboard expects: a trained model."""
+
+    @property
+    def ratings(self) -> Ratings: ...
+    @property
+    def base(self) -> BaseModel: ...
+
+
+def strength_of(match: Match, innings: Innings, arrays: InningsArrays, known: Knowing) -> Strength:
+    """By the ratings of ground, competition, sides and day.
+
+    Args:
+        arrays: of the innings, of which how the match's earlier innings went is taken.
+    """
+    level = np.log(np.exp(known.base.prior[table_of(match)]).mean((0, 1)))
+    today = arrays.ratings["today"][0]
+
+    def of(one: str, other: str) -> tuple[float, float]:
+        chances = softmax(level + today + known.ratings.of_sides(match, one, other)).astype(float)
+        return float(chances @ RUNS), float(chances @ FALLEN)
+
+    batting, bowling = innings.batting_team, innings.bowling_team
+    return Strength(*of(batting, bowling), *of(bowling, batting))
+
+
+class Rising(nn.Module):
+    """A network whose output rises with each input; ``(..., inputs) -> (...)``."""
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        self.first = nn.Parameter(torch.randn(inputs, WIDTH) * 0.3 - 2)
+        self.place = nn.Parameter(torch.linspace(-1.5, 1.5, WIDTH))
+        self.second = nn.Parameter(torch.full((WIDTH,), -2.0))
+        self.direct = nn.Parameter(torch.full((inputs,), -2.0))
+        self.level = nn.Parameter(torch.zeros(()))
+
+    def forward(self, features: Tensor) -> Tensor:
+        rising = nn.functional.softplus
+        hidden = (features @ rising(self.first) + self.place).tanh()
+        value: Tensor = hidden @ rising(self.second) + features @ rising(self.direct) + self.level
+        return value
+
+
+def spent(balls: Tensor, wickets: Tensor, per_wicket: float) -> Tensor:
+    """Balls that a side may hope to face: no more than are left, nor than its wickets last."""
+    lasting = wickets * per_wicket
+    together: Tensor = balls * lasting / (balls**2 + lasting**2).sqrt().clamp(min=1e-6)
+    return together
+
+
+def pace(score: Tensor, bowled: Tensor, runs: Tensor) -> Tensor:
+    """How far ahead of what was expected an innings is so far, by what balls bring by chance."""
+    ahead: Tensor = (score - runs * bowled) / (bowled + 30).sqrt() / 2
+    return ahead
+
+
+def stacked(features: list[Tensor]) -> Tensor:
+    """Features that broadcast against each other, as a last axis."""
+    shape = np.broadcast_shapes(*(tuple(one.shape) for one in features))
+    return torch.stack([one.expand(shape) for one in features], -1)
+
+
+class WinModel(nn.Module):
+    """The value of every state of a limited-overs match.
+
+    All arguments are tensors that broadcast against each other; ``runs`` and ``wicket_rate`` are
+    what a ball is worth, as in `Strength`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chase = Rising(CHASE_FEATURES)
+        self.rest = Rising(TOTAL_FEATURES)
+        self.spread = nn.Parameter(torch.tensor([1.0, -1.0]))
+
+    def chasing(
+        self, needed: Tensor, score: Tensor, balls: Tensor, bowled: Tensor, wickets: Tensor,
+        runs: Tensor, wicket_rate: Tensor,
+    ) -> Tensor:  # fmt: skip
+        """Log-odds of a chase: ``needed`` runs to win, more than 0, with balls and wickets left.
+
+        ``score`` off the balls ``bowled`` tells how the ground plays today.
+        """
+        needed, balls = needed.clamp(min=0.5), balls.clamp(min=0.5)
+        ahead = []
+        for left in (balls, spent(balls, wickets, 12.0), spent(balls, wickets, 25.0)):
+            margin = (runs * left - needed) / (RUNS_DEVIATION * (left + 1).sqrt())
+            ahead += [margin / 3, (margin / 2).tanh()]
+        rate = -(needed / (balls * runs)).log()
+        strong, solid = 4 * runs - 5, 1 - 20 * wicket_rate
+        features = [*ahead, rate, -needed / 50, wickets / 5 - 1, strong, solid]
+        features.append(pace(score, bowled, runs))
+        log_odds: Tensor = self.chase(stacked(features))
+        return log_odds.clamp(-MOST, MOST)
+
+    def remaining(
+        self, score: Tensor, balls: Tensor, bowled: Tensor, wickets: Tensor, runs: Tensor,
+        wicket_rate: Tensor,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        """Mean and deviation of the runs that a first innings still brings."""
+        lasting = spent(balls, wickets, 25.0)
+        features = [
+            *(balls / 60, (balls + 1).log() / 3, wickets / 5, (wickets + 0.5).log()),
+            *(spent(balls, wickets, 12.0) / 60, lasting / 60),
+            *(4 * runs - 5, 1 - 20 * wicket_rate, pace(score, bowled, runs)),
+        ]
+        factor = nn.functional.softplus(self.rest(stacked(features)))
+        each, shared = nn.functional.softplus(self.spread)
+        return runs * lasting * factor, (lasting * (each + shared * lasting / 30)).sqrt()
+
+    def setting(
+        self, score: Tensor, balls: Tensor, bowled: Tensor, wickets: Tensor, runs: Tensor,
+        wicket_rate: Tensor, runs_other: Tensor, wickets_other: Tensor,
+    ) -> Tensor:  # fmt: skip
+        """The chance of the side batting first, by the chases of the totals it may make."""
+        mean, deviation = self.remaining(score, balls, bowled, wickets, runs, wicket_rate)
+        nodes = torch.tensor(NODES, dtype=mean.dtype)
+        shares = torch.tensor(WEIGHTS / WEIGHTS.sum(), dtype=mean.dtype)
+        more = (mean[..., None] + deviation[..., None] * nodes).clamp(min=0)
+        quota, begun = (balls + bowled)[..., None], torch.zeros(())
+        log_odds = self.chasing(
+            score[..., None] + more + 1, begun, quota, begun,
+            torch.tensor(float(ALL_OUT)), runs_other[..., None], wickets_other[..., None],
+        )  # fmt: skip
+        return ((-log_odds).sigmoid() * shares).sum(-1)
+
+    def value(self, contest: Contest, states: States, strength: Strength) -> Floats:
+        """The chance of the batting side in every state, 1 and 0 only where it is decided."""
+        score, left, wickets = (
+            torch.from_numpy(np.asarray(part, np.float32))
+            for part in (states.score, states.left, states.wickets)
+        )
+        told = [
+            torch.tensor(part)
+            for part in (
+                *(strength.runs, strength.wickets),
+                *(strength.runs_other, strength.wickets_other),
+            )
+        ]
+        over = (left == 0) | (wickets == 0)
+        with torch.no_grad():
+            if not contest.chase:
+                balls = left.masked_fill(over, 0.0)
+                bowled = contest.quota - balls
+                chances = self.setting(
+                    score, balls, bowled, wickets, *(one.expand_as(score) for one in told)
+                )
+                return chances.double().numpy()
+            needed, bowled = contest.target - score, contest.quota - left
+            log_odds = self.chasing(needed, score, left, bowled, wickets, *told[:2])
+            chances = log_odds.double().sigmoid()
+            chances = torch.where(over, 0.5 * (needed == 1), chances)
+            chances = torch.where(needed <= 0, 1.0, chances)
+        return chances.numpy()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WinChances:
+    """What every delivery of an innings means for the side that bats.
+
+    Attributes:
+        before: its chance before the ball, the mean of ``after`` by the forecast ``(n,)``.
+        after: after each outcome ``(n, 11)``.
+        happened: after what happened, runs run on a no-ball and the like included ``(n,)``.
+    """
+
+    before: Floats
+    after: Floats
+    happened: Floats
+
+
+def win_chances(
+    win: WinModel | None, match: Match, innings: Innings, strength: Strength, chances: Floats
+) -> WinChances | None:
+    """Who is winning at every delivery; ``None`` where no value can be told.
+
+    The chance before a ball follows from what may come of it, so what the ball changes is its
+    own doing: on average over the forecast nothing is won or lost.
+
+    Args:
+        strength: what the sides are worth on the day, as `strength_of` finds it.
+        chances: the forecast of every delivery ``(n, 11)``.
+    """
+    contest = contest_of(match, innings)
+    if contest is None or win is None or not innings.deliveries:
+        return None
+    after = win.value(contest, states_before(innings, contest.quota).after(), strength)
+    happened = win.value(contest, states_then(innings, contest.quota), strength)
+    # A forecast told in so many decimals may sum to a little more than 1.
+    return WinChances((chances * after).sum(-1).clip(0, 1), after, happened)

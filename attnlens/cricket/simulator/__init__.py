@@ -1,1 +1,0 @@
-"""Matches that never were, from a generator whose dependencies are known."""

@@ -1,1 +1,0 @@
-"""Training the predictor and the encoder-decoder, and the baselines beside them."""

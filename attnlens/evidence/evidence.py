@@ -1,0 +1,210 @@
+"""Testing what attention says, on any model, and sharing a prediction out over groups.
+
+All that is asked of the model is a function from masks ``(mask, item)``, true where an item
+(a key of attention: a word, a frame) is kept, to probabilities ``(mask, outcome)``.
+How claims are judged is `attnlens.evidence.trial`'s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic
+
+import numpy as np
+
+from attnlens.arrays import Floats
+from attnlens.errors import InputError
+from attnlens.evidence.claim import (
+    MODEL,
+    C,
+    Claim,
+    Hidden,
+    Place,
+    Predict,
+    Replace,
+    Tested,
+    answers,
+)
+from attnlens.evidence.controls import stratum
+from attnlens.evidence.shapley import Contributions, contributions
+from attnlens.evidence.trial import ALIKE, Trial
+from attnlens.recording.attention_record import AttentionRecord
+
+LISTED: Final = 4
+"""At most this many items are named per head."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence(Generic[C]):
+    """Everything that interventions said of one input.
+
+    Attributes:
+        hidden: what the model says with everything, and without each item.
+        shared: the prediction shared out over groups.
+        tested: the claims.
+        spent: masks asked about, by what for.
+    """
+
+    hidden: Hidden
+    shared: Contributions
+    tested: list[Tested[C]] = field(default_factory=list)
+    spent: dict[str, int] = field(default_factory=dict)
+
+
+def head_claims(
+    attention: AttentionRecord | Floats,
+    *,
+    labels: Sequence[str] | None = None,
+    batch: int = 0,
+    query: int = -1,
+    listed: int = LISTED,
+    matched: bool = False,
+) -> list[Claim]:
+    """One claim per head: the items that it gave most weight, and how much more than even.
+
+    Args:
+        attention: a record of ``(batch, head, query, key)``, or weights ``(head, key)``.
+        labels: names of the keys; those of the record's key axis, else their numbers.
+        batch, query: which row of a record.
+        listed: how many items a head names at most.
+        matched: whether controls must lie as far back as the items named.
+
+    Raises:
+        InputError: other axes, or as many labels as keys there are not.
+    """
+    if isinstance(attention, AttentionRecord):
+        axes = tuple(axis.name for axis in attention.axes)
+        if axes != ("batch", "head", "query", "key"):
+            raise InputError(
+                f"{attention.site} has the axes {', '.join(axes)}",
+                remedy="give weights (head, key)",
+            )
+        labels = labels or attention.axes[-1].labels
+        rows = attention.weights[batch, :, query].detach().double().cpu().numpy()
+    else:
+        rows = np.asarray(attention, dtype=float)
+    if rows.ndim != 2:
+        raise InputError(f"weights have {rows.ndim} dimensions", remedy="give weights (head, key)")
+    keys = rows.shape[1]
+    if labels is not None and len(labels) != keys:
+        raise InputError(f"{len(labels)} labels for {keys} keys", remedy="name every key once")
+    words = [str(key) for key in range(keys)] if labels is None else list(labels)
+    claims = []
+    for head, row in enumerate(rows):
+        order = [int(key) for key in np.argsort(-row, kind="stable")[:listed] if row[key] > 0]
+        if order:
+            named = ", ".join(words[key] for key in sorted(order))
+            seen = row[row > 0]
+            claims.append(
+                Claim(
+                    text=f"what head {head} looked at most mattered: {named}",
+                    removed=tuple(order),
+                    window=tuple(range(keys)),
+                    matched=matched,
+                    lift=float(row[order].mean() / seen.mean()),
+                )
+            )
+    return claims
+
+
+def gather(
+    predict: Predict,
+    claims: Sequence[C],
+    groups: Mapping[str, Sequence[int]],
+    *,
+    items: Sequence[int],
+    replace: Replace | None = None,
+    distances: Mapping[int, int] | None = None,
+    outcome: int | None = None,
+    lowers: bool = False,
+    seed: int = 0,
+    heads: Mapping[str, Predict] | None = None,
+) -> Evidence[C]:
+    """Test claims about one input and share its prediction out over groups of items.
+
+    Args:
+        predict: masks over ``items``, true where kept, to probabilities.
+        claims: what to test, such as `head_claims` of a recording.
+        groups: name to items; every item in exactly one group.
+        items: the items, in the order of the masks' columns.
+        replace: the second operator, if there is one.
+        distances: item to how far back it lies; needed for matched claims.
+        outcome: the outcome (column) to explain; without, the whole distribution.
+        lowers: whether claims say that their items lower its chance; else that they raise it.
+        seed: of the sets that chance would have named.
+        heads: by the names that claims have as their `Claim.place`, what the model says with items
+            hidden from that head alone.
+
+    Raises:
+        InputError: groups that share an item or miss one, too many groups, a claim about what
+            does not exist or that names an item twice, answers that are no probabilities or
+            differ each time.
+    """
+    if _twice(items):
+        raise InputError(f"item {min(_twice(items))} is listed twice", remedy="list items once")
+    parts = contributions(lambda masks: answers(predict, masks), groups, items)
+    outcomes = range(len(parts.full))
+    if outcome not in (None, *outcomes):
+        raise InputError(f"there is no outcome {outcome}", remedy=f"the last is {outcomes[-1]}")
+    if MODEL in (heads or {}):
+        raise InputError(f"no head can be called {MODEL!r}", remedy="give it another name")
+    places = {
+        name: Place(asked, tuple(items), replace if name == MODEL else None, outcomes=len(outcomes))
+        for name, asked in {**(heads or {}), MODEL: predict}.items()
+    }
+    for claim in claims:
+        _check(claim, places, distances or {}, outcomes)
+    if _twice([claim.place == MODEL for claim in claims if claim.first]):
+        raise InputError("more than one claim is first", remedy="test one of them first")
+    trial: Trial[C] = Trial(
+        places,
+        seed=seed,
+        kinds={item: stratum(far) for item, far in (distances or {}).items()},
+        outcome=outcome,
+        lowers=lowers,
+    )
+    compared = trial.compare(claims)
+    for name in dict.fromkeys([MODEL, *(claim.place for claim in claims)]):
+        if np.abs(trial.hidden(name).full - parts.full).max() > ALIKE:
+            raise InputError(
+                f"with nothing hidden, {name!r} answers otherwise than the model did before",
+                remedy="call model.eval() first, and ask heads about the same input",
+            )
+    return Evidence(
+        hidden=trial.hidden(MODEL),
+        shared=parts,
+        tested=trial.judge(compared),
+        spent={"contributions": parts.masks, **trial.spent},
+    )
+
+
+def _check(
+    claim: Claim, places: Mapping[str, Place], distances: Mapping[int, int], outcomes: range
+) -> None:
+    """Refuse a claim about what is not there, or is named twice."""
+    removed, window = set(claim.removed), set(claim.window)
+    twice = _twice(claim.removed) | _twice(claim.window)
+    far = window - set(distances) if claim.matched else set()
+    lift = {claim.lift} if math.isnan(claim.lift or 0) else set()
+    here = "name items that the masks have"
+    wrongs: list[tuple[Collection[object], str, str]] = [
+        ((removed | window) - set(places[MODEL].items), "names {}", here),
+        (twice, "names {} twice", "name every item once"),
+        (removed - window, "removes what its window has not", here),
+        (far, "is matched by distance", "give distances of all its window"),
+        ({claim.place} - set(places), "is about {!r}", f"name one of {', '.join(places)}"),
+        (set(claim.raises) - set(outcomes), "raises outcome {}", f"the last is {outcomes[-1]}"),
+        (_twice(claim.raises), "raises outcome {} twice", "name every outcome once"),
+        (lift, "has a lift that is no number", "leave it out"),
+    ]
+    for found, what, remedy in wrongs:
+        if found:
+            told = what.format(next(iter(found)))
+            raise InputError(f"the claim {claim.text!r} {told}", remedy=remedy)
+
+
+def _twice(named: Sequence[int]) -> set[int]:
+    return {one for one, times in Counter(named).items() if times > 1}

@@ -1,0 +1,342 @@
+"""The record of one call: attention weights, where they came from, what can be asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from attnlens.errors import RecordingError
+from attnlens.recording.axes import SINK_LABEL, Axis, places, positions
+from attnlens.recording.lazy import LazyAttention
+from attnlens.recording.table import MOST_ROWS, array_of, record_text, table_of
+from attnlens.shown import drawn
+from attnlens.words import choices
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AttentionRecord:
+    """What was kept of one call of one module.
+
+    Attributes:
+        site: where, as in ``named_modules()``.
+        call: 0, 1, ... when one module runs more than once.
+        weights: shares, usually ``(batch, head, query, key)``. Of a lazy record they are
+            worked out, all of them, each time they are asked for.
+        axes: one per dimension of ``weights``.
+        content: the part of the logits from query times key, where the model tells it. None
+            where nothing is added to it, and where only the softmax was seen: a note says so.
+        bias: the part of the logits from built-in biases, likewise.
+        rows: which queries were kept, counted from 0; None: all of them.
+        keys: of a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32;
+            largest weight first. Keys with weight 0 may fill a row up. The labels of the key
+            axis, if any, then name every key of the model.
+        residual: of a top-k record, the mass that was not kept, ``(batch, head, query)``.
+        key_count: of a top-k record, how many keys there were.
+        lazy: queries and keys from which any row can be worked out.
+        notes: what a reader must know of how the weights were come by.
+        values: what the weights were multiplied with, ``(batch, head, key, width)``, those of
+            each key in every head, where asked for and seen.
+        outputs: what each head gave, ``(batch, head, query, width)``, before heads are joined and
+            projected; of the queries in ``rows``.
+
+    Raises:
+        RecordingError: axes and weights do not fit each other.
+    """
+
+    site: str
+    call: int
+    weights: Tensor
+    axes: tuple[Axis, ...]
+    content: Tensor | None = None
+    bias: Tensor | None = None
+    rows: tuple[int, ...] | None = None
+    keys: Tensor | None = None
+    residual: Tensor | None = None
+    key_count: int | None = None
+    lazy: LazyAttention | None = None
+    notes: tuple[str, ...] = ()
+    values: Tensor | None = None
+    outputs: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        shape = self.shape
+        fits = len(self.axes) == len(shape)
+        if fits:
+            fits = all(
+                axis.labels is None or len(axis.labels) == size
+                for axis, size in zip(self.axes, self.sizes, strict=True)
+            )
+        if not fits:
+            told = ", ".join(
+                f"{axis.name}={'?' if axis.labels is None else len(axis.labels)}"
+                for axis in self.axes
+            )
+            raise RecordingError(f"{self.site}: axes say ({told}), weights have shape {shape}")
+        if self.lazy is not None:
+            # An empty slot: asking for it comes to __getattr__, which works the weights out.
+            object.__delattr__(self, "weights")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "weights":
+                return self.lazy.weights()
+            told = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(told, name=name, obj=self)
+
+    @classmethod
+    def of_lazy(
+        cls,
+        site: str,
+        call: int,
+        lazy: LazyAttention,
+        axes: tuple[Axis, ...],
+        notes: tuple[str, ...] = (),
+    ) -> AttentionRecord:
+        """A record whose weights are worked out when asked for."""
+        # The queries stand in for the weights, which would be costly to form here.
+        return cls(site, call, lazy.q, axes, lazy=lazy, notes=notes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of ``weights``, told without working them out."""
+        return tuple(self.weights.shape) if self.lazy is None else self.lazy.shape
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many positions each axis has; keys of a top-k record: those of the model."""
+        shape = self.shape
+        return shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
+
+    def names(self, place: int) -> tuple[str, ...]:
+        """What the positions of one axis are called: their labels, or else their numbers.
+
+        A query's number is its place among all queries of the call, also where only some were
+        kept.
+        """
+        axis = self.axes[place]
+        if axis.labels is not None:
+            return axis.labels
+        if axis.name == "query" and self.rows is not None:
+            return tuple(map(str, self.rows))
+        return tuple(map(str, range(self.sizes[place])))
+
+    def place_of(self, name: str) -> int:
+        """Which dimension an axis is.
+
+        Raises:
+            RecordingError: no axis, or more than one, has this name.
+        """
+        names = [axis.name for axis in self.axes]
+        if names.count(name) != 1:
+            problem = "no axis" if name not in names else "more than one axis"
+            raise RecordingError(f"{self.site}: {problem} {name!r}; axes: {choices(name, names)}")
+        return names.index(name)
+
+    def replaced(self, **changes: Any) -> AttentionRecord:
+        """The same record with other fields; a lazy one stays lazy.
+
+        ``dataclasses.replace`` would work out the weights of a lazy record.
+        """
+        values = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name != "weights" and field.name not in changes
+        }
+        if "weights" not in changes:
+            values["weights"] = self.weights if self.lazy is None else self.lazy.q
+        return type(self)(**values, **changes)
+
+    def labelled(self, **labels: Sequence[str]) -> AttentionRecord:
+        """The same record with labels on the named axes.
+
+        Where only some queries were kept, labels of all queries may be given: those of the
+        kept ones are taken. A model's sink, the last key, keeps its own where none is given.
+
+        Raises:
+            RecordingError: no such axis, or as many labels as positions there are not.
+        """
+        names = [axis.name for axis in self.axes]
+        for name in labels:
+            if name not in names:
+                self.place_of(name)  # which says that it is not there
+        told = {name: tuple(map(str, given)) for name, given in labels.items()}
+        query = told.get("query", ())
+        key = self.axes[names.index("key")].labels if "key" in told else None
+        if key and key[-1] == SINK_LABEL and len(told["key"]) == len(key) - 1:
+            told["key"] = (*told["key"], SINK_LABEL)
+        if self.rows and len(query) > max(len(self.rows), *self.rows):
+            told["query"] = tuple(query[row] for row in self.rows)
+        for name, size in zip(names, self.sizes, strict=True):
+            if len(told.get(name, range(size))) != size:
+                raise RecordingError(
+                    f"{self.site}: {len(told[name])} labels for {name!r}, which has {size}; "
+                    "give one for each"
+                )
+        axes = tuple(
+            Axis(axis.name, told[axis.name]) if axis.name in told else axis for axis in self.axes
+        )
+        return self.replaced(axes=axes)
+
+    def sel(self, **asked: Any) -> AttentionRecord:
+        """The part where axes are called as asked: ``sel(query="the", head=[0, 3])``.
+
+        A text is a label, or the number of a position whose axis has no labels, and stands
+        for every position that is called so. A number is a position (-1 is the last), a slice
+        several; lists may hold both. Every axis stays. Of a lazy record only the rows asked for
+        are formed; keys of a top-k record stay all.
+
+        Raises:
+            RecordingError: no such axis, label or position.
+        """
+        return part_of(self, asked)
+
+    def to_numpy(self) -> NDArray[np.floating[Any]]:
+        """The weights as an array, one dimension per axis, in single or double precision.
+
+        0 stands where a top-k record kept no weight.
+
+        Raises:
+            RecordingError: more weights than memory can be expected to hold.
+        """
+        return array_of(self)
+
+    def to_pandas(self, *, most: int = MOST_ROWS) -> pandas.DataFrame:
+        """One row per weight: ``site, call``, a column per axis, ``weight`` and, where they
+        were told, ``content`` and ``bias``.
+
+        An axis column holds labels where there are some, else numbers; where labels repeat,
+        ``query_position`` (or so) tells them apart. Of a top-k record, the keys that were kept.
+
+        Raises:
+            RecordingError: more than ``most`` rows.
+        """
+        return table_of((self,), most=most)
+
+    def __repr__(self) -> str:
+        return record_text(self)
+
+    def _repr_html_(self) -> str:
+        return drawn(self, "html")
+
+
+Choices = Mapping[str, Any]
+"""By the name of an axis: labels, positions, lists and slices of them, of any library's kind."""
+
+
+def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
+    """Where the positions are, counted from 0, that are called or stand as a choice says."""
+    if isinstance(choice, list | tuple):
+        return [place for one in choice for place in _places(record, name, one)]
+    told = f"{record.site}: {name}"
+    if not isinstance(choice, str):
+        return places(positions(told, choice), record.sizes[record.place_of(name)], told)
+    names = record.names(record.place_of(name))
+    found = [place for place, known in enumerate(names) if known == choice]
+    if not found:
+        raise RecordingError(
+            f"{record.site}: no {name} is called {choice!r}; there are {choices(choice, names)}"
+        )
+    return found
+
+
+def part_of(record: AttentionRecord, asked: Choices) -> AttentionRecord:
+    """The part of a record that `AttentionRecord.sel` describes."""
+    last = len(record.axes) - 1
+    sizes = record.sizes
+    by_place: dict[int, list[int]] = {}
+    for name, choice in asked.items():
+        place, chosen = record.place_of(name), _places(record, name, choice)
+        if not chosen:
+            raise RecordingError(f"{record.site}: no {name} is asked for; give one or more")
+        if chosen != list(range(sizes[place])):
+            by_place[place] = chosen
+    axes = tuple(
+        _named(axis, record.names(place), by_place[place]) if place in by_place else axis
+        for place, axis in enumerate(record.axes)
+    )
+    rows = record.rows
+    if (at := next((p for p in by_place if record.axes[p].name == "query"), None)) is not None:
+        rows = tuple(by_place[at] if rows is None else (rows[one] for one in by_place[at]))
+    if record.lazy is not None:
+        return _of_lazy(record, by_place, axes, rows)
+    if record.keys is not None and last in by_place:
+        raise RecordingError(
+            f"{record.site}: only the strongest keys were kept, so keys cannot be selected; "
+            "select of record.to_numpy()"
+        )
+    parts = {
+        name: value
+        for name in ("weights", "content", "bias", "keys", "residual")
+        if (value := getattr(record, name)) is not None
+    }
+    for name in parts:
+        # The residual has no key axis, so its last axis is the one before the keys.
+        ahead = last if name == "residual" else last + 1
+        for place, chosen in by_place.items():
+            parts[name] = _picked(parts[name], place - ahead, chosen, sizes[place])
+    return record.replaced(axes=axes, rows=rows, **parts, **_carried(record, by_place))
+
+
+def _carried(record: AttentionRecord, by_place: dict[int, list[int]]) -> dict[str, Tensor | None]:
+    """Values and outputs of the part, whose third dimension is the key's and the query's."""
+    parts = {"values": record.values, "outputs": record.outputs}
+    for name, third in (("values", 3), ("outputs", 2)):
+        for place, chosen in by_place.items():
+            value, dimension = parts[name], {0: 0, 1: 1, third: 2}.get(place)
+            if value is not None and dimension is not None:
+                parts[name] = _picked(value, dimension - 4, chosen, value.shape[dimension])
+    return parts
+
+
+def _named(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
+    if axis.labels is None and axis.name == "query":
+        return axis  # its rows tell which queries these are
+    return Axis(axis.name, tuple(names[place] for place in chosen))
+
+
+def _picked(value: Tensor, dimension: int, chosen: list[int], size: int) -> Tensor:
+    if -dimension > value.dim() or (value.shape[dimension] == 1 and size > 1):
+        return value  # the same for every position of that axis
+    return value.index_select(dimension, torch.tensor(chosen, device=value.device))
+
+
+def _of_lazy(
+    record: AttentionRecord,
+    by_place: dict[int, list[int]],
+    axes: tuple[Axis, ...],
+    rows: tuple[int, ...] | None,
+) -> AttentionRecord:
+    lazy = record.lazy
+    assert lazy is not None
+    batch, heads, _, key_count = lazy.shape
+    group = heads // lazy.k.shape[1]
+    for place, size in ((0, batch), (1, heads)):
+        if place not in by_place:
+            continue
+        chosen = by_place[place]
+        of_keys = [head // group for head in chosen] if place else chosen
+        mask, lse = lazy.mask, lazy.lse
+        lazy = replace(
+            lazy,
+            q=_picked(lazy.q, place - 4, chosen, size),
+            k=_picked(lazy.k, place - 4, of_keys, size),
+            mask=mask if mask is None else _picked(mask, place - 4, chosen, size),
+            lse=lse if lse is None else _picked(lse, place - 3, chosen, size),
+        )
+    if not {2, 3} & by_place.keys():
+        return record.replaced(lazy=lazy, axes=axes, weights=lazy.q, **_carried(record, by_place))
+    weights = lazy.weights(by_place.get(2))
+    if 3 in by_place:
+        weights = _picked(weights, -1, by_place[3], key_count)
+    parts = _carried(record, by_place)
+    return record.replaced(weights=weights, lazy=None, axes=axes, rows=rows, **parts)

@@ -1,0 +1,354 @@
+"""What to keep of attention calls, as the options of `record` say, and records made of it.
+
+A system hands out new memory a page at a time, which takes about as long as working out what is
+written there. So what a dropped recording leaves is kept for the next one, up to `MOST_BYTES`.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from attnlens.errors import RecordingError
+from attnlens.recording.attention_record import AttentionRecord
+from attnlens.recording.axes import SINK_LABEL, Axis, Positions, places, positions
+from attnlens.recording.interception import AttentionCall
+from attnlens.recording.lazy import (
+    LazyAttention,
+    chunks,
+    shares,
+    top_of,
+    top_of_weights,
+    without_autocast,
+)
+from attnlens.recording.written import SINK
+
+AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
+
+WHOLE_CALL_BYTES: Final = 128 << 20
+"""Weights of one call that are kept whole unless asked: 12 heads of 1,672 keys in float32."""
+
+DEFAULT_TOP: Final = 64
+"""Weights kept of each row of a larger call."""
+
+KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+DROPPED: Final = "weights are those before dropout, which the model applied to them"
+
+TOGETHER: Final = (
+    "only the softmax was seen, so the parts of the logits (content, bias) are not told apart"
+)
+
+_NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not queries and keys"
+
+_SMALL_CELLS: Final = 1 << 20
+"""Whole weights of so few cells are taken where the largest alone are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What is kept of each call, as `record` says; makes records of calls.
+
+    Of ``dtype`` None weights are float32, or float64 where the model computes in it.
+    """
+
+    rows: tuple[int, ...] | slice | None = None
+    top_k: int | None = None
+    lazy: bool = False
+    dtype: torch.dtype | None = None
+    _masks: dict[tuple[int, int], tuple[Tensor, Tensor, bool]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, rows: Positions, top_k: int | None, lazy: bool, dtype: torch.dtype | None
+    ) -> Capture:
+        """What options ask for; a RecordingError where they are none, or exclude each other."""
+        given = {"rows": rows is not None, "top_k": top_k is not None, "lazy": bool(lazy)}
+        told = [name for name, is_given in given.items() if is_given]
+        if len(told) > 1:
+            raise RecordingError(
+                f"{' and '.join(told)} exclude each other; choose one of rows= (some queries), "
+                "top_k= (the largest weights of each row), lazy=True (any row later)"
+            )
+        if top_k is not None and (type(top_k) is not int or top_k < 1):
+            raise RecordingError(f"top_k={top_k!r}; give a number from 1")
+        if dtype is not None and dtype not in KEPT_DTYPES:
+            names = ", ".join(str(kept) for kept in KEPT_DTYPES)
+            raise RecordingError(f"dtype={dtype!r}; choose one of {names}")
+        if dtype is not None and lazy:
+            raise RecordingError(
+                "lazy keeps queries and keys as the model has them; leave dtype out, or lazy"
+            )
+        return cls(None if rows is None else positions("rows", rows), top_k, bool(lazy), dtype)
+
+    @property
+    def wants_lse(self) -> bool:
+        return self.top_k is not None or self.lazy
+
+    def prefers_weights(self, shape: tuple[int, ...]) -> bool:
+        if self.lazy:
+            return False
+        if self.top_k is not None:
+            return math.prod(shape) <= _SMALL_CELLS
+        return self._is_whole(shape)
+
+    def of_call(self, call: AttentionCall) -> AttentionRecord:
+        """What is kept of a call; a RecordingError where it has no such query, or fewer keys."""
+        notes = (*call.notes, DROPPED) if call.dropout else call.notes
+        with torch.no_grad():
+            if call.weights is None:
+                assert call.q is not None
+                with without_autocast(call.q.device.type):
+                    return self._of_queries(call, notes)
+            weights = call.weights
+            if call.kind == "softmax" or call.mask is not None:
+                weights = _without_nan(weights)
+            if call.kind == "softmax":
+                notes = (*notes, TOGETHER)
+            axes = AXES
+            if SINK in notes:
+                axes = (
+                    *AXES[:3],
+                    Axis("key", (*map(str, range(weights.shape[3] - 1)), SINK_LABEL)),
+                )
+            return self.of_weights(call.site, call.number, weights, axes, notes=notes)
+
+    def of_weights(
+        self,
+        site: str,
+        number: int,
+        weights: Tensor,
+        axes: tuple[Axis, ...],
+        content: Tensor | None = None,
+        bias: Tensor | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> AttentionRecord:
+        """What is kept of weights that are there already."""
+        names = [axis.name for axis in axes]
+        weights = weights.detach()
+        if self.lazy:
+            notes = (*notes, _NOT_LAZY)
+        rows = None
+        if self.rows is not None and "query" not in names:
+            notes = (*notes, f"rows= left aside: no axis is called query ({', '.join(names)})")
+        elif self.rows is not None:
+            place = names.index("query")
+            rows = self._queries(weights.shape[place], site)
+            if rows is not None:
+                weights = _rows_of(weights, place, rows)
+                content, bias = (
+                    None if part is None else _rows_of(part.detach(), place, rows)
+                    for part in (content, bias)
+                )
+        elif self.top_k is not None and names[-1] == "key" and len(names) > 1:
+            count = weights.shape[-1]
+            top = top_of_weights(weights.contiguous(), self._top(count, site))
+            return self._largest(site, number, top, axes, count, notes)
+        elif self.top_k is not None:
+            notes = (*notes, f"top_k= left aside: the last axis is not called key ({names[-1]})")
+        return AttentionRecord(
+            site,
+            number,
+            self._kept(weights) if rows is not None else _copied(weights, self.dtype),
+            axes,
+            _copied(content),
+            _copied(bias),
+            rows=None if rows is None else tuple(rows),
+            notes=notes,
+        )
+
+    def _of_queries(self, call: AttentionCall, notes: tuple[str, ...]) -> AttentionRecord:
+        source = self._source(call)
+        if self.lazy:
+            if not call.own:
+                source = replace(source, q=_copied(source.q), k=_copied(source.k))
+            return AttentionRecord.of_lazy(call.site, call.number, source, AXES, notes)
+        if not self._is_whole(source.shape):
+            keys = source.shape[3]
+            if self.top_k is None:
+                notes = (*notes, self._too_large(source))
+            top = top_of(source, self._top(keys, call.site))
+            return self._largest(call.site, call.number, top, AXES, keys, notes)
+        rows = self._queries(source.shape[2], call.site)
+        weights = _whole(source, self.dtype) if rows is None else source.weights(rows)
+        content, bias = self._parts(call, source, rows)
+        return AttentionRecord(
+            call.site,
+            call.number,
+            self._kept(weights),
+            AXES,
+            content,
+            bias,
+            rows=None if rows is None else tuple(rows),
+            notes=notes,
+        )
+
+    def _queries(self, count: int, site: str) -> list[int] | None:
+        """The queries to keep of ``count``, counted from 0; None: all of them."""
+        if self.rows is None:
+            return None
+        chosen = places(self.rows, count, f"{site}: row")
+        return None if chosen == list(range(count)) else chosen
+
+    def _top(self, keys: int, site: str) -> int:
+        if self.top_k is None:
+            return DEFAULT_TOP
+        if self.top_k > keys:
+            raise RecordingError(
+                f"{site}: top_k={self.top_k}, and there are {keys} keys; "
+                f"give at most {keys}, or leave top_k out to keep whole rows"
+            )
+        return self.top_k
+
+    def _source(self, call: AttentionCall) -> LazyAttention:
+        assert call.q is not None
+        assert call.k is not None
+        mask = None if call.mask is None else self._mask(call.mask)[0]
+        lse = None if call.lse is None else call.lse.detach()
+        q, k = call.q.detach(), call.k.detach()
+        return LazyAttention(q, k, call.scale, mask, call.causal, lse)
+
+    def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
+        """A copy of a mask, one for all calls that share it, and whether it is more than that."""
+        place = (id(mask), mask._version)
+        if place not in self._masks:
+            plain = mask.detach()
+            some = False
+            if plain.dtype != torch.bool:
+                some = bool(((plain != 0) & ~_hides(plain)).any())
+            # The mask itself is kept too, or another could come to have its id.
+            self._masks[place] = (mask, plain.clone() if self.lazy else plain, some)
+        return self._masks[place][1:]
+
+    def _largest(
+        self,
+        site: str,
+        number: int,
+        top: tuple[Tensor, Tensor, Tensor],
+        axes: tuple[Axis, ...],
+        count: int,
+        notes: tuple[str, ...],
+    ) -> AttentionRecord:
+        weights, keys, residual = top
+        return AttentionRecord(
+            site,
+            number,
+            self._kept(weights),
+            axes,
+            keys=keys,
+            residual=residual,
+            key_count=count,
+            notes=notes,
+        )
+
+    def _is_whole(self, shape: tuple[int, ...]) -> bool:
+        """Whether whole rows are kept: if asked for, or small enough where nothing is asked."""
+        if self.rows is not None or self.top_k is not None:
+            return self.top_k is None
+        return shape[3] <= DEFAULT_TOP or self._size(shape) <= WHOLE_CALL_BYTES
+
+    def _size(self, shape: tuple[int, ...]) -> int:
+        return math.prod(shape) * (self.dtype or torch.float32).itemsize
+
+    def _too_large(self, source: LazyAttention) -> str:
+        return (
+            f"the {DEFAULT_TOP} largest weights of each row were kept: whole weights are kept "
+            f"unasked up to {WHOLE_CALL_BYTES >> 20} MiB a call, and these have "
+            f"{self._size(source.shape) >> 20} MiB; choose with rows=slice(None) (all), rows=, "
+            "top_k= or lazy=True"
+        )
+
+    def _parts(
+        self, call: AttentionCall, source: LazyAttention, rows: list[int] | None
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Logits from query times key and from the bias apart, where a bias is added."""
+        if call.mask is None or call.mask.dtype == torch.bool or not self._mask(call.mask)[1]:
+            return None, None
+        mask = source.mask
+        assert mask is not None
+        if rows is not None and mask.dim() > 1 and mask.shape[-2] > 1:
+            mask = mask[..., rows, :]
+        bias = mask.to(source.exact.q.dtype).masked_fill(_hides(mask), -math.inf)
+        content = source.content(rows)
+        return content, bias.expand(content.shape)
+
+    def _kept(self, weights: Tensor) -> Tensor:
+        return weights if self.dtype is None else weights.to(self.dtype)
+
+
+def _hides(mask: Tensor) -> Tensor:
+    """Where a mask that is added hides a key: minus infinity, or next to it."""
+    return mask <= torch.finfo(mask.dtype).min / 2
+
+
+def _copied(value: Tensor | None, dtype: torch.dtype | None = None) -> Any:
+    if value is None:
+        return None
+    return empty(value.shape, dtype or value.dtype, value.device).copy_(value.detach())
+
+
+def _rows_of(value: Tensor, place: int, rows: list[int]) -> Tensor:
+    """A copy of some places of an axis."""
+    if len(rows) == 1:
+        return value.narrow(place, rows[0], 1).clone()
+    return value.index_select(place, torch.tensor(rows, device=value.device))
+
+
+def _without_nan(weights: Tensor) -> Tensor:
+    """Weights the model computed; a row that is NaN throughout, as of hidden keys, is 0."""
+    weights = weights.detach()
+    if not bool(weights[..., :1].isnan().any()):
+        return weights
+    return weights.masked_fill(weights.isnan().all(-1, keepdim=True), 0.0)
+
+
+def _whole(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
+    """All weights of a call, ``(batch, head, query, key)``."""
+    source = source.exact
+    hides = source.mask is not None
+    make = zeros if source.causal else empty  # later keys stay 0
+    whole = make(source.shape, dtype or source.q.dtype, source.q.device)
+    for start, end, logits in chunks(source):
+        whole[:, :, start:end, : logits.shape[-1]] = shares(logits, hides)
+    return whole
+
+
+MOST_BYTES: Final = 192 << 20
+"""Kept: whole weights of 12 layers of 12 heads and 512 tokens, in float32, are 144 MiB."""
+
+_idle: Final[dict[int, list[Tensor]]] = {}
+"""By size in bytes. Taking from a list and adding to it need no lock."""
+
+
+def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A tensor that holds anything; its memory comes back once nobody holds it."""
+    size = math.prod(shape) * dtype.itemsize
+    if device.type != "cpu" or not 0 < size <= MOST_BYTES:
+        return torch.empty(shape, dtype=dtype, device=device)
+    try:
+        memory = _idle[size].pop()
+    except (KeyError, IndexError):
+        memory = torch.empty(size, dtype=torch.uint8)
+    # The storage of the tensor that is given away holds this array, and nobody else does.
+    lent = memory.numpy()
+    weakref.finalize(lent, _take_back, memory).atexit = False
+    return torch.from_numpy(lent).view(dtype).view(shape)
+
+
+def zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A tensor of zeros, likewise."""
+    if math.prod(shape) * dtype.itemsize > MOST_BYTES:
+        return torch.zeros(shape, dtype=dtype, device=device)  # a page at a time, when written to
+    return empty(shape, dtype, device).zero_()
+
+
+def _take_back(memory: Tensor) -> None:
+    idle = sum(size * len(some) for size, some in [*_idle.items()])
+    if idle + memory.nbytes > MOST_BYTES:
+        _idle.clear()
+    _idle.setdefault(memory.nbytes, []).append(memory)

@@ -1,0 +1,415 @@
+"""Edits of attention weights, as `intervene` is asked for them, and calls computed with them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlens.errors import InterventionError
+from attnlens.recording.attention_record import AttentionRecord
+from attnlens.recording.axes import Positions, places, positions
+from attnlens.recording.interception import AttentionCall
+from attnlens.recording.sites import Which, sites_meant
+from attnlens.recording.torch_calls import weighted
+
+AXES: Final = ("batch", "head", "query", "key")
+
+_OTHERS: Final = "; choose others, or name the sites meant with sites="
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges from queries to keys: every cell that all of its fields choose.
+
+    ::
+
+        Edges(head=1, query=-1, key=[3, 4])   # head 1, from the last query to keys 3 and 4
+
+    A field is a position (-1 is the last), several of them, a slice, or None: all.
+
+    Attributes:
+        key: looked at.
+        query: looking.
+        head: of the model's heads, those of the queries where heads share keys.
+        batch: which sequences of the batch.
+
+    Raises:
+        InterventionError: a field that holds no positions.
+    """
+
+    key: Positions = None
+    query: Positions = None
+    head: Positions = None
+    batch: Positions = None
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            given = getattr(self, one.name)
+            if given is not None:
+                kept = positions(one.name, given, InterventionError)
+                object.__setattr__(self, one.name, kept)
+
+    def cells(self, shape: tuple[int, ...], site: str, device: Any = None) -> Tensor:
+        """Which of weights ``(batch, head, query, key)``: boolean, broadcastable to their shape.
+
+        Raises:
+            InterventionError: a position that is not there.
+        """
+        chosen = torch.ones(1, 1, 1, 1, dtype=torch.bool)
+        for place, name in enumerate(AXES):
+            given = getattr(self, name)
+            if given is None:
+                continue
+            flags = torch.zeros(shape[place], dtype=torch.bool)
+            told = f"{site}: {name}"
+            flags[places(given, shape[place], told, InterventionError, _OTHERS)] = True
+            chosen = chosen & flags.view([-1 if axis == place else 1 for axis in range(4)])
+        return chosen.to(device)
+
+
+def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
+    """A tensor of one number per cell, laid over weights: ``(batch, head, query, key)``.
+
+    ``value`` is ``(key,)``, ``(batch, key)``, ``(batch, query, key)`` or ``(batch, head, query,
+    key)``; 1 stands for every position of an axis. An InterventionError where sizes are not those.
+    """
+    four = value
+    while four.dim() < 4:
+        four = four.unsqueeze(min(1, four.dim() - 1))
+    if any(size not in (1, whole) for size, whole in zip(four.shape, shape, strict=True)):
+        told = {1: "key", 2: "batch, key", 3: "batch, query, key", 4: ", ".join(AXES)}[value.dim()]
+        raise InterventionError(
+            f"{site}: {name}= has shape {tuple(value.shape)}, read as ({told}); the weights are "
+            f"(batch, head, query, key) = {tuple(shape)}; name the sites meant with sites="
+        )
+    return four
+
+
+TENSORS: Final = "tensors are (key), (batch, key), (batch, query, key) or (batch, head, query, key)"
+
+
+Array = Tensor | np.ndarray[Any, Any]
+Hidden = Positions | Array | Edges | Sequence[Edges]
+Change = Callable[[Tensor], Tensor]
+Mixed = Array | Change | AttentionRecord
+
+FOLLOWED: Final = ("values", "outputs")
+"""Options that leave the weights as they are."""
+
+MIXED: Final = "recorded under an intervention: what heads give is what it made"
+CHANGED: Final = "recorded under an intervention: weights are those it made"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where weights ``(batch, head, query, key)`` are edited."""
+
+    site: str
+    shape: tuple[int, ...]
+    device: Any = None
+
+
+@dataclass(slots=True, eq=False)
+class Edit:
+    """Puts new weights into chosen cells.
+
+    Attributes:
+        name: of the option it came from: ``hide``, ``scale``, ``replace``, ``values``, ``outputs``.
+        patterns: over site names; None: every site.
+        edges: cells, each a choice of its own; a cell of any of them is chosen.
+        values: one value per cell, laid out as `grid` says: which are hidden, what they are
+            multiplied by, or what they become.
+        change: of ``replace`` and the last two, what makes new ones of those that are there.
+        renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards.
+        touched: how many calls each site had that were edited.
+        passed: sites left alone because they have another number of keys than ``values``, and
+            how many.
+    """
+
+    name: str
+    patterns: tuple[str, ...] | None
+    wanted: Callable[[str], bool]
+    edges: Sequence[Edges]
+    values: Tensor | None = None
+    change: Change | None = None
+    renormalise: bool = False
+    touched: dict[str, int] = field(default_factory=dict)
+    passed: dict[str, int] = field(default_factory=dict)
+
+    def chosen(self, place: Place) -> Tensor | None:
+        """The cells to change, boolean, broadcastable to the weights; None: leave the call."""
+        if not self.wanted(place.site):
+            return None
+        keys = place.shape[-1]
+        if self.values is not None and not self.patterns and self.values.shape[-1] not in (1, keys):
+            self.passed[place.site] = keys
+            return None
+        chosen = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=place.device)
+        for edges in self.edges:
+            chosen = chosen | edges.cells(place.shape, place.site, place.device)
+        self.touched[place.site] = self.touched.get(place.site, 0) + 1
+        hidden = self.name == "hide" and self.values is not None
+        return chosen & self._laid(place) if hidden else chosen
+
+    def changed(self, weights: Tensor, chosen: Tensor, place: Place) -> Tensor:
+        """Weights with the chosen cells changed, ``(batch, head, query, key)``."""
+        exact = weights.to(torch.promote_types(weights.dtype, torch.float32))
+        edited = torch.where(chosen, self._new(exact, place), exact)
+        if self.renormalise:
+            total = edited.sum(-1, keepdim=True)
+            whole = edited / total.masked_fill(total == 0, 1.0)
+            edited = torch.where(chosen.any(-1, keepdim=True), whole, edited)
+        return edited.to(weights.dtype)
+
+    def mixed(self, before: Tensor, site: str) -> Tensor:
+        """Values or outputs ``(batch, head, position, width)`` with those of chosen positions
+        changed.
+        """
+        self.touched[site] = self.touched.get(site, 0) + 1
+        batch, heads, places, _ = before.shape
+        if self.name == "values":
+            cells = self.edges[0].cells((batch, heads, 1, places), site, before.device)
+            chosen = cells.transpose(2, 3)
+        else:
+            chosen = self.edges[0].cells((batch, heads, places, 1), site, before.device)
+        made = self.values if self.change is None else self.change(before)
+        return torch.where(chosen, self._fitted(made, before, site, "position, width"), before)
+
+    def _fitted(self, made: Any, before: Tensor, site: str, axes: str) -> Tensor:
+        """What was given, as large as what it replaces."""
+        try:
+            fitted: Tensor = made.to(before).expand(before.shape)
+        except (AttributeError, RuntimeError):
+            told = f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else type(made).__name__
+            raise InterventionError(
+                f"{site}: {self.name}= gave {told} for (batch, head, {axes}) = "
+                f"{tuple(before.shape)}"
+            ) from None
+        return fitted
+
+    def _new(self, weights: Tensor, place: Place) -> Tensor:
+        """What chosen cells get, broadcastable to the weights."""
+        if self.name == "hide":
+            return weights.new_zeros(())
+        if self.name == "scale":
+            return weights * self._laid(place)
+        if self.change is None:
+            return self._laid(place).to(weights.dtype)
+        return self._fitted(self.change(weights), weights, place.site, "query, key")
+
+    def _laid(self, place: Place) -> Tensor:
+        """``values`` over the weights of a call."""
+        assert self.values is not None
+        return grid(self.values, place.shape, self.name, place.site).to(place.device)
+
+
+def edits_asked(given: Mapping[str, object], sites: Which | None, scope: Edges) -> list[Edit]:
+    """The edits that the options of `intervene` ask for, each given or None, and ``scope`` the
+    cells.
+
+    Raises:
+        InterventionError: options that exclude each other, or are not what they should be.
+    """
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        problem = f"{' and '.join(named)} are given" if named else "nothing is given to do"
+        raise InterventionError(
+            f"{problem}; give one of hide=, scale=, replace=, values= and outputs=, and nest "
+            "blocks for more"
+        )
+    name, what = named[0], given[named[0]]
+    if not isinstance(what, Mapping):
+        return [_edit(name, what, sites, scope)]
+    if sites is not None or not what:
+        problem = "names its sites; leave sites out" if what else "names no site"
+        raise InterventionError(f"{name}= {problem}")
+    return [_edit(name, one, site, scope) for site, one in what.items()]
+
+
+def _edit(name: str, what: Any, sites: Which | None, scope: Edges) -> Edit:
+    patterns: tuple[str, ...] | None = None
+    wanted: Callable[[str], bool] = lambda _: True  # noqa: E731
+    if sites is not None:
+        patterns, wanted = sites_meant("sites", sites, InterventionError)
+    edit = Edit(name, patterns, wanted, [scope], renormalise=name == "hide")
+    if name in FOLLOWED:
+        return _of_mixed(edit, what, scope)
+    if name == "hide":
+        if scope.key is not None:
+            raise InterventionError("hide= says which keys; leave keys= out")
+        if not _is_grid(what):
+            edit.edges = _edges_of(what, scope)
+            return edit
+    elif name == "scale" and not (isinstance(what, Tensor | np.ndarray) and what.ndim):
+        what = torch.tensor([_factor(what)], dtype=torch.float64)
+    elif name == "replace" and callable(what) and not isinstance(what, Tensor):
+        edit.change = what
+        return edit
+    elif not isinstance(what, Tensor | np.ndarray):
+        raise InterventionError(
+            f"{name}={type(what).__name__}; give a tensor, or a function of weights "
+            f"(batch, head, query, key) that returns others; {TENSORS}"
+        )
+    edit.values = torch.as_tensor(what)
+    if not 1 <= edit.values.dim() <= 4 or not edit.values.numel():
+        raise InterventionError(f"{name}= has shape {tuple(edit.values.shape)}; {TENSORS}")
+    if name == "hide" and edit.values.dtype != torch.bool:
+        raise InterventionError(f"hide= has {edit.values.dtype}; give booleans, true where hidden")
+    return edit
+
+
+def _of_mixed(edit: Edit, what: Any, scope: Edges) -> Edit:
+    """An edit of values or of outputs."""
+    name, other = edit.name, "queries" if edit.name == "values" else "keys"
+    if (scope.query if name == "values" else scope.key) is not None:
+        raise InterventionError(f"{name}= have no {other}; leave {other}= out")
+    if isinstance(what, AttentionRecord):
+        site, what = what.site, getattr(what, name)
+        if what is None:
+            raise InterventionError(f"{site} has no {name}; record it with {name}=True")
+    if isinstance(what, Tensor | np.ndarray):
+        edit.values = torch.as_tensor(what)
+    elif callable(what):
+        edit.change = what
+    else:
+        raise InterventionError(
+            f"{name}={type(what).__name__}; give a tensor (batch, head, position, width), a record "
+            "or recording that has them, or a function of them that returns others"
+        )
+    return edit
+
+
+def _edges_of(what: Any, scope: Edges) -> list[Edges]:
+    """The cells that ``hide`` names by positions or by edges."""
+    many = [what] if isinstance(what, Edges) else what
+    listed = isinstance(many, Sequence) and not isinstance(many, str | bytes)
+    if not (listed and any(isinstance(one, Edges) for one in many)):
+        return [dataclasses.replace(scope, key=positions("hide", what, InterventionError))]
+    if not all(isinstance(one, Edges) for one in many):
+        raise InterventionError("hide= mixes Edges with positions; give Edges throughout")
+    if scope != Edges():
+        raise InterventionError("hide=Edges(...) says which cells; leave the other options out")
+    return list(many)
+
+
+def _factor(what: Any) -> float:
+    try:
+        factor = math.nan if isinstance(what, bool | str) else float(what)
+    except (TypeError, ValueError):
+        factor = math.nan
+    if not math.isfinite(factor):
+        raise InterventionError(f"scale={what!r}; give a number, or a tensor of them; {TENSORS}")
+    return factor
+
+
+def _is_grid(what: Any) -> bool:
+    """Whether this is one value per cell; a row of whole numbers is positions."""
+    if not isinstance(what, Tensor | np.ndarray):
+        return False
+    kind = torch.as_tensor(what).dtype
+    numbers = kind != torch.bool and not kind.is_floating_point
+    return what.ndim > 1 or (what.ndim == 1 and not numbers)
+
+
+def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
+    """The call that edits make of a call; None: none of them is for it.
+
+    Where torch takes a mask hidden keys become part of it, so its kernel still computes the output,
+    and no weights are formed; the other edits form them. An edit that does not fit the call raises
+    an InterventionError.
+    """
+    shape = call.weights.shape if call.weights is not None else _shape(call)
+    device = (call.q if call.weights is None else call.weights).device  # type: ignore[union-attr]
+    place = Place(call.site, tuple(shape), device=device)
+    before = call
+    for edit in edits:
+        chosen = edit.chosen(place)
+        if chosen is None:
+            continue
+        masked = call.kind == "sdpa" and call.weights is None and edit.name == "hide"
+        if masked and edit.renormalise:
+            call = without(call, chosen)
+            continue
+        with torch.autocast(device.type, enabled=False):
+            weights = weights_of(call) if call.weights is None else call.weights
+            changed = edit.changed(weights, chosen, place).contiguous()
+        call = call.with_changes(weights=changed, lse=None)
+    if call is before:
+        return None
+    return call.with_changes(notes=tuple(dict.fromkeys((*call.notes, CHANGED))))
+
+
+def mixed(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
+    """A call whose values, or what heads give, edits change; None: none of them is for it."""
+    v, output = call.v, call.output
+    assert v is not None
+    assert output is not None
+    wanted = [edit for edit in edits if edit.wanted(call.site)]
+    for edit in wanted:
+        if edit.name == "outputs":
+            output = edit.mixed(output, call.site)
+            continue
+        v = edit.mixed(v.repeat_interleave(output.shape[1] // v.shape[1], 1), call.site)
+        with torch.autocast(v.device.type, enabled=False):
+            weights = weights_of(call) if call.weights is None else call.weights
+        output = weighted(call.with_changes(weights=weights, v=v))
+    changes = {"v": v, "output": output, "notes": (*call.notes, MIXED)}
+    return call.with_changes(**changes) if wanted else None
+
+
+def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
+    """A call with cells hidden by its mask."""
+    mask = call.mask
+    if mask is None or mask.dtype == torch.bool:
+        seen = ~cells
+        if mask is not None:
+            seen = seen & mask
+        if call.causal:
+            seen = seen & _earlier(call, cells.device)
+    else:
+        # The lowest number hides a key only while others of the row are seen.
+        low = mask <= torch.finfo(mask.dtype).min / 2
+        gone = cells | (low & cells.any(-1, keepdim=True))
+        seen = torch.where(gone, -math.inf, mask)
+    return call.with_changes(mask=seen, causal=False, lse=None)
+
+
+def weights_of(call: AttentionCall) -> Tensor:
+    """A call's weights, with gradients: ``(batch, head, query, key)`` in float32, or float64.
+
+    Each row sums to 1, or is all 0 when every key is hidden.
+    """
+    assert call.q is not None
+    assert call.k is not None
+    dtype = torch.promote_types(call.q.dtype, torch.float32)
+    q, k = call.q.to(dtype), call.k.to(dtype)
+    if k.shape[1] != q.shape[1]:
+        k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
+    logits = torch.matmul(q, k.transpose(-1, -2)) * call.scale
+    if call.mask is not None:
+        if call.mask.dtype == torch.bool:
+            logits = logits.masked_fill(~call.mask, -math.inf)
+        else:
+            logits = logits + call.mask
+    if call.causal:
+        logits = logits.masked_fill(~_earlier(call, q.device), -math.inf)
+    empty = (logits == -math.inf).all(-1, keepdim=True)
+    return logits.masked_fill(empty, 0.0).softmax(-1).masked_fill(empty, 0.0)
+
+
+def _shape(call: AttentionCall) -> tuple[int, ...]:
+    assert call.q is not None
+    assert call.k is not None
+    return (*call.q.shape[:3], call.k.shape[2])
+
+
+def _earlier(call: AttentionCall, device: Any) -> Tensor:
+    """What a causal call sees, ``(query, key)``."""
+    return torch.ones(_shape(call)[2:], dtype=torch.bool, device=device).tril()

@@ -1,0 +1,281 @@
+"""`intervene`: a model that attends otherwise, for as long as a ``with`` block lasts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.errors import InterventionError
+from attnlens.recording.axes import Positions
+from attnlens.recording.block import Block, reasons_of, some_of
+from attnlens.recording.edits import (
+    AXES,
+    FOLLOWED,
+    Array,
+    Change,
+    Edges,
+    Edit,
+    Hidden,
+    Mixed,
+    Place,
+    edited,
+    edits_asked,
+    mixed,
+)
+from attnlens.recording.interception import AttentionCall
+from attnlens.recording.patches import intercepting
+from attnlens.recording.probe import AttentionProbe
+from attnlens.recording.sites import SoftmaxAdapter, Which, adapters_of, matches, module_given
+
+_ONLY_SOFTMAXES: Final = (
+    "give SoftmaxAdapter(sites): other adapters read what a module gives, and cannot change what "
+    "it computes"
+)
+
+
+@contextmanager
+def intervene(
+    model: nn.Module,
+    *,
+    hide: Hidden | Mapping[str, Hidden] = None,
+    scale: float | Array | Mapping[str, float | Array] | None = None,
+    replace: Array | Change | Mapping[str, Array | Change] | None = None,
+    values: Mixed | Mapping[str, Mixed] | None = None,
+    outputs: Mixed | Mapping[str, Mixed] | None = None,
+    renormalise: bool | None = None,
+    sites: Which | None = None,
+    heads: Positions = None,
+    queries: Positions = None,
+    keys: Positions = None,
+    batch: Positions = None,
+    adapters: SoftmaxAdapter | Sequence[SoftmaxAdapter] | None = None,
+) -> Iterator[dict[str, int]]:
+    """Change a model's attention while the block runs: knock-out, ablation, activation patching.
+
+    ::
+
+        with attnlens.intervene(model, hide=[3, 4]):                # from every query, everywhere
+            model(x)
+        with attnlens.intervene(model, hide=-1, sites="layers.0.*", heads=2):
+            model(x)
+        with attnlens.intervene(model, hide={"layers.0.self_attn": Edges(head=1, key=[3, 4])}):
+            model(x)
+        with attnlens.intervene(model, outputs=another_run, heads=2):
+            model(x)
+
+    Any module of torch will do, by the same ways as for `attnlens.record`; a recording in the
+    block, around it or within it, shows the changed weights. Weights are those of softmax, before
+    dropout, ``(batch, head, query, key)``. Gradients flow. Blocks nest: those entered first
+    change first. Nothing of the model is changed, and other threads run it as it is.
+
+    Exactly one of these five says what is done to the chosen cells:
+
+    Args:
+        hide: keys that are not looked at; the row's other keys are scaled up to sum to 1, and a
+            row without any becomes 0. Positions; or `Edges`, one or several; or booleans, true
+            where hidden, ``(key)``, ``(batch, key)``, ``(batch, query, key)`` or
+            ``(batch, head, query, key)``, so that every row of a batch is an ablation of its own.
+        scale: what the cells are multiplied by: a number, or a tensor laid out likewise.
+        replace: new weights, laid out likewise, or a function of the weights
+            ``(batch, head, query, key)`` that returns new ones.
+        values: new values, what the weights are multiplied with, ``(batch, head, key, width)``:
+            a tensor that broadcasts to that, a function of them, or a record that has them;
+            a recording names its sites.
+        outputs: likewise, what heads give, ``(batch, head, query, width)``, before they are
+            joined and projected. The weights stay what they are.
+    Each may also be a mapping from names of sites, or patterns, to that. Of a tensor of the first
+    three for no named site, sites with another number of keys are left as they are.
+
+    Args:
+        renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards; hidden
+            keys: yes unless False; else: no unless True.
+        sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
+            None: all.
+        heads: cells of these heads alone, by position, -1 being the last; None: of all.
+        queries: likewise.
+        keys: likewise.
+        batch: likewise, sequences of the batch.
+        adapters: where attention is a softmax written by hand: see `SoftmaxAdapter`.
+
+    Yields:
+        how many calls of each site were changed so far.
+
+    Raises:
+        InterventionError: options that exclude each other; positions or sizes that are not those
+            of a call (from that call); at the end of the block, an edit that touched nothing,
+            or attention that ran and could not be reached.
+    """
+    module_given(model, "intervene", InterventionError)
+    given: dict[str, object] = {"hide": hide, "scale": scale, "replace": replace}
+    given |= {"values": values, "outputs": outputs}
+    scope = Edges(key=keys, query=queries, head=heads, batch=batch)
+    edits = edits_asked(given, sites, scope)
+    if renormalise is not None:
+        if edits[0].name in FOLLOWED:
+            raise InterventionError("weights stay what they are; leave renormalise= out")
+        for edit in edits:
+            edit.renormalise = bool(renormalise)
+    with ExitStack() as stack:
+        run = _Run(model, edits)
+        stack.callback(run.end)
+        listed = adapters_of(adapters, SoftmaxAdapter, InterventionError, _ONLY_SOFTMAXES)
+        run.begin(listed, InterventionError)
+        with intercepting(run):
+            yield run.changed
+        run.judge()
+
+
+class _Run(Block):
+    """One block: the hooks it set, and what it changed.
+
+    Attributes:
+        changed: how many calls of each site were changed.
+    """
+
+    changes = True
+    leave_out = "sites"
+
+    def __init__(self, model: nn.Module, edits: list[Edit]) -> None:
+        super().__init__(model, lambda site: any(one.wanted(site) for one in edits))
+        self.follows = edits[0].name in FOLLOWED
+        self.changed: dict[str, int] = {}
+        self._edits = edits
+
+    def attention(self, call: AttentionCall) -> AttentionCall | None:
+        if self.follows:
+            return None
+        answer = edited(call, self._edits)
+        if answer is not None:
+            self._note(call.site)
+        return answer
+
+    def outcome(self, call: AttentionCall) -> AttentionCall | None:
+        if (call.site, call.number) in self.followed:
+            raise InterventionError(
+                f"{call.site}: its weights are multiplied with several things; what heads give "
+                "cannot be changed there"
+            )
+        answer = mixed(call, self._edits)
+        if answer is not None:
+            self._note(call.site)
+        return answer
+
+    def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
+        """What a probe returns instead of the weights it was given; None: those."""
+        again = torch._C._current_graph_task_id() != -1
+        if not self.here(site) or again or not self.wants(site):
+            return None
+        if tuple(probe.axes) != AXES:
+            if any(edit.patterns is not None and edit.wanted(site) for edit in self._edits):
+                raise InterventionError(
+                    f"{site}: its axes ({', '.join(probe.axes)}) are not {', '.join(AXES)}; such "
+                    "weights cannot be changed"
+                )
+            return None
+        if self.follows:
+            self.await_values(site, probe, weights, self.number(site))
+            return None
+        place, whole = Place(site, tuple(weights.shape), weights.device), weights
+        for edit in self._edits:
+            chosen = edit.chosen(place)
+            if chosen is not None:
+                whole = edit.changed(whole, chosen, place)
+        if whole is weights:
+            return None
+        self._note(site)
+        return whole
+
+    def watch_probe(self, site: str, probe: AttentionProbe) -> None:
+        self.handles.append(probe.register_forward_hook(_ProbeHook(self, site, probe)))
+        hooks = probe._forward_hooks
+        # Before hooks that watch, in the order in which blocks were entered.
+        for key in reversed([key for key, one in hooks.items() if isinstance(one, _ProbeHook)]):
+            hooks.move_to_end(key, last=False)  # type: ignore[attr-defined]
+
+    def _note(self, site: str) -> None:
+        if _computed_again():
+            raise InterventionError(
+                f"{site}: gradient checkpointing computes it again for gradients, without the "
+                "intervention; switch checkpointing off, or gradients"
+            )
+        self.changed[site] = self.changed.get(site, 0) + 1
+
+    def judge(self) -> None:
+        """Raises an InterventionError if an edit touched nothing, or attention was out of reach."""
+        # What may be no attention at all does not look at hidden keys; it takes no patch.
+        doubtful = {} if self.follows else self.missing(sure=False)
+        if unseen := self.unseen(self.seen) | doubtful:
+            raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
+        if self.unfollowed:
+            raise InterventionError(
+                f"{some_of(sorted(self.unfollowed))}: no product of these weights and values was "
+                "seen, so what heads give cannot be changed; multiply by torch.matmul, bmm, @ or "
+                "einsum, or leave it out with sites="
+            )
+        for edit in self._edits:
+            self._judge(edit)
+
+    def _judge(self, edit: Edit) -> None:
+        calls = some_of([f"{site} {count}" for site, count in self.seen.items()])
+        if not edit.touched:
+            raise InterventionError(f"{edit.name}= touched nothing: {self._why(edit, calls)}")
+        if both := [site for site in edit.passed if site in edit.touched]:
+            raise InterventionError(
+                f"{both[0]}: {edit.name}= has a number of keys that some calls of this site have "
+                "and others do not; give positions instead of a tensor"
+            )
+        for pattern in edit.patterns or ():
+            if not any(matches(site, pattern) for site in edit.touched):
+                raise InterventionError(
+                    f"{edit.name}= touched nothing called {pattern!r}; calls of each site: {calls}"
+                )
+
+    def _why(self, edit: Edit, calls: str) -> str:
+        known = self.known
+        if not self.seen and not known:
+            return self.none_ran()
+        if not self.seen:
+            return f"the model did not run in the block; it has: {some_of(known)}"
+        if edit.passed:
+            assert edit.values is not None
+            counts = ", ".join(f"{site} has {count}" for site, count in edit.passed.items())
+            return f"it has {edit.values.shape[-1]} keys, and {counts}"
+        idle = some_of([site for site in known if site not in self.seen])
+        return (
+            f"no such site ran, or none over keys; calls of each site: {calls}; known but not "
+            f"run: {idle or 'none'}"
+        )
+
+
+class _ProbeHook:
+    """Changes what a probe returns."""
+
+    def __init__(self, run: _Run, site: str, probe: AttentionProbe) -> None:
+        self._run, self._site, self._probe = run, site, probe
+
+    def __call__(self, _: nn.Module, __: Any, weights: Tensor) -> Tensor | None:
+        return self._run.probed(self._site, self._probe, weights)
+
+
+_CHECKPOINT: Final = os.path.join(os.path.dirname(torch.utils.__file__), "checkpoint.py")
+
+
+def _computed_again() -> bool:
+    """Whether a module is running whose activations are not kept, but computed for gradients."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == _CHECKPOINT and (
+            # What forgets runs without gradients; what recomputes for hooks, with them.
+            code.co_name == "forward" or torch.is_grad_enabled()
+        ):
+            return True
+        frame = frame.f_back
+    return False

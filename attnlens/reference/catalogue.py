@@ -1,0 +1,158 @@
+"""Reference models: what each is, where it comes from, and how its input is written.
+
+An entry names its functions as ``"module:function"``, so that listing the models loads none of
+them. The entries here are of no domain; a domain lists them with its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """An input, ready for a model, and the words that belong to it.
+
+    Attributes:
+        inputs: what the model is called with.
+        names: symbols of the tensors in ``inputs``; empty: ``x``.
+        axes: axes of inputs (by symbol) and of parameters (by name).
+        labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
+        batched: whether the first axis of every input is a batch of one.
+        about: a line on the input.
+    """
+
+    inputs: tuple[Any, ...]
+    names: tuple[str, ...] = ()
+    axes: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    batched: bool = True
+    about: str = ""
+
+    @property
+    def told(self) -> Any:
+        """What `attnlens.describe` takes of it by name."""
+        return {"names": self.names, "axes": self.axes, "batched": self.batched}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """A model in evaluation mode, and what else reading its input takes, such as a vocabulary."""
+
+    module: nn.Module
+    beside: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceModel:
+    """One entry.
+
+    Attributes:
+        name: as it is asked for.
+        title: a few words.
+        source: the paper and its section.
+        purpose: what it is for.
+        written: how its INPUT is written, a few words.
+        example: an INPUT to describe it with; ``None`` where `read` makes one of its own.
+        kind: what its checkpoints say they are; ``""`` where it has none.
+        load: ``function(path or None) -> Loaded``; ``None`` is the one that comes with attnlens.
+        read: ``function(loaded, text or None, **options) -> Reading``. Without a text it makes an
+            example.
+        options: of the command, those that say more of the input.
+        from_file: whether its INPUT names a file.
+    """
+
+    name: str
+    title: str
+    source: str
+    purpose: str
+    written: str
+    load: str
+    read: str
+    kind: str = ""
+    example: str | None = None
+    from_file: bool = False
+    options: tuple[str, ...] = ()
+
+    def loaded(self, path: Path | None = None) -> Loaded:
+        """The model; a CheckpointError where ``path`` is no checkpoint of this kind."""
+        made: Loaded = _function(self.load)(path)
+        return made
+
+    def reading(
+        self, loaded: Loaded, text: str | None = None, **asked: str | int | None
+    ) -> Reading:
+        """An input from how it is written; what else is ``asked``, `options` say.
+
+        Raises:
+            InputError: it cannot be read, or is none for this model.
+        """
+        given = self.example if text is None else text
+        made: Reading = _function(self.read)(loaded, given, **asked)
+        return made
+
+
+ATTENTION_PAPER: Final = 'Vaswani et al. 2017, "Attention Is All You Need"'
+
+ATTENTION: Final = ReferenceModel(
+    name="attention",
+    title="multi-head attention from scratch",
+    source=f"{ATTENTION_PAPER}, section 3.2",
+    purpose="the layer that every other model here is built from; weights set by hand",
+    written="rows of numbers such as 1,0,0,1;0,1,0,1",
+    load="attnlens.reference.attention:attention_by_hand",
+    read="attnlens.reference.attention:read_rows",
+    example="1,0,0,1;0,1,0,1;1,0,1,0",
+)
+
+TINY: Final = ReferenceModel(
+    name="tiny",
+    title="a transformer to be read number by number",
+    source=f"{ATTENTION_PAPER}, section 3, without positions; GELU: Hendrycks & Gimpel 2016",
+    purpose="every number of a transformer on one page, after training on a task whose answer "
+    "is known",
+    written="5 tokens from 0 to 9, such as 3,1,4,1,5",
+    load="attnlens.reference.tiny:loaded",
+    read="attnlens.reference.tiny:read_tokens",
+    kind="tiny",
+)
+
+
+def reference_model(
+    name: str, models: Sequence[ReferenceModel], files: Mapping[str, Path]
+) -> tuple[ReferenceModel, Path | None]:
+    """The entry of a name or of a checkpoint's file, and the file; ``files`` are further names.
+
+    Raises:
+        InputError: neither; the names there are are told.
+        CheckpointError: a file that is no checkpoint of these models.
+    """
+    for entry in models:
+        if entry.name == name:
+            return entry, None
+    known = f"give {', '.join(entry.name for entry in models)} or a checkpoint's file"
+    if name not in files and not os.path.exists(name):
+        raise InputError(f"no model is called {name!r}", remedy=known)
+    from attnlens.reference.checkpoint import checkpoint_kind
+
+    path = files.get(name, Path(name))
+    kind = checkpoint_kind(path)
+    for entry in models:
+        if entry.kind == kind:
+            return entry, path
+    raise InputError(f"holds a {kind!r}, none of the reference models", path=path, remedy=known)
+
+
+def _function(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,113 @@
+"""Weights on disk: safetensors only, written beside and renamed, checked when read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnlens.errors import CheckpointError
+from attnlens.files import Json, read_whole, written_beside
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LARGEST = 512 * 2**20
+_LENGTH = 8
+
+
+def shipped(name: str) -> Path:
+    """The file of a checkpoint that comes with attnlens."""
+    return Path(__file__).parents[1] / "weights" / f"{name}.safetensors"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """Tensors, what the file says of itself, and the SHA-256 of its bytes."""
+
+    tensors: dict[str, Tensor]
+    about: Json
+    sha256: str
+    path: str
+
+
+def write_checkpoint(
+    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], about: Json
+) -> None:
+    """Write tensors and ``about`` (plain JSON data) to one safetensors file.
+
+    Raises:
+        InputError: the folder does not exist or cannot be written to.
+    """
+    from safetensors.torch import save_file
+
+    with written_beside(path, lasting=True) as part:
+        save_file(
+            {name: tensor.contiguous() for name, tensor in tensors.items()},
+            part,
+            # In the order given: the layers of a graph are read in theirs.
+            {"about": json.dumps(about)},
+        )
+        # safetensors makes files that only their owner can read.
+        part.chmod(0o644)
+
+
+def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
+    """A file written by `write_checkpoint`, whose ``about`` gives this ``kind``.
+
+    Raises:
+        CheckpointError: missing, not safetensors, of another kind, or with a number that is
+            not finite.
+    """
+    import numpy as np
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    remedy = "give a file that `attnlens train` wrote, or leave --model out"
+    data = read_whole(path, LARGEST, kind="checkpoint", remedy=remedy, error=CheckpointError)
+    try:
+        tensors = load(data)
+        (length,) = struct.unpack("<Q", data[:_LENGTH])
+        header = json.loads(data[_LENGTH : _LENGTH + length])
+    except (SafetensorError, struct.error, ValueError):
+        raise CheckpointError("is not a safetensors checkpoint", path=path, remedy=remedy) from None
+    try:
+        about = json.loads(header["__metadata__"]["about"])
+        found = about["kind"]
+    except (KeyError, TypeError, ValueError):
+        raise CheckpointError("was not written by attnlens", path=path, remedy=remedy) from None
+    if found != kind:
+        raise CheckpointError(f"holds a {found!r}, not a {kind!r}", path=path, remedy=remedy)
+    for name, tensor in tensors.items():
+        # By numpy: torch would wake its threads, which costs a cold start more than the work.
+        if tensor.is_floating_point() and not np.isfinite(tensor.numpy()).all():
+            raise CheckpointError(
+                f"is damaged ({name} holds what is no finite number)", path=path, remedy=remedy
+            )
+    return Checkpoint(tensors, about, hashlib.sha256(data).hexdigest(), str(path))
+
+
+def checkpoint_kind(path: str | os.PathLike[str]) -> str:
+    """The kind that a checkpoint says it is, from its header alone.
+
+    Raises:
+        CheckpointError: no file, or none that `write_checkpoint` wrote.
+    """
+    remedy = "give a file that attnlens wrote"
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise CheckpointError("is no file", path=path, remedy=remedy)
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(_LENGTH))
+            header = json.loads(file.read(min(length, LARGEST)))
+        return str(json.loads(header["__metadata__"]["about"])["kind"])
+    except OSError as error:
+        raise CheckpointError(f"cannot be read ({error.strerror})", path=path) from None
+    except (struct.error, ValueError, KeyError, TypeError):
+        raise CheckpointError("was not written by attnlens", path=path, remedy=remedy) from None

@@ -1,0 +1,6 @@
+"""Modules as mathematics: equations and numbers of a forward pass, from the live module."""
+
+from attnlens.reference.symbolic.description import Description, Equation, Parameter, describe
+from attnlens.reference.symbolic.trace import Trace, Value, trace
+
+__all__ = ["Description", "Equation", "Parameter", "Trace", "Value", "describe", "trace"]

@@ -1,0 +1,368 @@
+"""Running a module once and seeing what it computes, call by call.
+
+The module runs as it always does: nothing of it is changed, and its output is what it would be.
+What the model does not name itself has its name from the modules that run meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor, from_numpy, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils.hooks import RemovableHandle
+
+from attnlens.errors import RecordingError
+from attnlens.recording.probe import AttentionProbe, steps_told_to
+from attnlens.recording.sites import module_given
+from attnlens.reference.symbolic import shapes
+from attnlens.reference.symbolic.graph import (
+    NONE,
+    Arguments,
+    Axes,
+    ByName,
+    Call,
+    Expression,
+    Graph,
+    Named,
+    kept,
+    memory_of,
+    tensors_in,
+    within,
+)
+from attnlens.reference.symbolic.operations import LAYOUT, evaluated
+from attnlens.reference.symbolic.translate import FUNCTIONS, WRITTEN_OUT, NotWrittenOut, agrees
+
+SHORT: Final = 10
+"""What has no more operations needs no names inside."""
+
+LONG: Final = 4
+"""Something of so many written operations is not written twice."""
+
+
+class Modules:
+    """Hooks on every part of a module, until `end`.
+
+    ``returned`` is what parts returned, in order, as it may be named, each with the path of the
+    part; those that only hand on their input left out. ``naming`` are paths of modules that named a
+    step themselves.
+    """
+
+    def __init__(self, root: nn.Module, graph: Graph) -> None:
+        self.returned: list[tuple[str, Named]] = []
+        self.naming: set[str] = set()
+        self._graph = graph
+        self._stack: list[str] = []
+        self._handles: list[RemovableHandle] = []
+        for path, module in root.named_modules():
+            # A probe works out more while it is watched, and is an identity anyway.
+            if path and not isinstance(module, AttentionProbe):
+                self._watch(path, module)
+
+    def _watch(self, path: str, module: nn.Module) -> None:
+        def enter(*_: Any) -> None:
+            self._stack.append(path)
+
+        def leave(_: nn.Module, args: Any, output: Any) -> None:
+            self._stack.pop()
+            self._note(path, type(module).__name__, args, output)
+
+        self._handles.append(module.register_forward_pre_hook(enter))
+        self._handles.append(module.register_forward_hook(leave))
+
+    def end(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    @property
+    def here(self) -> str:
+        """The path of the module that runs; ``""``: the root."""
+        return self._stack[-1] if self._stack else ""
+
+    def _note(self, path: str, kind: str, args: Any, output: Any) -> None:
+        """Keep the first tensor that a module returned."""
+        first = next(tensors_in(output), None)
+        if first is None or not self._graph.knows(first):
+            return
+        expression = self._graph.of(first)
+        came = [self._graph.of(one) for one in tensors_in(args)]
+        if expression.is_leaf or expression in came:
+            return
+        symbol = f"h_{{{path.rpartition('.')[2]}}}"
+        named = Named(symbol, f"output of {path} ({kind})", self.here, expression, kept(first))
+        self.returned.append((path, named))
+
+
+def name_outputs(graph: Graph, output: Any) -> None:
+    """What comes out is named even where the model names no step."""
+    unnamed: list[Tensor] = []
+    for tensor in tensors_in(output):
+        expression = graph.of(tensor) if graph.knows(tensor) else None
+        if expression is None or expression.named is not None or expression.is_leaf:
+            continue
+        if all(expression is not graph.of(other) for other in unnamed):
+            unnamed.append(tensor)
+    for place, tensor in enumerate(unnamed, 1):
+        symbol = "Y" if len(unnamed) == 1 else f"Y_{place}"
+        graph.name(symbol, tensor, "output", "", False)
+
+
+def name_by_modules(graph: Graph, modules: Modules) -> None:
+    """What a module returned has its name where the module around it names no steps."""
+    needed = {
+        id(one)
+        for named in graph.named
+        if not named.given
+        for one in within(named.expression, whole=True)
+    }
+    inlined = _short(modules)
+    for path, named in modules.returned:
+        expression = named.expression
+        inside = any(path.startswith(f"{short}.") for short in inlined)
+        if inside or named.path in modules.naming:
+            continue
+        if expression.named is None and id(expression) in needed:
+            expression.named = named
+            graph.named.append(named)
+
+
+def _short(modules: Modules) -> set[str]:
+    """Modules inside others that name their steps, short enough to be written in full there."""
+    return {
+        path
+        for path, named in modules.returned
+        if named.path in modules.naming
+        and path not in modules.naming
+        and written(named.expression) <= SHORT
+    }
+
+
+def name_repeated(graph: Graph) -> None:
+    """Long parts that equations would repeat are written once, as ``u_1`` and so on."""
+    uses: dict[int, list[Expression]] = {}
+    for named in graph.named:
+        if named.given:
+            continue
+        for one in within(named.expression):
+            for part in one.parts:
+                if part.named is None and not part.is_leaf:
+                    uses.setdefault(id(part), []).append(part)
+    # Of parts within one another the longest comes first, and may make the rest needless.
+    often = [parts[0] for parts in uses.values() if len(parts) > 1 and written(parts[0]) >= LONG]
+    for one in sorted(often, key=lambda one: one.number):
+        place = sum(named.symbol.startswith("u_") for named in graph.named) + 1
+        one.named = Named(f"u_{place}", "used more than once", "", one, from_numpy(evaluated(one)))
+        graph.named.append(one.named)
+
+
+def written(expression: Expression) -> int:
+    """How many operations would be written."""
+    return sum(not one.is_leaf and one.kind not in LAYOUT for one in within(expression))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pass:
+    """One forward pass of a module.
+
+    ``inputs`` are the leaves that came in, by symbol; ``named`` results stand in the order in which
+    they were computed. Where it is ``batched``, nobody is told of the input's first axis.
+    """
+
+    module: nn.Module
+    inputs: Mapping[str, Expression]
+    named: tuple[Named, ...]
+    output: Any
+    batched: bool
+
+
+def _changes(args: Arguments) -> int:
+    """How often the first tensor of a call has been changed in place, as torch counts it."""
+    try:
+        return int(args[0]._version) if args and isinstance(args[0], Tensor) else 0
+    except RuntimeError:
+        return 0  # those of inference mode are not counted
+
+
+class _Watch(TorchFunctionMode):
+    """Builds the graph from every call of torch."""
+
+    def __init__(self, graph: Graph, modules: Modules) -> None:
+        super().__init__()
+        self._graph = graph
+        self._modules = modules
+        self._thread = threading.get_ident()
+
+    def __torch_function__(
+        self,
+        function: Any,
+        types: Any,
+        args: Arguments = (),
+        kwargs: ByName | None = None,
+    ) -> Any:
+        del types
+        named = kwargs or {}
+        before = _changes(args)
+        result = function(*args, **named)
+        if _name(function).removeprefix("new_") in ("empty", "empty_like"):
+            result.zero_()  # what lies there by chance would differ from pass to pass
+        if threading.get_ident() == self._thread:
+            self._note(function, result, args, named)
+            in_place = _changes(args) != before and (result is None or result is args[0])
+            changed = named.get("out", args[0] if in_place else None)
+            for one in tensors_in(changed):
+                self._graph.written_into(one)
+        return result
+
+    def _note(self, function: Any, result: Any, args: Arguments, named: ByName) -> None:
+        name = _name(function)
+        if name == "setitem":
+            # After `x[0] += 1` what is put there is a view, and was noted when it changed.
+            if not isinstance(args[2], Tensor) or memory_of(args[2]) != memory_of(args[0]):
+                self._opaque("filled", args[0], args)
+            return
+        results = list(tensors_in(result))
+        if not results or (name in WRITTEN_OUT and self._written_out(name, results, args, named)):
+            return
+        call = Call(self._graph, function, results[0], args, named)
+        translator = FUNCTIONS.get(name.rstrip("_")) if args else None
+        # What `max` and `min` give beside the largest and the smallest is their places.
+        whole = isinstance(result, Tensor) or name in ("max", "min")
+        if whole and translator is not None and translator(call) is not None:
+            for places in results[1:]:
+                self._opaque(f"arg{name}", places, args)
+            return
+        if isinstance(result, tuple) and shapes.parted(call, name, result):
+            return
+        in_place = name.endswith("_")
+        for place, one in enumerate(results):
+            if in_place or not self._graph.knows(one):
+                told = name.rstrip("_") if len(results) == 1 else f"{name}_{place + 1}"
+                self._opaque(told, one, (*args, *named.values()))
+
+    def _opaque(self, name: str, result: Tensor, given: Sequence[Any]) -> None:
+        parts = tuple(self._graph.of(one) for one in tensors_in(list(given)))
+        like = parts[0] if parts and parts[0].shape == tuple(result.shape) else None
+        axes = (None,) * result.dim() if like is None else like.axes
+        self._graph.operation(result, "opaque", parts, {"name": name}, axes)
+
+    def _written_out(
+        self, name: str, results: list[Tensor], args: Arguments, named: ByName
+    ) -> bool:
+        """Attention in one call: its steps, where they give the same."""
+        graph, before = self._graph, len(self._graph.named)
+
+        def say(symbol: str, value: Tensor, description: str) -> Tensor:
+            graph.name(symbol, value, description, self._modules.here, False)
+            return value
+
+        def part(whole: Tensor, rows: Tensor, place: int, symbol: str) -> Tensor:
+            leaf = graph.of(whole)
+            if leaf.kind == "parameter":
+                graph.leaf(rows, "parameter", symbol, f"{leaf.name}[{place}]")
+            return rows
+
+        try:
+            with self:
+                output, weights = WRITTEN_OUT[name](say, part, *args, **named)
+                if len(results) == 2 and results[1].dim() < weights.dim():
+                    weights = weights.mean(-3)
+        except NotWrittenOut:
+            output = None
+        if output is None or not agrees(output, results[0]):
+            graph.forget_names(before)
+            return False
+        graph.put_again(results[0], graph.of(output))
+        if len(results) == 2:
+            graph.put_again(results[1], graph.of(weights))
+        return True
+
+
+@contextmanager
+def _step_by_step(module: nn.Module) -> Iterator[None]:
+    """No dropout, and torch's own layers do not compute in one call that shows nothing.
+
+    Afterwards every part of the module is as it was.
+    """
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    training = [one for one in module.modules() if one.training]
+    for one in training:
+        one.training = False
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+        for one in training:
+            one.training = True
+
+
+def run(
+    module: nn.Module,
+    inputs: Sequence[Any],
+    by_name: ByName = NONE,
+    *,
+    names: Sequence[str] = (),
+    axes: Mapping[str, Axes] | None = None,
+    batched: bool = False,
+) -> Pass:
+    """Run the module once, in evaluation mode and without gradients; as `describe` says."""
+    kind = type(module).__name__
+    module_given(module, "describe or trace")
+    graph, known = Graph(), dict(axes or {})
+    arriving = list(tensors_in([*inputs, by_name]))
+    if not arriving:
+        raise RecordingError(
+            f"{kind}: nothing to run it on; give torch tensors as an example of its input"
+        )
+    leaves = {}
+    for symbol, tensor in zip(_symbols(arriving, names, kind), arriving, strict=True):
+        given = known.get(symbol, (None,) * tensor.dim())
+        if len(given) != tensor.dim():
+            raise RecordingError(
+                f"axes of {symbol}: {given}, and its shape is {tuple(tensor.shape)}"
+            )
+        lead = ("batch", *given[1:]) if batched and tensor.dim() else given
+        leaves[symbol] = graph.leaf(tensor, "input", symbol, axes=lead)
+    for name, value in (*module.named_parameters(), *module.named_buffers()):
+        graph.leaf(value, "parameter", name=name, axes=known.get(name))
+    modules = Modules(module, graph)
+
+    def told(symbol: str, value: Tensor, description: str, given: bool) -> None:
+        modules.naming.add(modules.here)
+        graph.name(symbol, value, description, modules.here, given)
+
+    with ExitStack() as stack:
+        stack.callback(modules.end)
+        stack.enter_context(_step_by_step(module))
+        stack.enter_context(steps_told_to(told))
+        stack.enter_context(_Watch(graph, modules))
+        output = module(*inputs, **by_name)
+    name_outputs(graph, output)
+    name_by_modules(graph, modules)
+    name_repeated(graph)
+    named = tuple(sorted(graph.named, key=lambda one: one.expression.number))
+    if not named:
+        raise RecordingError(f"{kind}: nothing that it returns depends on the input")
+    return Pass(module, leaves, named, output, batched)
+
+
+def _name(function: Any) -> str:
+    """``matmul`` for a function, a method or an operator; a property by its name."""
+    name: str = getattr(function, "__name__", type(function).__name__)
+    if name == "__get__":
+        name = getattr(getattr(function, "__self__", None), "__name__", name)
+    return name.strip("_") if name.startswith("__") else name
+
+
+def _symbols(arriving: Sequence[Tensor], names: Sequence[str], kind: str) -> list[str]:
+    if names and len(names) != len(arriving):
+        raise RecordingError(f"{kind}: {len(names)} names for {len(arriving)} tensors that come in")
+    if names:
+        return list(names)
+    return ["x"] if len(arriving) == 1 else [f"x_{at}" for at in range(1, len(arriving) + 1)]

@@ -1,0 +1,492 @@
+"""Symbols, and expressions written with them, as LaTeX and as text of one line."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from torch import Tensor, nn
+
+from attnlens.reference.symbolic.graph import Expression, Named
+from attnlens.reference.symbolic.operations import (
+    ATOM,
+    LAYOUT,
+    OPERATIONS,
+    POWER,
+    PRODUCT,
+    SUM,
+    Operation,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A symbol, in both ways of writing it.
+
+    Attributes:
+        raw: LaTeX as the model gives it, such as ``h_{attn}``.
+        label: tells it from others alike, such as ``layers.1``; stands as a superscript.
+    """
+
+    raw: str
+    label: str = ""
+
+    def latex(self, index: str = "") -> str:
+        base, below = _parted(self.raw)
+        under = ",".join(filter(None, (_latex_word(below), index)))
+        told = _latex_word(base)
+        if "^" in base and self.label:
+            told = f"{{{told}}}"
+        if under:
+            told += f"_{{{under}}}" if len(under) > 1 else f"_{under}"
+        return f"{told}^{{({_latex_word(self.label)})}}" if self.label else told
+
+    def text(self, index: str = "") -> str:
+        base, below = _parted(self.raw)
+        under = ",".join(filter(None, (_plain(below), index)))
+        told = _plain(base) + (f"_{under}" if under else "")
+        return f"{told}^({self.label})" if self.label else told
+
+
+def _parted(raw: str) -> tuple[str, str]:
+    """What stands before and after the first ``_``; nothing after it where there is a ``^``."""
+    base, _, below = raw.partition("_")
+    if "^" in below:
+        return raw, ""
+    return base, below.removeprefix("{").removesuffix("}")
+
+
+def _latex_word(word: str) -> str:
+    if len(word) <= 1 or "\\" in word or "^" in word or word.isdigit():
+        return word
+    # A list of indices, such as ``t,h``, is no word.
+    if re.fullmatch(r"[A-Za-z0-9](?:,[A-Za-z0-9])+", word):
+        return word
+    return f"\\mathrm{{{word.replace('_', chr(92) + '_')}}}"
+
+
+def _plain(raw: str) -> str:
+    plain = re.sub(r"\\([A-Za-z]+)", _plain_command, raw)
+    return re.sub(r"[\\{}]", "", plain).strip()
+
+
+def _plain_command(found: re.Match[str]) -> str:
+    """A Greek letter as itself, a kind of letters as nothing, another command as its name."""
+    name = found[1]
+    if name in ("hat", "tilde", "mathrm", "text"):
+        return ""
+    size, letter = "CAPITAL" if name[0].isupper() else "SMALL", name.upper().replace("MBD", "MD")
+    try:
+        return unicodedata.lookup(f"GREEK {size} LETTER {letter}")
+    except KeyError:
+        return "ᵀ" if name == "top" else name
+
+
+LABEL_PARTS: Final = 3
+"""A label has so many parts of a path at most, where these tell it from the others."""
+
+
+def labels(paths: Iterable[str]) -> dict[str, str]:
+    """What tells paths apart, in as few parts as will do.
+
+    ``decoder.self_attention`` and ``decoder.cross_attention`` become ``self_attention`` and
+    ``cross_attention``; ``layers.0.norm`` and ``layers.1.norm`` become ``0`` and ``1``.
+    """
+    ways = {path: _ways(path) for path in paths}
+    if len(ways) < 2:
+        return dict.fromkeys(ways, "")
+    counts = Counter(way for its in ways.values() for way in set(its))
+    # Nothing but the place of the model itself has no path; it needs no label.
+    return {
+        path: ".".join(next((way for way in its if counts[way] == 1), [path]))
+        for path, its in ways.items()
+    }
+
+
+def _ways(path: str) -> list[tuple[str, ...]]:
+    """Some of the parts of a path, the fewest first."""
+    parts = path.split(".") if path else []
+    return [way for count in range(1, LABEL_PARTS + 1) for way in combinations(parts, count)]
+
+
+def label_steps(named: Iterable[Named]) -> None:
+    """Tell steps of the same symbol apart by where they were named, else by which call it is."""
+    by_symbol: dict[str, list[Named]] = {}
+    for one in named:
+        by_symbol.setdefault(one.symbol, []).append(one)
+    for alike in by_symbol.values():
+        told = labels(one.path for one in alike)
+        counts = Counter(one.path for one in alike)
+        seen = Counter[str]()
+        for one in alike:
+            seen[one.path] += 1
+            again = str(seen[one.path]) if counts[one.path] > 1 else ""
+            one.label = ".".join(filter(None, (told[one.path], again)))
+
+
+def parameter_symbols(module: nn.Module, pieces: Iterable[Expression]) -> dict[str, Symbol]:
+    """Every parameter's and buffer's symbol, by its name.
+
+    ``pieces`` are parts of a parameter that have symbols of their own, and are called ``NAME[n]``.
+    """
+    raw: dict[str, str] = {}
+    owner: dict[str, str] = {}
+    for name, _ in (*module.named_parameters(), *module.named_buffers()):
+        path, _, last = name.rpartition(".")
+        raw[name], owner[name] = _raw_symbol(module, path, last), path
+    for piece in pieces:
+        whole = piece.name.partition("[")[0]
+        raw[piece.name], owner[piece.name] = piece.symbol, owner.get(whole, "")
+    symbols = {}
+    for name, symbol in raw.items():
+        alike = [owner[other] for other, its in raw.items() if its == symbol]
+        symbols[name] = Symbol(symbol, labels(alike)[owner[name]])
+    return symbols
+
+
+def _raw_symbol(module: nn.Module, path: str, name: str) -> str:
+    holder = module.get_submodule(path)
+    *above, last = path.split(".") if path else [""]
+    around = module.get_submodule(".".join(above)) if path else None
+    if isinstance(holder, nn.LayerNorm | nn.RMSNorm | nn.modules.batchnorm._NormBase):
+        return {"weight": "\\gamma", "bias": "\\beta"}.get(name, name)
+    if isinstance(holder, nn.Embedding) and name == "weight":
+        return "E"
+    if isinstance(holder, nn.ParameterDict | nn.ParameterList):
+        return f"{last}_{{{name}}}"
+    if name not in ("weight", "bias"):
+        return name if "_" in name or len(name) == 1 else f"\\mathrm{{{name}}}"
+    letter = "W" if name == "weight" else "b"
+    if isinstance(around, nn.MultiheadAttention) and last == "out_proj":
+        return f"{letter}_O"
+    in_list = isinstance(around, nn.Sequential | nn.ModuleList | nn.ModuleDict)
+    if in_list and above and any(above):
+        last = f"{above[-1]}.{last}"
+    return f"{letter}_{{{last}}}" if last else letter
+
+
+Written = tuple[str, int]
+"""A formula and how strongly it holds together."""
+
+
+FORMS: Final[Mapping[str, Operation]] = {
+    **OPERATIONS,
+    "of head": Operation(None, "{}_i", (ATOM,), ATOM, "{{{}}}_i"),
+    "parentheses": Operation(None, "({})", latex="\\left({}\\right)"),
+    "root": Operation(None, "√{}", latex="\\sqrt{{{}}}"),
+}
+"""How everything is written."""
+
+NAMED: Final = Operation(None)
+"""What is written as its name before its parts."""
+
+SIGNS: Final[Mapping[str, str]] = {
+    "−": "-",
+    "⊙": "\\odot",
+    "≠": "\\neq",
+    "≤": "\\leq",
+    "≥": "\\geq",
+    "∧": "\\land",
+    "∨": "\\lor",
+    "¬": "\\neg ",
+    "∞": "\\infty",
+    "…": "\\ldots",
+    "→": "\\to ",
+}
+"""Signs of the text to what they are in LaTeX."""
+
+MOST_PARTS: Final = 4
+"""Of more things side by side only the first and the last are written."""
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes right-hand sides, in LaTeX or else as text.
+
+    ``symbol_of`` is by the identity of a leaf. Where it is ``batched``, the first axis is not
+    written.
+    """
+
+    latex: bool
+    symbol_of: Mapping[int, Symbol]
+    batched: bool = False
+
+    def equation(self, left: Expression) -> str:
+        return f"{self.name(left)} = {self.write(left, top=True)[0]}"
+
+    def name(self, expression: Expression) -> str:
+        """The symbol of a named result or a leaf."""
+        named = expression.named
+        symbol = (
+            self.symbol_of[id(expression)] if named is None else Symbol(named.symbol, named.label)
+        )
+        return self._symbol(symbol, "i" if expression.heads > 1 else "")
+
+    def _symbol(self, symbol: Symbol, index: str = "") -> str:
+        return symbol.latex(index) if self.latex else symbol.text(index)
+
+    def write(self, one: Expression, *, top: bool = False) -> Written:
+        """The formula of an expression; a named one is its name, unless it is the ``top``."""
+        if one.named is not None and not top:
+            return self.name(one), ATOM
+        if one.kind in ("input", "parameter"):
+            return self._symbol(self.symbol_of[id(one)]), ATOM
+        if one.kind in ("constant", "number"):
+            return self._constant(one)
+        if one.kind in LAYOUT:
+            return self.write(one.parts[0])
+        maker: Callable[[Expression], Written] | None = getattr(self, f"_{one.kind}", None)
+        if maker is not None:
+            return maker(one)
+        if "{" in FORMS.get(one.kind, NAMED).text:
+            return self._formed(one.kind, one.parts)
+        return self._function(function_name(one), one.parts)
+
+    def _formed(self, kind: str, parts: Iterable[Expression], *more: str) -> Written:
+        """The operation in its form, with what else stands in it."""
+        form = FORMS[kind]
+        held = [self._held(part, needs) for part, needs in zip(parts, form.needs, strict=True)]
+        return self._form(kind, *held, *more), form.holds
+
+    def _form(self, kind: str, *written: str) -> str:
+        form = FORMS[kind]
+        latex = self.latex and form.latex
+        return (latex or self._signs(form.text)).format(*written)
+
+    def _held(self, one: Expression, strength: int) -> str:
+        """In parentheses where it does not hold together as strongly."""
+        written, holds = self.write(one)
+        return written if holds >= strength else self._form("parentheses", written)
+
+    def _signs(self, text: str) -> str:
+        """The text with its signs as LaTeX has them, where it is LaTeX."""
+        for sign, latex in SIGNS.items() if self.latex else ():
+            text = text.replace(sign, latex)
+        return text
+
+    def _function(self, name: str, parts: Sequence[Expression], below: str = "") -> Written:
+        written = [self.write(part)[0] for part in parts]
+        if len(written) > MOST_PARTS:
+            written[2:-1] = [self._signs("…")]
+        return self._call(name, written, below), ATOM
+
+    def _call(self, name: str, written: Sequence[str], below: str = "") -> str:
+        """A function by its name, with what stands below it and what it is applied to."""
+        if self.latex:
+            escaped = name.replace("_", "\\_").replace(" ", "\\ ")
+            name = "\\sigma" if name == "σ" else f"\\operatorname{{{escaped}}}"
+        inner = self._form("parentheses", ", ".join(written))
+        mark = f"_{{{below}}}" if self.latex else f"_{below}"
+        return f"{name}{mark if below else ''}{inner}"
+
+    def _upright(self, word: str) -> str:
+        """A word below a function."""
+        if not self.latex or not word:
+            return word
+        return f"\\mathrm{{{word}}}".replace("_", "\\_")
+
+    def _constant(self, one: Expression) -> Written:
+        assert one.value is not None
+        value = only_number(one.value)
+        if value is None:
+            return self._symbol(self.symbol_of[id(one)]), ATOM
+        return self._number(value)
+
+    def _number(self, value: float) -> Written:
+        if math.isinf(value):
+            return self._signs("−∞" if value < 0 else "∞"), ATOM
+        if root := root_of(value):
+            return self._form("root", str(root)), ATOM
+        told = str(int(value)) if float(value).is_integer() else f"{value:.6g}"
+        return self._signs(told.replace("-", "−")), ATOM if value >= 0 else SUM
+
+    # Operations that are not always written in their form, or as name(parts).
+
+    def _add(self, one: Expression) -> Written:
+        told = [part for part in one.parts if not is_nothing(part)]
+        if len(told) == 2:
+            return self._formed("add", told)
+        return self.write(told[0] if told else one.parts[0])
+
+    def _multiply(self, one: Expression) -> Written:
+        first, second = one.parts
+        if _plain_number(first) is None:
+            first, second = second, first
+        factor = _plain_number(first)
+        if factor is None:
+            return self._formed("multiply", one.parts)
+        over = self._inverse(factor)
+        if over:
+            return f"{self._held(second, PRODUCT)} / {over}", PRODUCT
+        between = " " if self.latex or factor >= 0 else " · "
+        return f"{self._held(first, ATOM)}{between}{self._held(second, PRODUCT)}", PRODUCT
+
+    def _inverse(self, value: float) -> str:
+        """What is divided by, where that says more than what is multiplied by."""
+        if not 0 < value < 1:
+            return ""
+        if root := root_of(1 / value):
+            return self._form("root", str(root))
+        return str(round(1 / value)) if (1 / value).is_integer() else ""
+
+    def _item(self, one: Expression) -> Written:
+        """``x[...]``; only ``x`` where the index moves axes about."""
+        source, *places = one.parts
+        rest, told, at = iter(places), list[str](), 0
+        index = [part for part in one.options["index"] if part is not None]
+        for part in index:
+            if part is ...:
+                told.append(self._signs("…"))
+                at += len(source.shape) - len(index) + 1
+                continue
+            if isinstance(part, str):
+                told.append(self.write(next(rest))[0])
+            elif not isinstance(part, slice):
+                told += [str(part)] if source.shape[at] != 1 else []
+            elif not (self.batched and at == 0 and source.axes[0] == "batch"):
+                told.append(_slice(part))
+            at += 1
+        while told and told[-1] == ":":
+            told.pop()
+        if all(part in (":", self._signs("…")) for part in told):
+            return self.write(source)
+        return f"{self._held(source, ATOM)}[{', '.join(told)}]", ATOM
+
+    def _split(self, one: Expression) -> Written:
+        (inner,) = one.parts
+        if one.options["into"] == 1:
+            return self.write(inner)
+        if inner.named is None:
+            if inner.kind == "matmul":
+                return self._indexed_product(inner), PRODUCT
+            if inner.kind == "add" and inner.parts[0].kind == "matmul":
+                product, bias = inner.parts
+                if product.named is None and bias.kind == "parameter":
+                    return f"{self._indexed_product(product)} + {self._index(bias)}", SUM
+        return self._formed("of head", one.parts)
+
+    def _indexed_product(self, product: Expression) -> str:
+        first, second = product.parts
+        return f"{self._held(first, POWER)} {self._index(second)}"
+
+    def _index(self, one: Expression) -> str:
+        """A parameter's columns for head i."""
+        if one.kind == "parameter":
+            return self._symbol(self.symbol_of[id(one)], "i")
+        if one.kind == "transpose" and one.parts[0].kind == "parameter":
+            return self._form("transpose", self._index(one.parts[0]))
+        return self._formed("of head", [one])[0]
+
+    def _join(self, one: Expression) -> Written:
+        if one.parts[0].heads == 1:
+            return self.write(one.parts[0])
+        return self._function("concat", one.parts, "i")
+
+    def _norm(self, one: Expression) -> Written:
+        label = self.symbol_of[id(one.parts[1])].label if len(one.parts) > 1 else ""
+        return self._function(function_name(one), one.parts[:1], self._upright(label))
+
+    _rms_norm = _norm
+
+    def _hidden_softmax(self, one: Expression) -> Written:
+        if _plain_number(one.parts[1]) == 0:
+            return self._function("softmax", one.parts[:1])
+        return self._formed("hidden_softmax", one.parts)
+
+    def _masked(self, one: Expression) -> Written:
+        return self._formed("masked", one.parts, self._number(one.options["value"])[0])
+
+    def _einsum(self, one: Expression) -> Written:
+        spec = self._signs(one.options["spec"].replace(" ", "").replace("->", "→"))
+        return self._function(
+            "einsum", one.parts, self._upright(spec) if self.latex else f"[{spec}]"
+        )
+
+    def _clamp(self, one: Expression) -> Written:
+        least, most = one.options["least"], one.options["most"]
+        limits = [self._number(float(value))[0] for value in (least, most) if value is not None]
+        name = "clamp" if len(limits) == 2 else "max" if most is None else "min"
+        return self._call(name, [self.write(one.parts[0])[0], *limits]), ATOM
+
+    def _over_axis(self, one: Expression) -> Written:
+        """A function along an axis, which is told where it is not the last."""
+        (x,) = one.parts
+        places, told = places_of(one), list[str]()
+        lead = 1 if self.batched and x.axes and x.axes[0] == "batch" else 0
+        if places is None:
+            told = ["all"] * (len(x.shape) > 1)
+        elif over_another_axis(one):
+            told = [x.axes[at] or str(at + 1 - lead) for at in places]
+        return self._function(function_name(one), one.parts, self._upright(",".join(told)))
+
+    _sum = _mean = _highest = _lowest = _any = _all = _over_axis
+    _softmax = _log_softmax = _argmax = _cumsum = _over_axis
+
+
+def function_name(one: Expression) -> str:
+    """What stands before the parts."""
+    if one.kind == "opaque":
+        name: str = one.options["name"]
+        return re.sub("^(gru|lstm)(?=_|$)", lambda found: found[0].upper(), name)
+    return OPERATIONS[one.kind].text or one.kind
+
+
+def places_of(one: Expression) -> list[int] | None:
+    """The axes along which it goes, from the front; ``None``: all of them."""
+    given = one.options.get("axis")
+    if given is None:
+        return None
+    count = len(one.parts[0].shape)
+    return [at % count for at in ((given,) if isinstance(given, int) else given)]
+
+
+def over_another_axis(one: Expression) -> bool:
+    """Whether it goes along some axes, and not along the last alone."""
+    places = places_of(one)
+    return places is not None and places != [len(one.parts[0].shape) - 1]
+
+
+def only_number(value: Tensor) -> float | None:
+    """The number that all of a constant is; ``None`` where it holds several."""
+    if not value.numel():
+        return None
+    first = value.flatten()[0]
+    return float(first) if bool((value == first).all()) and not value.is_complex() else None
+
+
+def is_nothing(one: Expression) -> bool:
+    """Whether it is zero whatever comes in, and so is not written where it is added."""
+    if one.named is not None:
+        return False
+    if one.kind in ("matmul", "multiply"):
+        return any(is_nothing(part) for part in one.parts)
+    if one.kind in LAYOUT:
+        return is_nothing(one.parts[0])
+    return _plain_number(one) == 0
+
+
+def _plain_number(one: Expression) -> float | None:
+    if one.kind not in ("constant", "number") or one.named is not None or one.value is None:
+        return None
+    return only_number(one.value)
+
+
+def root_of(value: float) -> int | None:
+    """The whole number whose root this is, where it is no whole number itself."""
+    if not 1 < value < 1e4 or float(value).is_integer():
+        return None
+    square = value * value
+    return round(square) if abs(square - round(square)) < 1e-5 * square else None
+
+
+def _slice(part: slice) -> str:
+    first = "" if part.start is None else str(part.start)
+    last = "" if part.stop is None else str(part.stop)
+    step = "" if part.step in (None, 1) else f":{part.step}"
+    return f"{first}:{last}{step}"

@@ -1,0 +1,214 @@
+"""The reference model ``tiny``: a transformer small enough to be read number by number.
+
+One block, one head, no positions, no mask, no biases outside the norm: 260 parameters. Every
+intermediate result has the name that the equations give it.
+
+It is trained on a task whose answer is known. Two tokens are *partners* where they make nine: 0 and
+9, 1 and 8, and so on. Every token is to be answered by its partner where that is among the tokens,
+else by itself. The task needs no positions, and attention can solve it in one way only that is easy
+to read: every token looks for its partner.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.errors import CheckpointError, InputError
+from attnlens.recording.probe import step
+from attnlens.reference import one_thread
+from attnlens.reference.attention import MultiHeadAttention, matrix
+from attnlens.reference.catalogue import Loaded, Reading
+from attnlens.reference.checkpoint import read_checkpoint, shipped, write_checkpoint
+from attnlens.words import count
+
+KIND: Final = "tiny"
+EXAMPLE: Final = (3, 1, 4, 1, 5)
+"""Tokens to describe it with; as many of them, and as large, as a model takes."""
+
+AXES: Final = {
+    "x": ("batch", "token"),
+    "E": ("vocabulary", "width"),
+    **{f"attention.W_{letter}": ("width", "d_k") for letter in "QKV"},
+    "attention.W_O": ("d_k", "width"),
+    "norm.weight": ("width",),
+    "norm.bias": ("width",),
+    "W_1": ("width", "d_ff"),
+    "W_2": ("d_ff", "width"),
+    "W_out": ("width", "vocabulary"),
+}
+"""What its axes are: five of its sizes are 5."""
+
+LONGEST: Final = 40
+"""So much of what cannot be read is told."""
+
+SUM: Final = 9
+"""What partners make."""
+
+SEED: Final = 1
+STEPS: Final = 6000
+BATCH: Final = 1024
+RATE: Final = 0.02
+
+
+class TinyTransformer(nn.Module):
+    """Tokens in, a token for every place out.
+
+    ::
+
+        h0 = E[x];  Q, K, V = h0 W_Q, h0 W_K, h0 W_V;  S = Q Kᵀ / √d_k;  A = softmax(S)
+        h_attn = (A V) W_O;  h1 = LN(h0 + h_attn)
+        h_ff = GELU(h1 W_1) W_2;  h2 = h1 + h_ff;  logits = h2 W_out;  y = argmax(logits)
+
+    Args:
+        vocabulary: tokens are 0 to ``vocabulary - 1``.
+        width: of every vector.
+        context: how many tokens come in; the equations would take any number.
+        d_ff: width inside the feed-forward network.
+        heads: of the attention; they divide ``width``.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int = 10,
+        width: int = 5,
+        context: int = 5,
+        d_ff: int = 5,
+        heads: int = 1,
+    ) -> None:
+        super().__init__()
+        self.context = context
+        self.E = nn.Parameter(torch.randn(vocabulary, width))
+        self.attention = MultiHeadAttention(width, heads)
+        self.norm = nn.LayerNorm(width)
+        self.W_1 = matrix(width, d_ff)
+        self.activation = nn.GELU()
+        self.W_2 = matrix(d_ff, width)
+        self.W_out = matrix(width, vocabulary)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes as the weights have them now."""
+        return {
+            "vocabulary": self.E.shape[0],
+            "width": self.E.shape[1],
+            "context": self.context,
+            "heads": self.attention.heads,
+            "d_k": self.attention.d_k,
+            "d_ff": self.W_1.shape[1],
+        }
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits ``(batch, place, vocabulary)`` of tokens ``(batch, place)``."""
+        h_0 = step("h_0", self.E[x], "the tokens' vectors")
+        h_attn = step("h_{attn}", self.attention(h_0), "what attention adds")
+        h_1 = step("h_1", self.norm(h_0 + h_attn), "after attention")
+        inner = self.activation(h_1 @ self.W_1)
+        h_ff = step("h_{ff}", inner @ self.W_2, "what the feed-forward network adds")
+        h_2 = step("h_2", h_1 + h_ff, "after the feed-forward network")
+        logits = step("logits", h_2 @ self.W_out, "a score for every token")
+        step("y", logits.argmax(-1), "the answer")
+        return logits
+
+
+def save_tiny(
+    path: str | os.PathLike[str], model: TinyTransformer, card: dict[str, object]
+) -> None:
+    about = {"kind": KIND, "sizes": model.sizes, "card": card}
+    write_checkpoint(path, dict(model.state_dict()), about)
+
+
+def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
+    """A model of this kind; the one that comes with attnlens unless a file is given.
+
+    Raises:
+        CheckpointError: missing, damaged or of another kind.
+    """
+    path = shipped(KIND) if path is None else path
+    checkpoint = read_checkpoint(path, KIND)
+    try:
+        sizes = {name: int(size) for name, size in checkpoint.about["sizes"].items()}
+        del sizes["d_k"]
+        model = TinyTransformer(**sizes)
+        model.load_state_dict(checkpoint.tensors)
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(
+            f"is damaged ({' '.join(str(error).split())[:120]})",
+            path=path,
+            remedy="train it again",
+        ) from error
+    return model.eval()
+
+
+def loaded(path: Path | None = None) -> Loaded:
+    return Loaded(load_tiny(path))
+
+
+def read_tokens(model: Loaded, text: str | None) -> Reading:
+    """Tokens written as ``3,1,4,1,5``; an example without a text.
+
+    Raises:
+        InputError: not numbers, a token out of range, or another count than the context.
+    """
+    module = model.module
+    assert isinstance(module, TinyTransformer)
+    vocabulary, context = module.E.shape[0], module.context
+    example = (token % vocabulary for token in islice(cycle(EXAMPLE), context))
+    such = ",".join(map(str, example))
+    remedy = f"give {context} tokens from 0 to {vocabulary - 1}, such as {such}"
+    text = such if text is None else text
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.removeprefix("-").isdigit() for word in words):
+        raise InputError(f"{text[:LONGEST]!r} is no list of tokens", remedy=remedy)
+    # Python refuses to read numbers of thousands of digits.
+    tokens = [int(word[:LONGEST]) for word in words]
+    for place, token in enumerate(tokens, 1):
+        if not 0 <= token < vocabulary:
+            raise InputError(f"token {token} in place {place} is out of range", remedy=remedy)
+    if len(tokens) != context:
+        raise InputError(f"{count(len(tokens), 'token')} given", remedy=remedy)
+    return Reading(
+        inputs=(torch.tensor([tokens]),),
+        axes=AXES,
+        labels={
+            "token": tuple(map(str, tokens)),
+            "vocabulary": tuple(str(token) for token in range(vocabulary)),
+        },
+        about=",".join(map(str, tokens)),
+    )
+
+
+def answers(tokens: Tensor) -> Tensor:
+    """What is right for tokens ``(batch, place)``, same shape."""
+    return torch.where(partners(tokens).any(-1), SUM - tokens, tokens)
+
+
+def partners(tokens: Tensor) -> Tensor:
+    """``(batch, place, place)``: true where the second is a partner of the first."""
+    return tokens[:, None, :] == SUM - tokens[:, :, None]
+
+
+def train_tiny(seed: int = SEED, steps: int = STEPS) -> TinyTransformer:
+    """A model trained on tokens drawn at random; the same seed gives the same weights."""
+    with one_thread(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = TinyTransformer()
+        vocabulary, context = model.E.shape[0], model.context
+        optimiser = torch.optim.Adam(model.parameters(), RATE)
+        slope = torch.optim.lr_scheduler.OneCycleLR(
+            optimiser, RATE, total_steps=steps, pct_start=0.1
+        )
+        for _ in range(steps):
+            tokens = torch.randint(vocabulary, (BATCH, context))
+            logits = model(tokens).flatten(0, 1)
+            loss = nn.functional.cross_entropy(logits, answers(tokens).flatten())
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+            optimiser.step()
+            slope.step()
+    return model.eval()

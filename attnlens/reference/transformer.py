@@ -1,0 +1,271 @@
+"""The reference model ``seq2seq``, one sentence in, another out, and the blocks it is built of.
+
+Words become vectors, places are added as waves of many lengths, the encoder rewrites the words as a
+memory, and the decoder writes the answer token by token, each time looking at what it has written
+(causal self-attention) and at the memory (cross-attention). Padding is hidden from every attention.
+Every sub-layer ends in `Y = ΔX + X` and a layer norm. Attention has an output matrix only where
+the values of all heads together are not as wide as the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from attnlens.recording.probe import step
+from attnlens.reference.attention import MultiHeadAttention, matrix
+
+BASE = 10_000.0
+
+
+def sinusoids(length: int, width: int, n: float = BASE) -> Tensor:
+    """``P[k, 2i] = sin(k / n^(2i/d))`` and ``P[k, 2i+1] = cos(k / n^(2i/d))``, ``0 <= i < d/2``.
+
+    Args:
+        length: places ``k``, from 0.
+        width: ``d``; an odd one ends on a sine.
+        n: the base; the longest wave is ``2π n^((d-2)/d)`` places long.
+
+    Returns:
+        ``(length, width)``, in the default precision, rounded once from double.
+
+    Raises:
+        ValueError: ``length`` is negative or ``width`` is not positive.
+
+    Reference:
+        Vaswani et al. 2017, "Attention Is All You Need", section 3.5.
+    """
+    if length < 0 or width < 1:
+        raise ValueError(f"{length} places of width {width} cannot be")
+    places = torch.arange(length, dtype=torch.float64)[:, None]
+    even = torch.arange(0, width, 2, dtype=torch.float64)
+    angles = places / n ** (even / width)
+    waves = torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)
+    return waves[:, :width].to(torch.get_default_dtype())
+
+
+@dataclass(frozen=True, slots=True)
+class Seq2SeqSizes:
+    """Sizes of an encoder-decoder and of its blocks.
+
+    Attributes:
+        source_words, target_words: sizes of the two vocabularies.
+        source_length: most tokens of an input.
+        target_length: most tokens of an output, its ``<eos>`` included.
+        width: ``d``.
+        heads: of each attention.
+        d_ff: width inside the feed-forward networks.
+        d_k, d_v: width of one head's keys and values; ``d / heads`` and ``d_k`` unless given.
+        encoder_layers, decoder_layers: how many blocks.
+        dropout: in training, on embeddings and on what sub-layers add.
+        eps: of the layer norms.
+        base: ``n`` of the positions.
+    """
+
+    source_words: int
+    target_words: int
+    source_length: int
+    target_length: int
+    width: int = 64
+    heads: int = 4
+    d_ff: int = 128
+    d_k: int | None = None
+    d_v: int | None = None
+    encoder_layers: int = 1
+    decoder_layers: int = 1
+    dropout: float = 0.1
+    eps: float = 1e-5
+    base: float = BASE
+
+
+class FeedForward(nn.Module):
+    """``ReLU(X W_1 + b_1) W_2 + b_2``, weights stored as in the equation."""
+
+    def __init__(self, d: int, d_ff: int) -> None:
+        super().__init__()
+        self.W_1 = matrix(d, d_ff)
+        self.b_1 = nn.Parameter(torch.zeros(d_ff))
+        self.W_2 = matrix(d_ff, d)
+        self.b_2 = nn.Parameter(torch.zeros(d))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(..., d) -> (..., d)``."""
+        inner = step("F", torch.relu(x @ self.W_1 + self.b_1), "inside the feed-forward network")
+        return inner @ self.W_2 + self.b_2
+
+
+class AddAndNorm(nn.Module):
+    """``LN(ΔX + X)``, where ``LN(y) = γ (y - mean) / √(variance + ε) + β``."""
+
+    def __init__(self, sizes: Seq2SeqSizes) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.norm = nn.LayerNorm(sizes.width, eps=sizes.eps)
+
+    def forward(self, x: Tensor, change: Tensor) -> Tensor:
+        """Both ``(..., d)``, and so is what is returned."""
+        change = step(r"\Delta X", self.dropout(change), "what the sub-layer adds")
+        added = step("Y", change + x, "the sum")
+        normed: Tensor = self.norm(added)
+        return normed
+
+
+class EncoderBlock(nn.Module):
+    """Self-attention and a feed-forward network, each added to its input and normed."""
+
+    def __init__(self, sizes: Seq2SeqSizes) -> None:
+        super().__init__()
+        self.self_attention = _attention(sizes)
+        self.add_attention = AddAndNorm(sizes)
+        self.feed_forward = FeedForward(sizes.width, sizes.d_ff)
+        self.add_feed_forward = AddAndNorm(sizes)
+
+    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
+        """One block, ``(batch, length, d)`` to the same.
+
+        ``hidden`` is boolean, broadcastable to ``(batch, head, query, key)``.
+        """
+        x = self.add_attention(x, self.self_attention(x, hidden=hidden))
+        x = step("X'", x, "after self-attention")
+        normed: Tensor = self.add_feed_forward(x, self.feed_forward(x))
+        return normed
+
+
+class DecoderBlock(nn.Module):
+    """Causal self-attention, attention to a memory, and a feed-forward network."""
+
+    def __init__(self, sizes: Seq2SeqSizes) -> None:
+        super().__init__()
+        self.self_attention = _attention(sizes, causal=True)
+        self.add_self = AddAndNorm(sizes)
+        self.cross_attention = _attention(sizes)
+        self.add_cross = AddAndNorm(sizes)
+        self.feed_forward = FeedForward(sizes.width, sizes.d_ff)
+        self.add_feed_forward = AddAndNorm(sizes)
+
+    def forward(self, x: Tensor, hidden: Tensor, memory: Tensor, memory_hidden: Tensor) -> Tensor:
+        """One block, ``(batch, length, d)`` to the same.
+
+        ``hidden`` is of these places, ``(batch, 1, 1, length)``; the memory is ``(batch, key, d)``,
+        of which ``memory_hidden`` is ``(batch, 1, 1, key)``.
+        """
+        x = self.add_self(x, self.self_attention(x, hidden=hidden))
+        x = step("U'", x, "after self-attention")
+        read = self.cross_attention(x, memory, hidden=memory_hidden)
+        x = step("U''", self.add_cross(x, read), "after attention to the memory")
+        normed: Tensor = self.add_feed_forward(x, self.feed_forward(x))
+        return normed
+
+
+def _attention(sizes: Seq2SeqSizes, *, causal: bool = False) -> MultiHeadAttention:
+    d_k = sizes.width // sizes.heads if sizes.d_k is None else sizes.d_k
+    d_v = d_k if sizes.d_v is None else sizes.d_v
+    return MultiHeadAttention(
+        sizes.width,
+        sizes.heads,
+        d_k=sizes.d_k,
+        d_v=d_v,
+        causal=causal,
+        project=sizes.heads * d_v != sizes.width,
+    )
+
+
+SPECIAL: Final = ("<unk>", "<pad>", "<bos>", "<eos>")
+"""Tokens that every vocabulary begins with: unknown, padding, beginning, end."""
+
+UNK, PAD, BOS, EOS = range(len(SPECIAL))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """Answers written token by token.
+
+    Attributes:
+        tokens: ``(batch, steps)``, ``<eos>`` where an answer ends and ``<pad>`` after it.
+        probabilities: of every word of the vocabulary at each step, ``(batch, steps, words)``.
+    """
+
+    tokens: Tensor
+    probabilities: Tensor
+
+
+class Seq2Seq(nn.Module):
+    """An encoder and a decoder.
+
+    Raises:
+        ValueError: ``d_k`` is not given and the heads do not divide the width.
+    """
+
+    def __init__(self, sizes: Seq2SeqSizes) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.E_source = _vectors(sizes.source_words, sizes.width)
+        self.E_target = _vectors(sizes.target_words, sizes.width)
+        longest = max(sizes.source_length, sizes.target_length)
+        self.register_buffer(
+            "positions", sinusoids(longest, sizes.width, sizes.base), persistent=False
+        )
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.encoder = nn.ModuleList(EncoderBlock(sizes) for _ in range(sizes.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderBlock(sizes) for _ in range(sizes.decoder_layers))
+        self.W_out = matrix(sizes.width, sizes.target_words)
+        self.b_out = nn.Parameter(torch.zeros(sizes.target_words))
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """Logits ``(batch, target, target_words)`` of what follows each token of an answer that is
+        known.
+
+        Args:
+            source: tokens ``(batch, source)``, padded at the end.
+            target: tokens ``(batch, target)`` that begin with ``<bos>``, padded at the end.
+        """
+        return self.decoded(target, self.encoded(source), source)
+
+    def encoded(self, source: Tensor) -> Tensor:
+        """The memory ``(batch, source, d)`` of an input, tokens ``(batch, source)``."""
+        places: Tensor = self.get_buffer("positions")[: source.shape[1]]
+        x = step("X", self.dropout(self.E_source[source] + places), "words and their places")
+        for block in self.encoder:
+            x = block(x, _padding(source))
+        return step("M", x, "the memory")
+
+    def decoded(self, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
+        """`forward`, with the memory of ``source`` worked out before."""
+        places: Tensor = self.get_buffer("positions")[: target.shape[1]]
+        x = step("U", self.dropout(self.E_target[target] + places), "the answer so far")
+        for block in self.decoder:
+            x = block(x, _padding(target), memory, _padding(source))
+        x = step("H", x, "what the decoder ends with")
+        return step(r"\mathrm{logits}", x @ self.W_out + self.b_out, "of the next token")
+
+    @torch.no_grad()
+    def written(self, source: Tensor) -> Written:
+        """The likeliest token again and again, until ``<eos>``, for tokens ``(batch, source)``."""
+        memory, batch = self.encoded(source), source.shape[0]
+        begun = torch.full((batch, 1), BOS, device=source.device)
+        done = torch.zeros(batch, dtype=torch.bool, device=source.device)
+        probabilities = []
+        for _ in range(self.sizes.target_length):
+            shares = self.decoded(begun, memory, source)[:, -1].softmax(-1)
+            best = shares.clone()
+            best[:, [PAD, BOS]] = -1.0  # nobody writes these
+            last = best.argmax(-1, keepdim=True).masked_fill(done[:, None], PAD)
+            begun = torch.cat((begun, last), 1)
+            probabilities.append(shares)
+            done = done | (last[:, 0] == EOS)
+            if bool(done.all()):
+                break
+        return Written(begun[:, 1:], torch.stack(probabilities, 1))
+
+
+def _padding(tokens: Tensor) -> Tensor:
+    """``(batch, 1, 1, key)``: what is hidden from every head and query."""
+    return (tokens == PAD)[:, None, None, :]
+
+
+def _vectors(words: int, width: int) -> nn.Parameter:
+    """Word vectors to begin with: short, so that training soon has more to say than chance."""
+    return nn.Parameter(torch.randn(words, width) * width**-0.5)

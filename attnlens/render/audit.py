@@ -1,0 +1,271 @@
+"""An audit, a table of heads and an ablation: for a terminal, as a page and as Markdown.
+
+All forms are drawn from the same sections of plain text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.heat_map import Cell, Column, HeatMap, Row
+from attnlens.render.notebook import WIDTH, framed
+from attnlens.render.numbers import fine_percent, number
+from attnlens.render.page import render_page, render_plain
+from attnlens.render.safe import visible_all
+from attnlens.render.table import Column as Figure
+from attnlens.render.table import add_table
+from attnlens.render.text_terminal import VERDICTS
+from attnlens.words import count
+
+if TYPE_CHECKING:
+    from attnlens.audits.ablate import Ablation
+    from attnlens.audits.heads import HeadRow, HeadTable
+    from attnlens.audits.report import Audit, AuditedClaim, Input
+
+SHOWN_CLAIMS: Final = 12
+SHOWN_HEADS: Final = 8
+SHOWN_INPUTS: Final = 3
+SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
+PICTURE: Final = "picture only"
+UNLIKELY: Final = 0.05
+"""p of what a head looks at, of which so many are expected by chance alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table.
+
+    Attributes:
+        figures: columns that stand to the right.
+        bars: a bar for each row, -1 to 1; none without.
+        styles: of each row.
+        more: what was left out.
+    """
+
+    title: str
+    heads: tuple[str, ...]
+    rows: list[list[str]]
+    figures: tuple[int, ...] = ()
+    bars: tuple[float, ...] = ()
+    styles: tuple[str, ...] = ()
+    more: str = ""
+
+
+@terminal_page(most=WIDTH)
+def render_audit(page: Page, audit: Audit) -> None:
+    """At most some forty lines."""
+    page.paragraph(heading(audit), "title", indent=0)
+    for line in inputs_of(audit):
+        page.paragraph(line, "quiet")
+    for section in sections(audit):
+        page.blank()
+        page.paragraph(section.title, "heading", indent=0)
+        _add(page, section)
+    page.blank()
+    for line in closing(audit):
+        page.paragraph(line, "quiet", indent=0)
+
+
+@terminal_page(most=WIDTH)
+def render_heads(page: Page, table: HeadTable) -> None:
+    """Every head."""
+    _add(page, heads_section(table))
+
+
+@terminal_page(most=WIDTH)
+def render_ablation(page: Page, ablation: Ablation) -> None:
+    """Every head that was listed."""
+    way = {"zero": "set to 0", "mean": "attending evenly"}[ablation.how]
+    told = f"loss {ablation.loss:.4f}, mean of {count(ablation.inputs, 'input')}"
+    page.paragraph(f"{told}; heads {way} one by one", "title", indent=0)
+    heads = ("head", "change", "beyond random", "p", "q", "site")
+    rows = [
+        [
+            f"L{one.layer}H{one.head}",
+            *map(_signed, (one.change, one.beyond)),
+            *(number(chance, 3) for chance in (one.p, one.q)),
+            one.site,
+        ]
+        for one in ablation.heads
+    ]
+    _add(page, Section("", heads, rows, (1, 2, 3, 4)))
+    if ablation.random:
+        most, mean = max(ablation.random), sum(ablation.random) / len(ablation.random)
+        others = count(len(ablation.random), "head")
+        told = f"{_signed(mean)} on average, {_signed(most)} at most"
+        page.paragraph(f"{others} drawn at random: {told}")
+
+
+def _signed(nats: float) -> str:
+    return f"{nats:+.4f}"
+
+
+def _add(page: Page, section: Section) -> None:
+    columns = [Figure(head, right=at in section.figures) for at, head in enumerate(section.heads)]
+    add_table(page, columns, section.rows, styles=section.styles)
+    if section.more:
+        page.paragraph(section.more, "quiet")
+
+
+def heading(audit: Audit) -> str:
+    """What was audited, and about what."""
+    model = audit.model
+    told = f"{model.name}, {count(model.heads, 'head')} at {count(model.sites, 'site')}"
+    return f"audit of {told}: {audit.target}"
+
+
+def inputs_of(audit: Audit) -> list[str]:
+    """The first inputs: their words, what was answered, and what is left out."""
+
+    def line(one: Input) -> str:
+        chance = "" if one.probability is None else f" {fine_percent(one.probability)}"
+        sinks = f"sinks, left out of claims: {', '.join(one.sinks)}" if one.sinks else "no sink"
+        text = f"{one.text}: " if one.text else ""
+        return f"{text}{count(len(one.items), 'item')}; {one.target}{chance}; {sinks}"
+
+    left = len(audit.inputs) - SHOWN_INPUTS
+    return [line(one) for one in audit.inputs[:SHOWN_INPUTS]] + (
+        [f"and {count(left, 'more input')}"] if left > 0 else []
+    )
+
+
+def sections(audit: Audit) -> list[Section]:
+    """Claims about the model, about heads, and the heads screened highest."""
+    many = len(audit.inputs) > 1
+    found = [
+        claims_section(told, [one for one in audit.claims if one.removed_from == place], many)
+        for place, told in (
+            ("model", "what mattered: hidden from the whole model"),
+            ("head", "what heads look at: hidden from that head alone"),
+        )
+    ]
+    ranked = sorted(audit.heads, key=lambda row: -(row.importance or 0.0))[:SHOWN_HEADS]
+    return [*(one for one in found if one.rows), heads_section(ranked)]
+
+
+def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Section:
+    """Claims with their verdicts, those that hold first; of ``many`` inputs, of which."""
+    order = [*VERDICTS, None]
+    ranked = sorted(claims, key=lambda one: (order.index(one.verdict), -one.effect_nats))
+    left = Counter(one.verdict or PICTURE for one in ranked[SHOWN_CLAIMS:])
+    told = ", ".join(f"{many} {verdict}" for verdict, many in left.most_common())
+    most = max((abs(one.top_change.points) for one in ranked), default=0.0) or 1.0
+    some = ranked[:SHOWN_CLAIMS]
+    of_heads = any(one.share is not None for one in some)
+    return Section(
+        title,
+        ("verdict", "q", "target", *(["share"] if of_heads else []), "claim"),
+        [_claim_row(one, f"input {one.input + 1}: " if many else "") for one in some],
+        (1, 3) if of_heads else (1,),
+        tuple(one.top_change.points / most for one in some),
+        tuple("reference" if one.reference else _sign(one)[1] for one in some),
+        f"and {sum(left.values())} more: {told}" if left else "",
+    )
+
+
+def _sign(one: AuditedClaim) -> tuple[str, str]:
+    return VERDICTS[one.verdict] if one.verdict else ("○", "picture")
+
+
+def _claim_row(one: AuditedClaim, lead: str) -> list[str]:
+    change = one.top_change
+    return [
+        f"{_sign(one)[0]} {one.verdict or PICTURE}",
+        number(one.q, 3),
+        f"{fine_percent(change.before)} → {fine_percent(change.after)}",
+        *([] if one.share is None else [fine_percent(one.share)]),
+        lead + one.claim.replace(" mattered:", ":"),
+    ]
+
+
+def heads_section(table: Sequence[HeadRow]) -> Section:
+    """Heads and shares of their attention; columns that no head has are left out."""
+    digits = {"importance": 2, **dict.fromkeys(SHARES, 2), "entropy": 2, "p": 3}
+    names = [name for name in digits if any(getattr(row, name) is not None for row in table)]
+    rows = [
+        [
+            row.name,
+            *(number(getattr(row, name), digits[name], "·") for name in names),
+            f"{row.relation} ×{row.lift:.1f}" if row.lift and row.lift > 1 else "",
+        ]
+        for row in table
+    ]
+    heads = ("head", *names, "prefers")
+    title = "heads: gradient × attention, shares of their attention, p of what they look at"
+    return Section(title, heads, rows, tuple(range(1, len(names) + 1)))
+
+
+def closing(audit: Audit) -> list[str]:
+    """What all heads' looks come to, the placebos and the cost."""
+    known = [row.p for row in audit.heads if row.p is not None]
+    few, even = sum(p <= UNLIKELY for p in known), UNLIKELY * len(known)
+    looks = (
+        f"p ≤ {UNLIKELY} for what {few} of {count(len(known), 'head')} look at, hidden from the "
+        f"whole model; chance alone gives {even:.0f}"
+    )
+    told = ", ".join(f"{one.kind} {one.supported} of {one.tested}" for one in audit.placebos)
+    cost = f"cost: {count(audit.cost.forwards, 'forward')}, {audit.cost.seconds:.1f} s"
+    return [*([looks] if known else []), f"placebos supported: {told}", cost]
+
+
+def importance_map(table: Sequence[HeadRow], most: float) -> HeatMap:
+    """Sites down, heads across, the darkest the most important."""
+    sites: dict[str, list[HeadRow]] = {}
+    for row in table:
+        sites.setdefault(row.site, []).append(row)
+
+    def cell(row: HeadRow) -> Cell:
+        value = row.importance or 0.0
+        return Cell.shaded(value, most, f"{row.name}: {number(value, 3)}")
+
+    return HeatMap(
+        anchor="importance",
+        title="Gradient times attention of every head",
+        told=f"{count(len(sites), 'site')}, {count(len(table), 'head')}",
+        columns=[Column(f"H{head}") for head in range(max(map(len, sites.values()), default=0))],
+        rows=[Row(f"L{rows[0].layer}", [cell(row) for row in rows]) for rows in sites.values()],
+    )
+
+
+def _document(draw: Callable[..., str], template: str, audit: Audit) -> str:
+    shown = visible_all(audit)
+    most = max((row.importance or 0.0 for row in shown.heads), default=0.0)
+    return draw(
+        template,
+        title=heading(shown),
+        inputs=inputs_of(shown),
+        sections=sections(shown),
+        map=importance_map(shown.heads, most),
+        most=number(most),
+        closing=closing(shown),
+    )
+
+
+def audit_page(audit: Audit) -> str:
+    """One file of HTML."""
+    return _document(render_page, "audit.html", audit)
+
+
+def audit_markdown(audit: Audit) -> str:
+    """A document in Markdown."""
+    return _document(render_plain, "audit.md", audit)
+
+
+def _text(render: Any) -> Any:
+    return lambda one: render(one, width=WIDTH, color=False)
+
+
+FORMS: Final = {
+    "Audit": {
+        "text": _text(render_audit),
+        "html": lambda one: framed(audit_page(one), "An audit"),
+        "page": audit_page,
+        "markdown": audit_markdown,
+    },
+    "HeadTable": {"text": _text(render_heads)},
+    "Ablation": {"text": _text(render_ablation)},
+}

@@ -1,0 +1,263 @@
+"""Lines of styled text that keep their width, for a terminal that may have no colour.
+
+Every line passes `fit`, so that none is too wide; names have passed `attnlens.render.safe.clean`.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Final
+
+from attnlens.render.numbers import percent_seen
+from attnlens.render.safe import clean_all
+
+Span = tuple[str, str]
+"""Text and the name of its style (``""`` for none)."""
+
+Line = list[Span]
+
+# 256-colour codes; blue against orange stays apart in every common colour blindness.
+STYLES: Mapping[str, str] = {
+    "title": "1",
+    "heading": "1;38;5;74",
+    "name": "1",
+    "quiet": "38;5;245",
+    "bar": "38;5;67",
+    "more": "1;38;5;39",
+    "less": "38;5;208",
+    "strong": "1;4;38;5;39",
+    "alarm": "1;38;5;208",
+    "supported": "1;38;5;39",
+    "chance": "38;5;245",
+    "contradicted": "1;38;5;208",
+    "untold": "38;5;245",
+    "picture": "38;5;245",
+    "reference": "38;5;245",
+    "flag": "38;5;178",
+    "shade1": "38;5;243",
+    "shade2": "38;5;24",
+    "shade3": "38;5;31",
+    "shade4": "38;5;74",
+    "shade5": "38;5;116",
+    "shade6": "38;5;186",
+    "shade7": "38;5;221",
+    "shade8": "38;5;226",
+}
+
+
+EIGHTHS: Final = "▏▎▍▌▋▊▉"
+SHADES: Final = "▁▂▃▄▅▆▇█"
+"""From next to nothing to the most."""
+
+FULL: Final = SHADES[-1]
+LOST: Final = "░"
+
+
+def display_width(text: str) -> int:
+    """Columns the text takes: two for wide characters, none for combining marks."""
+    return sum(_columns(character) for character in text)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def width_of(line: Iterable[Span]) -> int:
+    return sum(display_width(text) for text, _ in line)
+
+
+def cut(text: str, width: int, ellipsis: str = "…") -> str:
+    """The text, or as much as leaves room for the ellipsis."""
+    if display_width(text) <= width:
+        return text
+    room, kept = width - display_width(ellipsis), ""
+    if room < 0:
+        return ellipsis[: max(width, 0)]
+    for character in text:
+        room -= _columns(character)
+        if room < 0:
+            break
+        kept += character
+    return kept.rstrip() + ellipsis
+
+
+def pad(text: str, width: int, ellipsis: str = "…") -> str:
+    text = cut(text, width, ellipsis)
+    return text + " " * (width - display_width(text))
+
+
+def pad_line(line: Line, width: int) -> Line:
+    return [*line, (" " * max(0, width - width_of(line)), "")]
+
+
+def fit(line: Line, width: int) -> Line:
+    """The line, cut where it would pass the width."""
+    if width_of(line) <= width:
+        return line
+    kept: Line = []
+    for text, style in line:
+        room = width - width_of(kept)
+        if display_width(text) > room - (0 if text.isspace() else 1):
+            return [*kept, (cut(text + " " * width, room), style)]
+        kept.append((text, style))
+    return kept
+
+
+@dataclass(slots=True)
+class Page:
+    """Lines no wider than ``width``, put together from top to bottom."""
+
+    width: int
+    lines: list[Line] = field(default_factory=list)
+
+    def add(self, *spans: Span) -> None:
+        self.lines.append(fit(list(spans), self.width))
+
+    def blank(self) -> None:
+        if self.lines and self.lines[-1]:
+            self.lines.append([])
+
+    def flag(self, text: str) -> None:
+        """Something to keep in mind, after a sign."""
+        self.paragraph(text, "flag", indent=4, lead="  !")
+
+    def paragraph(self, text: str, style: str = "", indent: int = 2, lead: str = "") -> None:
+        """Words, wrapped; ``lead`` stands before the first line, in the indent."""
+        words: list[Line] = [[(word, style)] for word in text.split()]
+        self.flow(words, indent=indent, gap=1, lead=[(lead, style)] if lead else None)
+
+    def parts(self, text: str, indent: int = 0) -> None:
+        """Parts between bars, each kept whole where the width allows, and a blank line."""
+        *parts, last = text.split(" | ")
+        items: list[Line] = [[(f"{part} |", "title")] for part in parts]
+        self.flow([*items, [(last, "title")]], indent=indent, gap=1)
+        self.blank()
+
+    def flow(
+        self, items: Sequence[Line], *, indent: int, gap: int, lead: Line | None = None
+    ) -> None:
+        """Items side by side, as many on a line as go; one too wide is told word by word."""
+        line: Line = pad_line(list(lead or []), indent)
+        fresh, room = True, self.width - indent
+        for item in items:
+            between = 0 if fresh else gap
+            for piece in [item] if width_of(item) <= room else _words(item):
+                used, need = width_of(line), width_of(piece)
+                if used > indent and used + between + need > self.width:
+                    self.add(*line)
+                    line, between = [(" " * indent, "")], 0
+                line = [*line, (" " * between, ""), *piece]
+                fresh, between = False, 1
+        self.add(*line)
+
+    def text(self, *, color: bool) -> str:
+        """The page as one string without a final line break."""
+        return "\n".join(_written(line, color) for line in self.lines).rstrip("\n")
+
+
+def _words(item: Line) -> list[Line]:
+    return [[(word, style)] for text, style in item for word in text.split()]
+
+
+def _written(line: Line, color: bool) -> str:
+    while line and not line[-1][0].strip():
+        line = line[:-1]
+    if not line:
+        return ""
+    line = [*line[:-1], (line[-1][0].rstrip(), line[-1][1])]
+    return "".join(
+        f"\x1b[{STYLES[style]}m{text}\x1b[0m" if color and style and text.strip() else text
+        for text, style in line
+    )
+
+
+Renderer = Callable[..., str]
+"""A page of a document, given its ``width`` and whether it has ``color``.
+
+No line is wider than the width, but for tables that need more; without colour no escape is written.
+"""
+
+
+def terminal_page(*, least: int = 40, most: int = 100) -> Callable[[Callable[..., None]], Renderer]:
+    """Makes a function that fills a page one that gives its text.
+
+    The function is given an empty page and the document with its names fit to be shown.
+
+    Args:
+        least, most: columns of the page, however narrow or wide the terminal is.
+    """
+
+    def made(fill: Callable[..., None]) -> Renderer:
+        @wraps(fill)
+        def render(document: Any, /, *, width: int, color: bool, **options: Any) -> str:
+            page = Page(max(least, min(width, most)))
+            fill(page, clean_all(document), **options)
+            return page.text(color=color)
+
+        return render
+
+    return made
+
+
+def bar(now: float, base: float, room: int) -> Line:
+    """A bar to ``now``: what the baseline has in one tone, what is gained or lost in another.
+
+    Args:
+        now, base: parts of the room, 0 to 1.
+    """
+    whole, rest = divmod(int(now * room * 8 + 0.5), 8)
+    tip = EIGHTHS[rest - 1] if rest else ""
+    known = min(whole, int(base * room + 0.5))
+    line: Line = [(FULL * known, "bar")]
+    gained = FULL * (whole - known) + tip
+    if gained:
+        line.append((gained, "more" if now > base else "bar"))
+    lost = int(base * room + 0.5) - width_of(line)
+    if lost > 0:
+        line.append((LOST * lost, "less"))
+    return pad_line(line, room)
+
+
+def tone(points: float, felt: float) -> str:
+    """The style of a change: more, less, or too little to be felt."""
+    return "more" if points >= felt else "less" if points <= -felt else "quiet"
+
+
+# ---- a heat map: a sign per weight, shades by the square root of its part of the darkest
+
+LEVELS = 8
+
+
+def level(weight: float, most: float) -> int:
+    """The shade of a weight beside the darkest: 0 to 7."""
+    return min(LEVELS - 1, int(LEVELS * math.sqrt(max(weight, 0) / most))) if most > 0 else 0
+
+
+def shade(weight: float, most: float, *, cell: int = 1) -> Span:
+    """A weight as signs of one shade."""
+    step = level(weight, most)
+    return SHADES[step] * cell, f"shade{step + 1}"
+
+
+def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]]) -> None:
+    """A row of a heat map: its name, and its cells in groups with a line between.
+
+    Args:
+        side: columns of the name.
+    """
+    line: Line = [(pad(name[0], side), name[1])]
+    for at, group in enumerate(groups):
+        line += [*([("│", "quiet")] if at else []), *group]
+    page.add(*line)
+
+
+def legend(most: float, digits: int = 0) -> str:
+    """What the darkest shade and the middle one stand for: ``█ 36%, ▅ 9%``."""
+    middle = SHADES[level(1, 4)]
+    return f"{FULL} {percent_seen(most, digits)}, {middle} {percent_seen(most / 4, digits)}"

@@ -1,0 +1,229 @@
+"""Templates of prompts: rendered in a sandbox, strict about names that nobody gave.
+
+The template that comes along is rendered here. One of the user's is rendered in a process of its
+own with little time and memory: no sandbox within a process can stop ``10 ** 10 ** 10``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
+
+from attnlens.errors import InputError
+from attnlens.files import Json, read_whole
+from attnlens.render.page import inert, template_text
+
+MOST_TOKENS: Final = 2000
+
+_PIECES: Final = re.compile(r"([A-Z][a-z]*)|([a-z]+)|(\d+)|\S", re.ASCII)
+_LETTERS: Final = {1: 2, 2: 6, 3: 3}
+"""Signs for a token: of a name, of a word in small letters, of a number. All others are tokens."""
+
+MOST_SOURCE: Final = 1 << 20
+MOST_CHARACTERS: Final = 100_000
+"""Of one message of a rendered template."""
+
+SECONDS: Final = 5
+"""Of processor time for a template of the user's; ten times as long by the clock."""
+
+_BYTES: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a language model is sent; ``system`` is empty where a template has no such block."""
+
+    system: str
+    user: str
+
+    @property
+    def text(self) -> str:
+        """All of it, to pipe."""
+        return f"{self.system}\n\n{self.user}" if self.system else self.user
+
+    @property
+    def tokens(self) -> int:
+        """No fewer tokens than it has, with the line end that a printed prompt ends with."""
+        return token_bound(self.text) + 1
+
+    @property
+    def chat(self) -> list[dict[str, str]]:
+        """Its messages in order, each with its role and content."""
+        first = [{"role": "system", "content": self.system}] if self.system else []
+        return [*first, {"role": "user", "content": self.user}]
+
+    def messages(self, kind: str) -> Json:
+        """The body of a request to an API: its messages, without a model's name.
+
+        Args:
+            kind: ``openai``, or ``anthropic``, where the system's text stands apart.
+        """
+        if kind == "openai":
+            return {"messages": self.chat}
+        system = {"system": self.system} if self.system else {}
+        return {**system, "messages": self.chat[-1:]}
+
+
+def token_bound(text: str) -> int:
+    """No fewer tokens than two tokenizers make of a prompt, and a few per cent more.
+
+    A capital and the small letters after it, which is what names are made of, count one for every
+    two; a word in small letters one for every six, digits one for every three, any other sign
+    one, and one beyond ASCII as many as it has bytes. `benchmarks/prompt_tokens.py` measured it.
+    """
+    tokens = 0
+    for piece in _PIECES.finditer(text):
+        letters = _LETTERS.get(piece.lastindex or 0)
+        tokens += -(-len(piece[0]) // letters) if letters else len(piece[0].encode())
+    return tokens
+
+
+def new_nonce() -> str:
+    """The part of a fence's name that nobody can know beforehand."""
+    return secrets.token_hex(8)
+
+
+def fenced(data: Json, nonce: str) -> Json:
+    """``data`` as JSON inside a tag that no text in it can close, and the name of the ``tag``."""
+    tag = f"data-{nonce}"
+    return {"data": f"<{tag}>\n{inert(data, ascii_only=False)}\n</{tag}>", "tag": tag}
+
+
+def render(name: str, context: Json, template: str | Path | None = None) -> Prompt:
+    """The template that comes along, or one of the user's in its place.
+
+    Args:
+        name: the first one's file in `attnlens.templates`.
+        template: the file of the other.
+
+    Raises:
+        InputError: the file cannot be read, is not a template, uses a name that does not exist,
+            or takes too long; FILE:LINE where the line is known.
+    """
+    if template is not None:
+        return _of_file(template, context)
+    return _messages(_compiled(template_text(name), name), context)
+
+
+def _of_file(path: str | Path, context: Json) -> Prompt:
+    """A template of the user's, in a process of its own."""
+    content = read_whole(path, MOST_SOURCE, kind="template", remedy="give a template")
+    try:
+        source = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", path=path, remedy="give a template") from None
+    question = json.dumps({"source": source, "name": str(path), "context": context})
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "attnlens.render.prompt_template"],
+            input=question.encode(),
+            capture_output=True,
+            timeout=10 * SECONDS,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        answer = json.loads(done.stdout)
+    except (subprocess.TimeoutExpired, ValueError):
+        answer = {}
+    if "user" in answer:
+        return Prompt(answer["system"], answer["user"])
+    raise InputError(
+        answer.get("problem", f"takes more than {SECONDS} seconds or 1 GB to render"),
+        path=path,
+        line=answer.get("line"),
+        remedy=answer.get("remedy", "make its loops and numbers smaller"),
+    )
+
+
+@lru_cache(maxsize=8)
+def _compiled(source: str, name: str) -> Template:
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined,
+        autoescape=True,  # a name that a template of the user's picks out cannot close the fence
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    code = environment.compile(source, name=name, filename=name)
+    return Template.from_code(environment, code, environment.make_globals(None))
+
+
+def _messages(template: Template, context: Json) -> Prompt:
+    """The blocks ``system`` and ``user``; without ``user``, all of it is the user's message."""
+    # The data is escaped as JSON is, and no other text of the context has a sign to escape.
+    given = {**context, "data": Markup(context["data"])}
+    blocks = template.blocks
+    if "user" not in blocks:
+        return Prompt("", _joined(template.generate(given)))
+    system = _block(template, "system", given) if "system" in blocks else ""
+    return Prompt(system, _block(template, "user", given))
+
+
+def _block(template: Template, name: str, given: Json) -> str:
+    context: Context = template.new_context(given)
+    return _joined(template.blocks[name](context))
+
+
+def _joined(chunks: Iterable[str]) -> str:
+    parts, length = [], 0
+    for chunk in chunks:
+        length += len(chunk)
+        if length > MOST_CHARACTERS:
+            raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters")
+        parts.append(chunk)
+    return "".join(parts).strip()
+
+
+def _answered(question: Json) -> Json:
+    """What the process of its own answers: the two messages, or what is wrong."""
+    name = question["name"]
+    try:
+        found = _messages(_compiled(question["source"], name), question["context"])
+    except MemoryError:
+        return {}
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        if isinstance(error, TemplateError):
+            said = str(error.message)
+        line = error.lineno if isinstance(error, TemplateSyntaxError) else _line_of(error, name)
+        remedy = f"known names: {', '.join(question['context'])}"
+        return {"problem": f"cannot be rendered: {said}"[:300], "line": line, "remedy": remedy}
+    return {"system": found.system, "user": found.user}
+
+
+def _line_of(error: BaseException, name: str) -> int | None:
+    """The template's line: Jinja gives its frames the template's name and lines."""
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == name:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _limit() -> None:
+    """Little time and memory, where the system can be told."""
+    try:
+        import resource
+    except ImportError:  # not on Windows: the clock alone ends it there
+        return
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+
+
+if __name__ == "__main__":
+    _limit()
+    json.dump(_answered(json.load(sys.stdin)), sys.stdout)

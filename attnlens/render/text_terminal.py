@@ -1,0 +1,144 @@
+"""An answer of a text model for a terminal: how sure, what it looked at, whether that holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from attnlens.render.canvas import (
+    Line,
+    Page,
+    Span,
+    add_row,
+    display_width,
+    legend,
+    pad,
+    shade,
+    terminal_page,
+)
+from attnlens.render.numbers import fine_percent
+from attnlens.render.table import Column, Words, add_table
+
+if TYPE_CHECKING:
+    from attnlens.reference.text.checks import TokenClaim
+    from attnlens.reference.text.explain import TextExplanation
+
+NARROWEST: Final = 60
+WIDEST: Final = 128
+NAME: Final = 16
+"""Columns of a token's name, at most."""
+
+CELL: Final = 6
+"""Columns of a weight in the picture: a sign and per cent."""
+
+SHORT_WAYS: Final = {"cross-attention": "hidden from cross-attention", "model": "replaced by <unk>"}
+VERDICTS: Final = {
+    "supported": ("✓", "supported"),
+    "not better than chance": ("–", "chance"),
+    "contradicted": ("✗", "contradicted"),
+    "cannot be told": ("?", "untold"),
+}
+"""A verdict's sign and style."""
+
+CAVEAT: Final = (
+    "A weight says where the decoder looked, not that it mattered. Hidden: not seen by "
+    "cross-attention, whose places hold traces of other words too. Replaced: not read at all. p: "
+    "the share of all sets of as many words that do at least as much; q: after Benjamini and "
+    "Hochberg over the tokens."
+)
+
+
+@terminal_page(least=NARROWEST, most=WIDEST)
+def render_text(page: Page, shown: TextExplanation) -> None:
+    """An answer, as `attnlens.reference.text.explain_text` tells it."""
+    _heading(page, shown)
+    _tokens(page, shown)
+    if shown.evidence:
+        _evidence(page, shown)
+    _picture(page, shown)
+    page.paragraph(CAVEAT, "quiet")
+
+
+def _heading(page: Page, data: TextExplanation) -> None:
+    read, written = " ".join(data.input.tokens), data.output.text or "(nothing)"
+    for name, words in (("input", read), ("output", written)):
+        page.paragraph(words, "title", indent=9, lead=name)
+    for word in data.input.unknown:
+        page.flag(f"{word!r} is not in the vocabulary: read as <unk>")
+    if not data.output.complete:
+        page.flag("the longest answer that the model can give ended without <eos>")
+    page.blank()
+
+
+def _tokens(page: Page, data: TextExplanation) -> None:
+    rows = []
+    for token in data.output.tokens:
+        others = ", ".join(
+            f"{one.token} {fine_percent(one.probability)}" for one in token.runners_up
+        )
+        rows.append([token.token, fine_percent(token.probability), others])
+    columns = [
+        Words("written", style="name", least=NAME, most=NAME, gap=0),
+        Column("chance", gap=0),
+        Words("what else it might have been", style="quiet", shrinks=True),
+    ]
+    add_table(page, columns, rows)
+    page.blank()
+
+
+def _evidence(page: Page, data: TextExplanation) -> None:
+    page.paragraph("did they come from the words they looked at?", "heading")
+    for number, token in enumerate(data.output.tokens):
+        claims = [claim for claim in data.evidence if claim.token == number]
+        if not claims:
+            continue
+        words, share = ", ".join(claims[0].words), fine_percent(claims[0].weight)
+        page.flow(
+            [[(words, "name")], [(f"{share} of its attention", "quiet")]],
+            indent=2 + NAME,
+            gap=2,
+            lead=[("  " + pad(token.token, NAME - 1), "name")],
+        )
+        for claim in claims:
+            _claim(page, claim)
+    page.blank()
+
+
+def _claim(page: Page, claim: TokenClaim) -> None:
+    moved = f"{fine_percent(claim.probability)} → {fine_percent(claim.without)}"
+    line: Line = [(pad(SHORT_WAYS[claim.removed_from], 28), "quiet"), (pad(moved, 18), "")]
+    judged: Line = [("○ no claim", "chance")]
+    if claim.verdict is not None:
+        sign, style = VERDICTS[claim.verdict]
+        judged = [(f"{sign} {claim.verdict}", style)]
+        if claim.q is not None:
+            judged.insert(0, (f"q {claim.q:.2f} ", ""))
+    if claim.reason is not None:
+        judged.append((f": {claim.reason}", "quiet"))
+    page.flow([line, judged], indent=4, gap=0)
+
+
+def _picture(page: Page, data: TextExplanation) -> None:
+    """Words down, tokens across, in blocks of as many tokens as go side by side."""
+    words, tokens = data.input.tokens, data.output.tokens
+    side = max(8, min(NAME, max(map(display_width, words)))) + 3
+    column = max(CELL, min(13, max(display_width(token.token) for token in tokens))) + 1
+    beside = max(1, (page.width - side) // column)
+    most = max(weight for token in tokens for weight in token.cross_attention)
+    page.paragraph("cross-attention, mean over heads: every token down its column", "heading")
+    page.paragraph(f"{legend(most)} of a token's attention", "quiet")
+    for start in range(0, len(tokens), beside):
+        some = tokens[start : start + beside]
+        heads = [(pad(one.token, column - 1) + " ", "name") for one in some]
+        add_row(page, ("", ""), side, [heads])
+        for place, word in enumerate(words):
+            cells = [_cell(one.cross_attention[place], most, column) for one in some]
+            add_row(page, (f"  {word}", ""), side, [cells])
+        page.blank()
+
+
+def _cell(weight: float, most: float, column: int) -> Span:
+    """A shade, and per cent where there is one to tell."""
+    if weight < 0.005:
+        return " " * column, ""
+    sign, style = shade(weight, most)
+    return f"{sign}{100 * weight:3.0f}%".ljust(column), style

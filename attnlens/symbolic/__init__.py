@@ -1,6 +1,0 @@
-"""Modules as mathematics: equations and numbers of a forward pass, from the live module."""
-
-from attnlens.symbolic.description import Description, Equation, Parameter, describe
-from attnlens.symbolic.trace import Trace, Value, trace
-
-__all__ = ["Description", "Equation", "Parameter", "Trace", "Value", "describe", "trace"]

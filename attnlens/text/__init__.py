@@ -1,8 +1,0 @@
-"""Sentences in, sentences out: tokens, pairs, training, and explanations that are checked."""
-
-from __future__ import annotations
-
-from attnlens.text.explain import explain_text
-from attnlens.text.trained import TextModel
-
-__all__ = ["TextModel", "explain_text"]
