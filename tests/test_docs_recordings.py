@@ -12,7 +12,7 @@ import torch
 from command_line import REPOSITORY, Here
 
 import attnlens
-from attnlens import analysis
+from attnlens import attention
 
 
 def blocks(name: str, language: str) -> list[tuple[int, str]]:
@@ -52,7 +52,7 @@ def test_every_example_on_recordings_runs(
 
 def test_every_function_is_told_of() -> None:
     text = (REPOSITORY / "docs" / "recordings.md").read_text(encoding="utf-8")
-    assert {name for name in analysis.__all__ if name.islower()} <= set(re.findall("[a-z_]+", text))
+    assert {name for name in attention.__all__ if name.islower()} <= set(re.findall("[a-z_]+", text))
 
 
 def test_every_example_on_audits_runs(

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import attnlens
-from attnlens import analysis
+from attnlens import attention
 from attnlens.errors import AttnlensError
 from attnlens.recording import SoftmaxAdapter
 
@@ -75,7 +75,7 @@ def of_another_model() -> None:
 
 
 def of_other_sizes() -> None:
-    analysis.rollout([RECORD, torch.rand(3, 2, 6, 6)])
+    attention.rollout([RECORD, torch.rand(3, 2, 6, 6)])
 
 
 def a_truncated_file(folder: Path) -> None:
@@ -166,24 +166,24 @@ MISUSES: dict[str, tuple[Callable[..., Any], str]] = {
     "a recording loaded": (lambda: attnlens.load_recording(RECORDING), "Recording is no path"),
     # What is analysed.
     "a recording of several": (
-        lambda: analysis.entropy(RECORDING),
+        lambda: attention.entropy(RECORDING),
         f"such as recording.calls('layers.0.self_attn')[0] of {SITES}",
     ),
-    "a model analysed": (lambda: analysis.entropy(MODEL), "give a record, a tensor or an array"),
-    "nothing analysed": (lambda: analysis.entropy(None), "NoneType is no attention; give a record"),
-    "a text for a count": (lambda: analysis.strongest_keys(RECORD, "3"), "ask for 1 or more"),
+    "a model analysed": (lambda: attention.entropy(MODEL), "give a record, a tensor or an array"),
+    "nothing analysed": (lambda: attention.entropy(None), "NoneType is no attention; give a record"),
+    "a text for a count": (lambda: attention.strongest_keys(RECORD, "3"), "ask for 1 or more"),
     "a row there is not": (
-        lambda: analysis.rollout(RECORDING, rows=6),
+        lambda: attention.rollout(RECORDING, rows=6),
         "row 6 is out of range; there are 6 (0 to 5",
     ),
-    "a record rolled out": (lambda: analysis.rollout(RECORD), "give a list of attention, first"),
+    "a record rolled out": (lambda: attention.rollout(RECORD), "give a list of attention, first"),
     "layers of other batches": (of_other_sizes, "layer 0 has shape (1, 2, 6, 6), the last (3, 2"),
     "groups for other keys": (
-        lambda: analysis.group_shares(RECORD, ["a"] * 5),
+        lambda: attention.group_shares(RECORD, ["a"] * 5),
         "5 groups for 6 keys",
     ),
     "rows of the strongest keys": (
-        lambda: analysis.entropy(recorded(top_k=2)["layers.0.self_attn"]),
+        lambda: attention.entropy(recorded(top_k=2)["layers.0.self_attn"]),
         "record with top_k=None or lazy=True",
     ),
     # What is changed.
@@ -245,9 +245,9 @@ def test_a_name_that_is_not_there_is_a_key_error_too() -> None:
 
 def test_a_recording_stands_for_its_only_record_and_for_its_layers() -> None:
     one = recorded(include="layers.0.*")
-    assert np.array_equal(analysis.entropy(one), analysis.entropy(RECORD))
+    assert np.array_equal(attention.entropy(one), attention.entropy(RECORD))
     layers = [RECORDING[site] for site in RECORDING]
-    assert np.array_equal(analysis.rollout(RECORDING), analysis.rollout(layers))
+    assert np.array_equal(attention.rollout(RECORDING), attention.rollout(layers))
 
 
 def test_the_package_lists_what_it_promises() -> None:
