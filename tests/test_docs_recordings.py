@@ -52,7 +52,8 @@ def test_every_example_on_recordings_runs(
 
 def test_every_function_is_told_of() -> None:
     text = (REPOSITORY / "docs" / "recordings.md").read_text(encoding="utf-8")
-    assert {name for name in attention.__all__ if name.islower()} <= set(re.findall("[a-z_]+", text))
+    names = {name for name in attention.__all__ if name.islower()}
+    assert names <= set(re.findall("[a-z_]+", text))
 
 
 def test_every_example_on_audits_runs(

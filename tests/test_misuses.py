@@ -170,7 +170,10 @@ MISUSES: dict[str, tuple[Callable[..., Any], str]] = {
         f"such as recording.calls('layers.0.self_attn')[0] of {SITES}",
     ),
     "a model analysed": (lambda: attention.entropy(MODEL), "give a record, a tensor or an array"),
-    "nothing analysed": (lambda: attention.entropy(None), "NoneType is no attention; give a record"),
+    "nothing analysed": (
+        lambda: attention.entropy(None),
+        "NoneType is no attention; give a record",
+    ),
     "a text for a count": (lambda: attention.strongest_keys(RECORD, "3"), "ask for 1 or more"),
     "a row there is not": (
         lambda: attention.rollout(RECORDING, rows=6),
