@@ -2,8 +2,8 @@
 
     python benchmarks/dashboard_screenshots.py docs/screenshots [PAGE...]
 
-Only the simulated sample match, a simulated season as a corpus and a recording of an untrained
-layer are shown. Names of pages after the folder: only those.
+Only the simulated sample match and recordings of an untrained layer are shown. Names of pages
+after the folder: only those.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ PAGES = {
     "claims": BALL,
     "compare": "/compare",
     "heads": "/heads",
-    "corpus": "/corpus",
     "recordings": "/recordings",
     "recording": "/recording/before.safetensors",
     "difference": "/recordings/compare",
@@ -40,27 +39,21 @@ PAGES = {
 }
 WHOLE = ("story", "compare", "difference", "model")
 SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
-TALL = 1480
 COLOURS = 256
 MOST = 150_000
 
 
 def made(folder: Path) -> None:
-    """What heads do in the sample, and a simulated season as a corpus with some claims tested."""
+    """Write what heads do in the sample match to `heads.json`."""
     options = ("--allow-in-sample", "--balls", "40", "--json", "--out", "heads.json")
-    for words in (
-        ("heads", SAMPLE, *options),
-        ("simulate", "--matches", "60", "--seed", "1000", "--out", "season.zip"),
-        ("corpus", "explain", "season.zip", "--out", "corpus", "--evidence", "500"),
-    ):
-        answer = run_process(folder, *words)
-        assert answer.status == 0, answer.err
+    answer = run_process(folder, "heads", SAMPLE, *options)
+    assert answer.status == 0, answer.err
 
 
 def settle(page: Any, name: str) -> None:
     """Wait until all that a page shows is there."""
     page.wait_for_selector("main h1", state="attached")
-    if name in ("story", "match", "head", "claims", "compare", "difference", "model", "corpus"):
+    if name in ("story", "match", "head", "claims", "compare", "difference", "model"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     if name == "story":
         page.locator("#turning-list >> text=being tested").first.wait_for(
@@ -113,7 +106,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         recordings = two_recordings(Path(name), width=32, heads=4, tokens=24)
         made(Path(name))
-        arguments = (SAMPLE, *recordings, "--heads", "heads.json", "--corpus", "corpus")
+        arguments = (SAMPLE, *recordings, "--heads", "heads.json")
         with serving(Path(name), *arguments) as server, browsing() as browser:
             for size, (width, height) in SIZES.items():
                 for theme in ("light", "dark"):
@@ -125,9 +118,6 @@ def main() -> None:
                         page.goto(server.url + PAGES[page_name])
                         settle(page, page_name)
                         whole = {"full_page": True} if page_name in WHOLE else {}
-                        if page_name == "corpus":
-                            top = {"x": 0, "y": 0, "width": width, "height": TALL}
-                            whole = {"full_page": True, "clip": top}
                         picture = smaller(page.screenshot(**whole))
                         file = target / f"{page_name}-{size}-{theme}.png"
                         file.write_bytes(picture)

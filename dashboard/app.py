@@ -7,7 +7,6 @@ from typing import Final
 from dash import ClientsideFunction, Dash, Input, Output, dcc
 from flask import Flask, Response, request
 
-from .corpus_page import corpus_page
 from .figures import CONFIG, empty_heat_map
 from .frame import frame
 from .functions import Functions
@@ -44,6 +43,12 @@ INDEX: Final = """<!DOCTYPE html>
 </html>
 """
 
+REMOVED: Final = {
+    "corpus": "The dashboard has no corpus pages any more: read the corpus's Parquet files with "
+    "DuckDB or pandas.",
+}
+"""Pages of earlier versions, and what is there instead."""
+
 
 def create_app(
     functions: Functions,
@@ -74,9 +79,7 @@ def create_app(
             {"name": "attnlens-model", "content": functions.models[0]},
         ],
     )
-    app.layout = frame(
-        public=public, heads=functions.heads is not None, corpus=functions.corpus is not None
-    )
+    app.layout = frame(public=public, heads=functions.heads is not None)
     server: Flask = app.server
     add_scripts(app, server)
     add_routes(app, functions, matches, recordings, Answers(), public=public)
@@ -140,8 +143,6 @@ def page_of(
         return compare_page(matches, functions.models), 200
     if key == "heads" and functions.heads is not None:
         return heads_page(functions.heads), 200
-    if key == "corpus" and functions.corpus is not None:
-        return corpus_page(matches), 200
     if key == "recordings":
         return recordings_page(recordings, public=public), 200
     if key == "recordings/compare":
@@ -167,4 +168,6 @@ def page_of(
         if recording is not None:
             return recording_page(recording), 200
         return lost("This recording is not open (any more)."), 404
+    if kind in REMOVED:
+        return lost(REMOVED[kind]), 410
     return lost("There is no such page."), 404

@@ -7,7 +7,7 @@ from dash import dcc, html
 from .parts import loading, marked
 
 
-def frame(*, public: bool, heads: bool, corpus: bool) -> html.Div:
+def frame(*, public: bool, heads: bool) -> html.Div:
     """What is on every page."""
     links = [
         ("/", "Matches"),
@@ -17,8 +17,6 @@ def frame(*, public: bool, heads: bool, corpus: bool) -> html.Div:
     ]
     if heads:
         links.insert(2, ("/heads", "Heads"))
-    if corpus:
-        links.append(("/corpus", "Corpus"))
     return html.Div(
         [
             html.A("Skip to the content", href="#page", className="skip"),

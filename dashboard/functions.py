@@ -46,24 +46,6 @@ class Followed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Summed:
-    """A corpus of many matches.
-
-    Attributes:
-        finished: how many of its parts there are now; more, and what was told is told anew.
-        figures: those of its report. Raises `AttnlensError` where it cannot be read.
-        balls: part of a player's name, a phase and an outcome, each empty for all, to the most
-            surprising ``balls`` and how many were ``found``. Raises the same.
-        page: figures to a report page of their own.
-    """
-
-    finished: Callable[[], int]
-    figures: Callable[[], Data]
-    balls: Callable[[str, str, str], Data]
-    page: Callable[[Data], str]
-
-
-@dataclass(frozen=True, slots=True)
 class Functions:
     """Each takes plain data or a match, which the dashboard only passes on.
 
@@ -83,7 +65,6 @@ class Functions:
         page: a recording's path and name to a page of its heat maps.
         models: the models that may be asked, the default first.
         inside: the reference models.
-        corpus: a corpus, where one was given.
         heads: what heads do across matches (``attnlens heads --json``), where it was given.
     """
 
@@ -99,5 +80,4 @@ class Functions:
     page: Callable[[str, str], str]
     models: tuple[str, ...]
     inside: Inside
-    corpus: Summed | None = None
     heads: Data | None = None

@@ -11,7 +11,7 @@ from typing import Final
 from dash import Dash
 from flask import Flask, Response, request
 
-from .functions import Functions, Summed
+from .functions import Functions
 from .library import Matches, Recordings
 from .match_routes import add_match_routes
 from .replies import GONE, KINDS, answered, download, problem, sent
@@ -24,8 +24,6 @@ MOST_QUESTION: Final = 1_000_000
 """Bytes of anything else that is sent."""
 MOST_INPUT: Final = 400
 """Characters of an input of a reference model."""
-MOST_SOUGHT: Final = 80
-"""Characters of a name that is looked for."""
 MAPS: Final = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
 POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
@@ -45,7 +43,6 @@ def add_routes(
     _add_upload(server, matches, recordings, public=public)
     _add_recordings(server, recordings)
     _add_models(server, functions, answers)
-    _add_corpus(server, functions, answers)
 
 
 def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, public: bool) -> None:
@@ -117,39 +114,3 @@ def _add_models(server: Flask, functions: Functions, answers: Answers) -> None:
             return problem(f"there is no file {file} of {name}", 404)
         kind = KINDS[file.rpartition(".")[2]]
         return download(answers.run(lambda: make(name)), f"{name}-{file}", kind)
-
-
-def _add_corpus(server: Flask, functions: Functions, answers: Answers) -> None:
-    def figures_of(corpus: Summed) -> bytes:
-        return answers.get(("corpus", corpus.finished()), corpus.figures)
-
-    @server.get("/data/corpus/figures.json")
-    @answered
-    def corpus_figures() -> Response:
-        if functions.corpus is None:
-            return problem("no corpus is open", 404)
-        return sent(figures_of(functions.corpus), lasting=False)
-
-    @server.get("/data/corpus/balls.json")
-    @answered
-    def corpus_balls() -> Response:
-        corpus = functions.corpus
-        if corpus is None:
-            return problem("no corpus is open", 404)
-        player, phase, outcome = (
-            request.args.get(name, "")[:MOST_SOUGHT] for name in ("player", "phase", "outcome")
-        )
-        key = ("corpus balls", corpus.finished(), player, phase, outcome)
-        found = answers.get(key, lambda: corpus.balls(player, phase, outcome))
-        return sent(found, lasting=False)
-
-    @server.get("/files/corpus/<name>")
-    @answered
-    def corpus_file(name: str) -> Response:
-        if functions.corpus is None or name not in ("report.html", "report.json"):
-            return problem(f"there is no file {name}", 404)
-        told = json.loads(gzip.decompress(figures_of(functions.corpus)))
-        if name == "report.html":
-            return download(functions.corpus.page(told), "attnlens-corpus-report.html", "text/html")
-        text = json.dumps(told, ensure_ascii=False)
-        return download(text, "attnlens-corpus-report.json", "application/json")

@@ -15,7 +15,7 @@ from attnlens.errors import InputError
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
     from attnlens.cricket.session import Session
-    from attnlens.dashboard.functions import Data, Functions, Inside, Summed
+    from attnlens.dashboard.functions import Data, Functions, Inside
     from attnlens.dashboard.library import Matches, Recordings
     from attnlens.reference.symbolic.description import Description
 
@@ -55,14 +55,17 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--heads", metavar="FILE", help="what heads do across matches, from `attnlens heads --json`"
     )
-    parser.add_argument(
-        "--corpus", metavar="DIR", help="what `attnlens corpus explain` wrote, to show its report"
-    )
+    parser.add_argument("--corpus", metavar="DIR", help=argparse.SUPPRESS)
     add_model_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.corpus is not None:
+        raise InputError(
+            "dashboard --corpus is gone: the dashboard has no corpus pages any more",
+            remedy="read the corpus's Parquet files with DuckDB or pandas",
+        )
     try:
         from attnlens.dashboard.app import create_app
         from attnlens.dashboard.library import Matches, Recordings
@@ -191,7 +194,6 @@ def _functions(options: argparse.Namespace) -> Functions:
         page=_recording_page,
         models=tuple(dict.fromkeys((wanted, *SHIPPED))),
         inside=_inside(),
-        corpus=None if options.corpus is None else _corpus(options.corpus),
         heads=None if options.heads is None else _heads(options.heads),
     )
 
@@ -202,29 +204,6 @@ def _story(session: Session, match: Match, evidence: bool, rest: Callable[[], No
 
     told = session.story(match, evidence=evidence, report=lambda *_: rest())
     return shown_story(told).to_dict()
-
-
-def _corpus(folder: str) -> Summed:
-    """A corpus, read when somebody looks."""
-    from pathlib import Path
-
-    from attnlens.cricket.corpus.folder import Corpus
-    from attnlens.cricket.corpus.questions import surprising_balls
-    from attnlens.cricket.corpus.report import report_data
-    from attnlens.cricket.pages.corpus_page import render_corpus
-    from attnlens.dashboard.functions import Summed
-
-    corpus = Corpus(Path(folder))
-    corpus.manifest  # noqa: B018  # no corpus is told before anything is served
-
-    return Summed(
-        finished=lambda: len(corpus.finished()),
-        figures=lambda: report_data(folder),
-        balls=lambda player, phase, outcome: surprising_balls(
-            folder, player=player, phase=phase, outcome=outcome
-        ),
-        page=render_corpus,
-    )
 
 
 def _inside() -> Inside:
