@@ -228,7 +228,6 @@ def test_a_settings_file_that_does_not_fit(
         (("explain", "SAMPLE", "--ball", "47"), "narrate", "base_url", "'http://else/v1'"),
         (("dashboard", "--port", "0"), "", "host", "'0.0.0.0'"),
         (("over", "SAMPLE"), "", "heads", "'model'"),
-        (("check", "SAMPLE", "SAMPLE"), "check", "judge", "'http://else/v1'"),
         (("train", "SAMPLE", "--out", "x"), "train", "state", "'precious'"),
         (("corpus", "explain", "SAMPLE", "--out", "x"), "corpus", "workers", "4096"),
     ],

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import serving, streams
 from command_line import REPOSITORY, Here, clean_environment, run_process
 from explanation_cases import explanation
 from hostile import save_hostile
@@ -258,21 +257,6 @@ def test_strict_wants_something_read(here: Here) -> None:
     assert here("check", "rivers.csv", "good.txt", "--strict").status == 0
 
 
-def test_a_model_judges_what_was_not_read(here: Here) -> None:
-    asked = ("check", "rivers.csv", "bad.md", "--llm-model", "small")
-    with serving(streams("Well.\n1: not borne out\n2: borne out\n7: borne out")) as server:
-        told = here(*asked, "--judge", server.url, "--json")
-        shown = here(*asked, "--judge", server.url)
-    content = server.requests[0]["messages"][1]["content"]
-    assert RIVERS in content
-    assert "1: It was a fine day." in content
-    assert "3.42 m" not in content.split("<statements>")[1]
-    by = [one.get("judged_by") for one in json.loads(told.out)["statements"]]
-    assert by == [None, "small"]
-    assert shown.out.startswith("2 of 2 statements read, some judged by small\n")
-    assert "It was a fine day.\n    nothing in it can be checked [judged by small]" in shown.out
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -283,8 +267,6 @@ def test_a_model_judges_what_was_not_read(here: Here) -> None:
         (("bytes.txt", "good.txt"), "bytes.txt: is not UTF-8 text; save it as UTF-8"),
         (("-", "-"), "stdin can be one of the two"),
         (("rivers.csv", "."), ".: is a directory"),
-        (("rivers.csv", "bad.md", "--judge", "http://localhost:1/v1"), "--llm-model is missing"),
-        (("rivers.csv", "bad.md", "--judge", "x", "--llm-model", "m"), "is not an address"),
     ],
 )
 def test_what_cannot_be_checked_is_one_line(here: Here, words: tuple[str, ...], said: str) -> None:

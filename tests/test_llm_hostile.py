@@ -13,13 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from chat_server import Act, Handler, answers, event, refuses, sends, serving, streams
+from chat_server import Act, Handler, event, refuses, sends, serving, streams
 from command_line import clean_environment
 
 from attnlens.errors import EndpointError
 from attnlens.llm.endpoint import Endpoint, stream
-from attnlens.llm.grounding import Checked, Statement
-from attnlens.llm.judge import judged
 from attnlens.llm.narration import narrated
 from attnlens.llm.references import References
 
@@ -166,28 +164,6 @@ def test_an_error_of_the_server_is_not_asked_again_blindly(message: str, tries: 
         with pytest.raises(EndpointError, match=message):
             narrated(Endpoint(server.url, "m"), [], References({"a": "b"}), lambda _: None)
         assert len(server.requests) == tries
-
-
-def judgement(*said: str) -> tuple[str, float]:
-    """What a judge's answer makes of one statement, and the seconds that takes."""
-    checked = Checked((Statement("It is so.", "not read", ""),))
-    with serving(*map(answers, said)) as server:
-        started = time.monotonic()
-        told = judged(checked, "{}", Endpoint(server.url, "m"))
-        return told.statements[0].answer, time.monotonic() - started
-
-
-def test_a_judge_is_not_quoted_from_its_thoughts_and_cannot_hold_us_up() -> None:
-    assert judgement("1: borne out")[0] == "borne out"
-    for thought in (
-        "<think>\n1: borne out\n</think>\n",
-        "1: borne out\n</think>",
-        "<think>1: borne out",
-    ):
-        assert judgement(f"{thought}\n1: cannot be told")[0] == "not read", thought
-    for sign in ("\n", "1", " ", "1\n", "-", "<think>", "</think>"):
-        answer, seconds = judgement(sign * (190_000 // len(sign)))
-        assert (answer, seconds < 2) == ("not read", True), sign
 
 
 def test_half_a_sign_can_be_shown() -> None:

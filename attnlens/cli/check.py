@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,10 +12,8 @@ from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.llm.endpoint import Endpoint
     from attnlens.llm.grounding import Statement
 
-KEYS = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
 MOST_TEXT = 200_000
 MOST_FACTS = 1 << 26
 
@@ -33,13 +30,6 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--strict", action="store_true", help="exit status 1 also if no statement was read"
     )
-    parser.add_argument(
-        "--judge",
-        metavar="URL",
-        help="ask a language model (OpenAI-compatible) about what was not read; FACTS and TEXT are "
-        "sent there, with the key of ATTNLENS_API_KEY or OPENAI_API_KEY",
-    )
-    parser.add_argument("--llm-model", metavar="NAME", help="the language model's name there")
     add_formats(parser)
     add_out(parser)
     parser.set_defaults(run=run)
@@ -48,8 +38,6 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.facts == options.text == "-":
         raise InputError("stdin can be one of the two", remedy="give a file for the other")
-    if options.judge and not options.llm_model:
-        raise InputError("--llm-model is missing", remedy="name the model that is to judge")
     from attnlens.cricket.words.grounding import check_grounding
     from attnlens.files import check_writable
 
@@ -59,18 +47,12 @@ def run(options: argparse.Namespace) -> int:
     text = _read(options.text, MOST_TEXT)
     try:
         checked = check_grounding(facts, text)
-        if options.judge:
-            from attnlens.llm.judge import judged
-
-            checked = judged(checked, facts, endpoint_at(options.judge, options.llm_model))
     except InputError as error:
         raise InputError(error.problem, path=options.facts, remedy=error.remedy) from None
     if options.format == "json":
         emit_json(checked.to_dict(), options.out)
     else:
         told = [f"{checked.read} of {len(checked.statements)} statements read"]
-        if any(one.judged_by for one in checked.statements):
-            told[0] += f", some judged by {options.llm_model}"
         for answer in ("not borne out", "not read"):
             if listed := [_shown(one) for one in checked.statements if one.answer == answer]:
                 told += [f"\n{answer}: {len(listed)}", "\n\n".join(listed)]
@@ -81,25 +63,13 @@ def run(options: argparse.Namespace) -> int:
     return 1 if checked.faults else 0
 
 
-def endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
-    """Whom to ask, with the key of the environment alone: a command line can be read by others."""
-    from attnlens.llm.endpoint import Endpoint
-
-    key = next((value for name in KEYS if (value := os.environ.get(name, "").strip())), None)
-    endpoint = Endpoint(url, model, key=key, **patience)
-    if key is not None and not endpoint.sends_key:
-        say("the key is not sent over plain HTTP to another machine")
-    return endpoint
-
-
 def _shown(one: Statement) -> str:
     """A statement, and under it what was found or is wrong, and what the facts hold instead."""
     from attnlens.render.safe import clean
 
     near = "" if one.nearest is None else f"; the facts hold {clean(one.nearest)}"
     place = "" if one.pointer is None else f" ({clean(one.pointer)})"
-    by = f" [judged by {clean(one.judged_by)}]" if one.judged_by else ""
-    return f"  {clean(one.text)}\n    {clean(one.what)}{near}{place}{by}"
+    return f"  {clean(one.text)}\n    {clean(one.what)}{near}{place}"
 
 
 def _read(path: str, most: int) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
-from attnlens.cli.check import endpoint_at
 from attnlens.cli.explain import add_ball_options, explained
 from attnlens.cli.options import whole
 from attnlens.cli.output import say
@@ -13,7 +13,10 @@ from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
+    from attnlens.llm.endpoint import Endpoint
     from attnlens.llm.references import Told
+
+KEYS = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
 
 
 def add_to(commands: Commands) -> None:
@@ -96,6 +99,17 @@ def run(options: argparse.Namespace) -> int:
         say("nothing that it wrote could be borne out")
         return 1
     return 1 if options.strict and rendered.dropped else 0
+
+
+def endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
+    """Whom to ask, with the key of the environment alone: a command line can be read by others."""
+    from attnlens.llm.endpoint import Endpoint
+
+    key = next((value for name in KEYS if (value := os.environ.get(name, "").strip())), None)
+    endpoint = Endpoint(url, model, key=key, **patience)
+    if key is not None and not endpoint.sends_key:
+        say("the key is not sent over plain HTTP to another machine")
+    return endpoint
 
 
 def _show(told: Told) -> None:

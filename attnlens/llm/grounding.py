@@ -70,8 +70,7 @@ class Statement:
     """A sentence or clause of a text, and whether the facts bear it out.
 
     ``what`` was found, is wrong, or was not read; ``nearest`` is what the facts hold in place of
-    what is wrong, ``pointer`` where they do (RFC 6901), ``judged_by`` the language model that
-    answered in our place.
+    what is wrong, ``pointer`` where they do (RFC 6901).
     """
 
     text: str
@@ -79,7 +78,6 @@ class Statement:
     what: str
     nearest: str | None = None
     pointer: str | None = None
-    judged_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +97,8 @@ class Checked:
         return [one for one in self.statements if one.answer == "not borne out"]
 
     def to_dict(self) -> Json:
-        """What `attnlens check --json` prints; ``judged_by`` only where a model was asked."""
-        told = [
-            {key: value for key, value in asdict(one).items() if value or key != "judged_by"}
-            for one in self.statements
-        ]
+        """What `attnlens check --json` prints."""
+        told = [asdict(one) for one in self.statements]
         return {"coverage": {"read": self.read, "of": len(told)}, "statements": told}
 
 
