@@ -23,6 +23,9 @@ COLUMNS = [
     *("win_before", *(f"win_{outcome}" for outcome in OUTCOMES), "free_hit"),
 ]
 
+NO_CACHE = os.path.join(os.devnull, "cache")
+"""A cache folder that cannot be made: an answer from before would test nothing."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -37,8 +40,8 @@ def clean_environment(**more: str) -> dict[str, str]:
     """This process's environment without what would change an answer."""
     unwanted = ("ATTNLENS_", "NO_COLOR", "COLUMNS", "LINES", "TERM", "PYTHON")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(unwanted)}
-    ours = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error", "ATTNLENS_NO_CACHE": "1"}
-    return {**kept, **ours, "XDG_CONFIG_HOME": str(REPOSITORY / "no-settings"), **more}
+    ours = {"PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error", "XDG_CACHE_HOME": NO_CACHE}
+    return {**kept, **ours, **more}
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -66,7 +69,7 @@ def run_process(folder: Path, *arguments: str | Path, **environment: str) -> Ans
 
 
 class Here:
-    """The command line in this process, in a folder of its own, with no settings about."""
+    """The command line in this process, in a folder of its own."""
 
     def __init__(
         self, folder: Path, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]
@@ -77,8 +80,7 @@ class Here:
         for name in list(os.environ):
             if name.startswith("ATTNLENS_") or name in ("NO_COLOR", "COLUMNS"):
                 patch.delenv(name)
-        patch.setenv("XDG_CONFIG_HOME", str(folder / "no-settings"))
-        patch.setenv("ATTNLENS_NO_CACHE", "1")  # an answer from before would test nothing
+        patch.setenv("XDG_CACHE_HOME", NO_CACHE)
         patch.chdir(folder)
 
     def __call__(self, *arguments: str | Path | int) -> Answer:

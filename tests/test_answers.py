@@ -28,13 +28,12 @@ def tell():
 @pytest.fixture
 def kept(attnlens_here: Here) -> Here:
     """The command line, keeping its answers in the folder ``kept``."""
-    attnlens_here.patch.delenv("ATTNLENS_NO_CACHE")
-    attnlens_here.patch.setenv("ATTNLENS_CACHE", "kept")
+    attnlens_here.patch.setenv("XDG_CACHE_HOME", str(attnlens_here.folder / "kept"))
     return attnlens_here
 
 
 def entries(here: Here) -> list[Path]:
-    return sorted((here.folder / "kept").iterdir())
+    return sorted((here.folder / "kept" / "attnlens").iterdir())
 
 
 def counted(here: Here) -> Callable[..., int]:
@@ -56,7 +55,7 @@ def test_a_second_process_gives_the_same_bytes_and_never_loads_torch(
     def run(*more: str, **environment: str) -> Answer:
         return run_process(tmp_path, *asked, *more, **environment)
 
-    home = {"ATTNLENS_NO_CACHE": "0", "XDG_CACHE_HOME": str(tmp_path / "home")}
+    home = {"XDG_CACHE_HOME": str(tmp_path / "home")}
     anew = run(**home)
     (entry,) = (tmp_path / "home" / "attnlens").iterdir()
     written = entry.read_bytes(), entry.stat().st_ino

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +10,6 @@ import pytest
 import torch
 from command_line import Here
 from safetensors.torch import save_file
-
-from attnlens.cli import build_parser
-from attnlens.cli.settings import LOCAL
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -200,114 +195,6 @@ def test_predict_simulate_and_train_refuse_what_they_cannot_do(
     assert "nowhere" in complaint(attnlens_here, "simulate", "--out", "nowhere/match.csv")
     Path("empty").mkdir()
     assert "empty" in complaint(attnlens_here, "train", "empty", "--out", "mine.safetensors")
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        ("model = \n", "attnlens.toml: is not TOML ("),
-        ("[explain]\nmodle = 'x'\n", "attnlens.toml: in [explain] 'modle' is no setting; known: "),
-        ("[explan]\nmodel = 'x'\n", "attnlens.toml: 'explan' is no setting; known: "),
-        ("scale = 'huge'\n", "attnlens.toml: 'huge' does not fit --scale; use micro, short"),
-        ("innings = 'one'\n", "attnlens.toml: 'one' does not fit --innings; give a number"),
-        ("no_evidence = 3\n", "attnlens.toml: 3 does not fit --no-evidence; say true or false"),
-        ("model = ['a', 'b']\n", "attnlens.toml: ['a', 'b'] does not fit --model; give one value"),
-    ],
-)
-def test_a_settings_file_that_does_not_fit(
-    attnlens_here: Here, sample_match_path: Path, content: str, told: str
-) -> None:
-    Path("attnlens.toml").write_text(content, encoding="utf-8")
-    assert complaint(attnlens_here, "explain", sample_match_path, "--ball", "47").startswith(told)
-
-
-@pytest.mark.parametrize(
-    ("words", "table", "key", "value"),
-    [
-        (("explain", "SAMPLE", "--ball", "47"), "explain", "out", "'precious'"),
-        (("explain", "SAMPLE", "--ball", "47"), "narrate", "base_url", "'http://else/v1'"),
-        (("dashboard", "--port", "0"), "", "host", "'0.0.0.0'"),
-        (("over", "SAMPLE"), "", "heads", "'model'"),
-        (("train", "SAMPLE", "--out", "x"), "train", "state", "'precious'"),
-        (("corpus", "explain", "SAMPLE", "--out", "x"), "corpus", "workers", "4096"),
-    ],
-)
-def test_what_a_file_in_the_folder_may_not_set(
-    attnlens_here: Here,
-    sample_match_path: Path,
-    words: tuple[str, ...],
-    table: str,
-    key: str,
-    value: str,
-) -> None:
-    Path("precious").write_text("mine", encoding="utf-8")
-    head = f"[{table}]\n" if table else ""
-    Path("attnlens.toml").write_text(f"{head}{key} = {value}\n", encoding="utf-8")
-    asked = [sample_match_path if word == "SAMPLE" else word for word in words]
-    place = f"in [{table}] " if table else ""
-    assert complaint(attnlens_here, *asked) == (
-        f"attnlens.toml: {place}'{key}' may not be set by a file in the current folder; give "
-        f"--{key.replace('_', '-')}, or set ATTNLENS_{key.upper()}"
-    )
-    assert Path("precious").read_text(encoding="utf-8") == "mine"
-
-
-def test_what_a_file_in_the_folder_may_set_is_harmless() -> None:
-    """By what the help calls its value: no folder, address or file but models and matches."""
-    commands = [*build_parser().commands.values()]
-    commands += [inner for command in commands for inner in command.commands.values()]
-    options = [option for command in commands for option in command.options.items()]
-    assert {"model", "scale", "history"} <= {name for name, _ in options} & LOCAL
-    places = ("CHECKPOINT", "DIR", "FILE", "FOLDER", "HOST:PORT", "PATH", "SRC", "URL")
-    named = {name for name, option in options if option.metavar in places}
-    assert named & LOCAL == {"model", "overs_model", "history"}
-    free = {name for name, option in options if option.metavar is None and not option.choices}
-    assert free - LOCAL == {"allow_in_sample", "check", "host", "http", "port", "public", "win"}
-
-
-def test_a_file_in_the_folder_leads_nowhere_and_is_bounded(
-    attnlens_here: Here, sample_match_path: Path
-) -> None:
-    asked = ("explain", sample_match_path, "--ball", "47")
-    for host in (r"\\\\evil\\share\\m", "//evil/share/m"):
-        Path("attnlens.toml").write_text(f'model = "{host}"\n', encoding="utf-8")
-        said = "attnlens.toml: 'model' leads to another machine; copy it"
-        assert complaint(attnlens_here, *asked) == said
-    Path("attnlens.toml").write_text("#" * 100_000, encoding="utf-8")
-    assert complaint(attnlens_here, *asked).startswith("attnlens.toml: is larger than 64 kB")
-    Path("attnlens.toml").write_text("model = " + "[" * 30_000, encoding="utf-8")
-    assert complaint(attnlens_here, *asked).startswith("attnlens.toml: is not TOML")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="rights are POSIX's")
-def test_own_settings_are_nobody_elses(attnlens_here: Here, sample_match_path: Path) -> None:
-    attnlens_here.patch.setenv("XDG_CONFIG_HOME", str(attnlens_here.folder))
-    own = attnlens_here.folder / "attnlens" / "settings.toml"
-    own.parent.mkdir()
-    own.write_text("[explain]\nbal = 47\n", encoding="utf-8")
-    asked = ("explain", sample_match_path, "--no-evidence", "--json")
-    assert complaint(attnlens_here, *asked).startswith(f"{own}: in [explain] 'bal' is no setting")
-    own.write_text("[explain]\nball = 47\n", encoding="utf-8")
-    assert json.loads(attnlens_here.good(*asked))["ball"]["index"] == 47
-    own.chmod(0o666)
-    said = f"{own}: may have been written by another user; make it yours, and let nobody else"
-    assert complaint(attnlens_here, *asked).startswith(said)
-    if os.geteuid() == 0:  # who alone can give a file away
-        own.chmod(0o600)
-        os.chown(own, 12345, 12345)
-        assert complaint(attnlens_here, *asked).startswith(said)
-
-
-def test_a_variable_that_does_not_fit(attnlens_here: Here, sample_match_path: Path) -> None:
-    for name, value, told in (
-        ("FORMAT", "pdf", "ATTNLENS_FORMAT: 'pdf' does not fit --format; use text, json"),
-        ("NO_EVIDENCE", "maybe", "ATTNLENS_NO_EVIDENCE: 'maybe' does not fit --no-evidence; say"),
-        ("MODEL", "nowhere.safetensors", "nowhere.safetensors: no such checkpoint; "),
-    ):
-        with attnlens_here.patch.context() as patch:
-            patch.setenv(f"ATTNLENS_{name}", value)
-            line = complaint(attnlens_here, "explain", sample_match_path, "--ball", "47")
-            assert line.startswith(told)
 
 
 def test_control_characters_in_a_name_reach_no_terminal(attnlens_here: Here) -> None:

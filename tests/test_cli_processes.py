@@ -1,4 +1,4 @@
-"""What only a process of its own shows: terminals, pipes, signals, full disks, settings."""
+"""What only a process of its own shows: terminals, pipes, signals, full disks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import Here, clean_environment, command, heed_interrupts, run_process
+from command_line import clean_environment, command, heed_interrupts, run_process
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -108,7 +108,6 @@ def test_a_terminal_without_our_characters_still_gets_a_page(
 
 
 def test_version_and_help_without_a_command(tmp_path: Path) -> None:
-    (tmp_path / "attnlens.toml").write_text("not toml at all", encoding="utf-8")
     version = run_process(tmp_path, "--version")
     assert re.fullmatch(r"attnlens [0-9]+\.[0-9]+\.[0-9]+\S*\n", version.out)
     assert (version.status, version.err) == (0, "")
@@ -120,59 +119,3 @@ def test_version_and_help_without_a_command(tmp_path: Path) -> None:
         help_text = run_process(tmp_path, name, "--help")
         assert help_text.status == 0
         assert help_text.out.startswith(f"usage: attnlens {name} ")
-
-
-def test_an_option_wins_over_the_environment_and_that_over_the_file(
-    attnlens_here: Here, sample_match_path: Path
-) -> None:
-    here = attnlens_here
-    scales, told = {}, []
-    Path("attnlens.toml").write_text('format = "heatmap"\nball = 47\n', encoding="utf-8")
-
-    def scale(*words: str | Path) -> str:
-        answer = here("explain", sample_match_path, "--no-evidence", *words)
-        assert answer.status == 0
-        told.append(answer.err)
-        name: str = json.loads(answer.out)["temporal_attention"]["scale"]
-        return name
-
-    scales["default"] = scale()
-    here.patch.setenv("XDG_CONFIG_HOME", str(here.folder))
-    Path("attnlens").mkdir()
-    Path("attnlens/settings.toml").write_text('scale = "long"\nout = "mine.json"\n')
-    assert here("explain", sample_match_path, "--no-evidence").status == 0
-    mine = json.loads(Path("mine.json").read_text("utf-8"))["temporal_attention"]["scale"]
-    Path("attnlens/settings.toml").write_text('scale = "medium"\n', encoding="utf-8")
-    with open("attnlens.toml", "a", encoding="utf-8") as file:
-        file.write('scale = "long"\n')
-    scales["file"] = scale()
-    with open("attnlens.toml", "a", encoding="utf-8") as file:
-        file.write('[explain]\nscale = "micro"\n')
-    scales["the command's table"] = scale()
-    here.patch.setenv("ATTNLENS_SCALE", "short")
-    scales["environment"] = scale()
-    scales["option"] = scale("--scale", "medium")
-    assert mine == "long"
-    assert scales == {
-        "default": "medium",
-        "file": "long",
-        "the command's table": "micro",
-        "environment": "short",
-        "option": "medium",
-    }
-    # What the file sets is said, but not what it is not asked about.
-    less = "attnlens: ./attnlens.toml sets ball, format\n"
-    more = "attnlens: ./attnlens.toml sets ball, scale, format\n"
-    assert told == [less, more, more, less, less]
-
-
-def test_a_flag_and_a_needed_option_can_come_from_settings(
-    attnlens_here: Here, sample_match_path: Path
-) -> None:
-    attnlens_here.patch.setenv("ATTNLENS_NO_EVIDENCE", "yes")
-    data = json.loads(attnlens_here.good("explain", sample_match_path, "--ball", "47", "--json"))
-    assert data["evidence"] == []
-    attnlens_here.patch.setenv("ATTNLENS_SCALE", "huge")  # of no concern to the others
-    attnlens_here.patch.setenv("ATTNLENS_OUT", "from-environment.csv")
-    attnlens_here.good("simulate")
-    assert "from-environment.csv" in attnlens_here.files()

@@ -43,14 +43,18 @@ def command_lines(draw: st.DrawFn) -> list[str]:
     words = [name]
     values = st.sampled_from([one for one in ODD if name not in LONG or one[:5] != "match"])
     values |= st.text(max_size=8).filter(lambda text: "\0" not in text)
-    actions = PARSERS[name].taken
-    flags = [one for one in actions if one.option_strings]
+    actions = PARSERS[name]._actions
+    flags = [one for one in actions if one.option_strings and one.dest != "help"]
     for action in draw(st.lists(st.sampled_from(flags), max_size=4)) if flags else ():
         words.append(action.option_strings[-1])
         if action.nargs != 0:
             fitting = st.sampled_from(list(action.choices)) if action.choices else values
             words.append(str(draw(values | fitting)))
     words += draw(st.lists(values, max_size=3))
+    if "--follow" in words:
+        words += ["--idle", "0"]
+    if "--no-evidence" in {option for action in actions for option in action.option_strings}:
+        words.append("--no-evidence")
     if name == "train":
         words.append("nothing.csv")
     return words
@@ -71,12 +75,8 @@ def test_any_command_line_is_answered_or_refused_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BROWSER", "true")
-    monkeypatch.setenv("ATTNLENS_NO_EVIDENCE", "1")
-    monkeypatch.setenv("ATTNLENS_IDLE", "0")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     (tmp_path / "match.csv").write_bytes(sample_match_path.read_bytes())
-    if "--follow" not in words:
-        monkeypatch.delenv("ATTNLENS_IDLE")
     status = main(words)
     said = capsys.readouterr()
     assert status in (0, 1, 2), words
@@ -150,10 +150,8 @@ def test_nothing_is_asked_of_the_network(tmp_path: Path, sample_match_path: Path
 
 
 def test_a_home_that_takes_nothing_costs_nothing(tmp_path: Path, sample_match_path: Path) -> None:
-    environment = clean_environment(HOME="/proc/nowhere", ATTNLENS_NO_CACHE="")
-    environment = {
-        k: v for k, v in environment.items() if k not in ("XDG_CACHE_HOME", "ATTNLENS_NO_CACHE")
-    }
+    environment = clean_environment(HOME="/proc/nowhere")
+    del environment["XDG_CACHE_HOME"]
     done = subprocess.run(
         command("explain", sample_match_path, "--ball", "47", "--no-evidence"),
         cwd=tmp_path,

@@ -20,7 +20,7 @@ PACKAGE = Path(attnlens.__file__).parent
 FLOW = {"explain_ball", "load_predictor", "Timeline", "what_if"}
 """What only a session puts together."""
 
-OWN_FLOW = ("cricket/study/", "cricket/training/", "cricket/corpus/", "cricket/model/")
+OWN_FLOW = ("cricket/lab/", "cricket/corpus/", "cricket/predictor/")
 """Rooms that go through many matches, or in which the parts are made."""
 
 
@@ -127,8 +127,7 @@ def test_damaged_files_of_a_history_are_counted_and_told_every_time(
         archive.writestr("cut.json", whole[: len(whole) // 2])
         archive.writestr("swapped.json", whole.replace('"runs"', '"runz"'))
     said = "2 files of the history cannot be read, and taught nothing, such as past.zip::cut.json:"
-    attnlens_here.patch.delenv("ATTNLENS_NO_CACHE")
-    attnlens_here.patch.setenv("ATTNLENS_CACHE", "kept")
+    attnlens_here.patch.setenv("XDG_CACHE_HOME", str(attnlens_here.folder / "kept"))
     asked = (sample_match_path, "--ball", 9, "--no-evidence", "--history", "past.zip")
     for _ in range(2):
         answer = attnlens_here("explain", *asked)

@@ -49,10 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parser = build_parser()
         words = sys.argv[1:] if arguments is None else list(arguments)
-        if not {"-h", "--help", "--version"} & set(words):
-            from attnlens.cli.settings import apply_settings
-
-            apply_settings(parser, words)
         options = parser.parse_args(words)
         if options.command is None:
             parser.print_help()

@@ -13,7 +13,6 @@ from attnlens.cli.options import (
     add_model,
     add_out,
     add_sources,
-    listed,
     number,
     whole,
 )
@@ -187,7 +186,7 @@ def run_explain(options: argparse.Namespace) -> int:
             options.sources,
             options.out,
             model=options.model,
-            history=listed(options.history),
+            history=options.history or [],
             evidence=options.evidence,
             each=options.matches_per_part,
             workers=options.workers,

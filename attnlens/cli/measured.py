@@ -16,7 +16,6 @@ from attnlens.cli.options import (
     add_model,
     add_out,
     add_sources,
-    listed,
     whole,
 )
 from attnlens.cli.output import check_files, progress, report_skipped, say, show
@@ -246,7 +245,7 @@ def _judged(options: argparse.Namespace, work: Callable[[HeldOut], D]) -> D:
         held = held_out(
             Session(options.model).predictor,
             options.sources,
-            history=listed(options.history),
+            history=options.history or [],
             first=options.first,
             last=options.last,
             allow_in_sample=options.allow_in_sample,

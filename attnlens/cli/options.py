@@ -25,26 +25,6 @@ def date(text: str) -> datetime.date:
         raise argparse.ArgumentTypeError(f"{text!r} is no date like 2024-10-24") from None
 
 
-class Given(argparse.Action):
-    """Each value that is given; the first takes the place of a default."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse names it
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,  # noqa: ARG002  # argparse names it
-    ) -> None:
-        given = getattr(namespace, self.dest, None)
-        kept = given if isinstance(given, list) else []
-        setattr(namespace, self.dest, [*kept, values])
-
-
-def listed(value: list[str] | str | None) -> list[str]:
-    """What `Given` collected, which is one text where it comes from a setting."""
-    return [value] if isinstance(value, str) else value or []
-
-
 def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """The options of these names that were given, by name."""
     values = {name: getattr(options, name) for name in names}

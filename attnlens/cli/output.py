@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TextIO
 
-from attnlens.cli.options import listed
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -152,8 +151,9 @@ def check_files(options: argparse.Namespace, *more: str) -> None:
 
     def read(*names: str) -> list[str]:
         # What a command only counts is no file: the matches of `planted`.
-        told = (getattr(options, name, None) for name in names)
-        return [path for one in told if not isinstance(one, int) for path in listed(one)]
+        values = [getattr(options, name, None) for name in names]
+        paths = [value for value in values if isinstance(value, str)]
+        return paths + [path for value in values if isinstance(value, list) for path in value]
 
     check_outputs(
         {f"--{name.replace('_', '-')}": getattr(options, name) for name in ("out", *more)},

@@ -28,11 +28,8 @@ def add_to(commands: Commands) -> None:
         help="12 (as the file labels it, from 0: the 13th), last, next (not yet bowled), or 2:12",
     )
     parser.add_argument("--innings", type=int, metavar="N", help="default 1, of next the last")
-    # As a setting it is overs_model: what `model` names there is a predictor of balls.
     parser.add_argument(
         "--model",
-        "--overs-model",
-        dest="model",
         metavar="PATH",
         help="an encoder-decoder, or `cricket` (default)",
     )

@@ -47,17 +47,3 @@ class Parser(argparse.ArgumentParser):
         )
         self.commands = group.choices  # by name; it grows
         return group
-
-    @property
-    def options(self) -> dict[str, argparse.Action]:
-        """Options that can have a default, by the name that a setting has."""
-        return {
-            action.option_strings[-1].lstrip("-").replace("-", "_"): action
-            for action in self.taken
-            if action.option_strings and (action.nargs != 0 or is_flag(action))
-        }
-
-
-def is_flag(action: argparse.Action) -> bool:
-    """Whether an option is given without a value and means yes or no."""
-    return action.nargs == 0 and isinstance(action.const, bool)

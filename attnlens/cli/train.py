@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from attnlens.cli.options import MOST, Given, add_sources, date, given, listed, whole
+from attnlens.cli.options import MOST, add_sources, date, given, whole
 from attnlens.cli.output import check_outputs, since_now
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -21,11 +21,8 @@ def add_to(commands: Commands) -> None:
     )
     add_sources(parser)
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
-    # As a setting it is kind: what `model` names there is a checkpoint.
     parser.add_argument(
         "--model",
-        "--kind",
-        dest="model",
         choices=("temporal", "cricket"),
         default="temporal",
         help="temporal: the predictor of balls (default); cricket: the encoder-decoder of overs",
@@ -43,7 +40,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--set",
         metavar="NAME=VALUE",
-        action=Given,
+        action="append",
         default=[],
         help="any other number of the recipe or of the predictor's sizes, such as "
         "learning_rate=0.001, dropout=0.2 or heads.medium=8; may be given often",
@@ -93,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
 
     kind, train = TRAINERS[options.model]
     numbers = given(options, "epochs", "seed", "hidden_dim")
-    recipe, sizes = recipe_and_sizes(kind, listed(options.set), numbers)
+    recipe, sizes = recipe_and_sizes(kind, options.set, numbers)
     plan = Plan(
         sizes=sizes, **given(options, "train_until", "validate_until", "teacher", "head_balls")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from attnlens.cli.options import Given, add_ball, add_formats, add_model_options, add_out, listed
+from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out
 from attnlens.cli.output import check_files, show
 from attnlens.cli.parser import Commands
 from attnlens.cli.sources import session_of, tell_names
@@ -23,7 +23,8 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--set",
         metavar="NAME=VALUE",
-        action=Given,
+        action="append",
+        default=[],
         help="what is different: bowler=NAME, batter=NAME, target=N, ball:43=0 (an earlier ball, "
         "named as for --ball, and its outcome) or last=W (the ball before); may be given often",
     )
@@ -31,7 +32,8 @@ def add_to(commands: Commands) -> None:
         "--change",
         metavar="BALL=OUTCOME",
         dest="set",
-        action=Given,
+        action="append",
+        default=[],
         type="ball:{}".format,
         help="an earlier ball went otherwise: --change 43=0 is --set ball:43=0",
     )
@@ -46,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("say which ball", remedy="give --ball 47, --ball last or --ball next")
     from attnlens.cricket.whatif.question import LAST, question_of
 
-    question = question_of(listed(options.set))
+    question = question_of(options.set)
     # A wrong name should not wait for torch, nor the answer be lost for want of a place.
     check_files(options)
     from attnlens.cricket.match.naming import balls_of
