@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,68 @@ def test_p_is_exact_whatever_the_effects(effects: list[float], size: int) -> Non
         p_values = np.array([tail(value) for value in every])
         for level in p_values:
             assert np.mean(p_values <= level) <= level + 1e-12
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), size=st.integers(3, 5), matched=st.booleans())
+def test_p_depends_on_no_integer_type_and_on_no_name(seed: int, size: int, matched: bool) -> None:
+    generator = np.random.default_rng(seed)
+    predict = additive(0.3 * generator.normal(size=(len(ITEMS), 3)))
+    chosen = generator.choice(ITEMS, size, replace=False)
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Renamed(Claim):
+        """The same claim under another class name."""
+
+    def p_values(make: type[Claim], integer: Callable[[Any], int]) -> list[Floats | float | None]:
+        items = [integer(item) for item in ITEMS]
+        claims = [
+            make(
+                text="x",
+                removed=tuple(integer(item) for item in chosen),
+                window=tuple(items),
+                matched=matched,
+                raises=raises,
+                place=place,
+            )
+            for place in ("model", "head")
+            for raises in ((), (integer(1),))
+        ]
+        result = gather(
+            predict,
+            claims,
+            {"all": items},
+            items=items,
+            distances={item: integer(13 + item % 2 * 20) for item in items},
+            seed=integer(seed),
+            heads={"head": predict},
+        )
+        return [one.p for one in result.tested]
+
+    expected = p_values(Claim, int)
+    for integer in (np.int64, np.int32):
+        assert p_values(Claim, integer) == expected
+    assert p_values(Renamed, int) == expected
+
+
+def test_the_seed_of_a_null_distribution_is_of_integers_alone() -> None:
+    class Renamed(Pool):
+        """The same pool under another class name."""
+
+    pool = pool_for((3, 5), range(8), {item: item // 4 for item in range(8)})
+    arguments = (np.int32(1), True), (np.arange(4), range(4, 8))
+    assert pool.seed(7) == Renamed(*arguments).seed(np.int64(7)) == (7, 3_194_334_867)
+    seeds = {
+        pool_for(removed, window, kinds).seed(0)
+        for removed, window, kinds in (
+            ((3,), range(8), None),
+            ((3, 5), range(8), None),
+            ((3, 5), range(9), None),
+            ((3, 5), range(8), {item: item // 4 for item in range(8)}),
+            ((3, 5), range(8), {item: item // 5 for item in range(8)}),
+        )
+    }
+    assert len(seeds) == 5, "other pools are drawn from by other seeds"
 
 
 def test_drawn_sets_tell_what_listed_ones_would() -> None:

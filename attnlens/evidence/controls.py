@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,6 +57,17 @@ class Pool:
     def sets(self) -> int:
         """How many distinct sets there are, the one named among them."""
         return math.prod(math.comb(len(stratum), count) for stratum, count in self._parts())
+
+    def seed(self, seed: int) -> tuple[int, int]:
+        """Seed of the draws from this pool: ``seed``, and a hash of the pool's integers alone.
+
+        No name of a class, an attribute or a head enters it, nor an integer's type, so that a
+        renaming changes no p-value.
+        """
+        sizes = [len(stratum) for stratum in self.strata]
+        items = itertools.chain.from_iterable(self.strata)
+        numbers = np.array([len(sizes), *sizes, *self.take, *items], "<i8")
+        return int(seed), zlib.crc32(numbers.tobytes())
 
     def _parts(self) -> list[tuple[tuple[int, ...], int]]:
         return list(zip(self.strata, self.take, strict=True))

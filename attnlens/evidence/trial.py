@@ -14,7 +14,6 @@ other sets, each drawn once; else the operators disagree.
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Generic, Protocol
 
@@ -284,8 +283,7 @@ class Trial(Generic[C]):
                 "what hiding an item does is no number", remedy="give usual effects above 0"
             )
         pool = self.pool(inside)
-        key = f"{pool}{inside.raises}{place}".encode()
-        seed = [self.seed, zlib.crc32(key)]
+        seed = pool.seed(self.seed)
         generator = np.random.default_rng(seed)
         sums = pool.sums(moves, generator)
         own = sum(moves[item] for item in inside.removed)
