@@ -23,7 +23,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("completion")
-    answer = run_process(folder, "completion", "bash")
+    answer = run_process(folder, "--print-completion", "bash")
     assert (answer.status, answer.err) == (0, "")
     path = folder / "attnlens.bash"
     path.write_text(answer.out, encoding="utf-8")
@@ -46,4 +46,4 @@ def test_bash_completes_commands_options_choices_and_files(script: Path) -> None
     assert completed(script, "explain", "--scale", "m") == {"micro", "medium"}
     assert "attnlens.bash" in completed(script, "explain", "attn")
     for shell, sign in (("zsh", "#compdef attnlens"), ("tcsh", "complete attnlens")):
-        assert sign in run_process(script.parent, "completion", shell).out
+        assert sign in run_process(script.parent, "--print-completion", shell).out

@@ -14,11 +14,19 @@ from attnlens.errors import AttnlensError
 
 DONE, INTERRUPTED = 0, 130
 
+COMPLETION = "--print-completion"
+FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
+FOLDERS = ("FOLDER", "DIR")
+"""What stands for a file or a folder in the help, so that a shell completes it as one."""
+
+REMOVED = {"completion": f"use `attnlens {COMPLETION} bash` (or zsh, tcsh)"}
+"""Commands of earlier versions, and what to use instead."""
+
 
 COMMANDS = (
     "explain", "story", "predict", "match", "whatif", "over", "narrate", "check", "mcp", "train",
     "ratings", "measured", "planted", "simulate", "text", "corpus", "view", "audit",
-    "models", "dashboard", "schema", "completion",
+    "models", "dashboard", "schema",
 )  # fmt: skip
 """The modules of `attnlens.cli` that add commands, in the order in which help lists them."""
 
@@ -34,8 +42,18 @@ def build_parser() -> Parser:
     commands = parser.command_group("command")
     for name in COMMANDS:
         import_module(f"attnlens.cli.{name}").add_to(commands)
-    parser.set_defaults(whole=parser)
     return parser
+
+
+def _offer_completion(parser: Parser) -> None:
+    """Add shtab's option, which prints the script that makes a shell complete attnlens."""
+    import shtab
+
+    shtab.add_argument_to(parser, COMPLETION)
+    places = {**dict.fromkeys(FILES, shtab.FILE), **dict.fromkeys(FOLDERS, shtab.DIRECTORY)}
+    for action in parser.all_arguments():
+        if action.metavar in places:
+            action.complete = places[action.metavar]  # type: ignore[attr-defined]  # shtab's name
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,6 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parser = build_parser()
         words = sys.argv[1:] if arguments is None else list(arguments)
+        if COMPLETION in words:
+            _offer_completion(parser)
+        elif words and words[0] in REMOVED:
+            return complain(f"`{words[0]}` is gone; {REMOVED[words[0]]}")
         options = parser.parse_args(words)
         if options.command is None:
             parser.print_help()

@@ -1,8 +1,9 @@
-"""The parser of the command line: it complains in one line, and tells what it takes."""
+"""The parser of the command line: it complains in one line."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import Any, NoReturn, Protocol
 
 
@@ -14,15 +15,13 @@ class Commands(Protocol):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that keeps what it takes.
+    """A parser that complains in one line.
 
     Attributes:
-        taken: what `add_argument` returned, in order; ``--help`` is not among them.
-        commands: the commands below, by name; empty where it is one itself.
+        commands: the parsers of its commands, by name; empty if it has none.
     """
 
     def __init__(self, **settings: Any) -> None:
-        self.taken: list[argparse.Action] = []
         self.commands: dict[str, Parser] = {}
         # An abbreviation that works today would break when a longer option comes.
         super().__init__(allow_abbrev=False, **settings)
@@ -33,12 +32,11 @@ class Parser(argparse.ArgumentParser):
 
         self.exit(complain(f"{message}; see `{self.prog} --help`"))
 
-    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
-        """As argparse has it."""
-        action = super().add_argument(*names, **settings)
-        if action.dest != "help":
-            self.taken.append(action)
-        return action
+    def all_arguments(self) -> Iterator[argparse.Action]:
+        """The arguments of this parser and of its commands."""
+        yield from self._actions
+        for parser in self.commands.values():
+            yield from parser.all_arguments()
 
     def command_group(self, dest: str, *, required: bool = False) -> Commands:
         """Room for commands, the name of the one given under ``dest``."""
