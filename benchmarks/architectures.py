@@ -83,7 +83,7 @@ def page(rows: list[dict[str, Any]]) -> Iterator[str]:
     for state, meaning in STATES.items():
         for library, those in families.items():
             chosen = [row for row in those if row["state"] == state]
-            if not chosen:
+            if not chosen or state == "not run":
                 continue
             yield f"\n## {library}: {meaning}\n"
             if state in ("exact", "adapter", "no attention"):

@@ -4,7 +4,7 @@
 
 Sentences of our pages and commentary go to MiniLM, beginnings of our pages' to SmolLM2 (extra
 ``real``): `attnlens audit --texts` writes a line each to FOLDER, and goes on where it stopped. Then
-the tables of docs/attention_audit.md are printed; intervals are of 95%, texts independent.
+the tables of docs/audit.md are printed; intervals are of 95%, texts independent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Make real matches wrong in known ways and see that readers say so.
 
-    python benchmarks/fuzz_truth.py SHARED_DATA --mutants 20000 --page docs/doubts.md
+    python benchmarks/fuzz_truth.py SHARED_DATA --mutants 20000 --page docs/formats.md
 
 Four measurements: how many real matches are doubted, and by which rule; matches made impossible,
 of each kind some; an over cut out of a CSV2 table; and mutants of all kinds in numbers. A mutant
@@ -397,7 +397,7 @@ could be right, the match is refused, with the line. `attnlens match --check FIL
 lists both; its exit status is 1 where a match is refused.
 
 This page is written by `python benchmarks/fuzz_truth.py SHARED_DATA --mutants {count}
---seed {seed} --page docs/doubts.md`. Real matches are those of [Cricsheet](https://cricsheet.org).
+--seed {seed} --page docs/formats.md`. Real matches are those of [Cricsheet](https://cricsheet.org).
 
 ## Real matches
 

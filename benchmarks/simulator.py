@@ -1,4 +1,4 @@
-"""How like real T20 internationals the simulator plays: the table of ``docs/simulator.md``.
+"""How like real T20 internationals the simulator plays: the table of ``docs/predictor.md``.
 
     python benchmarks/simulator.py t20s_male_json.zip
 

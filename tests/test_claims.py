@@ -38,7 +38,7 @@ from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
 
 Floats = NDArray[np.float64]
-GUIDE = Path(__file__).resolve().parent.parent / "docs" / "evidence_generic.md"
+GUIDE = Path(__file__).resolve().parent.parent / "docs" / "evidence.md"
 ITEMS = tuple(range(100, 130))
 EVERY = {"all": list(ITEMS)}
 

@@ -1,4 +1,4 @@
-"""The examples of docs/recordings.md, intervening.md and audit.md run, and commands answer."""
+"""The examples of docs/recordings.md and docs/audit.md run, and commands answer."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from command_line import REPOSITORY, Here
 
 import attnlens
 from attnlens import attention
+
+COMMAND = re.compile("attnlens ")
 
 
 def blocks(name: str, language: str) -> list[tuple[int, str]]:
@@ -38,7 +40,7 @@ def run(name: str, least: int) -> dict[str, Any]:
 def test_every_example_on_recordings_runs(
     attnlens_here: Here, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("recordings.md", 5)
+    names = run("recordings.md", 11)
     assert "Recording: 2 sites, 2 calls" in capsys.readouterr().out
     assert (tmp_path / "run.safetensors").is_file()
     commands = [line for _, block in blocks("recordings.md", "sh") for line in block.splitlines()]
@@ -48,6 +50,7 @@ def test_every_example_on_recordings_runs(
         assert first == "attnlens"
         attnlens_here.good(*words)
     assert (tmp_path / "page.html").stat().st_size > 10_000
+    check_interventions(names)
 
 
 def test_every_function_is_told_of() -> None:
@@ -65,15 +68,15 @@ def test_every_example_on_audits_runs(
     assert (tmp_path / "audit.html").stat().st_size > 10_000
     assert len(names["table"]) == len(names["report"].claims)
     for _, block in blocks("audit.md", "sh"):
-        for line in block.splitlines():
+        for line in filter(COMMAND.match, block.splitlines()):
             # Each command is one that there is: what is wrong is that the model is not here.
             answer = attnlens_here(*shlex.split(line, comments=True)[1:])
             assert answer.status == 2
             assert "no such" in answer.err
 
 
-def test_every_example_on_interventions_runs() -> None:
-    names = run("intervening.md", 6)
+def check_interventions(names: dict[str, Any]) -> None:
+    """The examples that change attention leave what their comments say."""
     model, x, full = names["model"], names["x"], names["full"]
     assert not torch.allclose(names["ablated"], full)
     assert not torch.allclose(names["one_edge"][:, -1], full[:, -1], atol=1e-5)

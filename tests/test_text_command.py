@@ -69,7 +69,7 @@ def test_the_bundled_model_knows_its_held_out_sentences() -> None:
     rule = Rule(kept["share"], kept["leading"], frozenset(kept["combinations"]))
     _, *asked = rule.split(read_pairs(SAMPLE).pairs)
     least = {"held_out": (400, 0.96), "new_combinations": (200, 0.9)}
-    weights = REPOSITORY / "attnlens" / "models" / "weights"
+    weights = REPOSITORY / "attnlens" / "weights"
     card = (weights / "README.md").read_text(encoding="utf-8")
     for (name, (count, share)), pairs in zip(least.items(), asked, strict=True):
         found, told = figures(model, pairs), model.about["figures"][name]

@@ -82,7 +82,8 @@ def test_what_cannot_be_asked_is_said_in_one_line(
 
 
 def test_the_examples_of_the_document_work(attnlens_here: Here) -> None:
-    text = (REPOSITORY / "docs" / "whatif.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "over.md").read_text(encoding="utf-8")
+    text = text[text.index("## What if\n") :]
     block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
     assert block is not None
     lines = block[1].splitlines()
@@ -94,4 +95,4 @@ def test_the_examples_of_the_document_work(attnlens_here: Here) -> None:
         assert attnlens_here.good(*words)
     python = re.search(r"```python\n(.*?)```", text, re.DOTALL)
     assert python is not None
-    exec(compile(python[1], "docs/whatif.md", "exec"), {"attnlens": attnlens})
+    exec(compile(python[1], "docs/over.md", "exec"), {"attnlens": attnlens})

@@ -1,6 +1,6 @@
 """The invented league, and the constants of the simulator, fitted to real T20 internationals.
 
-Constants are data: ``docs/simulator.md`` has the model that ``rates.json`` was fitted by. Log-odds
+Constants are data: ``docs/predictor.md`` has the model that ``rates.json`` was fitted by. Log-odds
 are natural and relative to a dot ball.
 
 A player's, team's or ground's effect is a row of log-odds, one per group of outcomes (`GROUPS`),

@@ -7,7 +7,7 @@ probabilities each ball was drawn from and the earlier balls they depend on, so 
 trained on such matches can be asked whether it looks there.
 
 All people, teams and places are invented. The constants are fitted to real matches;
-``docs/simulator.md`` has the equations and how alike the two are.
+``docs/predictor.md`` has the equations and how alike the two are.
 """
 
 from __future__ import annotations
