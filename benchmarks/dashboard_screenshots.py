@@ -28,16 +28,13 @@ PAGES = {
     "match": BALL,
     "head": f"{BALL}?head=2",
     "claims": BALL,
-    "compare": "/compare",
     "heads": "/heads",
     "recordings": "/recordings",
     "recording": "/recording/before.safetensors",
     "difference": "/recordings/compare",
-    "models": "/models",
-    "model": "/models/tiny?step=8",
     "lost": "/nowhere",
 }
-WHOLE = ("story", "compare", "difference", "model")
+WHOLE = ("story", "difference")
 SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
 COLOURS = 256
 MOST = 150_000
@@ -53,7 +50,7 @@ def made(folder: Path) -> None:
 def settle(page: Any, name: str) -> None:
     """Wait until all that a page shows is there."""
     page.wait_for_selector("main h1", state="attached")
-    if name in ("story", "match", "head", "claims", "compare", "difference", "model"):
+    if name in ("story", "match", "head", "claims", "difference"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     if name == "story":
         page.locator("#turning-list >> text=being tested").first.wait_for(

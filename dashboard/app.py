@@ -12,8 +12,7 @@ from .frame import frame
 from .functions import Functions
 from .heads_page import heads_page
 from .library import Matches, Recordings
-from .match_pages import ball_page, compare_page, home, story_page
-from .model_pages import model_page, models_page
+from .match_pages import ball_page, home, story_page
 from .parts import Page, lost
 from .recording_pages import (
     compare_recordings_page,
@@ -44,6 +43,10 @@ INDEX: Final = """<!DOCTYPE html>
 """
 
 REMOVED: Final = {
+    "compare": "The Compare page is gone. What if, on the page of a ball, shows a ball before and "
+    "after a change.",
+    "models": "The models pages are gone: attnlens describe MODEL --format html and attnlens trace "
+    "MODEL INPUT --format html write a model's equations and numbers as a page.",
     "corpus": "The dashboard has no corpus pages any more: read the corpus's Parquet files with "
     "DuckDB or pandas.",
 }
@@ -139,18 +142,12 @@ def page_of(
     kind, _, name = key.partition("/")
     if key == "":
         return home(matches, public=public), 200
-    if key == "compare":
-        return compare_page(matches, functions.models), 200
     if key == "heads" and functions.heads is not None:
         return heads_page(functions.heads), 200
     if key == "recordings":
         return recordings_page(recordings, public=public), 200
     if key == "recordings/compare":
         return compare_recordings_page(recordings), 200
-    if key == "models":
-        return models_page(functions.inside.models), 200
-    if kind == "models" and name in functions.inside.models:
-        return model_page(name, functions.inside), 200
     if kind in ("story", "ball"):
         shown = matches.get(name)
         if shown is None:

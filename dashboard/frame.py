@@ -11,12 +11,10 @@ def frame(*, public: bool, heads: bool) -> html.Div:
     """What is on every page."""
     links = [
         ("/", "Matches"),
-        ("/compare", "Compare"),
-        ("/models", "Models"),
         ("/recordings", "Recordings"),
     ]
     if heads:
-        links.insert(2, ("/heads", "Heads"))
+        links.insert(1, ("/heads", "Heads"))
     return html.Div(
         [
             html.A("Skip to the content", href="#page", className="skip"),

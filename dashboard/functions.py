@@ -13,23 +13,6 @@ Data = dict[str, Any]
 """A JSON document: the page's script reads it, and nothing here looks deep into it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """The reference models, to be seen from the inside.
-
-    Attributes:
-        models: each by name, with its title, source, purpose, sizes, number of parameters, how its
-            ``input`` is written, an ``example`` and whether the input names a file (``from_file``).
-        trace: a model's name and an input, or ``None`` for an example, to a traced forward pass.
-            Raises `AttnlensError` where that is no input.
-        texts: names of files to what makes one of a model's name, such as ``equations.md``.
-    """
-
-    models: Mapping[str, Data]
-    trace: Callable[[str, str | None], Data]
-    texts: Mapping[str, Callable[[str], str]]
-
-
 class Followed(Protocol):
     """A match that is being followed.
 
@@ -64,7 +47,6 @@ class Functions:
         texts: names of files to what makes one of an explanation, such as ``prompt.txt``.
         page: a recording's path and name to a page of its heat maps.
         models: the models that may be asked, the default first.
-        inside: the reference models.
         heads: what heads do across matches (``attnlens heads --json``), where it was given.
     """
 
@@ -79,5 +61,4 @@ class Functions:
     texts: Mapping[str, Callable[[Data], str]]
     page: Callable[[str, str], str]
     models: tuple[str, ...]
-    inside: Inside
     heads: Data | None = None

@@ -14,7 +14,7 @@ from flask import Flask, Response, request
 from .functions import Functions
 from .library import Matches, Recordings
 from .match_routes import add_match_routes
-from .replies import GONE, KINDS, answered, download, problem, sent
+from .replies import GONE, answered, problem, sent
 from .security import from_our_page
 from .work import Answers
 
@@ -22,8 +22,6 @@ MOST_UPLOAD: Final = 32_000_000
 """Bytes of a file that somebody brings."""
 MOST_QUESTION: Final = 1_000_000
 """Bytes of anything else that is sent."""
-MOST_INPUT: Final = 400
-"""Characters of an input of a reference model."""
 MAPS: Final = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
 POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
@@ -42,7 +40,6 @@ def add_routes(
     add_match_routes(server, functions, matches, answers)
     _add_upload(server, matches, recordings, public=public)
     _add_recordings(server, recordings)
-    _add_models(server, functions, answers)
 
 
 def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, public: bool) -> None:
@@ -92,25 +89,3 @@ def _add_recordings(server: Flask, recordings: Recordings) -> None:
         data = MAPS.search(shown.value)
         assert data is not None, "a page of a recording holds its maps"
         return sent(gzip.compress(data[1].encode(), 1))
-
-
-def _add_models(server: Flask, functions: Functions, answers: Answers) -> None:
-    @server.get("/trace/<name>.json")
-    @answered
-    def trace(name: str) -> Response:
-        if name not in functions.inside.models:
-            return problem(f"there is no model {name}", 404)
-        text = request.args.get("input")
-        if text is not None and len(text) > MOST_INPUT:
-            return problem(f"an input may have {MOST_INPUT} characters", 413)
-        key = ("trace", name, text)
-        return sent(answers.get(key, lambda: functions.inside.trace(name, text)))
-
-    @server.get("/models/<name>/<file>")
-    @answered
-    def about_model(name: str, file: str) -> Response:
-        make = functions.inside.texts.get(file)
-        if name not in functions.inside.models or make is None:
-            return problem(f"there is no file {file} of {name}", 404)
-        kind = KINDS[file.rpartition(".")[2]]
-        return download(answers.run(lambda: make(name)), f"{name}-{file}", kind)

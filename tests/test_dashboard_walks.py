@@ -8,7 +8,6 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from dashboard_server import (
@@ -29,22 +28,6 @@ import attnlens
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 skip_without("dash")
 expect = playwright.expect
-
-
-def test_comparing_two_balls(page: Any, server: Server) -> None:
-    opened(page, server, "/compare?a=simulated-82/1/47/bundled&b=simulated-82/2/60/measured")
-    both = [
-        server.explanation(f"simulated-82/{place}", model=model)["prediction"]["outcomes"]
-        for place, model in (("1/47", "bundled"), ("2/60", "measured"))
-    ]
-    told = [100 * (b["probability"] - a["probability"]) for a, b in zip(*both, strict=True)]
-    assert figures(page.locator("#difference-plot .diff")) == pytest.approx(told, abs=0.051)
-    page.fill("#compare-a input[type=number]", "48")
-    page.keyboard.press("Tab")
-    expect(page.locator("#echo-a a")).to_contain_text("7.3 ")
-    assert "a=simulated-82/1/48/bundled" in page.url
-    drawing = ElementTree.fromstring(taken(page, "bars-b", "SVG")[1])
-    assert any("wicket" in "".join(one.itertext()) for one in drawing)
 
 
 def test_comparing_two_recordings(page: Any, server: Server, tmp_path: Path) -> None:
@@ -73,40 +56,6 @@ def test_comparing_two_recordings(page: Any, server: Server, tmp_path: Path) -> 
     assert {row["difference"] for row in rows} <= {"0.000000", "-0.000000"}
 
 
-def test_a_model_step_by_step(page: Any, server: Server) -> None:
-    opened(page, server, "/models/tiny?input=3,1,4,1,5&step=7")
-    told = server.json("/trace/tiny.json?input=3,1,4,1,5")
-    values = [*told["inputs"], *told["steps"]]
-    expect(page.locator(".step")).to_have_count(len(values))
-    expect(page.locator(".equation")).to_have_text("A = softmax(S)")
-    numbers = page.locator("#step-shown .values").first.locator("td.number")
-    weights = [weight for row in values[6]["values"] for weight in row]
-    assert figures(numbers) == pytest.approx(weights, abs=5.1e-4)
-    drawing = ElementTree.fromstring(taken(page, "step", "SVG")[1])
-    words = [one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")]
-    assert words[0] == "A = softmax(S)"
-    assert [one for one in words if re.fullmatch(r"\d\.\d{3}", one)] == numbers.all_text_contents()
-    # What it is made of is there, and leads to its own step.
-    page.locator(".made-of .link").first.click()
-    expect(page.locator(".equation")).to_contain_text("S = Q K")
-    page.keyboard.press("End")
-    expect(page.locator(".equation")).to_have_text("y = argmax(logits)")
-    assert "step=13" in page.url
-    page.fill("#model-text", "9,9,0,0,1")
-    page.keyboard.press("Enter")
-    expect(page.locator("#model-said")).to_contain_text("9,9,0,0,1")
-    assert (
-        figures(numbers) == server.json("/trace/tiny.json?input=9,9,0,0,1")["steps"][-1]["values"]
-    )
-    page.provoked = (422,)
-    page.fill("#model-text", "3,1,<b>")
-    page.keyboard.press("Enter")
-    expect(page.locator("#model-said [role=alert]")).to_be_visible()
-    assert b"h_1" in taken(page, "steps", "Equations (Markdown)")[1]
-    page.click("nav >> text=Models")
-    expect(page.locator(".card b")).to_contain_text(["temporal", "attention", "tiny"])
-
-
 def test_a_theme_is_chosen_for_a_page_and_what_is_in_it(page: Any, server: Server) -> None:
     page.goto(server.url + "/recording/before.safetensors")
     page.frame_locator("iframe").locator("canvas").first.wait_for()
@@ -124,23 +73,21 @@ def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: 
     context = chromium.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
-    drawn = (SAMPLE, "/compare", "/recordings/compare", "/models/tiny")
-    for path in (*drawn, "/", "/recordings", "/heads", "/models"):
+    drawn = (SAMPLE, "/recordings/compare")
+    for path in (*drawn, "/", "/recordings", "/heads"):
         page.goto(server.url + path)
         page.wait_for_selector("main h1", state="attached")
         if path in drawn:
             page.wait_for_selector("body[data-ready=yes]")
         if path == SAMPLE:
             page.wait_for_selector("#claims-button")
-        assert page.locator(".top nav a").count() == 5
+        assert page.locator(".top nav a").count() == 3
         fits(page, 390)
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     context.close()
 
 
-def test_back_from_one_match_to_another_and_through_a_models_inputs(
-    page: Any, server: Server
-) -> None:
+def test_back_from_one_match_to_another(page: Any, server: Server) -> None:
     opened(page, server, "/match/simulated-82/innings/1/ball/5")
     page.click("nav >> text=Matches")
     expect(page.locator(".card")).to_have_count(2)
@@ -152,19 +99,6 @@ def test_back_from_one_match_to_another_and_through_a_models_inputs(
     page.evaluate("history.go(-4)")  # to the other match, in its other innings
     expect(page.locator("#say")).to_contain_text("Ewan Thistlemoor")
     expect(page).to_have_url(server.url + "/match/simulated-82/innings/1/ball/5")
-    # A page that is gone back on still moves by one.
-    opened(page, server, "/models/tiny")
-    page.fill("#model-text", "9,9,0,0,1")
-    page.keyboard.press("Enter")
-    expect(page.locator("#model-said")).to_contain_text("9,9,0,0,1")
-    for text in ("3,1,4,1,5", "9,9,0,0,1", "3,1,4,1,5"):
-        page.go_back() if text[0] == "3" else page.go_forward()
-        expect(page.locator("#model-text")).to_have_value(text)
-        expect(page.locator("#model-said")).to_contain_text(text)
-    page.locator("h1").click()
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#step-shown .stepper .quiet")).to_have_text("2 of 13")
-    assert page.url == server.url + "/models/tiny?step=2"
 
 
 def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
@@ -180,10 +114,14 @@ def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
     page.goto(server.url + SAMPLE + "?scale=x&head=99&view=zzz&outcome=q&model=none")
     page.wait_for_selector("body[data-ready=yes]")
     assert page.url == server.url + SAMPLE
-    page.goto(server.url + "/compare?a=simulated-82/9/1/none")
-    expect(page.locator("#bars-a .trouble")).to_contain_text("no innings 9")
-    page.locator("#compare-a select").nth(1).select_option("2")
-    expect(page.locator("#difference-plot .diff").first).to_be_visible()
+    page.provoked = (404, 410, 422)
+    for path, words in (
+        ("/corpus", "DuckDB"),
+        ("/compare?a=simulated-82/1/47/bundled", "What if"),
+        ("/models/tiny?step=8", "attnlens trace"),
+    ):
+        page.goto(server.url + path)
+        expect(page.locator(".hero .lead")).to_contain_text(words)
 
 
 def test_leaving_before_a_ball_is_explained_asks_nothing_more(page: Any, server: Server) -> None:
@@ -214,8 +152,7 @@ FAULTS = """axe.run(document).then((found) => found.violations.map(
 def test_no_page_keeps_anybody_out(chromium: Any, server: Server, theme: str) -> None:
     page = chromium.new_page(viewport={"width": 1440, "height": 900}, color_scheme=theme)
     page.set_default_timeout(PATIENCE)
-    step = "/models/tiny?step=8"  # with large numbers on the deepest colours
-    drawn = ("/match/simulated-82", SAMPLE, SAMPLE + "?claim=0", "/compare", "/models/tiny", step)
+    drawn = ("/match/simulated-82", SAMPLE, SAMPLE + "?claim=0")
     for path in (*drawn, "/", "/heads", "/recordings", "/recordings/compare", "/nowhere"):
         page.goto(server.url + path)
         page.wait_for_selector("main h1")
@@ -229,7 +166,7 @@ def test_no_page_keeps_anybody_out(chromium: Any, server: Server, theme: str) ->
         page.evaluate(AXE.read_text("utf-8"))
         assert page.evaluate(FAULTS) == [], path
     # While the server has not answered.
-    page.route(re.compile("/(data|trace)/"), lambda _: None)
+    page.route(re.compile("/data/"), lambda _: None)
     for path in drawn:
         page.goto(server.url + path)
         page.locator(".loading").first.wait_for(state="attached")
@@ -303,9 +240,9 @@ def test_a_page_outlives_its_server(chromium: Any, tmp_path: Path, sample_match_
         opened(page, first, explained=True)
     page.keyboard.press("End")
     expect(page.locator("#toast")).to_contain_text("the server does not answer")
-    page.click("nav >> text=Models")
+    page.click("nav >> text=Recordings")
     port = first.url.rpartition(":")[2]
     with serving(tmp_path, sample_match_path, port=port):
-        expect(page.locator("h1")).to_have_text("Inside a transformer", timeout=PATIENCE)
+        expect(page.locator("h1")).to_have_text("Recordings", timeout=PATIENCE)
         expect(page.locator("#toast")).to_have_text("", timeout=PATIENCE)
     page.close()

@@ -15,9 +15,8 @@ from attnlens.errors import InputError
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
     from attnlens.cricket.session import Session
-    from attnlens.dashboard.functions import Data, Functions, Inside
+    from attnlens.dashboard.functions import Data, Functions
     from attnlens.dashboard.library import Matches, Recordings
-    from attnlens.reference.symbolic.description import Description
 
 MOST_MATCHES = 200
 MOST_BYTES = 50_000_000
@@ -193,7 +192,6 @@ def _functions(options: argparse.Namespace) -> Functions:
         texts=_texts(),
         page=_recording_page,
         models=tuple(dict.fromkeys((wanted, *SHIPPED))),
-        inside=_inside(),
         heads=None if options.heads is None else _heads(options.heads),
     )
 
@@ -204,46 +202,6 @@ def _story(session: Session, match: Match, evidence: bool, rest: Callable[[], No
 
     told = session.story(match, evidence=evidence, report=lambda *_: rest())
     return shown_story(told).to_dict()
-
-
-def _inside() -> Inside:
-    """The reference models, each loaded when it is first asked about."""
-    from functools import lru_cache
-
-    from attnlens.cli.models import about, catalogue, described, traced
-    from attnlens.cricket.predictor.window import one_thread
-    from attnlens.dashboard.functions import Inside
-    from attnlens.reference.catalogue import Loaded
-    from attnlens.render import models
-
-    entries = {entry.name: entry for entry in catalogue()}
-
-    @lru_cache(maxsize=8)
-    def loaded(name: str) -> Loaded:
-        with one_thread():
-            return entries[name].loaded()
-
-    def trace(name: str, text: str | None) -> Data:
-        if text is not None and entries[name].from_file:
-            # Whoever asks over the network must not name files of this machine.
-            raise InputError(f"{name} is shown with an example", remedy="use `attnlens trace`")
-        return traced(entries[name], loaded(name), text).to_dict()
-
-    def text(render: Callable[[Description], str]) -> Callable[[str], str]:
-        return lambda name: render(described(entries[name], loaded(name)))
-
-    return Inside(
-        models={
-            name: {**about(entry), "example": entry.example, "from_file": entry.from_file}
-            for name, entry in entries.items()
-        },
-        trace=trace,
-        texts={
-            "equations.md": text(models.render_description_markdown),
-            "equations.tex": text(models.render_description_latex),
-            "equations.txt": text(models.render_description),
-        },
-    )
 
 
 def _heads(path: str) -> Data:

@@ -41,7 +41,7 @@ def add_to(commands: Commands) -> None:
     describe.add_argument("model", metavar="MODEL", help=MODEL)
     add_formats(
         describe,
-        ("text", "markdown", "json", "latex"),
+        ("text", "markdown", "html", "json", "latex"),
         what="default {}; latex is a whole document",
     )
     add_out(describe)
@@ -64,7 +64,7 @@ def add_to(commands: Commands) -> None:
     trace.add_argument("--ball", metavar="N", help="temporal: the ball, as `explain` names it")
     trace.add_argument("--over", metavar="N", help="cricket: the over, as `over` names it")
     trace.add_argument("--innings", type=int, metavar="N", help="temporal, cricket: the innings")
-    add_formats(trace)
+    add_formats(trace, ("text", "html", "json"))
     add_out(trace)
     # Rows of numbers may begin with a minus, and are no option.
     trace._negative_number_matcher = re.compile(r"-[0-9.]")
@@ -109,19 +109,26 @@ def run_describe(options: argparse.Namespace) -> int:
     if options.format in ("text", "json"):
         return show(options, told.to_dict, lambda **_: forms.render_description(told))
     utf8_stdout()
-    latex = options.format == "latex"
-    render = forms.render_description_latex if latex else forms.render_description_markdown
+    render = {
+        "latex": forms.render_description_latex,
+        "html": forms.render_description_html,
+        "markdown": forms.render_description_markdown,
+    }[options.format]
     emit(render(told), options.out)
     return 0
 
 
 def run_trace(options: argparse.Namespace) -> int:
-    from attnlens.render.trace import render_trace
+    from attnlens.render.trace import render_trace, render_trace_html
 
     check_files(options)
     entry, loaded = _loaded(options.model)
     asked = {name: getattr(options, name) for name in entry.options}
     told = traced(entry, loaded, options.input, **asked)
+    if options.format == "html":
+        utf8_stdout()
+        emit(render_trace_html(told), options.out)
+        return 0
     return show(options, told.to_dict, lambda width, **_: render_trace(told, width=width))
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.files import Json
 from attnlens.render.canvas import Page, terminal_page
-from attnlens.render.page import render_plain
-from attnlens.render.safe import clean, latex
+from attnlens.render.page import render_page, render_plain
+from attnlens.render.safe import clean, clean_all, latex
 
 if TYPE_CHECKING:
     from attnlens.reference.symbolic import Description, Equation
@@ -86,6 +86,30 @@ def render_description_markdown(description: Description) -> str:
 def render_description_latex(description: Description) -> str:
     """A whole LaTeX document."""
     return _rendered("description.tex", description)
+
+
+def render_description_html(description: Description) -> str:
+    """The same as a page of HTML."""
+    equations = [
+        [one.text, shape(one.shape, one.axes), one.description] for one in description.equations
+    ]
+    tables = [
+        ("Sizes", ("size", "value"), [[*map(str, size)] for size in description.sizes.items()]),
+        ("Notation", (), [[line] for line in description.notation]),
+        ("Parameters", PARAMETER_HEADS, _parameters(description)),
+        ("Equations", ("equation", "shape", "what it does"), equations),
+    ]
+    return render_page(
+        "model.html",
+        title=clean(description.name),
+        lines=[],
+        tables=[
+            {"title": title, "heads": heads, "rows": clean_all(rows)}
+            for title, heads, rows in tables
+        ],
+        steps=[],
+        closing="Derived from the live model by running it once.",
+    )
 
 
 def _rendered(template: str, description: Description) -> str:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attnlens.render.canvas import cut, display_width, pad
+from attnlens.render.heat_map import Cell, Column, HeatMap, Row
 from attnlens.render.models import shape
-from attnlens.render.safe import clean
+from attnlens.render.page import render_page
+from attnlens.render.safe import clean, clean_all
 from attnlens.words import count
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ MOST_ROWS: Final = 12
 
 MOST_BLOCKS: Final = 8
 """Of more tables of one value only so many are shown."""
+
+MAX_CELLS: Final = 16
+"""Rows, and columns, of a table in HTML; the rest is in the JSON."""
 
 Number = float | int | bool | str
 """A value; one that is not finite is a text, such as ``-inf``."""
@@ -45,6 +50,62 @@ def render_trace(trace: Trace, *, width: int = 100) -> str:
         lines += [*_value_lines(trace, value, width), ""]
     lines.append(retraced_words(trace))
     return "\n".join(clean(line).rstrip() for line in lines)
+
+
+def render_trace_html(trace: Trace) -> str:
+    """Every value under its equation as a page of HTML, each table a heat map with its numbers."""
+    steps = []
+    for index, value in enumerate((*trace.inputs, *trace.steps)):
+        blocks = clean_all(list(tables(trace, value)))
+        shown = [
+            _heat_map(block, f"value-{index}-{number}")
+            for number, block in enumerate(blocks[:MOST_BLOCKS])
+        ]
+        cut_off = len(blocks) > MOST_BLOCKS or max(value.shape, default=0) > MAX_CELLS
+        steps.append(
+            {
+                "title": clean(value.text or value.symbol),
+                "about": clean(f"{shape(value.shape)} {value.description}".rstrip()),
+                "maps": shown,
+                "more": f"Larger than is shown: {shape(value.shape)}; see --json." * cut_off,
+            }
+        )
+    return render_page(
+        "model.html",
+        title=clean(trace.name),
+        lines=[clean(trace.about)] if trace.about else [],
+        tables=[],
+        steps=steps,
+        closing=clean(retraced_words(trace)),
+    )
+
+
+def _heat_map(table: Table, anchor: str) -> HeatMap:
+    rows = [row[:MAX_CELLS] for row in table.rows[:MAX_CELLS]]
+    numbers = [0.0 if isinstance(value, str) else float(value) for row in rows for value in row]
+    largest = max(map(abs, numbers), default=0.0)
+    letters = max((display_width(number(value)) for row in rows for value in row), default=1)
+    columns = len(rows[0]) if rows else 0
+    labels = table.column_labels[:MAX_CELLS] or [""] * columns
+    return HeatMap(
+        anchor=anchor,
+        title=table.title,
+        told=f"{count(len(table.rows), 'row')}, {count(columns, 'column')}",
+        columns=[Column(label) for label in labels],
+        rows=[
+            Row(
+                table.row_labels[index] if table.row_labels else "",
+                [_cell(value, largest) for value in row],
+            )
+            for index, row in enumerate(rows)
+        ],
+        width=10 + 7.0 * letters,
+    )
+
+
+def _cell(value: Number, largest: float) -> Cell:
+    signed = 0.0 if isinstance(value, str) else float(value)
+    return Cell.either(signed, largest, number(value), number(value))
 
 
 def retraced_words(trace: Trace) -> str:

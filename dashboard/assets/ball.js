@@ -241,11 +241,7 @@
   function rest() {
     if (!innings) return;
     A.at("page").classList.remove("stale");
-    figures.gates = A.gateBars(
-      "gates-plot",
-      [{ values: [...innings.gatesOf(state.ball - 1)] }],
-      innings.told.fused,
-    );
+    figures.gates = A.gateBars("gates-plot", [...innings.gatesOf(state.ball - 1)], innings.told.fused);
     figures.inside = A.inside("inside-plot", innings, state.ball - 1);
     A.whatIf.move(state);
     explanation = A.known(explainAddress(state.ball)) || null;

@@ -58,13 +58,12 @@
     const list = [{ key, title, path }, ...listed(name).filter((one) => one.key !== key)];
     localStorage.setItem(`attnlens-${name}`, JSON.stringify(list.slice(0, 20)));
   }
-  A.brought = () => listed("brought");
   A.broughtRecordings = () => listed("recordings");
   A.broughtCards = (list) =>
     list.map((one) =>
       A.li(null, A.link(one.path, { class: "card" }, A.span("quiet", "You brought"), A.b(null, one.title))),
     );
-  A.pages.home = () => A.put("brought", A.broughtCards(A.brought()));
+  A.pages.home = () => A.put("brought", A.broughtCards(listed("brought")));
   A.pages.recording = () => document.querySelector("iframe.recording").addEventListener("load", A.useTheme);
   A.pages.measured = A.pages.lost = () => {};
 })();

@@ -68,15 +68,6 @@
       A.all("[data-claim]").forEach((button) => {
         button.setAttribute("aria-pressed", String(Number(button.dataset.claim) === number));
       }),
-    /** The verdict and what was said, in short. */
-    brief: (claim) =>
-      A.li(
-        null,
-        claim.reference ? A.badge("for comparison", GUESS) : A.badge(claim.verdict, claim.reason),
-        " ",
-        claim.claim,
-      ),
-    rank,
   };
 
   function part({ title, how, of }, claims, state, light) {

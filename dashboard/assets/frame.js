@@ -107,7 +107,6 @@
     ["v", "another view of the heads"],
     ["h", "enlarge the next head; Esc closes it"],
     ["Arrows in a heat map", "move the cell that is read out"],
-    ["← → in a model", "the step before, the next; Space plays"],
     ["?", "this list"],
   ];
   function help() {
