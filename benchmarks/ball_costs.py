@@ -30,10 +30,9 @@ from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.explain.showing import read_encoded, shown_innings
 from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.naming import find_ball
-from attnlens.cricket.predictor.batch import training_batch
 from attnlens.cricket.predictor.tensors import encode_innings
 from attnlens.cricket.predictor.trained import load_predictor
-from attnlens.cricket.predictor.window import one_thread, window_for
+from attnlens.cricket.predictor.window import one_thread, training_batch, window_for
 from attnlens.cricket.readers import read_match
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"

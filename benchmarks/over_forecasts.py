@@ -22,21 +22,22 @@ import torch
 from attnlens.arrays import Floats, Integers
 from attnlens.cricket.lab.held_out import last_day, sides
 from attnlens.cricket.lab.run import read_dated
+from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.over.encoder_decoder import END, PAD, Choice, decode
-from attnlens.cricket.over.features import OverArrays, encode_overs, over_batch
-from attnlens.cricket.over.samples import Drawn, Limits, brought
-from attnlens.cricket.over.tokens import (
+from attnlens.cricket.over.features import (
     TOKEN_INDEX,
     TOKENS,
+    OverArrays,
+    encode_overs,
     legal,
+    over_batch,
     overs_of,
     token_of,
 )
-from attnlens.cricket.over.trained import TrainedOvers, load_overs
+from attnlens.cricket.over.trained import Drawn, Limits, TrainedOvers, brought, load_overs
 from attnlens.cricket.predictor.ratings import PHASES
-from attnlens.cricket.predictor.timeline import Timeline
+from attnlens.cricket.predictor.trained import Timeline
 from attnlens.evidence.scores import SMALLEST, Bootstrap, group_numbers
 
 SAMPLES = 200

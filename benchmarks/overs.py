@@ -27,12 +27,10 @@ import torch
 
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.over.encoder_decoder import Choice, decode
-from attnlens.cricket.over.features import encode_overs, over_batch
-from attnlens.cricket.over.over import next_over
-from attnlens.cricket.over.question import find_over
-from attnlens.cricket.over.tokens import overs_of
+from attnlens.cricket.over.features import encode_overs, over_batch, overs_of
+from attnlens.cricket.over.next_over import find_over, next_over
 from attnlens.cricket.over.trained import TrainedOvers, load_overs
-from attnlens.cricket.predictor.timeline import Timeline
+from attnlens.cricket.predictor.trained import Timeline
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.evidence.faithfulness import spearman
 from attnlens.evidence.scores import Bootstrap, group_numbers

@@ -23,10 +23,9 @@ from attnlens.cricket.lab.evaluate import AT_ONCE, SEED
 from attnlens.cricket.lab.figures import Figure
 from attnlens.cricket.lab.fit import hide_own
 from attnlens.cricket.lab.held_out import EncodedInnings, held_out
-from attnlens.cricket.predictor.batch import training_batch
 from attnlens.cricket.predictor.relations import Batch
 from attnlens.cricket.predictor.trained import load_predictor
-from attnlens.cricket.predictor.window import one_thread
+from attnlens.cricket.predictor.window import one_thread, training_batch
 
 LOST = ("all", "batter", "bowler")
 

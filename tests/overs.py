@@ -10,10 +10,14 @@ from attnlens.cricket.lab.fit import fit_base, rated
 from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
-from attnlens.cricket.over.features import CONTEXT_FEATURES, PAST_FEATURES, RATED, encode_overs
-from attnlens.cricket.over.samples import token_runs
-from attnlens.cricket.over.tokens import TOKENS
-from attnlens.cricket.over.trained import MOST_RUNS, TrainedOvers
+from attnlens.cricket.over.features import (
+    CONTEXT_FEATURES,
+    PAST_FEATURES,
+    RATED,
+    TOKENS,
+    encode_overs,
+)
+from attnlens.cricket.over.trained import MOST_RUNS, TrainedOvers, token_runs
 from attnlens.cricket.predictor.ratings import Ratings
 
 SIZES = OverSizes(

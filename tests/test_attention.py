@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from attnlens.cricket.predictor.relation_attention import RelationAttention
-from attnlens.cricket.predictor.relations import RELATIONS
+from attnlens.cricket.predictor.relations import RELATIONS, RelationAttention
 from attnlens.cricket.predictor.temporal import causal
 from attnlens.recording import record
 from attnlens.reference.attention import (

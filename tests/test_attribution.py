@@ -31,9 +31,9 @@ from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.predictor.predictor import FullModel, Prediction
+from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, window_for
-from attnlens.cricket.predictor.within_ball import SLOTS
 
 ATTENTION_BASED = ("attention", "content_only", "value_norm", "rollout", "uniform")
 INDEX = 62

@@ -18,7 +18,7 @@ from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.lab.files import save_simulated
 from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.predictor.shipped import named_checkpoint
+from attnlens.cricket.predictor.calibration import named_checkpoint
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 
 TRAINED = 6

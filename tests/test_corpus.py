@@ -24,8 +24,7 @@ from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.heads import SHARES
-from attnlens.cricket.predictor.timeline import Timeline
-from attnlens.cricket.predictor.trained import TrainedPredictor, load_predictor
+from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, load_predictor
 from attnlens.cricket.predictor.window import predict_match, window_for
 from attnlens.cricket.readers import read_match, read_matches
 

@@ -7,10 +7,9 @@ import re
 from command_line import REPOSITORY
 
 from attnlens.cricket.over.encoder_decoder import OverSizes
-from attnlens.cricket.over.features import CONTEXT_FEATURES, PAST_FEATURES
-from attnlens.cricket.over.tokens import TOKENS
+from attnlens.cricket.over.features import CONTEXT_FEATURES, PAST_FEATURES, TOKENS
 from attnlens.cricket.over.trained import load_overs
-from attnlens.cricket.predictor.shipped import named_checkpoint
+from attnlens.cricket.predictor.calibration import named_checkpoint
 
 TEXT = (REPOSITORY / "docs" / "over.md").read_text(encoding="utf-8")
 

@@ -28,8 +28,8 @@ from attnlens.cricket.explain.reading import SITES, bias_shares, read_ball
 from attnlens.cricket.match.naming import BallReference, find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.predictor import FUSED
+from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.window import BallWindow, window_for
-from attnlens.cricket.predictor.within_ball import SLOTS
 from attnlens.evidence.claim import MODEL
 from attnlens.evidence.scores import divergence
 from attnlens.recording import record

@@ -20,9 +20,9 @@ from attnlens.cricket.lab.figures import to_json
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
 from attnlens.cricket.lab.sampling import SCRAMBLES, permutations, sample, under_scrambling
 from attnlens.cricket.lab.simulate import simulate_match
-from attnlens.cricket.predictor.batch import window_batch
 from attnlens.cricket.predictor.tensors import encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor, save_predictor
+from attnlens.cricket.predictor.window import window_batch
 from attnlens.cricket.readers.writers import write_match
 from attnlens.errors import InputError
 from attnlens.evidence.faithfulness import spearman

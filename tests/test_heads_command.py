@@ -19,8 +19,8 @@ from small_predictors import small_predictor
 from attnlens.attention.heads import departure
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.trained import save_predictor
-from attnlens.cricket.predictor.within_ball import SLOTS
 from attnlens.cricket.readers.writers import write_match
 from attnlens.evidence.scores import Bootstrap
 

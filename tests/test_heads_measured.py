@@ -27,8 +27,7 @@ from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.lab.sampling import past_told, probabilities, sample_balls
 from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.predictor.heads import PastBall
-from attnlens.cricket.predictor.relation_attention import RelationAttention
-from attnlens.cricket.predictor.relations import RELATIONS
+from attnlens.cricket.predictor.relations import RELATIONS, RelationAttention
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, cut_window
 from attnlens.evidence.verdict import LEAST_LIFT

@@ -17,8 +17,7 @@ from attnlens.cricket.lab.run import read_dated
 from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.predictor.ratings import Ratings
-from attnlens.cricket.predictor.timeline import Timeline
-from attnlens.cricket.predictor.trained import TrainedPredictor, once
+from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, once
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.readers.writers import write_match
 from attnlens.errors import InputError

@@ -16,10 +16,9 @@ from attnlens.cricket.explain.reading import paths_of
 from attnlens.cricket.lab.afterwards import hidings, path_counts, usual_effects
 from attnlens.cricket.lab.faithfulness import measure
 from attnlens.cricket.lab.held_out import EncodedInnings
-from attnlens.cricket.predictor.batch import training_batch, window_batch
-from attnlens.cricket.predictor.predictor import PATHS, FullModel
+from attnlens.cricket.predictor.predictor import PATHS, PLACES, FullModel, places
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
-from attnlens.cricket.predictor.usual import PLACES, places
+from attnlens.cricket.predictor.window import training_batch, window_batch
 
 PREDICTOR = small_predictor()
 INNINGS = [

@@ -15,7 +15,7 @@ from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import NOT_BOWLED, BallReference, echo, find_ball, over_ended
 from attnlens.cricket.match.next_ball import with_next_ball
-from attnlens.cricket.over.question import find_over
+from attnlens.cricket.over.next_over import find_over
 from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_matches
 from attnlens.errors import AttnlensError, InputError

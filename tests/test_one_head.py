@@ -27,10 +27,9 @@ from attnlens.cricket.match.competition import table_of
 from attnlens.cricket.match.match import Player
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.predictor.batch import window_batch
 from attnlens.cricket.predictor.predictor import KNOWLEDGE
 from attnlens.cricket.predictor.tensors import SCOREBOARD_NODES, encode_innings
-from attnlens.cricket.predictor.window import BallWindow, window_for
+from attnlens.cricket.predictor.window import BallWindow, window_batch, window_for
 from attnlens.evidence.claim import MODEL, Place
 from attnlens.evidence.scores import divergence
 from attnlens.evidence.trial import Compared, Trial

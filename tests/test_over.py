@@ -13,12 +13,9 @@ from overs import SIZES, no_runs, small_overs
 from small_predictors import simulated
 
 from attnlens.cricket.over.encoder_decoder import Choice
-from attnlens.cricket.over.features import encode_overs, over_batch
-from attnlens.cricket.over.over import next_over
-from attnlens.cricket.over.question import find_over
-from attnlens.cricket.over.samples import Limits, brought, samples_of
-from attnlens.cricket.over.tokens import TOKEN_INDEX
-from attnlens.cricket.over.trained import TrainedOvers
+from attnlens.cricket.over.features import TOKEN_INDEX, encode_overs, over_batch
+from attnlens.cricket.over.next_over import find_over, next_over
+from attnlens.cricket.over.trained import Limits, TrainedOvers, brought, samples_of
 from attnlens.errors import InputError
 
 MATCH = simulated(6)

@@ -16,7 +16,7 @@ from numerics import near
 import attnlens
 from attnlens.cricket.over.trained import load_overs
 from attnlens.cricket.pages.over import render_over
-from attnlens.cricket.predictor.shipped import named_checkpoint
+from attnlens.cricket.predictor.calibration import named_checkpoint
 from attnlens.cricket.session import Session
 from attnlens.render.canvas import display_width
 

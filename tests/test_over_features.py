@@ -20,12 +20,14 @@ from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.over.features import (
     CONTEXT_FEATURES,
     PAST_FEATURES,
+    TOKEN_INDEX,
     OverArrays,
     encode_overs,
     over_batch,
+    overs_of,
+    token_of,
 )
-from attnlens.cricket.over.question import find_over
-from attnlens.cricket.over.tokens import TOKEN_INDEX, overs_of, token_of
+from attnlens.cricket.over.next_over import find_over
 from attnlens.cricket.over.trained import TrainedOvers
 from attnlens.cricket.readers import read_match
 

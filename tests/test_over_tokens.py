@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Delivery, Facts
 from attnlens.cricket.match.outcomes import classify
-from attnlens.cricket.over.tokens import TOKENS, legal, overs_of, token_of
+from attnlens.cricket.over.features import TOKENS, legal, overs_of, token_of
 from attnlens.cricket.readers import read_matches
 
 EXTRAS = ("wides", "noballs", "byes", "legbyes", "penalty")

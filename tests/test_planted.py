@@ -35,9 +35,9 @@ from attnlens.cricket.lab.rules import RULES, RuledBall, ruled_ball
 from attnlens.cricket.lab.simulate import Simulated, simulate
 from attnlens.cricket.match.match import Delivery, Facts
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.predictor.batch import window_batch
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import window_batch
 from attnlens.evidence.faithfulness import auc
 from attnlens.evidence.scores import divergence
 

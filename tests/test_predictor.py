@@ -23,12 +23,12 @@ from torch import Tensor
 from attnlens.cricket.explain.ablation import under_knowledge, under_masks
 from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Facts, Match, Wicket
-from attnlens.cricket.predictor.batch import training_batch, truncate, window_batch
 from attnlens.cricket.predictor.predictor import KNOWLEDGE, Prediction
 from attnlens.cricket.predictor.relations import RELATIONS, Balls, relate, relate_overs
+from attnlens.cricket.predictor.temporal import SLOTS, slot_masks
 from attnlens.cricket.predictor.tensors import InningsArrays, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor
-from attnlens.cricket.predictor.within_ball import SLOTS, slot_masks
+from attnlens.cricket.predictor.window import training_batch, truncate, window_batch
 
 POSITION = 61
 

@@ -15,16 +15,15 @@ from small_predictors import arrays_of, simulated, small_predictor
 
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.predictor.batch import training_batch
 from attnlens.cricket.predictor.predictor import BLOCK
 from attnlens.cricket.predictor.ratings import KINDS
-from attnlens.cricket.predictor.relation_attention import RelationAttention
-from attnlens.cricket.predictor.relations import RELATIONS
+from attnlens.cricket.predictor.relations import RELATIONS, RelationAttention
 from attnlens.cricket.predictor.tensors import (
     TODAY_DEVIATION,
     encode_innings,
     rate_today,
 )
+from attnlens.cricket.predictor.window import training_batch
 
 PREDICTOR = small_predictor()
 MATCH = simulated(11)

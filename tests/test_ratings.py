@@ -17,11 +17,14 @@ from attnlens.cricket.lab.fit import fit_base, rate_and_encode
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.predictor.batch import window_batch
 from attnlens.cricket.predictor.ratings import KINDS, STEP, Kind, Ratings, Table
-from attnlens.cricket.predictor.timeline import Timeline
-from attnlens.cricket.predictor.trained import TrainedPredictor, load_predictor, save_predictor
-from attnlens.cricket.predictor.window import window_for
+from attnlens.cricket.predictor.trained import (
+    Timeline,
+    TrainedPredictor,
+    load_predictor,
+    save_predictor,
+)
+from attnlens.cricket.predictor.window import window_batch, window_for
 from attnlens.errors import CheckpointError
 
 HISTORY = [simulated(seed) for seed in range(8)]

@@ -18,8 +18,12 @@ from safetensors.torch import load_file
 from small_predictors import simulated, small_predictor
 
 from attnlens.cricket.lab.simulate import simulate_match
-from attnlens.cricket.predictor.timeline import brought_up_to_date
-from attnlens.cricket.predictor.trained import TrainedPredictor, load_predictor, save_predictor
+from attnlens.cricket.predictor.trained import (
+    TrainedPredictor,
+    brought_up_to_date,
+    load_predictor,
+    save_predictor,
+)
 from attnlens.cricket.readers.writers import write_match
 
 KNOWN, LATER = range(4, 6), range(6, 12)

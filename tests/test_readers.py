@@ -16,7 +16,7 @@ from match_files import SHORT, document, problem, written
 
 from attnlens.cricket.match.match import Delivery, Facts, Player, Wicket
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.readers.json_values import line_of
+from attnlens.cricket.readers.text import line_of
 
 
 def test_a_match_is_read_whole(tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from attnlens.cricket.explain.reading import story_outcome
 from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Player, Wicket
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.match.scorecard import scorecard
-from attnlens.cricket.match.standing import ball_sign, standing_before
+from attnlens.cricket.match.scorecard import ball_sign, scorecard, standing_before
 from attnlens.evidence.shapley import contributions
 
 MATCH = simulate_match(3)

@@ -13,17 +13,16 @@ from torch import Tensor, nn
 
 from attnlens.cricket.lab.fit import Recipe, cricket_sizes, hide_and_forget
 from attnlens.cricket.lab.simulate import simulate_match
-from attnlens.cricket.predictor.batch import training_batch
 from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.predictor.predictor import FUSED, FullModel
-from attnlens.cricket.predictor.relation_attention import starting_table
-from attnlens.cricket.predictor.relations import RELATIONS, Balls
+from attnlens.cricket.predictor.relations import RELATIONS, Balls, starting_table
 from attnlens.cricket.predictor.temporal import (
     HEADS,
     MultiScaleTemporalEncoder,
     SpecializedTemporalAttention,
     TemporalEncoder,
 )
+from attnlens.cricket.predictor.window import training_batch
 
 
 def balls(batch: int, length: int, width: int, seed: int = 0) -> Tensor:

@@ -21,8 +21,8 @@ from attnlens.cricket.lab.fit import (
     fit,
     hide_and_forget,
 )
-from attnlens.cricket.predictor.batch import training_batch, window_batch
 from attnlens.cricket.predictor.predictor import KNOWLEDGE, FullModel
+from attnlens.cricket.predictor.window import training_batch, window_batch
 from attnlens.errors import CheckpointError
 
 PREDICTOR = small_predictor(matches=5)

@@ -26,8 +26,8 @@ from attnlens.cricket.lab.fit import (
     rate_and_encode,
 )
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.predictor.batch import stacked, training_batch
 from attnlens.cricket.predictor.ratings import Ratings
+from attnlens.cricket.predictor.window import stacked, training_batch
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PREDICTOR = small_predictor(matches=5)

@@ -19,9 +19,8 @@ from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.next_ball import changed_ends
 from attnlens.cricket.pages.what_if import render_what_if
-from attnlens.cricket.predictor.batch import window_batch
-from attnlens.cricket.predictor.people import person_called
-from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.trained import TrainedPredictor, person_called
+from attnlens.cricket.predictor.window import window_batch
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.whatif.question import Question
 from attnlens.cricket.whatif.retelling import retold

@@ -21,16 +21,20 @@ from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.match.scorecard import match_data
-from attnlens.cricket.predictor.match_states import (
+from attnlens.cricket.predictor.trained import load_predictor, save_predictor
+from attnlens.cricket.predictor.win import (
+    MOST,
     Contest,
     States,
+    Strength,
+    WinModel,
     contest_of,
     states_before,
     states_then,
+    strength_of,
+    win_chances,
     won,
 )
-from attnlens.cricket.predictor.trained import load_predictor, save_predictor
-from attnlens.cricket.predictor.win import MOST, Strength, WinModel, strength_of, win_chances
 from attnlens.cricket.predictor.window import predict_match
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.readers.writers import write_match

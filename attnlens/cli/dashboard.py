@@ -151,7 +151,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     from functools import lru_cache
 
     from attnlens.cricket.explain.showing import shown_innings, shown_match, shown_people
-    from attnlens.cricket.predictor.shipped import SHIPPED
+    from attnlens.cricket.predictor.calibration import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
     from attnlens.cricket.whatif.question import asked

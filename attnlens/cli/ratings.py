@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import datetime
 
     from attnlens.cricket.errors import MatchFileError
-    from attnlens.cricket.predictor.timeline import Added
+    from attnlens.cricket.predictor.trained import Added
 
 DONE, NOTHING_NEWER = 0, 1
 
@@ -37,8 +37,7 @@ def run(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from attnlens.cricket.answers import file_digest
-    from attnlens.cricket.predictor.timeline import brought_up_to_date
-    from attnlens.cricket.predictor.trained import save_predictor
+    from attnlens.cricket.predictor.trained import brought_up_to_date, save_predictor
     from attnlens.cricket.readers.history import matches_to_learn
     from attnlens.cricket.session import Session
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from attnlens.cricket.predictor.shipped import SHIPPED, named_checkpoint
+from attnlens.cricket.predictor.calibration import SHIPPED, named_checkpoint
 from attnlens.reference.catalogue import ATTENTION, ATTENTION_PAPER, TINY, ReferenceModel
 from attnlens.reference.catalogue import reference_model as chosen
 

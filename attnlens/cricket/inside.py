@@ -10,15 +10,15 @@ from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.naming import GRAMMAR, BallReference, balls_of, echo
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.over import question
 from attnlens.cricket.over.encoder_decoder import PAD, START, Choice, decode
 from attnlens.cricket.over.features import (
     CONTEXT_FEATURES,
     PAST_FEATURES,
+    TOKENS,
     encode_overs,
     over_batch,
 )
-from attnlens.cricket.over.tokens import TOKENS
+from attnlens.cricket.over.next_over import NAMED, OVER_GRAMMAR, find_over
 from attnlens.cricket.over.trained import TrainedOvers, load_overs
 from attnlens.cricket.predictor.relations import Balls, Batch
 from attnlens.cricket.predictor.window import window_for
@@ -134,10 +134,10 @@ def read_over(
         match = read_match(text)
         if over is None:
             raise InputError(
-                "which over is not said", path=text, remedy=f"add --over: {question.GRAMMAR}"
+                "which over is not said", path=text, remedy=f"add --over: {OVER_GRAMMAR}"
             )
-    with balls_of(text, question.NAMED):
-        asked = question.find_over(match, over, innings)
+    with balls_of(text, NAMED):
+        asked = find_over(match, over, innings)
     if not asked.before:
         raise BallNotFoundError(
             "no ball was bowled before this over, so there is no attention to show",

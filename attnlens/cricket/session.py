@@ -29,10 +29,9 @@ from attnlens.files import Json
 if TYPE_CHECKING:
     import pandas
 
-    from attnlens.cricket.over.over import NextOver
+    from attnlens.cricket.over.next_over import NextOver
     from attnlens.cricket.over.trained import TrainedOvers
-    from attnlens.cricket.predictor.timeline import Timeline
-    from attnlens.cricket.predictor.trained import TrainedPredictor
+    from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor
     from attnlens.cricket.predictor.window import Row
     from attnlens.cricket.story.types import MatchStory
 
@@ -112,7 +111,7 @@ class Session:
 
     @cached_property
     def _balls(self) -> Timeline[TrainedPredictor]:
-        from attnlens.cricket.predictor.timeline import Timeline
+        from attnlens.cricket.predictor.trained import Timeline
         from attnlens.cricket.predictor.window import one_thread
 
         with one_thread():
@@ -121,7 +120,7 @@ class Session:
     @cached_property
     def _overs(self) -> Timeline[TrainedOvers]:
         from attnlens.cricket.over.trained import load_overs
-        from attnlens.cricket.predictor.timeline import Timeline
+        from attnlens.cricket.predictor.trained import Timeline
         from attnlens.cricket.predictor.window import one_thread
 
         with one_thread():
@@ -214,8 +213,7 @@ class Session:
         The match counts as it was read, not by its bytes: that holds the files beside it, too,
         and a match in another format that reads alike has the same explanation.
         """
-        from attnlens.cricket.predictor.calibration import SUFFIX
-        from attnlens.cricket.predictor.shipped import named_checkpoint
+        from attnlens.cricket.predictor.calibration import SUFFIX, named_checkpoint
 
         path = None if self.history is None else self.history.path
         if self._answers is None or (self.history is not None and path is None):
@@ -253,12 +251,12 @@ class Session:
         evidence: bool = True,
     ) -> NextOver:
         """What the encoder-decoder expects of an over; see `next_over`."""
-        from attnlens.cricket.over.question import find_over
+        from attnlens.cricket.over.next_over import find_over
 
         match = self.read(match)
         question = find_over(match, over, innings)  # a wrong name should not wait for torch
-        from attnlens.cricket.over.over import choice_of
-        from attnlens.cricket.over.over import next_over as answered
+        from attnlens.cricket.over.next_over import choice_of
+        from attnlens.cricket.over.next_over import next_over as answered
 
         with self._lock:
             trained = self._overs.predictor_for(match)

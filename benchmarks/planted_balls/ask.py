@@ -25,9 +25,9 @@ from torch import Tensor
 
 from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.lab.planted import RuledInnings
-from attnlens.cricket.predictor.batch import window_batch
 from attnlens.cricket.predictor.relations import Batch, mapped
 from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import window_batch
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,19 +21,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.cricket.explain.claims import Tested
+from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.match.quota import phase_of, quota_of
 from attnlens.cricket.match.scorecard import result_sentence
-from attnlens.cricket.predictor.batch import training_batch
 from attnlens.cricket.predictor.heads import SCALES, SHARES, UNSPECIALISED, head_key
 from attnlens.cricket.predictor.kinds import in_training
 from attnlens.cricket.predictor.predictor import FUSED, FullModel
 from attnlens.cricket.predictor.ratings import PHASES
-from attnlens.cricket.predictor.relation_attention import STARTING_PATTERNS
-from attnlens.cricket.predictor.relations import RELATIONS, Balls, relate, relate_overs
+from attnlens.cricket.predictor.relations import (
+    RELATIONS,
+    STARTING_PATTERNS,
+    Balls,
+    relate,
+    relate_overs,
+)
 from attnlens.cricket.predictor.tensors import InningsArrays
 from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import training_batch
 
 Values: TypeAlias = NDArray[Any]
 

@@ -4,10 +4,10 @@
 over all paths; the four of them; this over's; the bowler's; the batter's; the last boundaries; and,
 for comparison, the last four, which anybody would guess. *This head's look mattered* is tested by
 hiding what the head looked at from that head alone. A ball's effect is taken beside what hiding a
-ball in its place does usually (`attnlens.cricket.predictor.usual`): that the ball before matters
-more than one of an hour ago needs no telling. The balls attended most are compared with others of
-which as many were bowled to this batter: that a batter's own balls matter more is a claim by
-itself. How claims are judged is `attnlens.evidence.trial`'s.
+ball in its place does usually (`attnlens.cricket.predictor.predictor`): that the ball before
+matters more than one of an hour ago needs no telling. The balls attended most are compared with
+others of which as many were bowled to this batter: that a batter's own balls matter more is a
+claim by itself. How claims are judged is `attnlens.evidence.trial`'s.
 
 What was known beside the balls before it (players, scoreboard, ground) is tested here. The effect
 is KL(full ‖ with that knowledge at its null), the past as it was: a player's record is taken from
@@ -42,16 +42,14 @@ from attnlens.cricket.explain.ablation import (
 from attnlens.cricket.explain.heatmap import LISTED, ScaleAttention, ranked
 from attnlens.cricket.explain.reading import ALL, Reading, asked
 from attnlens.cricket.explain.types import ClaimKind
+from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
-from attnlens.cricket.match.quota import phase_of, quota_of
-from attnlens.cricket.predictor.batch import owned
 from attnlens.cricket.predictor.heads import RECENT, PastBall, Scale, head_key, head_words
-from attnlens.cricket.predictor.predictor import KNOWLEDGE
+from attnlens.cricket.predictor.predictor import KNOWLEDGE, places
 from attnlens.cricket.predictor.relations import Batch, take
 from attnlens.cricket.predictor.tensors import RATING_SCALE, SCOREBOARD_NODES
 from attnlens.cricket.predictor.trained import TrainedPredictor
-from attnlens.cricket.predictor.usual import places
-from attnlens.cricket.predictor.window import BallWindow
+from attnlens.cricket.predictor.window import BallWindow, owned
 from attnlens.evidence import claim as generic
 from attnlens.evidence import evidence
 from attnlens.evidence.claim import MODEL, Place

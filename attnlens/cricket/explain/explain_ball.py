@@ -43,11 +43,11 @@ from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, outcome_called
 from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FUSED
+from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import NODES
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import strength_of, win_chances
 from attnlens.cricket.predictor.window import DIGITS, BallWindow, one_thread, window_for
-from attnlens.cricket.predictor.within_ball import SLOTS
 from attnlens.errors import InputError
 from attnlens.evidence.claim import QUANTILES, quantiles
 from attnlens.render.numbers import rounded

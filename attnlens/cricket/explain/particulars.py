@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from attnlens.cricket.explain import types
+from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match, match_particulars
 from attnlens.cricket.match.naming import BallReference, echo
-from attnlens.cricket.match.quota import phase_of, quota_of
-from attnlens.cricket.match.scorecard import result_sentence
-from attnlens.cricket.match.standing import standing_before
+from attnlens.cricket.match.scorecard import result_sentence, standing_before
 from attnlens.cricket.predictor.kinds import cautions, few_before, mid_over
 from attnlens.cricket.predictor.ratings import venue_key
 from attnlens.cricket.predictor.tensors import InningsArrays, free_hits

@@ -19,11 +19,10 @@ from attnlens.cricket.explain.heatmap import ScaleAttention
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
 from attnlens.cricket.predictor.heads import SCALE_NAMES, Scale
 from attnlens.cricket.predictor.predictor import FUSED, FullModel, Prediction
-from attnlens.cricket.predictor.relation_attention import STARTING_PATTERNS, RelationAttention
-from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.predictor.relations import STARTING_PATTERNS, Batch, RelationAttention
+from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow
-from attnlens.cricket.predictor.within_ball import SLOTS
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 

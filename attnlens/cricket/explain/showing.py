@@ -22,11 +22,10 @@ from torch import Tensor
 from attnlens.arrays import Floats, Floats32, Integers
 from attnlens.cricket.explain.particulars import cautions_by_ball
 from attnlens.cricket.explain.reading import SITES, story_outcome
+from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
-from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.match.scorecard import charged_runs, ground, result_sentence
-from attnlens.cricket.predictor.batch import training_batch
 from attnlens.cricket.predictor.heads import (
     QUESTIONS,
     SCALE_QUESTIONS,
@@ -34,15 +33,13 @@ from attnlens.cricket.predictor.heads import (
     UNSPECIALISED,
     head_key,
 )
-from attnlens.cricket.predictor.people import sides_of
 from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
-from attnlens.cricket.predictor.relation_attention import STARTING_PATTERNS
-from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.predictor.relations import STARTING_PATTERNS, Batch
+from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import NODES, InningsArrays, encode_innings, free_hits
-from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of
 from attnlens.cricket.predictor.win import strength_of, win_chances
-from attnlens.cricket.predictor.window import one_thread
-from attnlens.cricket.predictor.within_ball import SLOTS
+from attnlens.cricket.predictor.window import one_thread, training_batch
 from attnlens.files import Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from attnlens.arrays import Flags, Floats32, Integers
 from attnlens.cricket.lab.held_out import EncodedInnings
+from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.match import Delivery
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
-from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.predictor.ratings import team_key, venue_key
 from attnlens.cricket.predictor.tensors import RATING_SCALE, InningsArrays, free_hits
 

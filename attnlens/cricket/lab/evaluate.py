@@ -13,14 +13,12 @@ import torch
 from attnlens.arrays import Flags, Floats, Integers
 from attnlens.cricket.lab.figures import Figure
 from attnlens.cricket.lab.held_out import Checkpoint, EncodedInnings, HeldOut
-from attnlens.cricket.match.competition import KINDS, competition_of, table_of
+from attnlens.cricket.match.competition import KINDS, competition_of, phase_of, quota_of, table_of
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.match.quota import phase_of, quota_of
-from attnlens.cricket.predictor.batch import training_batch
 from attnlens.cricket.predictor.calibration import FORMAT, KIND
 from attnlens.cricket.predictor.kinds import kinds_unlike, like_training
 from attnlens.cricket.predictor.ratings import PHASES
-from attnlens.cricket.predictor.window import one_thread
+from attnlens.cricket.predictor.window import one_thread, training_batch
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.scores import (
     Bootstrap,

@@ -69,13 +69,12 @@ from attnlens.cricket.lab.sampling import (
     under_scrambling,
     wider_sample,
 )
-from attnlens.cricket.predictor.batch import window_batch
 from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FullModel, Prediction
 from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import Encoded
-from attnlens.cricket.predictor.window import one_thread
-from attnlens.cricket.predictor.within_ball import SLOTS
+from attnlens.cricket.predictor.window import one_thread, window_batch
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import InputError
 from attnlens.evidence.faithfulness import (

@@ -26,7 +26,6 @@ from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.over.encoder_decoder import PAD, OverModel, OverSizes
 from attnlens.cricket.over.features import OverArrays, Place, over_batch
-from attnlens.cricket.predictor.batch import moved, stacked, training_batch
 from attnlens.cricket.predictor.predictor import KNOWLEDGE, FullModel, Sizes
 from attnlens.cricket.predictor.ratings import Ratings, by_date
 from attnlens.cricket.predictor.relations import Batch
@@ -44,6 +43,7 @@ from attnlens.cricket.predictor.tensors import (
     scoreboard,
 )
 from attnlens.cricket.predictor.win import strength_of
+from attnlens.cricket.predictor.window import moved, stacked, training_batch
 from attnlens.cricket.readers.history import Report, silent
 
 BASE_WIDTH = 64

@@ -25,14 +25,14 @@ from attnlens.cricket.predictor.heads import (
     head_key,
 )
 from attnlens.cricket.predictor.predictor import FUSED
-from attnlens.cricket.predictor.relation_attention import (
+from attnlens.cricket.predictor.relations import (
+    RELATIONS,
     STARTING_PATTERNS,
     RelationAttention,
     starting_table,
 )
-from attnlens.cricket.predictor.relations import RELATIONS
+from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.window import one_thread
-from attnlens.cricket.predictor.within_ball import SLOTS
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import InputError
 from attnlens.render.numbers import rounded

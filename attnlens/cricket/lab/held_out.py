@@ -15,8 +15,7 @@ from itertools import chain
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.predictor.tensors import InningsArrays, encode_innings
-from attnlens.cricket.predictor.timeline import Timeline
-from attnlens.cricket.predictor.trained import TrainedPredictor, once
+from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, once
 from attnlens.cricket.predictor.win import EVEN, Strength, strength_of
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.readers.history import Report, silent

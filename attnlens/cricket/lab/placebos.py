@@ -35,7 +35,7 @@ from attnlens.cricket.explain.reading import Reading, read_ball
 from attnlens.cricket.lab.figures import Interval, Mean
 from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FullModel
-from attnlens.cricket.predictor.relation_attention import RelationAttention
+from attnlens.cricket.predictor.relations import RelationAttention
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow
 from attnlens.evidence.claim import MODEL

@@ -38,14 +38,13 @@ from attnlens.cricket.lab.rules import RuledBall
 from attnlens.cricket.lab.sampling import log_chances, sample
 from attnlens.cricket.lab.simulate import Simulated
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
-from attnlens.cricket.predictor.batch import window_batch
 from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.relations import Batch
 from attnlens.cricket.predictor.tensors import BaseModel, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor
-from attnlens.cricket.predictor.window import cut_window, one_thread
+from attnlens.cricket.predictor.window import cut_window, one_thread, window_batch
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.faithfulness import auc, matched_auc, removed_alone
 from attnlens.evidence.scores import divergence

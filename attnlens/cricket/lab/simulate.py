@@ -31,8 +31,7 @@ from attnlens.cricket.lab.rules import Rule, RuledBall, ruled_ball
 from attnlens.cricket.match.match import Facts, Match, Player, Wicket
 from attnlens.cricket.match.next_ball import changed_ends
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.readers.assembly import MatchDraft
-from attnlens.cricket.readers.deliveries import InningsDraft
+from attnlens.cricket.readers.assembly import InningsDraft, MatchDraft
 
 Choice = TypeVar("Choice")
 

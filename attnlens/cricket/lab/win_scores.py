@@ -11,8 +11,7 @@ from attnlens.arrays import Floats, Integers
 from attnlens.cricket.lab.evaluate import DRAWS, SEED, Level, forecasts, reliability
 from attnlens.cricket.lab.figures import Figure
 from attnlens.cricket.lab.held_out import Checkpoint, HeldOut
-from attnlens.cricket.predictor.match_states import won
-from attnlens.cricket.predictor.win import win_chances
+from attnlens.cricket.predictor.win import win_chances, won
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import InputError
 from attnlens.evidence.scores import Bootstrap, calibration_gap, equal_bins

@@ -1,4 +1,4 @@
-"""Which competition a match belongs to, and what kind of T20 cricket it is.
+"""The competition of a match, its kind of T20 cricket, and how many balls a side may face.
 
 Files name an event: a league by its name in every season, an international series by a name of
 its own, of which nothing was ever seen before. So all internationals of men, or of women, are
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.match import Innings, Match
 
 INTERNATIONALS: Final = "internationals"
 FIVE: Final = 5
@@ -54,3 +54,34 @@ def table_of(match: Match) -> int:
     """The number of the match's kind in `KINDS`."""
     women, club, _ = kind_of_cricket(match)
     return int(2 * women + club)
+
+
+LIMITED: Final[dict[str, int]] = {"T20": 20, "IT20": 20, "ODI": 50, "ODM": 50}
+"""Overs a side, by type of match."""
+
+SUPER_OVER_BALLS: Final = 6
+
+
+def quota_of(match: Match, innings: Innings) -> int | None:
+    """Legal balls the side may face; ``None`` where the game has no limit."""
+    if innings.super_over:
+        return SUPER_OVER_BALLS
+    if innings.target_balls:
+        return innings.target_balls
+    overs = match.overs or LIMITED.get(match.match_type or "", 0)
+    if not overs and match.match_type is None and len(match.innings) <= 2:
+        longest = max((ball.over for side in match.innings for ball in side.deliveries), default=0)
+        overs = 20 if longest < 20 else 50 if longest < 50 else 0
+    return overs * match.balls_per_over or None
+
+
+def phase_of(legal_balls: int, quota: int | None) -> int:
+    """0 powerplay, 1 middle, 2 death: thirty, sixty and thirty balls of 120.
+
+    In a shortened or a longer innings the phases keep their proportions; without a
+    quota every ball is a middle one.
+    """
+    if not quota:
+        return 1
+    share = legal_balls / quota
+    return 0 if share < 0.3 else 1 if share < 0.75 else 2

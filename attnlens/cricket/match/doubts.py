@@ -11,24 +11,350 @@ balls where the file says that the umpires miscounted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+import datetime
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
-from attnlens.cricket.match import frame
-from attnlens.cricket.match.match import UNKNOWN_PLAYER, Delivery, Doubt, Innings, Match
+from attnlens.cricket.match.match import UNKNOWN_PLAYER, Delivery, Doubt, Innings, Match, Player
 from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
-from attnlens.cricket.match.sides import (
-    ALL_OUT,
-    MOST_OFF_THE_BAT,
-    UNKNOWN,
-    Case,
-    Finding,
-    Over,
-    Side,
-    Stated,
-)
+from attnlens.words import count
+
+UNKNOWN: Final = UNKNOWN_PLAYER.name
+
+ALL_OUT: Final = 10
+MOST_OFF_THE_BAT: Final = 7
+"""The most runs off the bat of one ball that are not doubted; eight have been run, rarely."""
+
+
+class Finding(NamedTuple):
+    """What a rule found, and where."""
+
+    what: str
+    innings: Innings | None = None
+    ball: Delivery | None = None
+    over: int | None = None
+
+
+@dataclass(slots=True)
+class Over:
+    """An over as it was bowled: its first ball, its legal balls, and its bowlers in turn."""
+
+    number: int
+    first: Delivery
+    bowlers: list[str]
+    legal: int = 0
+
+
+class Side:
+    """An innings as the rules look at it. Players are known by name.
+
+    It is looked through while it is read, once for all rules: whoever adds a ball says of most
+    only who should face the next, and calls `changed` where somebody else does, or bowls.
+
+    Attributes:
+        innings: its value, once it is finished.
+        overs: as they were bowled.
+        pairs: the first ball of every pair of batters, and the ball before it.
+        turned: balls on which the batters stand at each other's end, by the ball before and the
+            ball after.
+        telling: balls with extras, or with more runs off the bat than can be.
+        fallen: balls with wickets.
+        batters, bowlers: who batted and bowled, with the first ball of the last pair and the first
+            over of each.
+        total, wickets: at the end.
+        cut_short: whether it ended before its last over did.
+        surplus: legal balls that were bowled in overs after these were complete.
+        faces, other, bowler: who should face the next ball, stand at the other end and bowl it;
+            nobody bowls where an over begins.
+        unsure: the last ball of which that is not known.
+    """
+
+    __slots__ = (
+        "_balls",
+        "_wrong",
+        "batters",
+        "bowler",
+        "bowlers",
+        "cut_short",
+        "faces",
+        "fallen",
+        "innings",
+        "other",
+        "overs",
+        "pairs",
+        "surplus",
+        "telling",
+        "total",
+        "turned",
+        "unsure",
+        "wickets",
+    )
+
+    innings: Innings
+
+    def __init__(self, balls: list[Delivery]) -> None:
+        self._balls = balls
+        self.overs: list[Over] = []
+        self.pairs: list[tuple[Delivery | None, Delivery]] = []
+        self.turned: list[Delivery] = []
+        self.telling: list[Delivery] = []
+        self.fallen: list[Delivery] = []
+        self.batters: dict[str, Delivery] = {}
+        self.bowlers: dict[str, Delivery] = {}
+        self.total = self.wickets = self.surplus = 0
+        self.cut_short = False
+        self.faces: Player | None = None
+        self.other: Player | None = None
+        self.bowler: Player | None = None
+        self.unsure = 1
+        self._wrong = 0
+
+    def changed(self, ball: Delivery) -> None:
+        """Take in a ball that is not by, to and beside those who were expected."""
+        batter, away, bowler, index = ball.batter, ball.non_striker, ball.bowler, ball.index
+        if self.bowler is None:
+            self.overs.append(Over(ball.over, ball, [bowler.name]))
+            self.faces, self.other = self.other, self.faces
+        elif bowler.name != self.overs[-1].bowlers[-1]:
+            self.overs[-1].bowlers.append(bowler.name)
+        self.bowler = bowler
+        if batter is self.other and away is self.faces:
+            if index != self.unsure:
+                if self._wrong == index - 1:
+                    self.turned.append(self._balls[index - 2])
+                self._wrong = index
+        elif batter is not self.faces or away is not self.other:
+            self.pairs.append((self._balls[index - 2] if index > 1 else None, ball))
+
+    def tells(self, ball: Delivery) -> int:
+        """Take in a ball with extras or a wicket; how many times the batters crossed."""
+        if ball.wickets:
+            self.fallen.append(ball)
+            self.unsure = ball.index + 1
+        if ball.runs_extras or ball.runs_batter > MOST_OFF_THE_BAT:
+            self.telling.append(ball)
+            # In some leagues a no-ball is two runs, of which none is run.
+            if "penalty" in ball.extras or ball.extras.get("noballs", 0) > 1:
+                self.unsure = ball.index + 1
+        # Of wides and no-balls one is not run.
+        return ball.runs_total - (not ball.is_legal)
+
+    def finish(self, innings: Innings) -> None:
+        """Work out what follows from the overs and pairs."""
+        self.innings, overs = innings, self.overs
+        self.total = sum(innings.penalty_runs.values())
+        if not overs:
+            return
+        last, usual = innings.deliveries[-1], innings.balls_per_over
+        self.total = last.score_before + last.runs_total + innings.penalty_runs.get("post", 0)
+        self.wickets = last.wickets_before + sum(wicket.counts for wicket in last.wickets)
+        ends = [over.first.legal_balls_before for over in overs[1:]]
+        for over, end in zip(overs, (*ends, last.legal_balls_before + last.is_legal), strict=True):
+            over.legal = end - over.first.legal_balls_before
+            self.surplus += max(over.legal - usual, 0)
+            for who in over.bowlers:
+                self.bowlers.setdefault(who, over.first)
+        self.cut_short = overs[-1].legal < usual
+        for _, ball in self.pairs:
+            self.batters[ball.batter.name] = self.batters[ball.non_striker.name] = ball
+        self.batters.pop(UNKNOWN, None)
+        self.bowlers.pop(UNKNOWN, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a file or its format says of a match besides the match.
+
+    Attributes:
+        limited: whether each side was to bat once.
+        miscounted: by innings, the overs in which the file says that the umpires miscounted;
+            ``None`` where its format cannot.
+        penalties_known: whether it has penalty runs outside a delivery.
+        length_known: whether it says how many balls the chase could have.
+    """
+
+    limited: bool = True
+    miscounted: Mapping[int, frozenset[int]] | None = field(default_factory=dict)
+    penalties_known: bool = True
+    length_known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A match as the rules look at it; ``main`` are its sides without super overs."""
+
+    match: Match
+    stated: Stated
+    sides: list[Side]
+    main: list[Side]
+
+
+_NEARLY_ALL_OUT = 8
+"""With so many out, those who were hurt or absent may have ended the innings."""
+
+_DAYS = {True: 3, False: 12}
+"""From the first to the last day at the most, by whether overs are limited."""
+
+_FIRST_DAYS: Final = {
+    "T20": datetime.date(2003, 6, 13),
+    "IT20": datetime.date(2003, 6, 13),
+    "ODI": datetime.date(1971, 1, 5),
+}
+"""When the first match of a type was played."""
+
+_SEASON = re.compile(r"([0-9]{4})(?:/([0-9]{2,4}))?")
+
+
+def dates(case: Case) -> Iterator[Finding]:
+    match = case.match
+    if not match.dates:
+        return
+    first, last = match.dates[0], match.dates[-1]
+    if list(match.dates) != sorted(set(match.dates)):
+        yield Finding("the dates are not in order, or one comes twice")
+    elif (last - first).days > _DAYS[case.stated.limited]:
+        yield Finding(f"it lasts from {first} to {last}")
+    if last > datetime.date.today() + datetime.timedelta(days=1):  # somewhere it is tomorrow
+        yield Finding(f"its date is {last}, which has not come")
+    begun = _FIRST_DAYS.get(match.match_type or "")
+    if begun is not None and first < begun:
+        yield Finding(f"its date is {first}, and the first {match.match_type} was on {begun}")
+    season = _SEASON.fullmatch(match.season or "")
+    if season is not None:
+        begins, ends = season[1], season[2] or ""
+        years = {int(begins), int(begins[: 4 - len(ends)] + ends)}
+        if years.isdisjoint({first.year, last.year}):
+            yield Finding(f"its date is {first}, and its season {match.season}")
+
+
+def names(case: Case) -> Iterator[Finding]:
+    """Who won, and who won the toss."""
+    match = case.match
+    teams, toss = match.teams, match.toss
+    if len(set(teams)) != len(teams) or len(teams) > 2:
+        yield Finding(f"its teams are {', '.join(teams)}")
+    named = [("toss", toss.get("winner"))]
+    named += [("match", match.outcome.get(key)) for key in ("winner", "eliminator", "bowl_out")]
+    for what, name in named:
+        if name is not None and teams and name not in teams:
+            yield Finding(f"{name} won the {what} and did not play")
+    if match.innings and toss.get("winner") in teams:
+        bats = match.innings[0].batting_team
+        if {"bat": bats != toss["winner"], "field": bats == toss["winner"]}.get(
+            toss.get("decision", "")
+        ):
+            yield Finding(
+                f"{toss['winner']} won the toss and chose to {toss['decision']}, and {bats} bats",
+                match.innings[0],
+            )
+
+
+def after_the_end(case: Case) -> Iterator[Finding]:
+    """The chase of a match without rain ends where the target is reached."""
+    if not _decided(case):
+        return
+    chase = case.main[1].innings
+    last = chase.deliveries[-1:]
+    if chase.target is not None and any(ball.score_before >= chase.target for ball in last):
+        yield Finding(f"goes on after the target of {chase.target} is reached", chase, last[0])
+
+
+def ended_early(case: Case) -> Iterator[Finding]:
+    """An innings goes on until the overs, the wickets or the target are reached."""
+    match = case.match
+    if not _decided(case):
+        return
+    first, second = case.main
+    usual = first.innings.balls_per_over
+    balls = second.innings.target_balls if case.stated.length_known else None
+    full = -(-(balls or 0) // usual)
+    if not case.stated.length_known and first.overs:
+        # What the side that batted second could have, the other had too.
+        full = len(second.overs)
+    for side in case.main:
+        innings = side.innings
+        done = len(side.overs)
+        won = side is second and match.outcome.get("winner") == innings.batting_team
+        lost = sum(len(ball.wickets) for ball in side.fallen)
+        if won or lost >= _NEARLY_ALL_OUT or not side.overs:
+            continue
+        if side.cut_short or done < full:
+            yield Finding(
+                f"ends after {innings.overs_display} overs with {count(side.wickets, 'wicket')} "
+                "down, and nothing says why",
+                innings,
+                innings.deliveries[-1],
+            )
+
+
+def _two_sides(case: Case) -> bool:
+    return case.stated.limited and len(case.main) == 2
+
+
+def _decided(case: Case) -> bool:
+    """Whether two sides batted, and the result came without a rain rule."""
+    outcome = case.match.outcome
+    ended = "by" in outcome or outcome.get("result") == "tie"
+    return _two_sides(case) and ended and outcome.get("method") is None
+
+
+def target(case: Case) -> Iterator[Finding]:
+    if not _decided(case):
+        return
+    first, second = case.main
+    target = second.innings.set_later.get("runs", second.innings.target)
+    if target not in (None, first.total + 1):
+        yield Finding(
+            f"the target is {target} in the file, and innings 1 made {first.total}: "
+            "it was revised, and the file does not say how",
+            second.innings,
+        )
+
+
+def result(case: Case) -> Iterator[Finding]:
+    if not _two_sides(case):
+        return
+    outcome = case.match.outcome
+    first, second = case.main
+    winner, margin = outcome.get("winner"), outcome.get("by", {})
+    # A rain rule moves the score to beat; without the target it is not known.
+    by_rule = outcome.get("method") is not None
+    target = second.innings.set_later.get("runs", second.innings.target)
+    to_beat = first.total if not by_rule else (target or 1) - 1
+    if not to_beat and by_rule:
+        return
+    if outcome.get("result") == "tie":
+        fits = second.total == to_beat
+    elif "runs" in margin and winner == first.innings.batting_team:
+        fits = to_beat - second.total == margin["runs"]
+    elif "runs" in margin:
+        # A side that bats second and is ahead of the rain rule wins by runs.
+        fits = by_rule
+    else:
+        won = winner == second.innings.batting_team and second.total > to_beat
+        left = ALL_OUT - second.wickets
+        fits = "wickets" not in margin or (won and left == margin["wickets"])
+    if not fits:
+        stated = str(outcome.get("result"))
+        if "winner" in outcome:
+            by = " and ".join(
+                f"{amount} {unit.removesuffix('s') if amount == 1 else unit}"
+                for unit, amount in margin.items()
+            )
+            stated = f"{winner} won by {by}"
+        scores = ", ".join(
+            f"{side.innings.batting_team} {side.total}/{side.wickets}" for side in case.main
+        )
+        known = case.stated.penalties_known
+        caution = "" if known else "; penalty runs may be missing from this format"
+        yield Finding(
+            f"the stated result ({stated}) does not follow from the balls ({scores}); "
+            f"both are told as the file has them{caution}"
+        )
+
 
 RESULT: Final = "result"
 """The kind of doubt where the balls and the stated result cannot both be right."""
@@ -385,15 +711,15 @@ RULES: Final = (
     Rule("ends", "who faces a ball follows from the runs", _ends),
     Rule("wicket", "a wicket can fall so on such a ball", _wickets),
     Rule("runs", "runs of these kinds can come of one ball", _runs),
-    Rule("dates", "the dates are possible", frame.dates),
-    Rule("names", "who won the match or the toss played, and the toss was followed", frame.names),
-    Rule("after-the-end", "a chase ends when the target is reached", frame.after_the_end),
+    Rule("dates", "the dates are possible", dates),
+    Rule("names", "who won the match or the toss played, and the toss was followed", names),
+    Rule("after-the-end", "a chase ends when the target is reached", after_the_end),
     Rule(
         "ended-early",
         "an innings ends with its overs, its wickets or the target",
-        frame.ended_early,
+        ended_early,
     ),
-    Rule("target", "the target is one more than innings 1 made", frame.target),
-    Rule(RESULT, "the result follows from the balls", frame.result),
+    Rule("target", "the target is one more than innings 1 made", target),
+    Rule(RESULT, "the result follows from the balls", result),
 )
 """Everything that is looked for, refusals first."""

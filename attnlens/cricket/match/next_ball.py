@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attnlens.cricket.errors import BallNotFoundError
-from attnlens.cricket.match.competition import FIVE
+from attnlens.cricket.match.competition import FIVE, quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import (
     innings_numbered,
@@ -14,7 +14,6 @@ from attnlens.cricket.match.naming import (
     people_of,
     unbowled,
 )
-from attnlens.cricket.match.quota import quota_of
 from attnlens.errors import InputError
 
 ALL_OUT = 10

@@ -9,8 +9,7 @@ from typing import Any, Final
 from attnlens.cricket.match.match import Delivery, Match
 from attnlens.cricket.match.naming import people_called, people_of
 from attnlens.cricket.match.outcomes import Outcome
-from attnlens.cricket.match.scorecard import how_out
-from attnlens.cricket.match.standing import ball_sign
+from attnlens.cricket.match.scorecard import ball_sign, how_out
 from attnlens.cricket.predictor.tensors import free_hits
 from attnlens.cricket.predictor.window import Row
 from attnlens.errors import InputError

@@ -1,18 +1,36 @@
-"""A trained encoder-decoder: the network, what it knows of earlier matches, and its card."""
+"""A trained encoder-decoder, and the overs that it samples with their runs and wickets.
+
+A token does not give all runs (see `attnlens.cricket.over.features`): they are sampled from how
+often such a delivery brought 0, 1, ... in training. The innings ends where its rules end it, which
+the tokens alone do not: with the target reached, or with nobody left to bat.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlens.arrays import Floats, Integers
+from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
-from attnlens.cricket.over.features import CONTEXT_FEATURES, PAST_FEATURES, RATED
-from attnlens.cricket.over.tokens import TOKENS
-from attnlens.cricket.predictor.shipped import OVERS, named_checkpoint
+from attnlens.cricket.over.features import (
+    CONTEXT_FEATURES,
+    PAST_FEATURES,
+    RATED,
+    SPECIAL,
+    TOKEN_INDEX,
+    TOKENS,
+    fewer_balls,
+    legal,
+    token_of,
+)
+from attnlens.cricket.predictor.calibration import OVERS, named_checkpoint
 from attnlens.cricket.predictor.trained import (
     Trained,
     check_format,
@@ -22,6 +40,7 @@ from attnlens.cricket.predictor.trained import (
     save_trained,
 )
 from attnlens.reference.checkpoint import read_checkpoint
+from attnlens.render.numbers import rounded
 
 KIND: Final = "cricket"
 FORMAT: Final = 1
@@ -46,7 +65,7 @@ class TrainedOvers(Trained):
     def token_runs(self) -> NDArray[np.float64]:
         """How often a token's delivery brought 0, 1, ... runs in training, ``(24, 9)``.
 
-        A token does not tell all runs (see `attnlens.cricket.over.tokens`), so what is simulated
+        A token does not tell all runs (see `attnlens.cricket.over.features`), so what is simulated
         draws them from here. Rows sum to 1.
         """
         return np.array(self.card["token_runs"], dtype=float)
@@ -109,3 +128,139 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
         if runs.shape != (len(TOKENS), MOST_RUNS + 1) or not np.allclose(runs.sum(1), 1):
             raise ValueError("what its tokens bring is told in another shape")
     return trained
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends an innings inside an over.
+
+    Attributes:
+        runs: needed to reach the target; ``None`` without one.
+        wickets: left.
+        balls: that count, of the over, where they are fewer than six; else ``None``.
+    """
+
+    runs: int | None
+    wickets: int
+    balls: int | None = None
+
+    @classmethod
+    def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
+        """As they stand at a score; a target that was passed before is none."""
+        target = innings.target
+        needed = None if target is None or score >= target else target - score
+        out = 2 if innings.super_over else ALL_OUT
+        return cls(needed, max(out - wickets, 1), fewer_balls(innings))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """Overs drawn, a row each.
+
+    Attributes:
+        runs, wickets, boundaries: of each, as far as the innings went ``(over,)``.
+        finished: whether it came to an end within the model's length ``(over,)``.
+    """
+
+    runs: Integers
+    wickets: Integers
+    boundaries: Integers
+    finished: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+
+def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
+    """How often the delivery of each token brought 0, 1, ... runs, ``(24, 9)``; rows sum to 1.
+
+    A token that never came brings nothing. Super overs are left out.
+    """
+    counts = np.zeros((len(TOKENS), MOST_RUNS + 1))
+    for side in (side for match in matches for side in match.innings if not side.super_over):
+        for ball in side.deliveries:
+            counts[TOKEN_INDEX[token_of(ball)], min(ball.runs_total, MOST_RUNS)] += 1
+    counts[counts.sum(1) == 0, 0] = 1
+    shares: NDArray[np.float64] = counts / counts.sum(1, keepdims=True)
+    return shares
+
+
+def brought(
+    tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
+) -> Drawn:
+    """What overs written as tokens ``(over, place)`` bring; ``<end>`` or padding ends each."""
+    deliveries = tokens >= len(SPECIAL)
+    edges = token_runs.cumsum(1)[tokens]
+    runs = (generator.random(tokens.shape)[..., None] >= edges[..., :-1]).sum(-1) * deliveries
+    wickets = (tokens == TOKEN_INDEX["W"]) & deliveries
+    before_runs = runs.cumsum(1) - runs
+    before_wickets = wickets.cumsum(1) - wickets
+    played = deliveries & (before_wickets < limits.wickets)
+    if limits.runs is not None:
+        played &= before_runs < limits.runs
+    if limits.balls is not None:
+        counted = np.array([legal(token) for token in TOKENS], np.int64)[tokens]
+        played &= counted.cumsum(1) - counted < limits.balls
+    stopped = (deliveries & ~played).any(1)
+    finished = (tokens == TOKEN_INDEX["<end>"]).any(1) | stopped
+    boundaries = (tokens == TOKEN_INDEX["4"]) | (tokens == TOKEN_INDEX["6"])
+    fell, hit = ((flags & played).sum(1) for flags in (wickets, boundaries))
+    return Drawn((runs * played).sum(1), fell, hit, finished)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsDrawn:
+    """How many runs the overs brought, and how often each number."""
+
+    mean: float
+    median: int
+    from_tenth_to_ninth: list[int]
+    shares: list[dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class EventsDrawn:
+    """How many wickets fell in the overs, or boundaries were hit, and how often each number."""
+
+    mean: float
+    at_least_one: float
+    shares: list[dict[str, float]]
+
+    @classmethod
+    def of(cls, counts: Integers, name: str) -> EventsDrawn:
+        return cls(rounded(counts.mean()), rounded((counts > 0).mean()), _shares(counts, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Overs that were drawn, as distributions of what they bring."""
+
+    count: int
+    seed: int
+    runs: RunsDrawn
+    wickets: EventsDrawn
+    boundaries: EventsDrawn
+    unfinished: float
+
+
+def samples_of(drawn: Drawn, *, seed: int) -> Samples:
+    """Overs drawn, described."""
+    low, middle, high = np.quantile(drawn.runs, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
+    runs = drawn.runs
+    tenths = [int(low), int(high)]
+    return Samples(
+        len(runs),
+        seed,
+        RunsDrawn(rounded(runs.mean()), int(middle), tenths, _shares(runs, "runs")),
+        EventsDrawn.of(drawn.wickets, "wickets"),
+        EventsDrawn.of(drawn.boundaries, "boundaries"),
+        rounded((~drawn.finished).mean()),
+    )
+
+
+def _shares(values: Integers, name: str) -> list[dict[str, float]]:
+    """How often each number came, from 0 to the largest."""
+    counts = np.bincount(values).tolist()
+    return [
+        {name: number, "share": rounded(count / len(values))} for number, count in enumerate(counts)
+    ]

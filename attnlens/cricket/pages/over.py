@@ -13,8 +13,8 @@ from attnlens.render.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.over.over import CrossAttention, NextOver
-    from attnlens.cricket.over.samples import Samples
+    from attnlens.cricket.over.next_over import CrossAttention, NextOver
+    from attnlens.cricket.over.trained import Samples
 
 SIDE: Final = 12
 """Columns before the heat map."""
@@ -34,7 +34,7 @@ OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "s
 
 @terminal_page(least=60)
 def render_over(page: Page, shown: NextOver) -> None:
-    """One over, as `attnlens.cricket.over.over.next_over` tells it."""
+    """One over, as `attnlens.cricket.over.next_over.next_over` tells it."""
     page.parts(shown.echo)
     if shown.samples is not None:
         _add_samples(page, shown.samples)

@@ -1,4 +1,4 @@
-"""How often a checkpoint's calls came true: a small table beside its weights, read cheaply.
+"""The checkpoints of cricket that come with attnlens, and how often their probabilities came true.
 
 The table is measured by ``attnlens evaluate SRC --model CHECKPOINT --calibration-out FILE`` (see
 `attnlens.cricket.lab.evaluate.calibration_table`). A checkpoint ``name.safetensors`` carries one
@@ -10,6 +10,7 @@ the table of ``measured``, which says whose it is.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Final
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.errors import CheckpointError
 from attnlens.files import Json
+from attnlens.reference.checkpoint import shipped
 
 KIND: Final = "calibration"
 FORMAT: Final = 1
@@ -129,3 +131,23 @@ def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> Calib
             remedy="measure it again with `attnlens evaluate --calibration-out`",
         ) from error
     return table if shipped or table.sha256 == sha256 else None
+
+
+SHIPPED: Final[tuple[str, ...]] = ("bundled", "measured")
+"""Predictors of balls that come with attnlens, by name; the first is the default."""
+
+OVERS: Final = "cricket"
+"""The encoder-decoder of overs that comes with attnlens."""
+
+
+def named_checkpoint(model: str | os.PathLike[str] | None = None) -> tuple[str, Path]:
+    """A checkpoint's name and its file, which need not exist.
+
+    Args:
+        model: a name of `SHIPPED`, `OVERS`, or a file, whose name is then its stem.
+    """
+    name = SHIPPED[0] if model is None else str(model)
+    if name in (*SHIPPED, OVERS):
+        return name, shipped(name)
+    path = Path(name)
+    return path.stem, path

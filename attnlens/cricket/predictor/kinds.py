@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from attnlens.cricket.match.competition import competition_of
+from attnlens.cricket.match.competition import LIMITED, competition_of, quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.next_ball import ALL_OUT
-from attnlens.cricket.match.quota import LIMITED, quota_of
 from attnlens.cricket.predictor.heads import SHORT_HISTORY
 from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json

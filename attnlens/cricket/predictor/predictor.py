@@ -12,16 +12,36 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnlens.arrays import Flags, Integers
 from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.predictor.relations import Batch, mapped, relate, take
-from attnlens.cricket.predictor.temporal import HEADS, MultiScaleTemporalEncoder
-from attnlens.cricket.predictor.usual import PLACES
-from attnlens.cricket.predictor.within_ball import SLOTS, PastSlots, WithinBallEncoder
+from attnlens.cricket.predictor.temporal import (
+    HEADS,
+    SLOTS,
+    MultiScaleTemporalEncoder,
+    PastSlots,
+    WithinBallEncoder,
+)
 from attnlens.files import Json
 from attnlens.recording.probe import AttentionProbe, step
+
+DISTANCES: Final = (1, 2, 3, 4, 6, 9, 12, 18, 24, 30)
+"""Least distances of the bands that are told apart; the ball before is 1 back."""
+
+PLACES: Final = 4 * len(DISTANCES)
+"""A band of distance, whether the batter is the same, whether the bowler is."""
+
+
+def places(distance: Integers, same_batter: Flags, same_bowler: Flags) -> Integers:
+    """The place of each past ball, from 0 to `PLACES` - 1, all of one shape."""
+    band = np.searchsorted(DISTANCES, distance, side="right") - 1
+    result: Integers = 4 * band + 2 * same_batter + same_bowler
+    return result
+
 
 FUSED: Final[tuple[str, ...]] = ("within_ball", *SCALES)
 """What the fusion gates weigh, in order."""
@@ -68,7 +88,7 @@ class Sizes:
         heads: heads per scale.
         dropout: in training.
         null: logit that "nothing" starts with in every slot; ``None`` leaves it out. See
-            `attnlens.cricket.predictor.relation_attention.RelationAttention`.
+            `attnlens.cricket.predictor.relations.RelationAttention`.
         readout: whether what the slots read also reaches the fused vector directly, beside
             its way through the nodes.
         strict: whether the scales' same-bowler and same-batsman heads see no other balls.
@@ -132,7 +152,7 @@ class FullModel(nn.Module):
             beside the others ``(path,)``: no part of the forecast
             (`attnlens.cricket.lab.afterwards`).
         usual_effects: nats that hiding a past ball costs on average, by its place
-            (`attnlens.cricket.predictor.usual`) ``(place,)``: no part of it either.
+            (`attnlens.cricket.predictor.predictor`) ``(place,)``: no part of it either.
     """
 
     prior: Tensor

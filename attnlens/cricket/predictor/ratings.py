@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.arrays import Floats32
-from attnlens.cricket.match.competition import competition_of, era_of
+from attnlens.cricket.match.competition import competition_of, era_of, phase_of, quota_of
 from attnlens.cricket.match.match import Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.match.quota import phase_of, quota_of
 
 STEP: Final = 0.45
 PHASES: Final[tuple[str, ...]] = ("powerplay", "middle", "death")

@@ -25,11 +25,11 @@ from attnlens.cricket.match.competition import (
     KIND_SIZE,
     competition_of,
     kind_of_cricket,
+    quota_of,
     table_of,
 )
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.predictor.ratings import KINDS, Ratings, softmax, team_key
 
 OVER_CLASSES: Final = 20

@@ -1,20 +1,18 @@
-"""A trained predictor: the network, what it knows of players and venues, its card, what it saw.
-
-Which matches a checkpoint has seen is kept in eight bytes each. Dates alone cannot tell whether
-a model was trained on a match: what its collection lacked, or a league played in the same
-months, would be suspected too.
-"""
+"""A trained predictor: its network and card, its ratings on any day, and the players it knows."""
 
 from __future__ import annotations
 
+import copy
 import datetime
+import difflib
 import hashlib
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -22,16 +20,21 @@ from torch import Tensor, nn
 
 from attnlens.arrays import Floats32
 from attnlens.cricket.match.competition import TABLES
-from attnlens.cricket.match.match import Match
-from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.predictor.calibration import CalibrationTable, calibration_beside
+from attnlens.cricket.match.match import Innings, Match, Player
+from attnlens.cricket.match.naming import people_called, people_of
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.predictor.calibration import (
+    SHIPPED,
+    CalibrationTable,
+    calibration_beside,
+    named_checkpoint,
+)
 from attnlens.cricket.predictor.heads import SCALES, UNSPECIALISED
 from attnlens.cricket.predictor.predictor import FullModel, Sizes
-from attnlens.cricket.predictor.ratings import ALL_KINDS, Ratings
-from attnlens.cricket.predictor.shipped import SHIPPED, named_checkpoint
+from attnlens.cricket.predictor.ratings import ALL_KINDS, Lesson, Ratings
 from attnlens.cricket.predictor.tensors import BASE_SIZE, NODES, OVER_CLASSES, BaseModel
 from attnlens.cricket.predictor.win import WinModel
-from attnlens.errors import CheckpointError
+from attnlens.errors import CheckpointError, InputError
 from attnlens.files import Json
 from attnlens.reference.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 
@@ -369,3 +372,267 @@ def _words(words: list[str]) -> Tensor:
 def _split(data: Tensor) -> list[str]:
     text = data.numpy().tobytes().decode()
     return text.split("\n") if text else []
+
+
+LISTED: Final = 8
+"""At most this many names are listed where one was not enough."""
+
+NEAR: Final = 5
+"""At most this many names are offered for one that nobody has."""
+
+
+def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
+    """The player a name or a registry id means.
+
+    Whole names come before parts of names, and people of the match before others whom the
+    predictor's ratings know. A part of a name is enough where one player has it.
+
+    Args:
+        option: where the name was given, for messages.
+
+    Raises:
+        InputError: nobody, or several, have that name.
+    """
+    written = " ".join(name.split())
+    sought = written.casefold()
+    if not sought:
+        raise InputError(f"{option} names nobody", remedy="give a name")
+    here, rated = people_of(match), rated_players(predictor)
+    called = people_called(written, here, rated)
+    if called:
+        return _only(called, written, option)
+    names = {player.name for player in (*here, *rated)}
+    near = _nearest(sought, names)
+    told = "the nearest known name is" if len(near) == 1 else "the nearest known names are"
+    known = f"{told} {', '.join(near)}" if near else "no known name is near"
+    raise InputError(
+        f"{option}: nobody in the match or the ratings is called {written!r}; {known}",
+        remedy="write the name as the match files do",
+    )
+
+
+def _only(called: list[Player], written: str, option: str) -> Player:
+    """The one who is called so.
+
+    Raises:
+        InputError: there are several.
+    """
+    if len(called) == 1:
+        return called[0]
+    names = sorted({player.name for player in called})
+    if len(names) == 1:
+        names = sorted(f"{player.name} ({player.key})" for player in called)
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    raise InputError(
+        f"{option} {written!r} fits {', '.join(names[:LISTED])}{more}",
+        remedy="write the whole name, or the registry id",
+    )
+
+
+def _nearest(sought: str, names: set[str]) -> list[str]:
+    """Known names spelt much like the one sought, by the whole name or by a word of it."""
+    forms: dict[str, list[str]] = {}
+    for name in sorted(names):
+        words = name.casefold().split()
+        for form in {name.casefold(), *(word for word in words if len(word) > 2)}:
+            forms.setdefault(form, []).append(name)
+    last = sought.split()[-1]
+    near = difflib.get_close_matches(sought, forms, NEAR, 0.75)
+    near += difflib.get_close_matches(last, forms, NEAR, 0.75)
+    found = dict.fromkeys(name for form in near for name in forms[form])
+    return list(found)[:NEAR]
+
+
+def sides_of(match: Match, player: Player) -> set[str]:
+    """The teams the player bats, bowls or is listed for; none for one who is not in the match."""
+    teams = {team for team, squad in match.players.items() if player.name in squad}
+    for side in match.innings:
+        for ball in side.deliveries:
+            if player.key in (ball.batter.key, ball.non_striker.key):
+                teams.add(side.batting_team)
+            if player.key == ball.bowler.key:
+                teams.add(side.bowling_team)
+    return teams
+
+
+def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: str) -> None:
+    """Nobody bowls to his own side or bats for the other.
+
+    Raises:
+        InputError: the player belongs to the other side of this match.
+    """
+    bats = option.endswith("batter")
+    own, does = (innings.batting_team, "bat") if bats else (innings.bowling_team, "bowl")
+    teams = sides_of(match, player)
+    if teams and own not in teams:
+        raise InputError(
+            f"{player} plays for {' and '.join(sorted(teams))}, and {own} {does} in innings "
+            f"{innings.number}",
+            remedy="name another",
+        )
+
+
+def rated_players(predictor: TrainedPredictor) -> list[Player]:
+    """Every player the ratings have met; one whose name is lost is called by the key."""
+    ratings = predictor.ratings
+    rated = {
+        key
+        for kind in ("striker", "bowler")
+        for key, row in ratings.tables[kind].keys.items()
+        if ratings.tables[kind].balls[row] > 0
+    }
+    named = [Player(name, key) for name, key in ratings.aliases.items() if key in rated]
+    nameless = rated - {player.key for player in named}
+    return [*named, *(Player(key, key) for key in nameless)]
+
+
+T = TypeVar("T", bound=Trained)
+
+
+class Timeline(Generic[T]):
+    """A predictor's ratings on any date.
+
+    A match later than the predictor's own ratings gets those, brought up to date with the
+    history in between; an earlier match gets ratings made from the history alone, so that
+    nothing later than the match speaks. Without a history (``None``) every match gets the
+    predictor as it is.
+    """
+
+    def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
+        self.predictor = predictor
+        self._is_dated = history is not None
+        self._names = copy.deepcopy(predictor.ratings) if self._is_dated else predictor.ratings
+        # Of a match only what its balls teach is kept: there may be thousands.
+        taught: dict[datetime.date, list[tuple[str, Lesson]]] = defaultdict(list)
+        for match in once(history or ()):
+            for side in match.innings if match.dates else ():
+                if side.deliveries and not side.super_over:
+                    lesson = (
+                        self._names.entities(match, side, create=True),
+                        predictor.base.of_innings(match, side),
+                        np.array([OUTCOME_INDEX[b.outcome] for b in side.deliveries], np.int64),
+                    )
+                    taught[max(match.dates)].append((match.match_id, lesson))
+        self._days = [
+            (day, [lesson for _, lesson in sorted(taught[day], key=lambda one: one[0])])
+            for day in sorted(taught)
+        ]
+        self._now: Ratings | None = None
+        self._next = 0
+        self._started: str | None = None
+
+    def predictor_for(self, match: Match) -> T:
+        """The predictor with the ratings of the day before ``match``.
+
+        Cheapest when matches come in order of date. A match without a date gets the
+        predictor as it is.
+        """
+        day = match.date
+        if day is None or not self._is_dated:
+            return self.predictor
+        until = self.predictor.ratings.until
+        start = "scratch" if until is not None and day <= until else "checkpoint"
+        ratings = self._now
+        behind = ratings is not None and ratings.until is not None and ratings.until >= day
+        if ratings is None or start != self._started or behind:
+            ratings = self._begin(start)
+        self._advance(ratings, day)
+        return replace(self.predictor, ratings=_as_they_stand(ratings))
+
+    def at_the_end(self) -> T:
+        """The predictor with ratings that have learnt every later match of the history."""
+        ratings = self._begin("checkpoint")
+        self._advance(ratings, datetime.date.max)
+        return replace(self.predictor, ratings=_as_they_stand(ratings))
+
+    def _begin(self, start: str) -> Ratings:
+        ratings = copy.deepcopy(self._names)
+        if start == "scratch":
+            for table in ratings.tables.values():
+                table.rating[:] = 0
+                table.precision[:] = table.kind.deviation**-2
+                table.balls[:] = 0
+            ratings.until = None
+        until = ratings.until
+        self._next = sum(until is not None and day <= until for day, _ in self._days)
+        self._now, self._started = ratings, start
+        return ratings
+
+    def _advance(self, ratings: Ratings, day: datetime.date) -> None:
+        while self._next < len(self._days) and self._days[self._next][0] < day:
+            ratings.learn_day(*self._days[self._next])
+            self._next += 1
+
+
+def _as_they_stand(ratings: Ratings) -> Ratings:
+    """A copy that later days do not change."""
+    tables = {
+        name: replace(
+            table,
+            keys=dict(table.keys),
+            rating=table.rating.copy(),
+            precision=table.precision.copy(),
+            balls=table.balls.copy(),
+        )
+        for name, table in ratings.tables.items()
+    }
+    return replace(ratings, tables=tables, aliases=dict(ratings.aliases))
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What ratings have learnt.
+
+    Attributes:
+        matches: learnt; ``already_known``: not later than the ratings were, which teach
+            nothing; ``undated``: without a date.
+        dates: of the first and the last match learnt; ``days``: distinct ones.
+    """
+
+    matches: int
+    dates: tuple[datetime.date | None, datetime.date | None]
+    days: int
+    already_known: int
+    undated: int
+
+
+def brought_up_to_date(
+    predictor: TrainedPredictor, matches: Iterable[Match]
+) -> tuple[TrainedPredictor, Added]:
+    """The predictor with every later match learnt, date by date; its weights are the same.
+
+    Only matches that ended after the ratings' last day teach anything; one that comes twice
+    counts once, see `once`.
+
+    Returns:
+        the predictor, its card telling what was added; and that. Where there was nothing to
+        learn, the predictor as it was.
+    """
+    distinct = {match.match_id: match for match in once(matches)}
+    before = predictor.ratings.until or datetime.date.min
+    dated = [match for match in distinct.values() if match.dates]
+    later = [match for match in dated if max(match.dates) > before]
+    learnt = [m for m in later if any(s.deliveries and not s.super_over for s in m.innings)]
+    days = sorted({max(match.dates) for match in learnt})
+    now = Timeline(predictor, learnt).at_the_end() if learnt else predictor
+    added = Added(
+        len(learnt),
+        (days[0], days[-1]) if days else (None, None),
+        len(days),
+        already_known=len(dated) - len(later),
+        undated=len(distinct) - len(dated),
+    )
+    if not learnt:
+        return predictor, added
+    entry = {
+        "matches": added.matches,
+        "from": days[0].isoformat(),
+        "until": days[-1].isoformat(),
+        "days": added.days,
+    }
+    card = {
+        **predictor.card,
+        "ratings_until": days[-1].isoformat(),
+        "ratings_added": [*predictor.card.get("ratings_added", []), entry],
+    }
+    return replace(now, card=card), added

@@ -15,15 +15,16 @@ from typing import Final, Literal
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.readers import (
-    cricsheet_csv2,
-    cricsheet_json,
-    cricsheet_original,
-    kaggle,
-    kaggle_results,
+from attnlens.cricket.readers import cricsheet_csv, cricsheet_json, kaggle
+from attnlens.cricket.readers.files import (
+    MEMBER_SEPARATOR,
+    MatchFile,
+    Shelf,
+    Source,
+    files_in,
+    open_one,
+    source_of,
 )
-from attnlens.cricket.readers.archives import MEMBER_SEPARATOR, Shelf
-from attnlens.cricket.readers.files import MatchFile, Source, files_in, open_one, source_of
 from attnlens.cricket.readers.tables import Format, Part
 from attnlens.cricket.readers.text import looks_like, shown
 from attnlens.errors import InputError
@@ -43,8 +44,8 @@ INFO: Final = "_info.csv"
 
 FORMATS: Final[tuple[Format, ...]] = (
     cricsheet_json.FORMAT,
-    cricsheet_csv2.FORMAT,
-    cricsheet_original.FORMAT,
+    cricsheet_csv.CSV2_FORMAT,
+    cricsheet_csv.ORIGINAL_FORMAT,
     *kaggle.LAYOUTS,
 )
 
@@ -159,7 +160,7 @@ def _files(
         try:
             if isinstance(file, MatchFileError):
                 raise file
-            if _known(file) or (file.expected and not kaggle_results.recognises(file)):
+            if _known(file) or (file.expected and not kaggle.is_results_table(file)):
                 seen_any = True
                 yield file
         except MatchFileError as error:
@@ -223,7 +224,7 @@ def tells_of_matches(path: str | PathLike[str]) -> bool:
         named = Source(Path(path))
         found = files_in(named.path, shelf) if named.is_collection else [open_one(named, shelf)]
         files = (file for file in found if isinstance(file, MatchFile))
-        return any(kaggle_results.recognises(file) or _known(file) for file in files)
+        return any(kaggle.is_results_table(file) or _known(file) for file in files)
     return False
 
 
@@ -240,7 +241,7 @@ def format_of(file: MatchFile) -> Format:
     known = _known(file)
     if known is not None:
         return known
-    if kaggle_results.recognises(file):
+    if kaggle.is_results_table(file):
         raise MatchFileError(
             "this table has the results; the balls are in the deliveries file beside it",
             path=file.display,

@@ -15,27 +15,30 @@ from typing import Any, NoReturn
 
 from attnlens.cricket.errors import ImpossibleMatchError
 from attnlens.cricket.match.match import Match, Wicket
-from attnlens.cricket.readers.assembly import MatchDraft
-from attnlens.cricket.readers.deliveries import MOST_DELIVERIES, MOST_INNINGS, InningsDraft, People
+from attnlens.cricket.readers.assembly import (
+    MOST_DELIVERIES,
+    MOST_INNINGS,
+    InningsDraft,
+    MatchDraft,
+    People,
+)
 from attnlens.cricket.readers.files import MatchFile
 from attnlens.cricket.readers.info import facts_of
-from attnlens.cricket.readers.json_values import (
-    Node,
-    Path,
-    Wrong,
-    doubled_key,
-    keys_in,
-    line_of,
-    place_in_words,
-)
 from attnlens.cricket.readers.tables import DocumentFormat
 from attnlens.cricket.readers.text import (
     EXTRA_KINDS,
     LAST_OVER,
     MOST_RUNS,
+    Node,
+    Path,
+    Wrong,
     balls_in,
     date_from,
     decoded,
+    doubled_key,
+    keys_in,
+    line_of,
+    place_in_words,
     shown,
     whole,
 )

@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Facts
-from attnlens.cricket.readers.deliveries import InningsDraft, People
-from attnlens.cricket.readers.json_values import Node
-from attnlens.cricket.readers.text import balls_in, date_from, decoded, lines, shown, whole
+from attnlens.cricket.readers.assembly import InningsDraft, People
+from attnlens.cricket.readers.text import Node, balls_in, date_from, decoded, lines, shown, whole
 from attnlens.files import Json
 
 PLACES: Final[dict[str, tuple[str, ...]]] = {

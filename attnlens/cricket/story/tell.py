@@ -16,14 +16,14 @@ from attnlens.arrays import Floats
 from attnlens.cricket.explain.particulars import model_particulars
 from attnlens.cricket.explain.reading import TALKED_OF
 from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
-from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.match.scorecard import charged_runs, result_sentence
 from attnlens.cricket.predictor.kinds import cautions
-from attnlens.cricket.predictor.match_states import LONGEST, RUNS
 from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.win import LONGEST, RUNS
 from attnlens.cricket.predictor.window import DIGITS, Foretold, foretell
 from attnlens.cricket.story import types
 from attnlens.cricket.story.words import event_of, odds_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Delivery, Innings
 from attnlens.cricket.match.outcomes import Outcome
-from attnlens.cricket.match.scorecard import how_out
-from attnlens.cricket.match.standing import standing_before
+from attnlens.cricket.match.scorecard import how_out, standing_before
 from attnlens.cricket.words.facts import Source, outcome_words
 from attnlens.cricket.words.story import place_of
 

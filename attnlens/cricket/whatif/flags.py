@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from attnlens.cricket.explain.particulars import flags_of
+from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.quota import quota_of
 from attnlens.cricket.predictor.kinds import mid_over
-from attnlens.cricket.predictor.people import sides_of
-from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of
 from attnlens.cricket.predictor.window import BallWindow
 from attnlens.cricket.whatif.retelling import Retold, disturbs
 from attnlens.cricket.whatif.types import WhatIfCaution

@@ -15,8 +15,7 @@ from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import BallReference, innings_numbered, over_ended
 from attnlens.cricket.match.next_ball import at_the_crease, with_next_ball
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.predictor.people import person_called, refuse_wrong_side
-from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.trained import TrainedPredictor, person_called, refuse_wrong_side
 from attnlens.cricket.predictor.window import BallWindow, one_thread, window_for
 from attnlens.cricket.whatif.flags import NEW_BATTER, UNNAMED_BOWLER, refuse_target, what_if_flags
 from attnlens.cricket.whatif.question import Question

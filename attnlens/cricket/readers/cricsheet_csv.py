@@ -1,0 +1,358 @@
+"""Cricsheet's CSV: CSV2 ("Ashwin", 22 and 27 columns) and the original CSV 1.x.
+
+Sources: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). What is not in its rows comes from
+the ``_info.csv`` beside the file, where there is one.
+https://cricsheet.org/format/csv_original/ (1.8.0): rows of ``version``, ``info`` and ``ball``. A
+ball row has 16 fields, from 1.8.0 on 21; it has room for one wicket.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
+from attnlens.cricket.match.match import Match, Wicket
+from attnlens.cricket.readers.assembly import (
+    MOST_DELIVERIES,
+    MOST_INNINGS,
+    InningsDraft,
+    MatchDraft,
+)
+from attnlens.cricket.readers.files import MatchFile
+from attnlens.cricket.readers.info import InfoRows, facts_of, read_info
+from attnlens.cricket.readers.tables import DocumentFormat, Table, TableFormat
+from attnlens.cricket.readers.text import (
+    EXTRA_KINDS,
+    Node,
+    WrongHere,
+    date_from,
+    day_comes_first,
+    is_rewritten,
+    number_in,
+    over_of,
+    runs_in,
+    shown,
+)
+
+REQUIRED = (
+    "innings", "ball", "batting_team", "bowling_team", "striker", "non_striker", "bowler",
+    "runs_off_bat", "extras", *EXTRA_KINDS,
+)  # fmt: skip
+OF_A_BALL = (
+    *REQUIRED, "actual_delivery", "non_boundary", "wicket_type", "player_dismissed",
+    "other_wicket_type", "other_player_dismissed", "fielder_1", "fielder_2", "fielder_3",
+)  # fmt: skip
+"""The fields of a ball, called as Cricsheet's CSV2 calls them."""
+
+_BLANK = ("", "0")
+
+
+@dataclass
+class BallRows:
+    """The rows of one match.
+
+    Args:
+        draft: what is known without the rows.
+        pick: from a row to its fields in the order of `OF_A_BALL`, blank where there is nothing;
+            there may be any number of fielders.
+        wrong: makes the error that names the row's line.
+        info: tells each innings its target in the end.
+        labels_count_legal: whether a wide shares its label with the next ball.
+    """
+
+    draft: MatchDraft
+    pick: Callable[[list[str]], Sequence[str]]
+    wrong: WrongHere
+    info: InfoRows | None = None
+    labels_count_legal: bool = False
+    _innings: InningsDraft | None = field(default=None, init=False)
+    _innings_as_written: tuple[str, str, str] | None = field(default=None, init=False)
+
+    def add(self, row: list[str]) -> None:
+        """Append the delivery of one row."""
+        (
+            number, label, batting, bowling, striker, non_striker, bowler, bat, extra,
+            wides, noballs, byes, legbyes, penalty,
+            actual, non_boundary, kind, out, other_kind, other_out, *fielders,
+        ) = self.pick(row)  # fmt: skip
+        innings = self._innings
+        if innings is None or (number, batting, bowling) != self._innings_as_written:
+            innings = self._start_innings(number, batting, bowling)
+        if len(innings.deliveries) == MOST_DELIVERIES:
+            raise self.wrong(f"innings {innings.number} is longer than {MOST_DELIVERIES} balls")
+        label = label.strip()
+        over = over_of(label, "ball", self.wrong)
+        if actual:
+            over_of(actual, "actual_delivery", self.wrong)
+        extras: dict[str, int] = {}
+        total = 0
+        if extra not in _BLANK or wides or noballs or byes or legbyes or penalty:
+            total = runs_in(extra, "extras", self.wrong)
+            extras = self._extras((wides, noballs, byes, legbyes, penalty), total)
+        people = self.draft.people
+        try:
+            players = people[striker], people[non_striker], people[bowler]
+        except TypeError:
+            names = {"striker": striker, "non_striker": non_striker, "bowler": bowler}
+            blank = next(column for column, name in names.items() if not name.strip())
+            raise self.wrong(f"{blank} is blank") from None
+        wickets: tuple[Wicket, ...] = ()
+        if kind or out or other_kind or other_out:
+            wickets = (
+                *self._wicket("", kind, out, [name for name in fielders if name]),
+                *self._wicket("other_", other_kind, other_out, ()),
+            )
+        innings.add(
+            over,
+            *players,
+            0 if bat == "0" else runs_in(bat, "runs_off_bat", self.wrong),
+            total,
+            extras,
+            wickets,
+            label,
+            actual.strip() or None,
+            bool(non_boundary) and non_boundary.strip().lower() == "true",
+        )
+
+    def _extras(self, by_kind: Sequence[str], total: int) -> dict[str, int]:
+        extras = {
+            name: runs
+            for name, text in zip(EXTRA_KINDS, by_kind, strict=True)
+            if (runs := runs_in(text, name, self.wrong))
+        }
+        if sum(extras.values()) != total:
+            raise self.wrong(
+                f"extras is {total}, but wides, noballs, byes, legbyes and penalty "
+                f"add up to {sum(extras.values())}"
+            )
+        return extras
+
+    def _start_innings(self, text: str, batting: str, bowling: str) -> InningsDraft:
+        number = number_in(text, "innings", 1, MOST_INNINGS, self.wrong)
+        for team, column in ((batting, "batting_team"), (bowling, "bowling_team")):
+            if not team.strip():
+                raise self.wrong(f"{column} is blank")
+        current = self._innings
+        if current is not None and current.number == number:
+            raise self.wrong(
+                f"{batting} bats against {bowling} inside the innings of {current.batting_team}"
+            )
+        if current is not None and number < current.number:
+            raise self.wrong(f"innings {number} comes after innings {current.number}")
+        innings = InningsDraft(number, batting, bowling, labels_count_legal=self.labels_count_legal)
+        self.draft.innings.append(innings)
+        self._innings = innings
+        self._innings_as_written = (text, batting, bowling)
+        return innings
+
+    def _wicket(
+        self, prefix: str, kind: str, out: str, fielders: Sequence[str]
+    ) -> tuple[Wicket, ...]:
+        """The wicket of the columns that begin so, if one fell."""
+        kind = kind.strip()
+        if not kind and out.strip():
+            raise self.wrong(f"{prefix}player_dismissed is set, and {prefix}wicket_type is blank")
+        if not kind:
+            return ()
+        if not out.strip():
+            raise self.wrong(f"{prefix}wicket_type is {shown(kind)}, and no one is out")
+        return (Wicket(kind, self.draft.people[out], tuple(fielders)),)
+
+    def finished(self) -> Match:
+        """The match of the rows added."""
+        draft = self.draft
+        sides = [side for one in draft.innings for side in (one.batting_team, one.bowling_team)]
+        draft.teams = draft.teams or tuple(dict.fromkeys(sides))
+        if self.info is not None:
+            self.info.mark(draft.innings, draft.balls_per_over or 6)
+        return draft.finished()
+
+
+class Csv2Reader:
+    """A table of CSV2, and what is beside it."""
+
+    def __init__(self, file: MatchFile) -> None:
+        self._file = file
+        beside = file.sibling(f"{file.stem}_info.csv")
+        self._info = None if beside is None else read_info(*beside)
+
+    def begin(self, table: Table, match_id: str, row: list[str]) -> BallRows:
+        """A builder for the match that begins in this row."""
+        notes: list[str] = []
+        info = self._info_of(match_id, notes)
+        date, season, venue = table.picker(("start_date", "season", "venue"))(row)
+        draft = MatchDraft(
+            match_id,
+            table.display,
+            notes=notes,
+            method_known=info is not None,
+            penalties_known=False,
+            **facts_of(Node({} if info is None else info.info)),
+        )
+        draft.dates = draft.dates or self._dates(table, date.strip(), notes)
+        draft.season = draft.season or season.strip() or None
+        draft.venue = draft.venue or venue.strip() or None
+        if "fielder_1" not in table.header:
+            notes.append("fielders are not in this version of the format")
+        return BallRows(draft, table.picker(OF_A_BALL), table.wrong, info)
+
+    def date_of(self, table: Table, match_id: str, row: list[str]) -> datetime.date | None:  # noqa: ARG002  # for other formats
+        """The date in the match's first row."""
+        return date_from(row[table.position("start_date")], day_first=self._day_first is not False)
+
+    @cached_property
+    def _day_first(self) -> bool | None:
+        """Whether dates have the day first; every row is asked where the first cannot tell."""
+        with closing(Table(self._file, REQUIRED)) as table:
+            position = table.position("start_date")
+            dates = (row[position] for row in table.rows() if isinstance(row, list))
+            first = next(dates, "")
+            if not is_rewritten(first):
+                return True
+            return day_comes_first((first, *dict.fromkeys(dates)))
+
+    def _info_of(self, match_id: str, notes: list[str]) -> InfoRows | None:
+        """What is known of a match beside its rows, from the table's own file or the match's."""
+        info = self._info
+        if info is not None:
+            if info.match_id in (None, match_id):
+                return info
+            notes.append(f"the _info.csv beside it is of match {info.match_id}: not used")
+            return None
+        # The id comes from the file, and must not lead to another folder.
+        plain = not {"/", "\\"} & set(match_id)
+        beside = self._file.sibling(f"{match_id}_info.csv") if plain else None
+        if beside is not None:
+            return read_info(*beside)
+        notes.append("there is no _info.csv beside it: result, toss and ids are not known")
+        return None
+
+    def _dates(self, table: Table, text: str, notes: list[str]) -> tuple[datetime.date, ...]:
+        """The date of a match, a note where a spreadsheet wrote it."""
+        if not text:
+            return ()
+        day_first = True
+        if is_rewritten(text):
+            day_first = self._day_first is not False
+            order = "day first" if day_first else "month first"
+            why = "a guess" if self._day_first is None else "as other dates in the file show"
+            notes.append(
+                f"start_date is {shown(text)}, as a spreadsheet writes it: read {order}, {why}"
+            )
+        date = date_from(text, day_first=day_first)
+        if date is None:
+            raise table.wrong(f"start_date is {shown(text)}, not YYYY-MM-DD")
+        return (date,)
+
+
+CSV2_FORMAT = TableFormat(
+    frozenset({"innings", "ball", "runs_off_bat"}), REQUIRED, "match_id", Csv2Reader
+)
+
+
+_FIELDS_OF_A_BALL = 16
+_FIELDS_FROM_1_8 = 21
+_VERSION = re.compile(rb'\s*(?:\xef\xbb\xbf)?"?version"?,')
+_BALL_ROW = re.compile(rb'^"?ball"?,', re.MULTILINE)
+_INFO_DATE = re.compile(rb'^"?info"?,"?date"?,"?([^"\r\n]{1,20})', re.MULTILINE)
+
+_NumberedRow = tuple[int, list[str]]
+"""A row, and its line."""
+
+
+def recognises(file: MatchFile) -> bool:
+    """Whether it begins with a version row and has a ball row."""
+    head = file.head
+    return _VERSION.match(head) is not None and (
+        _BALL_ROW.search(head) is not None or _BALL_ROW.search(file.data) is not None
+    )
+
+
+def first_day(file: MatchFile) -> datetime.date | None:
+    """The first date among the info rows."""
+    found = _INFO_DATE.search(file.head)
+    return None if found is None else date_from(found[1].decode("utf-8", "replace"))
+
+
+def match_of(file: MatchFile) -> Match:
+    """The one match of the file.
+
+    Raises:
+        MatchFileError: with the line that is wrong.
+    """
+    rows: list[_NumberedRow] = []
+    info = read_info(file.display, file.data, lambda row, line: _keep(rows, row, line, file))
+    if info.version[:1] != (1,):
+        written = ".".join(map(str, info.version)) or "missing"
+        raise file.wrong(f"the version is {written}; attnlens reads the original CSV 1.x")
+    match_id = info.match_id or file.stem
+    file.check_wanted(match_id)
+    line = 0
+
+    def wrong(problem: str) -> MatchFileError:
+        return file.wrong(problem, line=line)
+
+    facts = facts_of(Node(info.info))
+    draft = MatchDraft(match_id, file.display, penalties_known=False, **facts)
+    builder = BallRows(draft, lambda row: _as_csv2(row, draft.teams, wrong), wrong, info)
+    for line, row in rows:  # noqa: B007  # `wrong` reads it
+        builder.add(row)
+    draft.notes.append("a ball of this format has room for one wicket only")
+    if rows and len(rows[0][1]) == _FIELDS_OF_A_BALL:
+        draft.notes.append("fielders are not in this version of the format")
+    if not info.registry:
+        draft.notes.append("the file has no registry of people: players are known by name")
+    try:
+        return builder.finished()
+    except ImpossibleMatchError as error:
+        raise error.at(rows[(error.doubt.position or 1) - 1][0]) from None
+
+
+def _as_csv2(row: list[str], teams: tuple[str, ...], wrong: WrongHere) -> list[str]:
+    """The fields of a row in the order that CSV2 has."""
+    batting = row[3]
+    if batting not in teams:
+        known = ", ".join(teams) or "none named"
+        raise wrong(f"batting_team is {shown(batting)}; the teams are: {known}")
+    bowling = next((team for team in teams if team != batting), None)
+    if bowling is None:
+        raise wrong(f"the file names one team only: {batting}")
+    *ball, kind, out = row[4:_FIELDS_OF_A_BALL]
+    actual, non_boundary, *fielders = row[_FIELDS_OF_A_BALL:] or ("", "")
+    one_wicket = [kind, out, "", ""]
+    return [*row[1:4], bowling, *ball, actual.strip(), non_boundary, *one_wicket, *fielders]
+
+
+def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) -> None:
+    """Keep a ball row for later.
+
+    Raises:
+        MatchFileError: it is none, or there are too many.
+    """
+    wrong = partial(file.wrong, line=line)
+    kind = row[0].strip()
+    if kind == "penalty_runs":
+        # The page that names this row does not say what stands in it.
+        raise wrong(
+            "penalty runs are in a row whose fields are not documented, and a total without "
+            "them would be wrong",
+            "give this match as JSON",
+        )
+    if kind != "ball":
+        raise wrong(f"the row begins with {shown(kind)}, not version, info or ball")
+    if len(row) not in (_FIELDS_OF_A_BALL, _FIELDS_FROM_1_8):
+        raise wrong(
+            f"a ball row of {len(row)} fields, not {_FIELDS_OF_A_BALL} or {_FIELDS_FROM_1_8}",
+            "the file may be cut short; get it again",
+        )
+    if len(rows) == MOST_DELIVERIES * 4:
+        raise wrong("has more balls than a match")
+    rows.append((line, row))
+
+
+ORIGINAL_FORMAT = DocumentFormat(recognises, match_of, first_day)
