@@ -41,10 +41,9 @@ class Budget:
 BUDGETS = (
     Budget(
         "cold",
-        "--help 5 x python; explain 1.25 x and 2 x import torch, asked again 0.35 x",
+        "--help 5 x python; explain 1.25 x and 2 x import torch, cached 0.35 x; tiny 1.5 x",
         ("cold_explain.py",),
     ),
-    Budget("models", "describe and trace of tiny 1.5 x import torch", ("reference_models.py",)),
     Budget("maps", "heat maps of every ball 3 x the bare forward", ("ball_costs.py", "maps")),
     Budget("evidence", "all evidence of a ball 20 x a bare forward", ("ball_costs.py", "evidence")),
     Budget("reading", "JSON 12 x orjson.loads, memory bounded", ("reading.py", "DATA")),

@@ -1,4 +1,4 @@
-"""Ways to make a match of Cricsheet JSON wrong, for `fuzz_truth.py`.
+"""Ways to make a match of Cricsheet JSON wrong, for `test_doubts.py`.
 
 Each says from the change alone, without the rules of the readers, whether nobody can have played
 such a match (True), or somebody might have (False).
@@ -498,3 +498,21 @@ KINDS: tuple[Change, ...] = tuple(
     if getattr(change, "__annotations__", None) == {"play": "Play", "return": "bool"}
 )
 """Every way above, in that order."""
+
+
+@dataclass(frozen=True)
+class SoundMatch:
+    """A match without doubts: its file's name and its text."""
+
+    name: str
+    text: str
+
+
+def mutant(sound: SoundMatch, change: Change, dice: random.Random) -> tuple[str, bool] | None:
+    """Return a wrong match's text, and whether it is impossible; ``None`` where nothing fits."""
+    match = json.loads(sound.text)
+    try:
+        impossible = change(Play(match, dice))
+    except NoWay:
+        return None
+    return json.dumps(match, ensure_ascii=False), impossible
