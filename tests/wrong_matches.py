@@ -178,14 +178,6 @@ def two_overs_stand_the_other_way_round(play: Play) -> bool:
     return True
 
 
-def two_overs_change_places(play: Play) -> bool:
-    innings = play.innings()
-    at = play.over(innings)
-    one, other = innings["overs"][at : at + 2]
-    one["deliveries"], other["deliveries"] = other["deliveries"], one["deliveries"]
-    return False
-
-
 def overs_are_numbered_from_one(play: Play) -> bool:
     for over in play.innings()["overs"]:
         over["over"] += 1
@@ -217,13 +209,6 @@ def a_ball_is_there_twice(play: Play) -> bool:
     need(not place.in_last_over)
     place.deliveries.insert(place.at, place.ball)
     return True
-
-
-def two_balls_change_places(play: Play) -> bool:
-    place = play.ball(lambda _: True)
-    balls, at = place.deliveries, place.at
-    balls[at], balls[at + 1] = balls[at + 1], balls[at]
-    return False
 
 
 def runs_off_the_bat_are_changed(play: Play) -> bool:
@@ -315,14 +300,6 @@ def another_bowls_in_the_middle_of_an_over(play: Play) -> bool:
     return True
 
 
-def another_bowls_the_last_ball(play: Play) -> bool:
-    innings = play.innings()
-    at = play.over(innings)
-    last = innings["overs"][at]["deliveries"][-1]
-    last["bowler"] = play.dice.choice(play.fielders(Place(innings, at, 0)))
-    return False
-
-
 def a_bowler_goes_on(play: Play) -> bool:
     need(play.six)
     innings = play.innings()
@@ -357,13 +334,6 @@ def follows(before: Document, ball: Document) -> bool:
     return bool(
         ball["batter"] == before["non_striker" if before["runs"]["batter"] % 2 else "batter"]
     )
-
-
-def the_batters_are_exchanged_on_any_ball(play: Play) -> bool:
-    place = play.ball(lambda ball: "wickets" not in ball)
-    ball = place.ball
-    ball["batter"], ball["non_striker"] = ball["non_striker"], ball["batter"]
-    return False
 
 
 def an_innings_is_there_twice(play: Play) -> bool:
@@ -481,15 +451,6 @@ def in_another_season(play: Play) -> bool:
     need(year > 2003)
     info["dates"] = [f"{year}-05-01"]
     return True
-
-
-def a_name_is_spelt_otherwise_throughout(play: Play) -> bool:
-    innings = play.innings()
-    old = innings["overs"][0]["deliveries"][0]["batter"]
-    text = json.dumps(play.match).replace(json.dumps(old), json.dumps(f"{old} Junior"))
-    play.match.clear()
-    play.match.update(json.loads(text))
-    return False
 
 
 KINDS: tuple[Change, ...] = tuple(
