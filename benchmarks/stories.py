@@ -73,7 +73,7 @@ def main() -> int:
         print(f"no match after {until}", file=sys.stderr)
         return 1
     lines: list[int] = []
-    widest = about = tested = claims = causes = 0
+    widest = about = tested = claims = causes = silent = attentive = 0
     words: list[int] = []
     outcomes: Counter[str] = Counter()
     frames: Counter[str] = Counter()
@@ -82,6 +82,8 @@ def main() -> int:
         page = render_story(told, width=WIDTH, color=False).splitlines()
         lines.append(len(page))
         widest = max(widest, *map(len, page))
+        silent += not told.summary
+        attentive += any(line.startswith(("  all heads", "Attention: no ball")) for line in page)
         story = told.prediction.story_outcome
         outcomes[str(story)] += 1
         claims += len(told.evidence)
@@ -104,6 +106,8 @@ def main() -> int:
         f"{sorted(lines)[count // 2]}, {max(lines)} |"
     )
     print(f"| widest line | {widest} |")
+    print(f"| pages with attention | {attentive / count:.0%} |")
+    print(f"| empty summaries | {silent} |")
     print(f"| claims about the story's outcome | {about / claims:.0%} of {claims} |")
     print(f"| sentences that name a cause | {causes} |")
     print(f"| stories about dots and singles | {share['dull']:.0%} |")

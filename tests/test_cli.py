@@ -92,7 +92,7 @@ def test_all_writes_one_line_for_each_delivery(
     assert [line["ball"]["index"] for line in lines] == list(range(1, 129))
     assert {line["ball"]["innings"] for line in lines} == {1}
     assert lines[46]["prediction"] == whole["prediction"]
-    assert lines[0]["summary"] == ""
+    assert lines[0]["summary"].startswith("No attention on past balls: ")
     assert attnlens_here.files() == ["all.jsonl"]
 
 

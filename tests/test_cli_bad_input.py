@@ -85,7 +85,7 @@ def test_a_match_that_is_not_there(attnlens_here: Here) -> None:
         ([], "say which ball; give --ball 47"),
         (["--all", "--ball", "47"], "--all is every ball, --ball is one; give one of the two"),
         (
-            ["--ball", "47", "--format", "summary", "--outcome", "4"],
+            ["--ball", "47", "--format", "heatmap", "--outcome", "4"],
             "is the same for every outcome",
         ),
         (["--all", "--format", "html"], "--all writes whole explanations as JSON lines"),

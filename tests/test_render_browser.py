@@ -47,7 +47,10 @@ def opened(chromium: Any, page_path: Path) -> Iterator[Any]:
 
 
 def luminance(colour: str) -> float:
-    channels = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    """Relative luminance of ``rgb(r, g, b)`` or ``color(srgb r g b)``."""
+    parts = colour[colour.index("(") + 1 : -1].replace("srgb", "").replace(",", " ").split()
+    most = 1.0 if "srgb" in colour else 255.0
+    channels = [float(part) / most for part in parts[:3]]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

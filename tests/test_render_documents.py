@@ -182,7 +182,14 @@ def test_the_drawings_are_the_heat_maps_on_one_scale() -> None:
         for drawing in re.findall(r"<svg.*?</svg>", page, re.DOTALL)
         if 'role="img"' in drawing
     ]
-    assert len(drawings) == 4
+    assert len(drawings) == 5
+    first, *drawings = drawings
+    assert first.findtext("title", "") == "Where it looked, and what each ball does"
+    balls = len(explanation.across_balls.medium.balls)
+    words = [cell.findtext("title", "") for cell in first.findall("rect")]
+    assert len(words) == 5 * balls
+    assert [text.startswith("all heads, ball ") for text in words].count(True) == balls
+    assert [text.endswith(" points of P(4)") for text in words].count(True) == balls
     scales = dict(explanation.across_balls)
     rows = {
         scale: [head.row for head in inner.attention_by_head.values()]

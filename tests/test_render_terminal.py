@@ -19,6 +19,7 @@ from attnlens.cricket.pages import heads
 from attnlens.cricket.pages.parts import short_names
 from attnlens.cricket.pages.story import render_story
 from attnlens.cricket.pages.terminal import render_summary, render_terminal
+from attnlens.cricket.words.narrative import in_words
 from attnlens.errors import InputError
 from attnlens.render.canvas import cut, display_width, fit, width_of
 from attnlens.render.safe import clean, to_ascii
@@ -123,7 +124,7 @@ def story(data: dict[str, Any], width: int = 80) -> list[str]:
 
 def test_the_story_of_a_ball_on_one_screen() -> None:
     lines = story(explanation_cases.explanation(47))
-    assert len(lines) <= 25
+    assert len(lines) <= 30
     whole = "\n".join(lines)
     assert "Harbour Kings 76/3 v Valley Riders" in whole
     assert "innings 1, delivery 47 of 60, legal ball 7.3 (45th)" in whole
@@ -134,6 +135,15 @@ def test_the_story_of_a_ball_on_one_screen() -> None:
     assert reasons[0].startswith("   Marchetti's record")
     total = sum(float(line[46:53].replace("−", "-")) for line in reasons)
     assert abs(total - 100 * (0.169 - 0.083)) < 0.3
+    at = next(at for at, line in enumerate(lines) if line.startswith("  ball by ball"))
+    assert "▲ raises P(4), ▼ lowers it" in lines[at]
+    assert [line[:16].strip() for line in lines[at + 1 : at + 4]] == [
+        "over",
+        "outcome",
+        "all heads",
+    ]
+    assert lines[at + 7].split()[0] == "effect"
+    assert set(lines[at + 7][16:]) <= set("▲▼·│ ")
     assert "Tested: without ball 7.1 it would be 14%, not 17% (supported, q 0.02). ✓" in lines
     assert any(line.startswith("Then: a four (17%).") for line in lines)
 
@@ -295,11 +305,32 @@ def test_cutting_keeps_to_the_width(text: str, width: int) -> None:
     assert width_of(fit([(text, ""), (text, "bar")], width)) <= width
 
 
-def test_an_empty_summary_says_why() -> None:
-    def summary(ball: int, **changed: str) -> str:
-        data = explanation_cases.explanation(ball) | changed
-        return render_summary(Explanation.from_dict(data))
+@pytest.mark.parametrize("ball", range(1, 61))
+def test_every_page_shows_attention_on_thirty_lines(ball: int) -> None:
+    data = explanation_cases.explanation(ball)
+    data["flags"] = [
+        {"flag": "unseen_batter", "text": f"Nobody has seen player {number} bat."}
+        for number in range(3)
+    ]
+    lines = story(data)
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+    if ball == 1:
+        assert "Attention: no ball of this innings came before this one." in lines
+    else:
+        assert any(line.startswith("  all heads") for line in lines)
 
-    assert "no ball of this innings came before this one." in summary(1)
-    assert "among 35 past balls no pattern of attention stands out." in summary(47, summary="")
-    assert summary(47, summary="Focus on A\x1b[2J B") == "Focus on A B"
+
+def test_the_summary_is_never_empty() -> None:
+    def summary(ball: int, **options: bool) -> str:
+        explanation = Explanation.from_dict(explanation_cases.explanation(ball, **options))
+        return render_summary(in_words(explanation))
+
+    assert summary(1) == "No attention on past balls: no ball of this innings came before this one"
+    attention, _, hidden = summary(47).rpartition(" | ")
+    data = explanation_cases.explanation(47)
+    assert attention == data["summary"]
+    assert hidden == "Hiding the 4 balls it attended to most: P(4) 16.9% → 16.0% (0.0005 nats)"
+    assert summary(47, evidence=False) == data["summary"]
+    unsafe = data | {"summary": "Focus on A\x1b[2J B"}
+    assert render_summary(Explanation.from_dict(unsafe)) == "Focus on A B"

@@ -120,10 +120,9 @@ def _check_form(options: argparse.Namespace) -> None:
                     remedy="use --format prompt, or leave it out",
                 )
             options.format = "prompt"
-    if options.outcome is not None and options.format in ("heatmap", "summary"):
+    if options.outcome is not None and options.format == "heatmap":
         raise InputError(
-            f"--format {options.format} tells where attention went, which is the same for every "
-            "outcome",
+            "--format heatmap shows where attention went, which is the same for every outcome",
             remedy="leave --outcome out, or use --format text or json",
         )
     if options.all and options.format not in ("text", "json"):

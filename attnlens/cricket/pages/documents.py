@@ -6,20 +6,25 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attnlens.cricket.pages import parts
+from attnlens.cricket.pages.heads import Balls, leading_rows, single_effects
 from attnlens.cricket.pages.story import BESIDE, story_of
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.render.heat_map import Cell, Column, HeatMap, Row
-from attnlens.render.numbers import percent_seen
+from attnlens.render.numbers import percent_seen, signed_points
 from attnlens.render.page import render_page, render_plain
 from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.attention_types import Head
     from attnlens.cricket.explain.attention_types import HeatMap as Scale
-    from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.explain.attention_types import LongHeatMap as LongScale
+    from attnlens.cricket.explain.types import Explanation, PastBall
 
 Looked: TypeAlias = list[tuple[str, str, float]]
 """Label, outcome and weight of balls that a head looked at."""
+
+MOST_ATTENDED: Final = 6
+"""Past balls in the table of attention."""
 
 NARROW: Final = 9.0
 """Width of a ball where there are many."""
@@ -49,6 +54,7 @@ def render_html(explanation: Explanation) -> str:
         bare=BARE,
         pieces=parts.pieces,
         maps=_maps(shown),
+        attention_map=_attention_map(shown),
     )
 
 
@@ -56,7 +62,72 @@ def render_markdown(explanation: Explanation) -> str:
     """The explanation as a Markdown document, without a final line break."""
     shown = parts.presentable(explanation)
     return render_plain(
-        "cricket/explanation.md", **parts.context(shown), story=story_of(shown), beside=BESIDE
+        "cricket/explanation.md",
+        **parts.context(shown),
+        story=story_of(shown),
+        beside=BESIDE,
+        attended=_most_attended(shown),
+    )
+
+
+def _most_attended(explanation: Explanation) -> list[tuple[PastBall, float, float | None]]:
+    """The six past balls attended most: mean over heads, and the points of the page's outcome."""
+    inner, balls = explanation.across_balls.medium, Balls(explanation)
+    if not inner.balls:
+        return []
+    mean = dict(zip(inner.balls, leading_rows(inner, 0)[0].weights, strict=True))
+    effects = single_effects(explanation)
+    ranked = sorted((ball for ball in mean if ball in balls.by_index), key=lambda i: (-mean[i], -i))
+    return [(balls.by_index[i], mean[i], effects.get(i)) for i in ranked[:MOST_ATTENDED]]
+
+
+def _attention_map(explanation: Explanation) -> HeatMap | None:
+    """All heads of the medium scale, three single ones, and the effect of each ball."""
+    inner = explanation.across_balls.medium
+    if not inner.balls:
+        return None
+    rows, effects = leading_rows(inner, 3), single_effects(explanation)
+    most = max(weight for row in rows for weight in row.weights)
+    outcome = explanation.prediction.about
+    drawn = [
+        Row(
+            row.label,
+            [
+                Cell.shaded(
+                    weight,
+                    most,
+                    f"{row.label}, ball {label}: {percent_seen(weight, 1)} of attention",
+                )
+                for label, weight in zip(inner.ball_labels, row.weights, strict=True)
+            ],
+        )
+        for row in rows
+    ]
+    if effects:
+        largest = max(abs(points) for points in effects.values())
+        drawn.append(
+            Row(
+                "effect",
+                [
+                    Cell.either(
+                        effects.get(ball, 0.0),
+                        largest,
+                        f"ball {label}: {signed_points(effects.get(ball, 0.0), '−')} points of "
+                        f"P({outcome})",
+                    )
+                    for ball, label in zip(inner.balls, inner.ball_labels, strict=True)
+                ],
+            )
+        )
+    return HeatMap(
+        anchor="attention-map",
+        title="Where it looked, and what each ball does",
+        told=f"Attention on {count(len(inner.balls), 'past ball')} of the medium scale.",
+        columns=_columns(inner),
+        rows=drawn,
+        marks="outcome",
+        width=_cell_width(inner),
+        sparse=len(inner.balls) > WIDE_AT_MOST,
     )
 
 
@@ -83,12 +154,10 @@ def _looked_at(scale: Scale, head: Head) -> Looked:
     return [(scale.ball_labels[at], scale.ball_outcomes[at], head.row[at]) for at in places]
 
 
-def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
-    """A row for each head, a column for each past ball, overs a little apart."""
-    balls = len(scale.balls)
-    sparse = balls > WIDE_AT_MOST
+def _columns(scale: Scale | LongScale) -> list[Column]:
+    """One for each past ball, overs a little apart."""
     overs = [label.rpartition(".")[0] for label in scale.ball_labels]
-    columns = [
+    return [
         Column(
             label,
             parts.sign_of(outcome),
@@ -99,6 +168,17 @@ def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
             zip(scale.ball_labels, scale.ball_outcomes, strict=True)
         )
     ]
+
+
+def _cell_width(scale: Scale | LongScale) -> float:
+    return NARROW if len(scale.balls) > WIDE_AT_MOST else 19.0
+
+
+def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
+    """A row for each head, a column for each past ball, overs a little apart."""
+    balls = len(scale.balls)
+    sparse = balls > WIDE_AT_MOST
+    columns = _columns(scale)
     rows, told = [], []
     for key, head in scale.attention_by_head.items():
         name = parts.head_name(key, head)
@@ -122,7 +202,7 @@ def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
         told=f"Most by head. {'; '.join(told)}.",
         columns=columns,
         rows=rows,
-        width=NARROW if sparse else 19.0,
+        width=_cell_width(scale),
         marks="outcome",
         sparse=sparse,
     )

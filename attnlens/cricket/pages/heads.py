@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -10,6 +11,7 @@ from attnlens.cricket.pages.parts import (
     SCALE_NAMES,
     VERDICTS,
     head_name,
+    of,
     share_of,
     short_names,
     sign_of,
@@ -27,6 +29,7 @@ from attnlens.render.canvas import (
     pad,
     pad_line,
     shade,
+    tone,
     width_of,
 )
 from attnlens.render.numbers import percent_seen
@@ -48,6 +51,12 @@ KNOWN: Final[Mapping[str, str]] = {
     "venue and teams": "ground, sides",
 }
 """Short names of what was known beside past balls, by the kind of the claim."""
+
+STRIP_HEADER: Final = 3
+"""Lines of the strip above its rows: legend, overs, outcomes."""
+
+EFFECT_POINTS: Final = 0.2
+"""Points of the page's outcome from which the effect of hiding one ball has a sign."""
 
 MOST_BALLS: Final = 6
 """Balls that a claim of no head lists."""
@@ -221,21 +230,93 @@ def _add_balls(page: Page, head: Head, balls: Balls, *, whole: bool) -> None:
     page.flow(items, indent=4, gap=3)
 
 
+@dataclass(frozen=True, slots=True)
+class AttentionRow:
+    """A row of the strip: its label, and a share of attention for each past ball, ``(ball,)``."""
+
+    label: str
+    weights: Sequence[float]
+
+
+def head_rows(inner: HeatMap | LongHeatMap) -> list[AttentionRow]:
+    """One row per head, in the order of the heads."""
+    return [
+        AttentionRow(f"head {key.split('_')[1]}", head.row)
+        for key, head in inner.attention_by_head.items()
+    ]
+
+
+def leading_rows(inner: HeatMap | LongHeatMap, heads: int) -> list[AttentionRow]:
+    """The mean over all heads, then so many heads: the named ones, then the most concentrated."""
+    rows = [head.row for head in inner.attention_by_head.values()]
+    mean = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+    ranked = sorted(
+        inner.attention_by_head.items(),
+        key=lambda item: (item[1].earned is None, -max(item[1].row)),
+    )
+    return [
+        AttentionRow("all heads", mean),
+        *(
+            AttentionRow(
+                head.earned.replace("_", " ") if head.earned else f"head {key.split('_')[1]}",
+                head.row,
+            )
+            for key, head in ranked[:heads]
+        ),
+    ]
+
+
 def add_strip(page: Page, explanation: Explanation, scale: str, balls: Balls) -> None:
     """A row of shades per head over the balls of the window, overs apart."""
     inner: HeatMap | LongHeatMap = getattr(explanation.across_balls, scale)
+    _add_rows(page, inner, head_rows(inner), balls)
+
+
+def add_attention(page: Page, explanation: Explanation, balls: Balls, room: int) -> None:
+    """The strip of the medium scale in at most ``room`` lines: all heads, and single ones."""
+    inner = explanation.across_balls.medium
+    if not inner.balls:
+        page.paragraph("Attention: no ball of this innings came before this one.", "quiet", 0)
+        return
+    rows = leading_rows(inner, max(0, room - STRIP_HEADER - 2))
+    outcome = explanation.prediction.about
+    effects = single_effects(explanation)
+    _add_rows(page, inner, rows, balls, effects=effects, outcome=outcome)
+
+
+def single_effects(explanation: Explanation) -> dict[int, float]:
+    """What each past ball adds to the page's outcome, in points: hiding it takes that away."""
+    outcome = explanation.prediction.about
+    return {
+        past.index: -of(past.changes, outcome).points
+        for past in explanation.history
+        if past.changes
+    }
+
+
+def _add_rows(
+    page: Page,
+    inner: HeatMap | LongHeatMap,
+    rows: Sequence[AttentionRow],
+    balls: Balls,
+    *,
+    effects: Mapping[int, float] | None = None,
+    outcome: str = "",
+) -> None:
     window = [balls.by_index[index] for index in inner.balls if index in balls.by_index]
     if not window or len(window) < len(inner.balls):
         return
     cell, shown = _fitting(window, page.width - NAME)
     groups = [list(group) for _, group in groupby(shown, key=lambda ball: ball.over)]
-    heads = inner.attention_by_head
-    most = max(weight for head in heads.values() for weight in head.row)
+    most = max(weight for row in rows for weight in row.weights)
     title = "ball by ball" if shown == window else f"the last {len(shown)}, ball by ball"
+    signs = "· dot, 4 6 boundary, W wicket"
+    if effects:
+        signs = f"▲ raises P({outcome}), ▼ lowers it"
     page.flow(
         [
             [(f"{legend(most)} of a head's attention", "quiet")],
-            [("· dot, 4 6 boundary, W wicket", "quiet")],
+            [(signs, "quiet")],
         ],
         indent=4,
         gap=3,
@@ -245,11 +326,22 @@ def add_strip(page: Page, explanation: Explanation, scale: str, balls: Balls) ->
     add_row(page, ("  over", ""), NAME, overs)
     marks = [[span for ball in group for span in _mark(ball, cell)] for group in groups]
     add_row(page, ("  outcome", ""), NAME, marks)
-    for key, head in heads.items():
-        weights = dict(zip(inner.balls, head.row, strict=True))
-        row = [[shade(weights[ball.index], most, cell=cell) for ball in group] for group in groups]
-        add_row(page, (f"  head {key.split('_')[1]}", ""), NAME, row)
+    for row in rows:
+        weights = dict(zip(inner.balls, row.weights, strict=True))
+        cells = [
+            [shade(weights[ball.index], most, cell=cell) for ball in group] for group in groups
+        ]
+        add_row(page, (f"  {row.label}", ""), NAME, cells)
+    if effects:
+        signed = [[_effect_sign(effects.get(ball.index, 0.0), cell) for ball in g] for g in groups]
+        add_row(page, ("  effect", ""), NAME, signed)
     page.blank()
+
+
+def _effect_sign(points: float, cell: int) -> Span:
+    """Whether a ball raises the page's outcome: the points that hiding it takes away."""
+    sign = "·" if abs(points) < EFFECT_POINTS else "▲" if points > 0 else "▼"
+    return pad(sign, cell), tone(points, EFFECT_POINTS)
 
 
 def _fitting(window: list[PastBall], room: int) -> tuple[int, list[PastBall]]:

@@ -17,6 +17,7 @@ from attnlens.cricket.words.facts import (
 )
 from attnlens.cricket.words.narrative import GROUPS
 from attnlens.cricket.words.story import aim
+from attnlens.cricket.words.summary import before_after
 from attnlens.render.canvas import cut
 from attnlens.render.numbers import fine_percent, percent_seen
 from attnlens.render.safe import each_text, seen, visible_name
@@ -144,15 +145,6 @@ def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) 
     """What to call a group of contributions, with short names."""
     words = (resolve(explanation, one) if one[0] == "/" else one for one in GROUPS[group])
     return "".join(names.get(one, one) for one in words)
-
-
-def before_after(claim: Evidence) -> str:
-    """``P(4) 17% → 14%``, with decimals where whole percents would look alike."""
-    change = claim.top_change
-    one, two = percent_seen(change.before), percent_seen(change.after)
-    if one == two or abs(change.points) < 1:
-        one, two = percent_seen(change.before, 1), percent_seen(change.after, 1)
-    return f"P({change.outcome}) {one} → {two}"
 
 
 def head_name(key: str, head: Head) -> str:

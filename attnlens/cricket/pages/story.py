@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attnlens.cricket.pages.heads import Balls
+from attnlens.cricket.pages.heads import Balls, add_attention
 from attnlens.cricket.pages.outcomes import NAMES
 from attnlens.cricket.pages.parts import beside, group_words, moves
 from attnlens.cricket.words.facts import Source
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
         OutcomeProbability,
         Sentence,
     )
+
+PAGE_LINES, STRIP_LINES = 30, 8
+"""Lines of the page at 80 columns, and of its strip of attention, at most."""
 
 REMARKS: Final = frozenset(
     {"in_training", "ratings_from_later", "short_history", "no_history", "evidence_skipped"}
@@ -108,7 +111,7 @@ def story_of(explanation: Explanation) -> Story:
 @terminal_page(most=100)
 def render_story(page: Page, shown: Explanation) -> None:
     """The story of one ball on one screen."""
-    story = story_of(shown)
+    story, balls, closing = story_of(shown), Balls(shown), Page(page.width)
     page.flow(dotted(story.who, "title"), indent=0, gap=1)
     page.flow(dotted(story.standing, "quiet"), indent=0, gap=1)
     for text in story.cautions:
@@ -118,15 +121,18 @@ def render_story(page: Page, shown: Explanation) -> None:
     page.flow([_chance(*one) for one in story.chances], indent=3, gap=2)
     _add_reasons(page, story)
     for finding in story.findings:
-        page.paragraph(f"{finding.text} ✓", "supported", indent=0)
+        closing.paragraph(f"{finding.text} ✓", "supported", indent=0)
     if not story.findings:
-        page.paragraph(story.untold.text, "quiet", indent=0)
+        closing.paragraph(story.untold.text, "quiet", indent=0)
     if story.came:
-        page.paragraph(" ".join(one.text for one in story.came), indent=0)
-    page.blank()
+        closing.paragraph(" ".join(one.text for one in story.came), indent=0)
+    closing.blank()
     for text in story.remarks:
-        page.flag(text)
-    page.paragraph(f"{BESIDE[story.reference]} --full: every claim and head.", "quiet", indent=0)
+        closing.flag(text)
+    closing.paragraph(f"{BESIDE[story.reference]} --full: every claim and head.", "quiet", indent=0)
+    room = PAGE_LINES - len(page.lines) - len(closing.lines) - 1
+    add_attention(page, shown, balls, min(room, STRIP_LINES))
+    page.lines += closing.lines
 
 
 def _who(explanation: Explanation) -> list[str]:

@@ -9,12 +9,12 @@ from attnlens.cricket.pages.outcomes import add_prediction
 from attnlens.cricket.pages.parts import CAVEAT, SCALE_NAMES, beside, win_line
 from attnlens.cricket.pages.story import BESIDE
 from attnlens.cricket.words.story import aim
+from attnlens.cricket.words.summary import summary_of
 from attnlens.errors import InputError
 from attnlens.files import render_json
 from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.numbers import percent_seen
 from attnlens.render.safe import clean
-from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
@@ -72,14 +72,8 @@ def _add_close(page: Page, explanation: Explanation) -> None:
 
 
 def render_summary(explanation: Explanation) -> str:
-    """The summary line, or a sentence that says why there is none."""
-    if explanation.summary:
-        return clean(explanation.summary)
-    balls = explanation.across_balls.medium.balls
-    if not balls:
-        return "Nothing to summarise: no ball of this innings came before this one."
-    past = count(len(balls), "past ball")
-    return f"Nothing to summarise: among {past} no pattern of attention stands out."
+    """Where attention went, and what hiding those balls does, on one line."""
+    return clean(explanation.summary or summary_of(explanation))
 
 
 def render_heatmap(explanation: Explanation, scale: str = "medium") -> str:

@@ -31,7 +31,7 @@ from attnlens.cricket.words.story import (
     supported,
     why_untold,
 )
-from attnlens.cricket.words.summary import summarize_temporal_attention
+from attnlens.cricket.words.summary import summary_of
 from attnlens.render.numbers import percent
 
 MOST_WORDS: Final = 110
@@ -84,22 +84,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def in_words(explanation: Explanation) -> Explanation:
     """The explanation with its summary and its narrative."""
-    history = {row.index: row.model_dump() for row in explanation.history}
-    medium = explanation.across_balls.medium
-    held = {
-        claim.head
-        for claim in explanation.evidence
-        if claim.scale == "medium" and claim.verdict == "supported"
-    }
-    # A part of the summary speaks of what a head started as: it must have earned that name.
-    heads = {
-        key: head
-        for key, head in medium.attention_by_head.items()
-        if key in held and head.earned == head.started_as
-    }
-    told = medium.model_copy(update={"attention_by_head": heads})
-    summary = summarize_temporal_attention(told, history)
-    return with_narrative(explanation.model_copy(update={"summary": summary}))
+    return with_narrative(explanation.model_copy(update={"summary": summary_of(explanation)}))
 
 
 def with_narrative(explanation: Explanation) -> Explanation:

@@ -1,14 +1,19 @@
-"""One line that says what a heat map shows, for a person in a hurry."""
+"""One line on where attention went, and on what hiding those balls does."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
 from attnlens.errors import InputError
+from attnlens.render.numbers import percent_seen
+from attnlens.words import count
+
+if TYPE_CHECKING:
+    from attnlens.cricket.explain.types import ClaimKind, Evidence, Explanation
 
 STRONG_FOCUS = 0.3
 """Share of past attention on the current over above which the summary names it."""
@@ -20,6 +25,13 @@ BOUNDARIES = frozenset({"4", "6"})
 
 BallHistory = Mapping[Any, Any] | Sequence[Any]
 """What became of each ball: by index (``int`` or its text), or a list that starts at ball 1."""
+
+_HIDDEN_WITH: Final[Mapping[str, ClaimKind]] = {
+    "Strong focus": "this over",
+    "Attended": "this bowler",
+    "Recent momentum": "attended",
+}
+"""The claim whose balls are hidden, by how a part of the summary starts."""
 
 
 class _Head(BaseModel):
@@ -74,6 +86,46 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
         _momentum(read.head("recency"), ball_history),
     )
     return " | ".join(part for part in parts if part)
+
+
+def summary_of(explanation: Explanation) -> str:
+    """The summary of the medium scale, then the effect of hiding the balls that it names.
+
+    Returns:
+        Parts joined by ``" | "``; never empty.
+    """
+    medium = explanation.across_balls.medium
+    if not medium.balls:
+        return "No attention on past balls: no ball of this innings came before this one"
+    past_balls = {row.index: row.model_dump() for row in explanation.history}
+    attention = summarize_temporal_attention(medium, past_balls)
+    if not attention:
+        past = count(len(medium.balls), "past ball")
+        attention = f"Attention is spread over {past}: none stands out"
+    kinds = [
+        kind for start, kind in _HIDDEN_WITH.items() if f" | {start}" in f" | {attention}"
+    ] or ["attended"]
+    claims = {claim.kind: claim for claim in explanation.evidence if claim.removed_from == "model"}
+    # The balls of this over may be all that this bowler bowled: one part is enough.
+    hidden = {claims[kind].removed: claims[kind] for kind in reversed(kinds) if kind in claims}
+    effects = [_effect_of_hiding(claim) for claim in reversed(hidden.values())]
+    return " | ".join([attention, *effects])
+
+
+def _effect_of_hiding(claim: Evidence) -> str:
+    """``Hiding this over so far: P(4) 17% → 14% (0.0021 nats)``."""
+    balls = claim.claim.partition(" (ball")[0]
+    nats = "<0.0001" if claim.effect_nats < 0.00005 else f"{claim.effect_nats:.4f}"
+    return f"Hiding {balls}: {before_after(claim)} ({nats} nats)"
+
+
+def before_after(claim: Evidence) -> str:
+    """``P(4) 17% → 14%``, with decimals where whole percents would look alike."""
+    change = claim.top_change
+    before, after = percent_seen(change.before), percent_seen(change.after)
+    if before == after or abs(change.points) < 1:
+        before, after = percent_seen(change.before, 1), percent_seen(change.after, 1)
+    return f"P({change.outcome}) {before} → {after}"
 
 
 def _read(heatmap: Any) -> _HeatMap:
