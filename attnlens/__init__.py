@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         what_if,
     )
     from attnlens.cricket.whatif.types import WhatIf
+    from attnlens.cricket.words.clauses import render_text
     from attnlens.cricket.words.grounding import check_grounding
-    from attnlens.cricket.words.references import render_text
     from attnlens.cricket.words.summary import summarize_temporal_attention
     from attnlens.errors import AttnlensError
     from attnlens.recording import Adapter, Edges, SoftmaxAdapter, intervene, record
@@ -94,7 +94,7 @@ _HOMES = {
         "what_if",
         "cricket.whatif.types": "WhatIf",
         "cricket.words.grounding": "check_grounding",
-        "cricket.words.references": "render_text",
+        "cricket.words.clauses": "render_text",
         "cricket.words.summary": "summarize_temporal_attention",
         "errors": "AttnlensError",
         "recording": "Adapter Edges SoftmaxAdapter intervene record",

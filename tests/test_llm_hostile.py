@@ -17,14 +17,15 @@ from chat_server import Act, Handler, event, refuses, sends, serving, streams
 from command_line import clean_environment
 
 from attnlens.errors import EndpointError
+from attnlens.llm.clauses import Clause
 from attnlens.llm.endpoint import Endpoint, stream
-from attnlens.llm.narration import narrated
-from attnlens.llm.references import References
+from attnlens.llm.narration import chosen_ids
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="only Linux tells a process's memory there"
 )
 DEADLINE = 1.0
+BANK = [Clause("sentence1", "It is so.")]
 ASKS = f"""import sys, time
 from attnlens.errors import EndpointError
 from attnlens.llm.endpoint import Endpoint, stream
@@ -153,7 +154,7 @@ def test_all_answers_of_a_narration_share_one_deadline() -> None:
         endpoint = Endpoint(server.url, "m", timeout=5.0, deadline=DEADLINE)
         started = time.monotonic()
         with pytest.raises(EndpointError, match=ENDED):
-            narrated(endpoint, [], References({"a": "b"}), lambda _: None)
+            chosen_ids(endpoint, [], BANK)
         assert time.monotonic() - started < DEADLINE + 1
         assert len(server.requests) == 2
 
@@ -162,7 +163,7 @@ def test_all_answers_of_a_narration_share_one_deadline() -> None:
 def test_an_error_of_the_server_is_not_asked_again_blindly(message: str, tries: int) -> None:
     with serving(refuses(500, message)) as server:
         with pytest.raises(EndpointError, match=message):
-            narrated(Endpoint(server.url, "m"), [], References({"a": "b"}), lambda _: None)
+            chosen_ids(Endpoint(server.url, "m"), [], BANK)
         assert len(server.requests) == tries
 
 

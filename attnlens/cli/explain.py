@@ -48,10 +48,10 @@ def add_to(commands: Commands) -> None:
         help="a Jinja template in place of the prompt's own (implies --format prompt)",
     )
     parser.add_argument(
-        "--references",
+        "--clauses",
         action="store_true",
-        help="the prompt that asks for sentences with ids, for `attnlens.render_text` to fill in "
-        "(implies --format prompt)",
+        help="the prompt that lists attnlens's own sentences by id and asks which to print, for "
+        "`attnlens.render_text` (implies --format prompt)",
     )
     add_out(parser)
     parser.add_argument(
@@ -112,7 +112,7 @@ def _check_form(options: argparse.Namespace) -> None:
     Raises:
         InputError: the one that is asked for does not.
     """
-    for name in ("messages", "template", "references"):
+    for name in ("messages", "template", "clauses"):
         if getattr(options, name) not in (None, False):
             if options.format not in ("text", "prompt"):
                 raise InputError(
@@ -208,10 +208,10 @@ def render(explanation: Explanation, options: argparse.Namespace) -> str:
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
     """The prompt as text to pipe, or as messages."""
     from attnlens.cricket.pages.prompt import prompt_of
-    from attnlens.cricket.words.references import references_prompt
+    from attnlens.cricket.words.clauses import clauses_prompt
 
-    asked = references_prompt if options.references else prompt_of
-    prompt = asked(explanation, template=options.template)
+    make_prompt = clauses_prompt if options.clauses else prompt_of
+    prompt = make_prompt(explanation, template=options.template)
     if options.messages is None:
         return prompt.text
     import json

@@ -1,4 +1,4 @@
-"""``narrate``: a language model puts an explanation into words."""
+"""``narrate``: a language model chooses which sentences of an explanation to print."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.llm.endpoint import Endpoint
-    from attnlens.llm.references import Told
 
+NARRATIVE = "sentence"
 KEYS = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
 
 
 def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "narrate",
-        help="an explanation in the words of a language model, right by construction",
-        description="Send what an explanation holds, each figure and name under an id, to an "
-        "OpenAI-compatible endpoint, and fill in the sentences that it writes with these ids. A "
-        "sentence that says more than its ids bear out is asked for once more, then dropped. The "
-        "explanation, with the players' names, leaves this machine for the address that "
+        help="a language model chooses and orders the sentences of an explanation",
+        description="Send the sentences that attnlens wrote about a ball, each under an id, to an "
+        "OpenAI-compatible endpoint, and print those that it chooses, in its order. Cautions are "
+        "always printed. If the answer names no sentence, attnlens's own narrative is printed. The "
+        "sentences, with the players' names, leave this machine for the address that "
         "--base-url names. The key is taken from the environment: ATTNLENS_API_KEY, else "
         "OPENAI_API_KEY.",
     )
@@ -41,7 +41,9 @@ def add_to(commands: Commands) -> None:
         "--template", metavar="FILE", help="a Jinja template in place of the prompt's own"
     )
     parser.add_argument(
-        "--strict", action="store_true", help="exit 1 where a sentence had to be dropped"
+        "--strict",
+        action="store_true",
+        help="exit 1 if an id is unknown or stands twice, or if no sentence is named",
     )
     parser.add_argument(
         "--max-tokens",
@@ -82,23 +84,30 @@ def run(options: argparse.Namespace) -> int:
         options.base_url, options.llm_model, timeout=options.timeout, deadline=options.deadline
     )
     explanation = explained(options)
-    from attnlens.cricket.words.references import references_of, references_prompt
-    from attnlens.llm.narration import narrated
+    from attnlens.cricket.words.clauses import clauses_prompt, explanation_clauses
+    from attnlens.llm.clauses import render_clauses
+    from attnlens.llm.narration import chosen_ids
 
-    rendered, cut = narrated(
+    clauses = explanation_clauses(explanation)
+    ids, cut = chosen_ids(
         endpoint,
-        references_prompt(explanation, template=options.template).chat,
-        references_of(explanation),
-        _show,
+        clauses_prompt(explanation, template=options.template).chat,
+        clauses,
         max_tokens=options.max_tokens,
         temperature=options.temperature,
     )
+    rendered = render_clauses(clauses, ids)
     if cut:
-        say("an answer was cut at its most tokens; give more with --max-tokens")
-    if not rendered.text:
-        say("nothing that it wrote could be borne out")
-        return 1
-    return 1 if options.strict and rendered.dropped else 0
+        say("the answer was cut at its most tokens; give more with --max-tokens")
+    for entry in rendered.dropped:
+        say(f"dropped {entry.id!r}: {entry.reason}")
+    failed = all(clause.required for clause in rendered.clauses)
+    if failed:
+        say("the answer names no sentence; this is attnlens's own narrative")
+        own = [clause.id for clause in clauses if clause.id.startswith(NARRATIVE)]
+        rendered = render_clauses(clauses, own)
+    print(*(clause.text for clause in rendered.clauses), sep="\n")
+    return 1 if options.strict and (failed or rendered.dropped) else 0
 
 
 def endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
@@ -110,11 +119,3 @@ def endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
     if key is not None and not endpoint.sends_key:
         say("the key is not sent over plain HTTP to another machine")
     return endpoint
-
-
-def _show(told: Told) -> None:
-    """A sentence on stdout, or on stderr what was dropped and why."""
-    if told.faults:
-        say(f'dropped: "{told.written}": {"; ".join(told.faults)}')
-    else:
-        print(told.text, flush=True)

@@ -1,4 +1,4 @@
-"""How `check_grounding` and `render_text` do on passages by a fresh hand.
+"""How `check_grounding` does on passages by a fresh hand.
 
 python benchmarks/fresh_passages/measure.py A [--list]
 """
@@ -11,7 +11,6 @@ import re
 import tarfile
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
 
 import attnlens
 
@@ -66,28 +65,6 @@ def check(files: dict[str, str]) -> tuple[dict[str, Counter[str]], list[str]]:
     return counts, listed
 
 
-def references(files: dict[str, str]) -> tuple[dict[str, Counter[str]], list[str]]:
-    """As `check`, of sentences with references."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    listed = []
-
-    def dropped(explanation: Any, sentence: str) -> bool:
-        return bool(attnlens.render_text(explanation, [sentence]).dropped)
-
-    for entry in json.loads(files["references.json"]):
-        explanation = attnlens.Explanation.from_json(files[entry["explanation"]])
-        for sentence in entry["true"]:
-            lost = dropped(explanation, sentence)
-            counts["references"].update(true=1, true_flagged=lost)
-            listed += [f"true, dropped: {sentence}"] * lost
-        for fault in entry["faults"]:
-            caught = dropped(explanation, fault["text"])
-            for name in ("references", f"references, {fault['kind']}"):
-                counts[name].update(faults=1, faults_read=1, caught=caught)
-            listed += [f"fault, kept: {fault['text']}"] * (not caught)
-    return counts, listed
-
-
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -95,15 +72,12 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="the texts judged wrongly too")
     options = parser.parse_args()
     files = opened(options.set)
-    print("| | true | flagged or dropped | read | faults | read | caught |")
+    print("| | true | flagged | read | faults | read | caught |")
     print("|---|---:|---:|---:|---:|---:|---:|")
-    listed = []
-    for ask in (check, references):
-        counts, wrong = ask(files)
-        listed += wrong
-        for name, one in sorted(counts.items()):
-            columns = ("true", "true_flagged", "true_read", "faults", "faults_read", "caught")
-            print(f"| {name} | {' | '.join(str(one[column]) for column in columns)} |")
+    counts, listed = check(files)
+    for name, one in sorted(counts.items()):
+        columns = ("true", "true_flagged", "true_read", "faults", "faults_read", "caught")
+        print(f"| {name} | {' | '.join(str(one[column]) for column in columns)} |")
     if options.list:
         print("", *listed, sep="\n")
 

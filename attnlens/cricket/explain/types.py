@@ -5,8 +5,7 @@ Each class lists its keys in the order in which they are written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, cast
 
 from pydantic import AfterValidator, Field
 
@@ -31,6 +30,9 @@ from attnlens.cricket.predictor.heads import Scale
 from attnlens.evidence.verdict import Verdict
 from attnlens.files import Json
 from attnlens.shown import made
+
+if TYPE_CHECKING:
+    from attnlens.llm.clauses import Clause
 
 SCHEMA_VERSION: Final = "1.0"
 SCHEMA_ID = f"urn:attnlens:explanation:{SCHEMA_VERSION}"
@@ -440,12 +442,12 @@ class Explanation(Document):
     summary: Text
     narrative: tuple[Sentence, ...]
 
-    def references(self) -> Mapping[str, str]:
-        """What a sentence may refer to as ``{id}``, and what that prints: `attnlens.render_text`.
+    def clauses(self) -> tuple[Clause, ...]:
+        """Sentences about the ball, each with an id for `attnlens.render_text`.
 
-        Only what this ball has is there: without a target there is no ``target``.
+        They are the narrative, the ball's facts, the claims with their verdicts, and the cautions.
         """
-        return cast("Mapping[str, str]", made(self, "references"))
+        return cast("tuple[Clause, ...]", made(self, "clauses"))
 
 
 def json_schema() -> Json:

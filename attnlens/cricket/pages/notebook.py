@@ -8,8 +8,8 @@ from attnlens.cricket.pages.documents import render_html
 from attnlens.cricket.pages.match_story import render_match_story, render_story_html
 from attnlens.cricket.pages.story import render_story
 from attnlens.cricket.pages.what_if import render_what_if
+from attnlens.cricket.words.clauses import explanation_clauses
 from attnlens.cricket.words.facts import outcome_words
-from attnlens.cricket.words.references import references_of
 from attnlens.render.notebook import WIDTH, framed, preformatted
 from attnlens.render.safe import clean
 
@@ -52,7 +52,7 @@ FORMS: Final = {
         "line": explanation_line,
         "text": lambda one: render_story(one, width=WIDTH, color=False),
         "html": lambda one: framed(render_html(one), "An explanation"),
-        "references": lambda one: references_of(one).texts,
+        "clauses": explanation_clauses,
     },
     "MatchStory": {
         "line": story_line,

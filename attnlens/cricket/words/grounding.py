@@ -9,7 +9,6 @@ from typing import Any, Final
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import CALLED
 from attnlens.cricket.words.narrative import GROUPS
-from attnlens.cricket.words.places import KINDS
 from attnlens.errors import InputError
 from attnlens.llm.facts import Facts, data_of
 from attnlens.llm.grounding import Checked, Owned, check_text
@@ -53,6 +52,12 @@ PLAIN: Final = {
     r"\b(\d+) (?:of them )?(?:from|off) (\d+)\b(?!\.\d)": r"batter_runs \1, batter_balls \2",
 }
 """What a report writes, and what is read in its place: a player or side after the data's key."""
+
+KINDS: Final = {
+    **dict.fromkeys(("batter", "non_striker", "bowler", "out"), "player"),
+    **dict.fromkeys(("batting_team", "bowling_team"), "side"),
+}
+"""Ids that name somebody, and of which kind they are."""
 
 OF: Final = {
     "/ball/standing/batter_": ("batter",),

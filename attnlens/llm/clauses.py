@@ -1,0 +1,203 @@
+"""A clause bank: whole sentences that attnlens wrote, from which a text is put together by id.
+
+A language model answers with ids, never with prose, so every figure in the text is one of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+from attnlens.errors import InputError
+from attnlens.files import Json
+from attnlens.llm.endpoint import without_thoughts
+from attnlens.render.safe import visible
+
+MAX_IDS: Final = 200
+_MAX_JSON_CHARACTERS: Final = 1 << 26
+_MAX_ID_CHARACTERS: Final = 60
+_LIST: Final = re.compile(r"\[[^\[\]{}]*\]")
+_NUMBER_AT_THE_END: Final = re.compile(r"\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A sentence of the bank.
+
+    Attributes:
+        id: the name by which an answer chooses it, such as ``claim2``.
+        text: the sentence.
+        pointers: JSON pointers (RFC 6901) of its figures and names, in the order of the text.
+        required: whether every text from the bank holds it; true of cautions.
+    """
+
+    id: str
+    text: str
+    pointers: tuple[str, ...] = ()
+    required: bool = False
+
+    def to_dict(self) -> Json:
+        """The clause as JSON."""
+        return {**asdict(self), "pointers": list(self.pointers)}
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedId:
+    """An id that chooses nothing, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedText:
+    """The chosen clauses in order, then the required ones that were not chosen.
+
+    Attributes:
+        clauses: what the text consists of.
+        dropped: ids that are not in the bank, or that stand twice.
+    """
+
+    clauses: tuple[Clause, ...]
+    dropped: tuple[DroppedId, ...]
+
+    @property
+    def text(self) -> str:
+        """The clauses as one paragraph."""
+        return " ".join(clause.text for clause in self.clauses)
+
+    def to_dict(self) -> Json:
+        """``text``, ``ids``, and ``dropped`` with ``id`` and ``reason`` of each."""
+        ids = [clause.id for clause in self.clauses]
+        return {"text": self.text, "ids": ids, "dropped": list(map(asdict, self.dropped))}
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def render_clauses(clauses: Iterable[Clause], ids: object) -> RenderedText:
+    """The clauses with these ids in this order; required clauses that are missing come last.
+
+    Args:
+        clauses: the bank.
+        ids: a list of ids, a mapping with such a list under ``ids``, or JSON of either.
+
+    Raises:
+        InputError: ``ids`` is something else.
+    """
+    bank = {clause.id: clause for clause in clauses}
+    chosen: dict[str, Clause] = {}
+    dropped = []
+    for clause_id in _id_list(ids):
+        if clause_id in bank and clause_id not in chosen:
+            chosen[clause_id] = bank[clause_id]
+        else:
+            reason = "it stands twice" if clause_id in bank else _unknown(clause_id, bank)
+            dropped.append(DroppedId(visible(clause_id, _MAX_ID_CHARACTERS), reason))
+    chosen |= {clause.id: clause for clause in bank.values() if clause.required}
+    return RenderedText(tuple(chosen.values()), tuple(dropped))
+
+
+def clauses_from(facts: object) -> tuple[Clause, ...]:
+    """A clause bank from plain data.
+
+    Args:
+        facts: clauses, mappings with ``id`` and ``text``, or one mapping of ids to sentences.
+
+    Raises:
+        InputError: ``facts`` is something else, or empty.
+    """
+    if isinstance(facts, Mapping):
+        facts = [{"id": name, "text": text} for name, text in facts.items()]
+    items: Sequence[Any] = facts if isinstance(facts, list | tuple) else ()
+    clauses = tuple(map(_clause, items))
+    if not clauses or None in clauses:
+        raise InputError(
+            "the facts are neither an explanation nor clauses with ids and texts",
+            remedy='give an explanation, its JSON, its clauses(), or {"id": "sentence"}',
+        )
+    return tuple(clause for clause in clauses if clause is not None)
+
+
+def _clause(item: object) -> Clause | None:
+    if isinstance(item, Clause):
+        return item
+    if not isinstance(item, Mapping):
+        return None
+    name, text = item.get("id"), item.get("text")
+    if not isinstance(name, str) or not isinstance(text, str):
+        return None
+    pointers = tuple(map(str, item.get("pointers") or ()))
+    return Clause(name, visible(text), pointers, item.get("required") is True)
+
+
+def ids_in(answer: str, known: Collection[str]) -> list[str]:
+    """The ids that a language model's answer lists, in its order.
+
+    Read is the first JSON list of texts, fenced or not; where there is none, every word that is an
+    id or looks like one. Words between ``<think>`` and ``</think>`` are not read.
+
+    Args:
+        known: the ids of the bank.
+    """
+    text = without_thoughts(answer)
+    ids = next(_json_lists(text), None)
+    if ids is None:
+        kinds = {_NUMBER_AT_THE_END.sub("", name) for name in known}
+        words = re.findall(r"\w(?:[\w.-]*\w)?", text)
+        listed = (
+            word for word in words if word in known or _NUMBER_AT_THE_END.sub("", word) in kinds
+        )
+        ids = [word for word in dict.fromkeys(listed) if word in known or word not in kinds]
+    return ids[:MAX_IDS]
+
+
+def _json_lists(text: str) -> Iterator[list[str]]:
+    for match in _LIST.finditer(text):
+        try:
+            items = json.loads(match.group())
+        except ValueError:
+            continue
+        if ids := [item for item in items if isinstance(item, str)]:
+            yield ids
+
+
+def parsed_json(data: object, name: str) -> object:
+    """What JSON text holds; anything but text as it is.
+
+    Args:
+        name: what an error calls the data.
+
+    Raises:
+        InputError: the text is not JSON, or too long.
+    """
+    if not isinstance(data, str | bytes):
+        return data
+    if len(data) > _MAX_JSON_CHARACTERS:
+        problem = f"{name}: more than {_MAX_JSON_CHARACTERS:,} characters"
+        raise InputError(problem, remedy="give less")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise InputError(f"{name} are not JSON", remedy="give a list or an object") from None
+
+
+def _id_list(ids: object) -> list[str]:
+    parsed: Any = parsed_json(ids, "the ids")
+    if isinstance(parsed, Mapping):
+        parsed = parsed.get("ids")
+    if not isinstance(parsed, list | tuple) or not all(isinstance(name, str) for name in parsed):
+        raise InputError(
+            "the ids are neither a list of texts nor a mapping with such a list",
+            remedy='give ["sentence1"] or {"ids": ["sentence1"]}',
+        )
+    return list(parsed)
+
+
+def _unknown(clause_id: str, bank: Mapping[str, Clause]) -> str:
+    nearest = get_close_matches(clause_id[:_MAX_ID_CHARACTERS], bank, 1)
+    return "there is no such id" + (f"; nearest: {nearest[0]}" if nearest else "")
