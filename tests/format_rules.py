@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -161,9 +160,3 @@ def check_names(
     assert set(people) == {name for names in elevens.values() for name in names}
     assert len(set(people.values())) == len(people)
     assert all(re.fullmatch(r"[0-9a-f]{8}", identity) for identity in people.values())
-
-
-def probabilities_add_up(row: dict[str, str]) -> bool:
-    """Of a row of the truth, to the rounding of its eleven figures."""
-    shares = [Decimal(value) for name, value in row.items() if name.startswith("p_")]
-    return len(shares) == 11 and abs(sum(shares, Decimal(0)) - 1) < Decimal("0.00001")

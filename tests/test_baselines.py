@@ -16,11 +16,10 @@ from small_predictors import simulated, with_delivery
 
 from attnlens.cricket.lab.baselines import (
     GROWTH,
-    TABLE_SMOOTHING,
     BaselineError,
     BoostedTrees,
+    ClassShares,
     Logistic,
-    StateTable,
 )
 from attnlens.cricket.lab.features import FeatureTable, Ledger, feature_table
 from attnlens.cricket.lab.fit import fit_base, rate_and_encode
@@ -196,20 +195,6 @@ def test_records_of_earlier_days_by_counting(table: FeatureTable) -> None:
     assert next(balls, None) is None
 
 
-def test_table_cells_by_hand(table: FeatureTable) -> None:
-    """The second level of the table: innings, then phase, each mixed with the one above."""
-    fitted = StateTable.fit(table)
-    counts = np.bincount(table.outcome, minlength=11) + 1.0
-    shares = counts / counts.sum()
-    second = table.column("second innings") == 1
-    phase = np.digitize(table.column("share of the innings"), (0.3, 0.75))
-    for rows, level, number in ((second, 0, 1), (second & (phase == 2), 1, 5)):
-        count = np.bincount(table.outcome[rows], minlength=11)
-        shares = (count + TABLE_SMOOTHING * shares) / (rows.sum() + TABLE_SMOOTHING)
-        cells, told = fitted.levels[level]
-        assert told[cells.tolist().index(number)] == pytest.approx(shares)
-
-
 def split(table: FeatureTable) -> tuple[FeatureTable, FeatureTable]:
     later = table.match >= 8
     return table.rows(~later), table.rows(later)
@@ -220,8 +205,7 @@ def test_every_baseline_gives_probabilities_and_learns(table: FeatureTable) -> N
     rows = np.arange(len(later))
     losses = {}
     for name, fitted in (
-        ("prior", StateTable.fit(train, levels=0)),
-        ("table", StateTable.fit(train)),
+        ("prior", ClassShares.fit(train)),
         ("logistic", Logistic.fit(train)),
         ("trees", BoostedTrees.fit(train, rounds=20, growth=SMALL)),
     ):
@@ -230,7 +214,6 @@ def test_every_baseline_gives_probabilities_and_learns(table: FeatureTable) -> N
         assert (told > 0).all(), name
         assert told.sum(1) == pytest.approx(np.ones(len(later)))
         losses[name] = -np.log(told[rows, later.outcome]).mean()
-    assert losses["table"] < losses["prior"]
     assert losses["trees"] < losses["prior"]
     uniform = np.log(11)
     assert max(losses.values()) < uniform

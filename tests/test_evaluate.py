@@ -24,7 +24,7 @@ TRAINED = 6
 LATER = (6, 7, 8, 9)
 SUPER_OVERS = 38  # a simulated match that a super over decided
 FIGURES = {"log_loss", "log_loss_ci", "brier", "ece", "accuracy"}
-BASELINES = ["prior", "state_table", "logistic", "boosted_trees"]
+BASELINES = ["prior", "logistic", "boosted_trees"]
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +90,6 @@ def test_everything_at_once_as_a_process(sources: Path, tmp_path: Path) -> None:
         expected = data["model"]["log_loss"] - data["baselines"][name]["log_loss"]
         assert gap["log_loss"] == pytest.approx(expected, abs=2e-6)
         assert gap["log_loss_ci"][0] <= gap["log_loss"] <= gap["log_loss_ci"][1]
-    losses = {name: figures["log_loss"] for name, figures in data["baselines"].items()}
-    assert losses["state_table"] < losses["prior"]
 
 
 def test_figures_are_those_of_the_predictions(sources: Path, attnlens_here: Here) -> None:
@@ -189,7 +187,7 @@ def test_without_training_matches_the_prior_is_the_checkpoints(
     answer = attnlens_here("evaluate", sources / "later.zip", "--model", model, "--json")
     assert answer.status == 0
     complaints = answer.err.splitlines()
-    assert complaints[0].startswith("attnlens: left out state_table, logistic, boosted_trees: none")
+    assert complaints[0].startswith("attnlens: left out logistic, boosted_trees: none")
     assert complaints[1].startswith("attnlens: the prior is the checkpoint's own")
     data = json.loads(answer.out)
     assert list(data["left_out"]) == BASELINES[1:]
@@ -249,14 +247,14 @@ def test_the_page_fits_where_it_is_shown(
         monkeypatch.setenv("COLUMNS", width)
         page = attnlens_here.good(
             "evaluate", sources / "later.zip", sources / "trained.zip", "--model",
-            sources / "small.safetensors", "--baselines", "prior,state_table",
+            sources / "small.safetensors", "--baselines", "prior,logistic",
         )  # fmt: skip
         assert max(map(len, page.splitlines())) <= int(width)
         assert "…" not in page
         for words in ("model minus it", "Brier", "ECE", "top-1"):
             assert words in page
-        figures = re.findall(r"^  (model|prior|state table) +(\d\.\d{4})", page, re.MULTILINE)
-        assert sorted(name for name, _ in figures) == ["model", "prior", "state table"]
+        figures = re.findall(r"^  (model|prior|logistic) +(\d\.\d{4})", page, re.MULTILINE)
+        assert sorted(name for name, _ in figures) == ["logistic", "model", "prior"]
         gaps = re.findall(r"[+-]\d\.\d{4} \[[+-]\d\.\d{4}, [+-]\d\.\d{4}\]", page)
         assert len(gaps) == 2
         assert [loss for _, loss in figures] == sorted(loss for _, loss in figures)
@@ -266,7 +264,7 @@ def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
     later = sources / "later.zip"
     model = ("--model", sources / "small.safetensors")
     for words, told in (
-        (("--baselines", "trees"), "'trees' is no baseline; use prior, state_table"),
+        (("--baselines", "trees"), "'trees' is no baseline; use prior, logistic"),
         (("--out", "no/where.json"), "its folder does not exist"),
         (("--until", "2024-01-06"), "no match was played from 2024-01-07 on"),
         (("--from", "2025-01-01"), "no match was played in these days"),

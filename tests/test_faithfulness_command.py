@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import json
 from pathlib import Path
@@ -187,7 +186,7 @@ def test_the_command_as_a_process(season: Path, tmp_path: Path) -> None:
     answer = run_process(
         tmp_path,
         *("faithfulness", season / "matches", "--model", season / "model.safetensors"),
-        *("--balls", "5", "--wide", "8", "--json", "--per-ball", "rows.csv"),
+        *("--balls", "5", "--wide", "8", "--json"),
     )
     assert (answer.status, answer.err) == (0, "")
     data = json.loads(answer.out)
@@ -201,23 +200,6 @@ def test_the_command_as_a_process(season: Path, tmp_path: Path) -> None:
         for kind in KINDS:
             low, high = data["methods"][name][f"{kind}_ci"]
             assert low <= data["methods"][name][kind] <= high
-    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["match_id", "innings", "index", "past_ball", "attention", "effect"]
-    balls: dict[tuple[str, str, str], list[dict[str, str]]] = {}
-    for row in rows:
-        balls.setdefault((row["match_id"], row["innings"], row["index"]), []).append(row)
-    assert len(balls) == 5
-    agreement, largest = [], []
-    for (_, _, index), past in balls.items():
-        assert [int(row["past_ball"]) for row in past] == list(range(1, int(index)))
-        attention, effect = (
-            np.array([float(row[name]) for row in past]) for name in ("attention", "effect")
-        )
-        agreement.append(spearman(attention[-35:], effect[-35:]))
-        largest.append(effect.max())
-    assert data["methods"]["attention"]["spearman_last36"] == pytest.approx(np.mean(agreement))
-    assert data["largest_single_ball_effect_nats"] == pytest.approx(np.mean(largest))
 
 
 def test_the_page_is_one_screen(season: Path, attnlens_here: Here) -> None:
@@ -238,7 +220,7 @@ def test_the_page_is_one_screen(season: Path, attnlens_here: Here) -> None:
         (("--from", "2090-01-01"), "no match was played in these days"),
         (("--balls", "0"), "--balls: '0' is not a number from 1 to 999999"),
         (("--seed", "-1"), "--seed: '-1' is not a number from 0 to 999999"),
-        (("--per-ball", "no/rows.csv"), "no/rows.csv: its folder does not exist"),
+        (("--out", "no/page.txt"), "no/page.txt: its folder does not exist"),
     ],
 )
 def test_what_cannot_be_done_is_said(

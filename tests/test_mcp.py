@@ -48,8 +48,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) ->
         shutil.copy(sample_match_path.parent / name, data / name)
     shutil.copy(sample_match_path, top / "outside_match.csv")
     save_hostile(data / "more" / "hostile.json")
-    for path in (data / "more").glob("*_planted.csv"):
-        path.unlink()  # the simulator's true answers, no match
     with zipfile.ZipFile(data / "all.zip", "w") as archive:
         archive.write(data / "more" / "hostile.json", "inner/one.json")
     os.symlink(top / "outside_match.csv", data / "link.csv")

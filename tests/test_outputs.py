@@ -77,7 +77,7 @@ def test_other_outputs_histories_and_checkpoints_are_kept_too(place: Here) -> No
         (("heads", source, "--model", "model.svg", "--out", "model.svg"), model),
         (("explain", source, "--ball", "9", "--model", "model.svg", "--out", "model.svg"), model),
         (("evaluate", source, "--history", "history.png", "--out", "history.png"), history),
-        (("faithfulness", source, "--per-ball", "matches/../matches/0.csv"),
+        (("faithfulness", source, "--out", "matches/../matches/0.csv"),
          f"matches/../matches/0.csv: {READ}"),
         (("predict", source, "--history", other, "--out", other), f"{other}: {READ}"),
         (("train", source, "--out", "new", "--state", source), f"{source}: {READ}"),

@@ -1,35 +1,47 @@
-"""Simulated matches look like cricket, obey its rules, and tell their causes truly."""
+"""Simulated matches look like cricket, obey its rules, and are written to files as such."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
-from itertools import takewhile
-from math import exp, log
+from itertools import count, islice, takewhile
+from math import log
 from pathlib import Path
-from statistics import fmean, mean, pstdev
+from statistics import mean, pstdev
 
 import pytest
+from command_line import Here
+from format_rules import check_json
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from attnlens.cricket.lab.causes import PLANTED
+from attnlens.cricket.lab.causes import CAUSES, PAST_BALLS, OutcomeProbabilities, Past
 from attnlens.cricket.lab.files import save_simulated
-from attnlens.cricket.lab.league import (
-    DIRECTIONS,
-    STRENGTHS,
-)
+from attnlens.cricket.lab.league import DIRECTIONS, STRENGTHS
+from attnlens.cricket.lab.rules import RULES
 from attnlens.cricket.lab.simulate import Simulated, simulate, simulate_match
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.cricket.readers.writers import texts_of
+from attnlens.errors import InputError
+
+PENALTIES = "penalty runs outside a delivery are not in this format: taken as 0"
+
+
+def as_read(match: Match, source: str = "", notes: tuple[str, ...] = ()) -> Match:
+    return dataclasses.replace(match, source=source, notes=notes)
+
+
+def json_of(made: Simulated) -> str:
+    return texts_of(made.match, "json", "m", elevens=made.elevens)["m.json"]
 
 
 @pytest.fixture(scope="module")
-def made() -> list[Simulated]:
-    return [simulate(seed) for seed in range(150)]
-
-
-@pytest.fixture(scope="module")
-def matches(made: list[Simulated]) -> list[Match]:
-    return [one.match for one in made if len(one.match.innings) == 2]
+def matches() -> list[Match]:
+    played = map(simulate_match, range(150))
+    return [match for match in played if len(match.innings) == 2]
 
 
 def every_innings(matches: list[Match]) -> list[Innings]:
@@ -64,74 +76,67 @@ def test_matches_score_as_real_ones_do(matches: list[Match]) -> None:
     assert 0.34 < chases_won < 0.7
 
 
-def test_outcomes_come_as_often_as_their_probabilities_say(made: list[Simulated]) -> None:
-    truth = [ball for one in made for ball in one.truth]
-    balls = [ball for one in made for innings in one.match.innings for ball in innings.deliveries]
-    assert len(truth) == len(balls) > 30_000
+def test_outcomes_come_as_often_as_their_probabilities_say() -> None:
+    simulated = [simulate(seed, rules=RULES) for seed in range(60)]
+    ruled = [ball.probabilities() for match in simulated for ball in match.ruled]
+    outcomes = Counter(
+        ball.outcome
+        for innings in every_innings([played.match for played in simulated])
+        for ball in innings.deliveries
+    )
+    assert len(ruled) == outcomes.total() > 13_000
     for position, name in enumerate(OUTCOMES):
-        shares = [ball.probabilities[position] for ball in truth]
-        expected, variance = sum(shares), sum(share * (1 - share) for share in shares)
-        found = sum(ball.outcome == name for ball in balls)
-        assert abs(found - expected) < 4 * variance**0.5 + 1
-    surprise = [-log(ball.probabilities[OUTCOMES.index(was.outcome)]) for ball, was in zip(
-        truth, balls, strict=True)]  # fmt: skip
-    entropy = [-sum(p * log(p) for p in ball.probabilities if p) for ball in truth]
-    assert fmean(surprise) == pytest.approx(fmean(entropy), abs=0.02)
+        expected = sum(shares[position] for shares in ruled)
+        variance = sum(shares[position] * (1 - shares[position]) for shares in ruled)
+        assert abs(outcomes[name] - expected) < 4 * variance**0.5 + 1
 
 
-def test_without_causes_no_ball_depends_on_another() -> None:
-    one = simulate(7, strength=0)
-    first = [ball for ball in one.truth if ball.innings == 1]
-    assert all(not ball.balls for ball in first)
-    balls = one.match.innings[0].deliveries
-    # Who bats, who bowls, the over and the wickets down are then all there is.
-    known: dict[tuple[int, str, str, int], tuple[float, ...]] = {}
-    for true, ball in zip(first, balls, strict=True):
-        key = (ball.over, ball.batter.name, ball.bowler.name, ball.wickets_before)
-        assert known.setdefault(key, true.probabilities) == true.probabilities
-    assert len(known) < len(balls)
-
-
-def test_the_truth_names_the_causes_and_what_they_do() -> None:
-    seen: set[str] = set()
+def test_causes_are_counted_from_the_past_balls() -> None:
+    counted: set[str] = set()
     for seed in range(6):
-        made = simulate(seed, strength=2)
-        balls = [(side, ball) for side in made.match.innings for ball in side.deliveries]
-        for true, (side, ball) in zip(made.truth, balls, strict=True):
-            expected = causes_of(side.deliveries[: ball.index - 1], ball)
-            assert true.balls == {
-                cause: tuple(earlier.index for earlier in those)
-                for cause, those in expected.items()
-                if those and STRENGTHS[cause]
-            }
-            seen |= set(true.balls)
-            for cause, amount in true.log_odds.items():
-                without = [
-                    share * exp(-amount * DIRECTIONS[cause].get(name, 0.0))
-                    for name, share in zip(OUTCOMES, true.probabilities, strict=True)
-                ]
-                pairs = zip(true.probabilities, without, strict=True)
-                nats = sum(p * log(p / (q / sum(without))) for p, q in pairs)
-                assert true.nats[cause] == pytest.approx(nats, abs=1e-9)
-            if "free_hit" in true.balls:
-                assert all(wicket.kind == "run out" for wicket in ball.wickets)
-    assert seen == {cause for cause in PLANTED if STRENGTHS[cause]}
+        for side in simulate_match(seed).innings:
+            past = Past(side.target)
+            for number, ball in enumerate(side.deliveries):
+                units = past.units(ball.batter, ball.bowler)
+                expected = causes_of(side.deliveries[:number], ball)
+                assert {cause: units[cause] for cause in expected} == expected
+                counted |= {cause for cause, count in expected.items() if count}
+                if units["free_hit"]:
+                    assert all(wicket.kind == "run out" for wicket in ball.wickets)
+                past.add(ball)
+    assert counted == set(PAST_BALLS)
 
 
-def causes_of(past: Sequence[Delivery], ball: Delivery) -> dict[str, list[Delivery]]:
-    """Each cause by looking back over the whole innings."""
+def test_a_cause_moves_the_outcomes_of_its_direction() -> None:
+    nothing = dict.fromkeys(CAUSES, 0.0)
+    alike = (0.0,) * len(OUTCOMES)
+    probabilities = OutcomeProbabilities(True, alike, chasing=True)
+    base = probabilities.of(3, alike, alike, nothing)
+    for cause, strength in STRENGTHS.items():
+        moved = probabilities.of(3, alike, alike, {**nothing, cause: 1.0})
+        log_odds = [log(p / q) - log(moved[0] / base[0]) for p, q in zip(moved, base, strict=True)]
+        dot = DIRECTIONS[cause].get("0", 0.0)
+        expected = [strength * (DIRECTIONS[cause].get(name, 0.0) - dot) for name in OUTCOMES]
+        assert log_odds == pytest.approx(expected, abs=1e-9)
+    ruled = OutcomeProbabilities(False, alike, chasing=True)
+    past_balls = {**nothing, **dict.fromkeys(PAST_BALLS, 1.0)}
+    assert ruled.of(3, alike, alike, past_balls) == ruled.of(3, alike, alike, nothing)
+
+
+def causes_of(past: Sequence[Delivery], ball: Delivery) -> dict[str, float]:
+    """Units of each cause by looking back over the whole innings."""
     faced = [e for e in past if e.batter == ball.batter and "wides" not in e.extras]
     spell = [e for e in past if e.bowler == ball.bowler][-6:]
-    dots = list(takewhile(lambda earlier: earlier.outcome == "0", reversed(past)))[::-1]
+    dots = list(takewhile(lambda earlier: earlier.outcome == "0", reversed(past)))
     since = [e for e in past if "wides" not in e.extras or "noballs" in e.extras][-1:]
     return {
-        "settled": faced,
-        "batter_hit": [e for e in faced[-6:] if e.boundary][-3:],
-        "bowler_hit": [e for e in spell if e.boundary][-3:],
-        "bowler_wide": [e for e in spell if "wides" in e.extras][-2:],
-        "dots": dots[-6:],
-        "wicket_fallen": [e for e in past[-6:] if e.wickets],
-        "free_hit": [e for e in since if "noballs" in e.extras],
+        "settled": min(len(faced) / 20, 1.0),
+        "batter_hit": min(sum(e.boundary for e in faced[-6:]), 3),
+        "bowler_hit": min(sum(e.boundary for e in spell), 3),
+        "bowler_wide": min(sum("wides" in e.extras for e in spell), 2),
+        "dots": min(len(dots), 6),
+        "wicket_fallen": any(e.wickets for e in past[-6:]),
+        "free_hit": any("noballs" in e.extras for e in since),
     }
 
 
@@ -141,3 +146,76 @@ def test_the_sample_is_what_its_readme_says(tmp_path: Path, sample_match_path: P
     save_simulated(tmp_path / "match.csv", [82])
     for name in ("match.csv", "match_info.csv"):
         assert (tmp_path / name).read_bytes() == sample_match_path.with_name(name).read_bytes()
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**40))
+def test_any_match_keeps_the_rules_of_both_formats_and_reads_back(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    made = simulate(seed)
+    assert check_json(json_of(made))
+    folder = tmp_path_factory.mktemp("match")
+    name = made.match.match_id
+    for form in ("csv2", "json"):
+        for file, text in texts_of(made.match, form, name, elevens=made.elevens).items():
+            (folder / file).write_text(text, encoding="utf-8")
+    from_json, from_csv = (read_match(folder / f"{name}.{end}") for end in ("json", "csv"))
+    assert from_json.notes == ()
+    assert from_csv.notes == (PENALTIES,)
+    assert as_read(from_json) == as_read(from_csv) == as_read(made.match)
+
+
+def test_a_tie_goes_to_super_overs_in_both_formats() -> None:
+    ties = list(islice((seed for seed in count() if len(simulate_match(seed).innings) > 2), 3))
+    for seed in ties:
+        made = simulate(seed)
+        super_overs = made.match.innings[2:]
+        assert all(innings.super_over and innings.legal_balls <= 6 for innings in super_overs)
+        assert super_overs[0].batting_team == made.match.innings[1].batting_team
+        assert check_json(json_of(made))
+
+
+def test_many_matches_in_a_zip(tmp_path: Path) -> None:
+    seeds = range(5, 9)
+    for form in ("csv2", "json"):
+        save_simulated(tmp_path / f"{form}.zip", seeds, file_format=form)
+        found = [as_read(match) for match in read_matches(tmp_path / f"{form}.zip")]
+        assert found == [as_read(simulate_match(seed)) for seed in seeds]
+    save_simulated(tmp_path / "again.zip", seeds)
+    assert (tmp_path / "again.zip").read_bytes() == (tmp_path / "csv2.zip").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--out", "m.txt"), "m.txt: ends in .txt, which is no form of a match; end it in .csv"),
+        (("--out", "full"), "full: ends in no suffix, which is no form of a match; end it in"),
+        (("--out", "m.csv", "--matches", "2"), "m.csv: is one file, for 2 matches; end it in .zip"),
+        (
+            ("--out", "m.csv", "--format", "json"),
+            "m.csv: ends in .csv, and --format is json; leave",
+        ),
+        (("--out", "none/m.csv"), "none/m.csv: its folder does not exist; make the folder first"),
+        (("--out", ""), "--out is empty; name a file"),
+        (("--out", "m.csv", "--matches", "0"), "argument --matches: '0' is not a number from 1"),
+    ],
+)
+def test_bad_values_are_one_clear_line(
+    attnlens_here: Here, words: tuple[str, ...], told: str
+) -> None:
+    Path("full").mkdir()
+    Path("full/note").write_text("x", encoding="utf-8")
+    answer = attnlens_here("simulate", *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.err.startswith(f"attnlens: {told}")
+    assert answer.err.count("\n") == 1
+    assert [path.name for path in Path().iterdir()] == ["full"]
+
+
+def test_no_file_is_left_when_one_cannot_be_written(tmp_path: Path) -> None:
+    for name in ("m.csv", "m.zip"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(InputError, match="is a directory"):
+            save_simulated(tmp_path / name, [1])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.csv", "m.zip"]

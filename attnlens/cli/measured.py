@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from attnlens.cli.options import (
@@ -15,6 +14,7 @@ from attnlens.cli.options import (
     add_history,
     add_model,
     add_out,
+    add_removed,
     add_sources,
     whole,
 )
@@ -25,13 +25,13 @@ from attnlens.errors import InputError
 if TYPE_CHECKING:
     from attnlens.cricket.errors import MatchFileError
     from attnlens.cricket.lab.evaluate import Evaluation
-    from attnlens.cricket.lab.faithfulness import Faithfulness, Measured
+    from attnlens.cricket.lab.faithfulness import Faithfulness
     from attnlens.cricket.lab.figures import Document
     from attnlens.cricket.lab.held_out import HeldOut
     from attnlens.cricket.lab.win_scores import WinEvaluation
     from attnlens.render.canvas import Renderer
 
-KNOWN = ("prior", "state_table", "logistic", "boosted_trees")
+KNOWN = ("prior", "logistic", "boosted_trees")
 
 D = TypeVar("D", bound="Document")
 
@@ -91,7 +91,8 @@ def _add_faithfulness(commands: Commands) -> None:
         help="balls of any place in an innings for the log-loss with, without and with scrambled "
         "past (default 5000)",
     )
-    parser.add_argument("--per-ball", metavar="FILE", help="a row per past ball, as .csv")
+    remedy = "`measure` of attnlens.cricket.lab.faithfulness returns the balls"
+    add_removed(parser, "--per-ball", remedy)
     parser.set_defaults(run=faithfulness)
 
 
@@ -187,10 +188,9 @@ def _evaluate_win(options: argparse.Namespace) -> int:
 
 def faithfulness(options: argparse.Namespace) -> int:
     """Does attention say which past balls mattered?"""
-    check_files(options, "per_ball")
+    check_files(options)
     from attnlens.cricket.lab.faithfulness import measure
     from attnlens.cricket.lab.faithfulness_table import render_faithfulness
-    from attnlens.files import written_beside
 
     def work(held: HeldOut) -> Faithfulness:
         found = measure(
@@ -201,28 +201,9 @@ def faithfulness(options: argparse.Namespace) -> int:
             wide=options.wide,
             report=progress,
         )
-        if options.per_ball is not None:
-            with written_beside(options.per_ball) as part:
-                _write_rows(found, part)
         return found.document(held)
 
     return _give(_judged(options, work), options, render_faithfulness)
-
-
-def _write_rows(measured: Measured, path: Path) -> None:
-    """One row per sampled ball and past ball."""
-    import csv
-
-    from attnlens.render.safe import cell
-
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("match_id", "innings", "index", "past_ball", "attention", "effect"))
-        for ball in measured.balls:
-            name = cell(ball.match_id)
-            scores = zip(ball.attention.tolist(), ball.effects.tolist(), strict=True)
-            for past, (score, effect) in enumerate(scores, ball.index - len(ball.effects)):
-                writer.writerow((name, ball.innings, ball.index, past, score, effect))
 
 
 def heads(options: argparse.Namespace) -> int:

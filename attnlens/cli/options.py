@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import datetime
@@ -147,3 +147,12 @@ def add_history(parser: argparse.ArgumentParser, several: str = "") -> None:
     parser.add_argument(
         "--history", metavar="SRC", nargs="+" if several else None, help=several or one
     )
+
+
+def add_removed(parser: argparse.ArgumentParser, option: str, remedy: str) -> None:
+    """Add an option of an earlier version: using it is an error that says what to do instead."""
+
+    def refuse(_: str) -> NoReturn:
+        raise argparse.ArgumentTypeError(f"is gone; {remedy}")
+
+    parser.add_argument(option, nargs="?", const="", type=refuse, help=argparse.SUPPRESS)

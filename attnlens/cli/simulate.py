@@ -1,16 +1,13 @@
-"""``attnlens simulate``: matches that never were, and the truth about them."""
+"""``attnlens simulate``: invented matches."""
 
 from __future__ import annotations
 
 import argparse
 
-from attnlens.cli.options import MOST_SEED, number, whole
+from attnlens.cli.options import MOST_SEED, add_removed, whole
 from attnlens.cli.output import progress
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
-
-LARGEST = 10
-"""The largest strength taken: exp(10) is beyond any effect."""
 
 MOST_MATCHES = 100_000
 
@@ -19,9 +16,8 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "simulate",
         help="write T20 matches from a seeded generator",
-        description="Write invented T20 matches as Cricsheet CSV2 or JSON and, in "
-        "_planted.csv beside them, the probabilities each ball was drawn from and the past "
-        "balls they truly depended on. The same seed writes the same bytes.",
+        description="Write invented T20 matches as Cricsheet CSV2 or JSON. The same seed writes "
+        "the same bytes.",
     )
     parser.add_argument(
         "--out",
@@ -44,14 +40,8 @@ def add_to(commands: Commands) -> None:
         choices=("csv2", "json"),
         help="of a zip (default csv2); a file's name tells",
     )
-    parser.add_argument(
-        "--strength",
-        type=number(0, LARGEST),
-        default=1.0,
-        metavar="X",
-        help="how many times as strong the causes that are past balls are as in real matches "
-        "(default 1; 0 switches them off)",
-    )
+    remedy = "`attnlens planted` has the matches whose dependencies are known"
+    add_removed(parser, "--strength", remedy)
     parser.set_defaults(run=run)
 
 
@@ -64,9 +54,8 @@ def run(options: argparse.Namespace) -> int:
         save_simulated(
             options.out,
             range(options.seed, options.seed + options.matches),
-            strength=options.strength,
             file_format=options.format,
-            told=lambda done: progress(f"simulating: {done} of {options.matches} matches"),
+            report=lambda done: progress(f"simulating: {done} of {options.matches} matches"),
         )
     finally:
         progress("")

@@ -1,4 +1,4 @@
-"""What a predictor is compared with: class shares, a table, a regression, boosted trees.
+"""What a predictor is compared with: class shares, a logistic regression, boosted trees.
 
 Each is fitted on the balls a predictor was trained on and asked about later ones. The
 regression and the trees get everything that the predictor knows, and every running total.
@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
-from attnlens.arrays import Floats32, Integers
+from attnlens.arrays import Floats32
 from attnlens.cricket.lab.afterwards import WinRows, win_rows
 from attnlens.cricket.lab.ball_table import Doubles
 from attnlens.cricket.lab.course import Course
@@ -33,11 +33,8 @@ from attnlens.files import written_beside
 MOST_ROWS: Final = 600_000
 """So many balls the logistic regression is fitted on."""
 
-BASELINES: Final[tuple[str, ...]] = ("prior", "state_table", "logistic", "boosted_trees")
+BASELINES: Final[tuple[str, ...]] = ("prior", "logistic", "boosted_trees")
 """The baselines, weakest first."""
-
-TABLE_SMOOTHING: Final = 200.0
-"""Balls of the coarser cell's shares that every cell of the table is mixed with."""
 
 ROUNDS: Final = 220
 """Rounds of boosting where nothing is held back to stop at."""
@@ -58,57 +55,18 @@ class Fitted(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StateTable:
-    """Class shares by the state of the innings, each cell mixed with the coarser one.
-
-    From coarse to fine: the innings; its phase; wickets fallen, in five steps; the over; the balls
-    the striker has faced, in four. ``shares`` are of all balls ``(11,)``; ``levels`` hold the
-    cells' numbers in order, and theirs ``(cells, 11)``.
-    """
+class ClassShares:
+    """How often each outcome came, whatever the ball: ``shares`` ``(11,)``."""
 
     shares: Doubles
-    levels: tuple[tuple[Integers, Doubles], ...]
 
     @classmethod
-    def fit(cls, table: FeatureTable, levels: int | None = None) -> StateTable:
-        """All levels, or the first few: with none every ball gets the same shares."""
-        seen = np.bincount(table.outcome, minlength=len(OUTCOMES)) + 1.0
-        everything = seen / seen.sum()
-        coarser = np.tile(everything, (len(table), 1))
-        found = []
-        happened = np.zeros((len(table), len(OUTCOMES)))
-        happened[np.arange(len(table)), table.outcome] = 1
-        for cell in _cells(table)[:levels]:
-            cells, first, place = np.unique(cell, return_index=True, return_inverse=True)
-            counts = np.zeros((len(cells), len(OUTCOMES)))
-            np.add.at(counts, place, happened)
-            mixed = counts + TABLE_SMOOTHING * coarser[first]
-            shares = mixed / mixed.sum(1, keepdims=True)
-            found.append((cells, shares))
-            coarser = shares[place]
-        return cls(everything, tuple(found))
+    def fit(cls, table: FeatureTable) -> ClassShares:
+        counts = np.bincount(table.outcome, minlength=len(OUTCOMES)) + 1.0
+        return cls(counts / counts.sum())
 
     def probabilities(self, table: FeatureTable) -> Doubles:
-        found = np.tile(self.shares, (len(table), 1))
-        for cell, (cells, shares) in zip(_cells(table), self.levels, strict=False):
-            place = np.minimum(np.searchsorted(cells, cell), len(cells) - 1)
-            known = cells[place] == cell
-            found[known] = shares[place[known]]
-        return found
-
-
-def _cells(table: FeatureTable) -> list[Integers]:
-    """The number of each ball's cell, per level from coarse to fine."""
-
-    def bucket(name: str, *ends: float) -> Integers:
-        return np.digitize(table.column(name), ends).astype(np.int64)
-
-    second = table.column("second innings").astype(np.int64)
-    phase = second * 3 + bucket("share of the innings", 0.3, 0.75)
-    wickets = phase * 5 + bucket("wickets", 1, 3, 5, 7)
-    over = wickets * 20 + bucket("share of the innings", *(np.arange(1, 20) / 20 - 1e-6))
-    striker = over * 4 + bucket("striker balls", 2, 8, 20)
-    return [second, phase, wickets, over, striker]
+        return np.tile(self.shares, (len(table), 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -359,8 +317,7 @@ def compare(
         (one.match_id, one.innings, len(one.arrays)) for one in innings if one.match_id in judged
     ]
     fits: dict[str, Callable[[FeatureTable], Fitted]] = {
-        "prior": partial(StateTable.fit, levels=0),
-        "state_table": StateTable.fit,
+        "prior": ClassShares.fit,
         "logistic": Logistic.fit,
         "boosted_trees": partial(BoostedTrees.fit, check=check if len(check) else None),
     }

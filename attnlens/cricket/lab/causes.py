@@ -1,7 +1,4 @@
-"""What earlier balls do to the next one in a simulated match, and which balls those are.
-
-The generator, the fit to real matches and the truth that is written share one definition,
-so that what is said of a match is what was done when it was drawn.
+"""What earlier balls and the scoreboard do to the next ball of a simulated match.
 
 | cause | a unit of it |
 |---|---|
@@ -21,8 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 from attnlens.cricket.lab.league import (
@@ -34,12 +30,12 @@ from attnlens.cricket.lab.league import (
     Row,
 )
 from attnlens.cricket.match.match import Delivery, Player
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 
 OVERS: Final = 20
 BALLS_PER_OVER: Final = 6
 
-PLANTED: Final = (
+PAST_BALLS: Final = (
     "settled",
     "batter_hit",
     "bowler_hit",
@@ -56,7 +52,7 @@ CHASING: Final = ("chase", "out_of_reach")
 SCOREBOARD: Final = (*CHASING, "wickets_down")
 """Causes that are the state of the innings, whichever balls brought it about."""
 
-CAUSES: Final = PLANTED + SCOREBOARD
+CAUSES: Final = PAST_BALLS + SCOREBOARD
 
 SETTLED_BALLS: Final = 20
 WINDOW: Final = 6
@@ -75,18 +71,6 @@ _DIRECTIONS: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Situation:
-    """What of the past bears on the next ball.
-
-    ``units`` is how much of each cause there is, 0 where it is absent; ``balls`` the earlier balls
-    that are the cause, by position in the innings, of `PLANTED` only.
-    """
-
-    units: Mapping[str, float]
-    balls: Mapping[str, tuple[int, ...]]
-
-
 class Past:
     """The deliveries of an innings so far, as the causes see them.
 
@@ -97,12 +81,12 @@ class Past:
     def __init__(self, target: int | None, balls: int = OVERS * BALLS_PER_OVER) -> None:
         self._target = target
         self._balls = balls
-        self._faced: dict[Player, list[int]] = {}
+        self._faced: dict[Player, int] = {}
         self._batters: dict[Player, deque[Delivery]] = {}
         self._bowlers: dict[Player, deque[Delivery]] = {}
         self._recent: deque[Delivery] = deque(maxlen=WINDOW)
-        self._dots: deque[int] = deque(maxlen=MOST_DOTS)
-        self._free_hit: tuple[int, ...] = ()
+        self._dots = 0
+        self._free_hit = False
         self._score = 0
         self._legal = 0
         self._wickets = 0
@@ -111,44 +95,39 @@ class Past:
         """Take in the next delivery."""
         wide = "wides" in ball.extras
         if not wide:
-            self._faced.setdefault(ball.batter, []).append(ball.index)
+            self._faced[ball.batter] = self._faced.get(ball.batter, 0) + 1
             self._batters.setdefault(ball.batter, deque(maxlen=WINDOW)).append(ball)
         self._bowlers.setdefault(ball.bowler, deque(maxlen=WINDOW)).append(ball)
         self._recent.append(ball)
-        if ball.outcome == "0":
-            self._dots.append(ball.index)
-        else:
-            self._dots.clear()
+        self._dots = self._dots + 1 if ball.outcome == "0" else 0
         if "noballs" in ball.extras:
-            self._free_hit = (ball.index,)
+            self._free_hit = True
         elif not wide:
             # A wide does not use the free hit up.
-            self._free_hit = ()
+            self._free_hit = False
         self._score += ball.runs_total
         self._legal += ball.is_legal
         self._wickets += sum(wicket.counts for wicket in ball.wickets)
 
-    def situation(self, batter: Player, bowler: Player) -> Situation:
-        """The causes that bear on the next ball."""
-        faced = self._faced.get(batter, ())
+    def units(self, batter: Player, bowler: Player) -> dict[str, float]:
+        """How much of each cause bears on the next ball; 0 where a cause is absent."""
         spell = self._bowlers.get(bowler, ())
-        balls = {
-            "settled": tuple(faced),
+        wides = sum("wides" in ball.extras for ball in spell)
+        chase, out_of_reach = self._pressure()
+        return {
+            "settled": min(self._faced.get(batter, 0) / SETTLED_BALLS, 1.0),
             "batter_hit": _hits(self._batters.get(batter, ())),
             "bowler_hit": _hits(spell),
-            "bowler_wide": tuple(b.index for b in spell if "wides" in b.extras)[-MOST_WIDES:],
-            "dots": tuple(self._dots),
-            "wicket_fallen": tuple(
-                b.index for b in self._recent if any(wicket.counts for wicket in b.wickets)
+            "bowler_wide": float(min(wides, MOST_WIDES)),
+            "dots": float(min(self._dots, MOST_DOTS)),
+            "wicket_fallen": float(
+                any(wicket.counts for ball in self._recent for wicket in ball.wickets)
             ),
-            "free_hit": self._free_hit,
+            "free_hit": float(self._free_hit),
+            "chase": chase,
+            "out_of_reach": out_of_reach,
+            "wickets_down": float(self._wickets),
         }
-        units = {cause: float(len(past)) for cause, past in balls.items()}
-        units["settled"] = min(len(faced) / SETTLED_BALLS, 1.0)
-        units["wicket_fallen"] = float(bool(balls["wicket_fallen"]))
-        units["chase"], units["out_of_reach"] = self._pressure()
-        units["wickets_down"] = float(self._wickets)
-        return Situation(units, balls)
 
     def _pressure(self) -> tuple[float, float]:
         if self._target is None:
@@ -163,40 +142,21 @@ class Past:
         )
 
 
-def _hits(balls: deque[Delivery] | tuple[()]) -> tuple[int, ...]:
-    return tuple(ball.index for ball in balls if ball.boundary)[-MOST_HITS:]
+def _hits(balls: deque[Delivery] | tuple[()]) -> float:
+    return float(min(sum(ball.boundary for ball in balls), MOST_HITS))
 
 
-@dataclass(frozen=True)
-class TrueBall:
-    """What one simulated ball was drawn from: the probabilities of `OUTCOMES`, and their causes.
-
-    Attributes:
-        log_odds: of each cause that bears on the ball, what it adds to the log-odds
-            of the outcome that it moves most.
-        nats: of the same causes, KL divergence from the probabilities without the
-            cause to these: how much it mattered.
-        balls: of those among `PLANTED`, the earlier balls, by position in the innings.
-    """
-
-    innings: int
-    index: int
-    probabilities: tuple[float, ...]
-    log_odds: Mapping[str, float]
-    nats: Mapping[str, float]
-    balls: Mapping[str, tuple[int, ...]]
-
-
-class Chances:
+class OutcomeProbabilities:
     """Outcome probabilities for the balls of one innings.
 
-    The causes of `PLANTED` are ``strength`` times as strong as in real matches; ``background`` is
+    Where ``past_counts`` is false, only the scoreboard of `CAUSES` has an effect. ``background`` is
     what ground, day and innings add to the log-odds, one per outcome.
     """
 
-    def __init__(self, strength: float, background: Row, chasing: bool) -> None:
+    def __init__(self, past_counts: bool, background: Row, chasing: bool) -> None:
         self._strengths = {
-            cause: STRENGTHS[cause] * (strength if cause in PLANTED else 1.0) for cause in CAUSES
+            cause: STRENGTHS[cause] if past_counts or cause in SCOREBOARD else 0.0
+            for cause in CAUSES
         }
         self._overs = []
         for over, row in enumerate(BASE):
@@ -210,50 +170,18 @@ class Chances:
             self._overs.append(logits)
 
     def of(
-        self, over: int, batter: Row, bowler: Row, situation: Situation
-    ) -> tuple[tuple[float, ...], dict[str, float]]:
-        """The probabilities, and what each cause that is there adds in log-odds."""
+        self, over: int, batter: Row, bowler: Row, units: Mapping[str, float]
+    ) -> tuple[float, ...]:
+        """Return the probabilities of `OUTCOMES`, from the `Past.units` of the causes."""
         logits = [sum(terms) for terms in zip(self._overs[over], batter, bowler, strict=True)]
-        amounts = {
-            cause: strength * units
-            for cause, strength in self._strengths.items()
-            if (units := situation.units[cause]) and strength
-        }
-        for cause, amount in amounts.items():
-            _add(logits, cause, amount)
+        for cause, strength in self._strengths.items():
+            if units[cause] and strength:
+                _add(logits, cause, strength * units[cause])
         shares = [math.exp(logit) for logit in logits]
         total = sum(shares)
-        return tuple(share / total for share in shares), amounts
-
-
-def true_ball(
-    innings: int,
-    index: int,
-    probabilities: tuple[float, ...],
-    amounts: Mapping[str, float],
-    situation: Situation,
-) -> TrueBall:
-    """The truth of one ball, from what `Chances.of` gave."""
-    return TrueBall(
-        innings=innings,
-        index=index,
-        probabilities=probabilities,
-        log_odds=amounts,
-        nats={cause: _nats(probabilities, cause, amount) for cause, amount in amounts.items()},
-        balls={cause: situation.balls[cause] for cause in amounts if cause in PLANTED},
-    )
+        return tuple(share / total for share in shares)
 
 
 def _add(logits: list[float], cause: str, amount: float) -> None:
     for position, size in _DIRECTIONS[cause]:
         logits[position] += amount * size
-
-
-def _nats(probabilities: Sequence[float], cause: str, amount: float) -> float:
-    """KL(with ‖ without), where without has ``amount`` less along the cause's direction."""
-    added = [0.0] * len(OUTCOMES)
-    _add(added, cause, amount)
-    pairs = tuple(zip(probabilities, added, strict=True))
-    without = sum(share * math.exp(-extra) for share, extra in pairs)
-    # Rounding may leave a trace below 0.
-    return max(sum(share * extra for share, extra in pairs) + math.log(without), 0.0)

@@ -1,10 +1,8 @@
-"""T20 matches from a generator whose dependencies are known.
+"""T20 matches from a seeded generator.
 
-Every delivery is drawn from log-odds of the outcome classes: a table by over, the
-true rates of the two players, their teams, the ground and the day, and what the causes
-add: earlier balls and the scoreboard. The truth that comes with a match holds the
-probabilities each ball was drawn from and the earlier balls they depend on, so a model
-trained on such matches can be asked whether it looks there.
+Every delivery is drawn from log-odds of the outcome classes: a table by over, the true rates of the
+two players, their teams, the ground and the day, and what the causes add: earlier balls and the
+scoreboard. Matches can also be played by planted rules, whose true effects are known.
 
 All people, teams and places are invented. The constants are fitted to real matches;
 ``docs/predictor.md`` has the equations and how alike the two are.
@@ -22,10 +20,8 @@ from attnlens.cricket.lab import league
 from attnlens.cricket.lab.causes import (
     BALLS_PER_OVER,
     OVERS,
-    Chances,
+    OutcomeProbabilities,
     Past,
-    TrueBall,
-    true_ball,
 )
 from attnlens.cricket.lab.rules import Rule, RuledBall, ruled_ball
 from attnlens.cricket.match.match import Facts, Match, Player, Wicket
@@ -132,43 +128,35 @@ _ALIKE: league.Row = (0.0,) * len(league.GROUPS)
 
 @dataclass(frozen=True)
 class Simulated:
-    """A match, as a reader would return it, and the truth about it.
+    """A match, as a reader would return it.
 
     Attributes:
-        truth: one per delivery, in the order of innings and index.
         elevens: who was to play, by team, in batting order.
-        ruled: what the rules did to each delivery, likewise; empty where there were none.
+        ruled: what the planted rules did to each delivery, in the order of innings and index;
+            empty where there were none.
     """
 
     match: Match
-    truth: tuple[TrueBall, ...]
     elevens: Mapping[str, tuple[Player, ...]]
     ruled: tuple[RuledBall, ...] = ()
 
 
-def simulate_match(seed: int, *, strength: float = 1.0) -> Match:
-    """The match of `simulate`, without the truth about it."""
-    return simulate(seed, strength=strength).match
+def simulate_match(seed: int) -> Match:
+    """Return the match of `simulate`."""
+    return simulate(seed).match
 
 
-def simulate(
-    seed: int, *, strength: float | None = None, rules: tuple[Rule, ...] = ()
-) -> Simulated:
-    """One T20 match of the invented league; the same seed gives the same match.
+def simulate(seed: int, *, rules: tuple[Rule, ...] = ()) -> Simulated:
+    """Return one T20 match of the invented league; the same seed gives the same match.
 
-    The league's players and their true rates are the same for every seed. Matches
-    are dated one day apart, in the order of their seeds, of 700 seeds in turn. A tie is
-    settled by super overs.
+    The league's players and their true rates are the same for every seed. Matches are dated one day
+    apart, in the order of their seeds, of 700 seeds in turn. A tie is settled by super overs.
 
     Args:
         seed: 0 or more.
-        strength: how many times as strong the causes that are past balls are as in real
-            matches; 1 where it is not said, and 0 with rules.
-        rules: planted rules, see `attnlens.cricket.lab.rules`. With them players,
-            grounds and days are all alike.
+        rules: planted rules, see `attnlens.cricket.lab.rules`. With them players, grounds and days
+            are all alike, and no other cause among the past balls has an effect.
     """
-    if strength is None:
-        strength = 0.0 if rules else 1.0
     rng = Random(seed)
     shuffled = sorted(league.TEAMS, key=lambda _: rng.random())
     first, second = map(league.side, shuffled[:2])
@@ -180,7 +168,7 @@ def simulate(
     ground = league.added(
         league.true_rates()["venue", venue], league.day_effect(rng.random, "match")
     )
-    play = _Play(rng, strength, ground, rules)
+    play = _Play(rng, ground, rules)
     play.innings(first, second)
     play.innings(second, first)
     one, two = play.drafts
@@ -215,7 +203,7 @@ def simulate(
         innings=play.drafts,
     )
     elevens = {team.name: team.players for team in (first, second)}
-    return Simulated(draft.finished(), tuple(play.truth), elevens, tuple(play.ruled))
+    return Simulated(draft.finished(), elevens, tuple(play.ruled))
 
 
 def _result(one: InningsDraft, two: InningsDraft) -> Facts:
@@ -228,14 +216,12 @@ def _result(one: InningsDraft, two: InningsDraft) -> Facts:
 
 @dataclass
 class _Play:
-    """A match being played: its innings so far, and the truth about their balls."""
+    """A match being played: its innings so far, and what planted rules did to their balls."""
 
     rng: Random
-    strength: float
     ground: league.Row
     rules: tuple[Rule, ...]
     drafts: list[InningsDraft] = field(default_factory=list)
-    truth: list[TrueBall] = field(default_factory=list)
     ruled: list[RuledBall] = field(default_factory=list)
 
     def innings(self, batting: league.Side, bowling: league.Side, super_over: bool = False) -> None:
@@ -259,7 +245,7 @@ class _Play:
         background = alike or league.by_outcome(
             league.added(self.ground, league.day_effect(rng.random, "innings"))
         )
-        chances = Chances(self.strength, background, target is not None)
+        chances = OutcomeProbabilities(not self.rules, background, target is not None)
         past = Past(target, overs * BALLS_PER_OVER)
         order = iter(batting.players)
         striker, non_striker = next(order), next(order)
@@ -271,23 +257,21 @@ class _Play:
             bowled[bowler] += 1
             legal = 0
             while legal < BALLS_PER_OVER:
-                situation = past.situation(striker, bowler)
-                probabilities, amounts = chances.of(
+                units = past.units(striker, bowler)
+                probabilities = chances.of(
                     _LAST_OVER if super_over else over,
                     alike or batting.batting[striker],
                     alike or bowling.bowling[bowler],
-                    situation,
+                    units,
                 )
-                index = len(draft.deliveries) + 1
                 if self.rules:
                     ruled = ruled_ball(
                         number, draft.deliveries, striker, bowler, probabilities, self.rules
                     )
                     self.ruled.append(ruled)
                     probabilities = ruled.probabilities()
-                self.truth.append(true_ball(number, index, probabilities, amounts, situation))
                 outcome = pick(rng, dict(zip(OUTCOMES, probabilities, strict=True)))
-                free_hit = "free_hit" in amounts
+                free_hit = bool(units["free_hit"]) and not self.rules
                 draft.add(
                     over, striker, non_striker, bowler,
                     *event_of(rng, outcome, striker, non_striker, bowler, bowling, free_hit),
