@@ -90,8 +90,8 @@ class AttentionRecord:
         def __getattr__(self, name: str) -> Any:
             if name == "weights":
                 return self.lazy.weights()
-            told = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(told, name=name, obj=self)
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=self)
 
     @classmethod
     def of_lazy(
@@ -117,18 +117,18 @@ class AttentionRecord:
         shape = self.shape
         return shape if self.keys is None else (*shape[:-1], self.key_count or shape[-1])
 
-    def names(self, place: int) -> tuple[str, ...]:
+    def names(self, index: int) -> tuple[str, ...]:
         """What the positions of one axis are called: their labels, or else their numbers.
 
         A query's number is its place among all queries of the call, also where only some were
         kept.
         """
-        axis = self.axes[place]
+        axis = self.axes[index]
         if axis.labels is not None:
             return axis.labels
         if axis.name == "query" and self.rows is not None:
             return tuple(map(str, self.rows))
-        return tuple(map(str, range(self.sizes[place])))
+        return tuple(map(str, range(self.sizes[index])))
 
     def place_of(self, name: str) -> int:
         """Which dimension an axis is.
@@ -169,7 +169,7 @@ class AttentionRecord:
         for name in labels:
             if name not in names:
                 self.place_of(name)  # which says that it is not there
-        told = {name: tuple(map(str, given)) for name, given in labels.items()}
+        told = {name: tuple(map(str, label)) for name, label in labels.items()}
         query = told.get("query", ())
         key = self.axes[names.index("key")].labels if "key" in told else None
         if key and key[-1] == SINK_LABEL and len(told["key"]) == len(key) - 1:
@@ -187,7 +187,7 @@ class AttentionRecord:
         )
         return self.replaced(axes=axes)
 
-    def sel(self, **asked: Any) -> AttentionRecord:
+    def sel(self, **kwargs: Any) -> AttentionRecord:
         """The part where axes are called as asked: ``sel(query="the", head=[0, 3])``.
 
         A text is a label, or the number of a position whose axis has no labels, and stands
@@ -198,7 +198,7 @@ class AttentionRecord:
         Raises:
             RecordingError: no such axis, label or position.
         """
-        return part_of(self, asked)
+        return part_of(self, kwargs)
 
     def to_numpy(self) -> NDArray[np.floating[Any]]:
         """The weights as an array, one dimension per axis, in single or double precision.
@@ -236,12 +236,12 @@ Choices = Mapping[str, Any]
 def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
     """Where the positions are, counted from 0, that are called or stand as a choice says."""
     if isinstance(choice, list | tuple):
-        return [place for one in choice for place in _places(record, name, one)]
+        return [position for one in choice for position in _places(record, name, one)]
     told = f"{record.site}: {name}"
     if not isinstance(choice, str):
         return places(positions(told, choice), record.sizes[record.place_of(name)], told)
     names = record.names(record.place_of(name))
-    found = [place for place, known in enumerate(names) if known == choice]
+    found = [index for index, name in enumerate(names) if name == choice]
     if not found:
         raise RecordingError(
             f"{record.site}: no {name} is called {choice!r}; there are {choices(choice, names)}"
@@ -261,8 +261,8 @@ def part_of(record: AttentionRecord, asked: Choices) -> AttentionRecord:
         if chosen != list(range(sizes[place])):
             by_place[place] = chosen
     axes = tuple(
-        _named(axis, record.names(place), by_place[place]) if place in by_place else axis
-        for place, axis in enumerate(record.axes)
+        _named(axis, record.names(index), by_place[index]) if index in by_place else axis
+        for index, axis in enumerate(record.axes)
     )
     rows = record.rows
     if (at := next((p for p in by_place if record.axes[p].name == "query"), None)) is not None:
@@ -301,7 +301,7 @@ def _carried(record: AttentionRecord, by_place: dict[int, list[int]]) -> dict[st
 def _named(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
     if axis.labels is None and axis.name == "query":
         return axis  # its rows tell which queries these are
-    return Axis(axis.name, tuple(names[place] for place in chosen))
+    return Axis(axis.name, tuple(names[index] for index in chosen))
 
 
 def _picked(value: Tensor, dimension: int, chosen: list[int], size: int) -> Tensor:

@@ -64,10 +64,10 @@ def places(
         if not chosen:
             raise error(f"{what}: {given!r} chooses none; {there}")
         return chosen
-    for place in given:
-        if not -size <= place < size:
-            raise error(f"{what} {place} is out of range; {there}")
-    return [place % size for place in given]
+    for index in given:
+        if not -size <= index < size:
+            raise error(f"{what} {index} is out of range; {there}")
+    return [position % size for position in given]
 
 
 def _is_number(value: object) -> bool:

@@ -116,21 +116,21 @@ class Block(Listener):
         if (site in self.eager or site in self.opaque) and self.here(site):
             self._ran.add(site)
 
-    def unseen(self, seen: Container[str]) -> dict[str, str]:
+    def unseen(self, container: Container[str]) -> dict[str, str]:
         """Sites that ran and came through no way that is known, or in another thread, and why."""
         unseen = {
             site: self._why_unseen(site)
             for site in (*self.eager, *self.opaque)
             if site in self._ran
             and not any(one == site or one.startswith(f"{site}.") for one in self.seen)
-            and site not in seen
+            and site not in container
             and self.is_wanted(site)
             and _has_attention(self.opaque.get(site))
         }
         unseen |= self.missing(sure=True)
         told = "ran in another thread; a block is for the thread it is in: open it where the model"
         elsewhere = filter(self.is_wanted, sorted(self.elsewhere))
-        return unseen | {site: f"{told} is called" for site in elsewhere if site not in seen}
+        return unseen | {site: f"{told} is called" for site in elsewhere if site not in container}
 
     def missing(self, sure: bool) -> dict[str, str]:
         """Sites where something that may be attention came through no way that is known, and why.

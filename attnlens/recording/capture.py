@@ -78,7 +78,7 @@ class Capture:
         if top_k is not None and (type(top_k) is not int or top_k < 1):
             raise RecordingError(f"top_k={top_k!r}; give a number from 1")
         if dtype is not None and dtype not in KEPT_DTYPES:
-            names = ", ".join(str(kept) for kept in KEPT_DTYPES)
+            names = ", ".join(str(kept_dtype) for kept_dtype in KEPT_DTYPES)
             raise RecordingError(f"dtype={dtype!r}; choose one of {names}")
         if dtype is not None and lazy:
             raise RecordingError(
@@ -292,11 +292,11 @@ def _copied(value: Tensor | None, dtype: torch.dtype | None = None) -> Any:
     return empty(value.shape, dtype or value.dtype, value.device).copy_(value.detach())
 
 
-def _rows_of(value: Tensor, place: int, rows: list[int]) -> Tensor:
+def _rows_of(value: Tensor, index: int, rows: list[int]) -> Tensor:
     """A copy of some places of an axis."""
     if len(rows) == 1:
-        return value.narrow(place, rows[0], 1).clone()
-    return value.index_select(place, torch.tensor(rows, device=value.device))
+        return value.narrow(index, rows[0], 1).clone()
+    return value.index_select(index, torch.tensor(rows, device=value.device))
 
 
 def _without_nan(weights: Tensor) -> Tensor:

@@ -63,14 +63,14 @@ class Edges:
             InterventionError: a position that is not there.
         """
         chosen = torch.ones(1, 1, 1, 1, dtype=torch.bool)
-        for place, name in enumerate(AXES):
+        for index, name in enumerate(AXES):
             given = getattr(self, name)
             if given is None:
                 continue
-            flags = torch.zeros(shape[place], dtype=torch.bool)
+            flags = torch.zeros(shape[index], dtype=torch.bool)
             told = f"{site}: {name}"
-            flags[places(given, shape[place], told, InterventionError, _OTHERS)] = True
-            chosen = chosen & flags.view([-1 if axis == place else 1 for axis in range(4)])
+            flags[places(given, shape[index], told, InterventionError, _OTHERS)] = True
+            chosen = chosen & flags.view([-1 if axis == index else 1 for axis in range(4)])
         return chosen.to(device)
 
 

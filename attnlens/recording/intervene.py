@@ -143,7 +143,7 @@ class _Run(Block):
     leave_out = "sites"
 
     def __init__(self, model: nn.Module, edits: list[Edit]) -> None:
-        super().__init__(model, lambda site: any(one.wanted(site) for one in edits))
+        super().__init__(model, lambda site: any(edit.wanted(site) for edit in edits))
         self.follows = edits[0].name in FOLLOWED
         self.changed: dict[str, int] = {}
         self._edits = edits
@@ -196,7 +196,7 @@ class _Run(Block):
         self.handles.append(probe.register_forward_hook(_ProbeHook(self, site, probe)))
         hooks = probe._forward_hooks
         # Before hooks that watch, in the order in which blocks were entered.
-        for key in reversed([key for key, one in hooks.items() if isinstance(one, _ProbeHook)]):
+        for key in reversed([key for key, hook in hooks.items() if isinstance(hook, _ProbeHook)]):
             hooks.move_to_end(key, last=False)  # type: ignore[attr-defined]
 
     def _note(self, site: str) -> None:

@@ -131,7 +131,7 @@ class _Product:
 
 def product(made: TorchCall) -> Any:
     """A product of matrices; of weights and values it is told to those who follow them."""
-    following = [one for one in here.listeners if one.follows and one.awaited]
+    following = [listener for listener in here.listeners if listener.follows and listener.awaited]
     again = torch._C._current_graph_task_id() != -1  # for gradients
     transformed = torch._C._functorch.peek_interpreter_stack() is not None
     if not following or again or transformed or "out" in made.named:
@@ -167,7 +167,7 @@ def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Ten
         changed = changed if answer is None else answer
     if changed is None or changed.output is None:
         return output
-    undo = [one.order.index(place) for place in range(len(one.order))]
+    undo = [one.order.index(index) for index in range(len(one.order))]
     return changed.output.to(output.dtype).reshape(laid.shape).permute(undo)
 
 
@@ -226,9 +226,9 @@ def _einsum(of: str, left: Tensor, of_right: str, right: Tensor, result: str) ->
     if not width or not summed or not {key, width} <= {*of_right} <= {*lead, key, width}:
         return None
     right = right.permute([of_right.index(one) for one in (*lead, key, width) if one in of_right])
-    for place, letter in enumerate(lead):
+    for index, letter in enumerate(lead):
         if letter not in of_right:
-            right = right.unsqueeze(place)
+            right = right.unsqueeze(index)
     order = [result.index(letter) for letter in (*lead, query, width)]
     return _Product(left, right.expand(*left.shape[:-2], *right.shape[-2:]), order)
 
@@ -247,13 +247,13 @@ class StandIn:
         self.__name__ = getattr(original, "__name__", type(original).__name__)
         self.meant = meant
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if here.listeners:
             if not here.busy:
-                return self.meant(TorchCall(self.__wrapped__, sys._getframe(1), args, named))
+                return self.meant(TorchCall(self.__wrapped__, sys._getframe(1), args, kwargs))
         elif everywhere and self.meant in (scaled_dot_product, encoder_layer, multi_head, flex):
             note_elsewhere(sys._getframe(1))
-        return self.__wrapped__(*args, **named)
+        return self.__wrapped__(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

@@ -150,9 +150,9 @@ class _Run(Block):
 
     def watch(self) -> None:
         """Set the hooks; a NothingRecordedError where an adapter is for no module."""
-        softmaxes = [one for one in self._adapters if isinstance(one, SoftmaxAdapter)]
+        softmaxes = [adapter for adapter in self._adapters if isinstance(adapter, SoftmaxAdapter)]
         self.begin(softmaxes, NothingRecordedError)
-        others = [one for one in self._adapters if not isinstance(one, SoftmaxAdapter)]
+        others = [adapter for adapter in self._adapters if not isinstance(adapter, SoftmaxAdapter)]
         matched: set[int] = set()
         for site, module in self.sites.modules.items():
             speaks = next((at for at, one in enumerate(others) if one.matches(module)), None)
@@ -243,10 +243,12 @@ class _Run(Block):
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
         axes = tuple(Axis(name) for name in probe.axes)
 
-        def hook(_: nn.Module, arguments: tuple[Any, ...], named: ByName, weights: Tensor) -> None:
+        def hook(
+            _: nn.Module, arguments: tuple[Any, ...], by_name: ByName, weights: Tensor
+        ) -> None:
             if not self.here(site):
                 return
-            told = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | named
+            told = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | by_name
             self._keep(site, weights, axes, told.get("content"), told.get("bias"))
             self.await_values(site, probe, weights, self._numbers.get(site, 0) - 1)
 
@@ -272,8 +274,12 @@ class _Run(Block):
     def _watch_output(self, site: str, module: nn.Module, adapter: Adapter) -> None:
         self.passed_over.add(site)
 
-        def hook(module: nn.Module, arguments: tuple[Any, ...], named: ByName, output: Any) -> None:
-            weights = adapter.records(module, arguments, named, output) if self.here(site) else None
+        def hook(
+            module: nn.Module, arguments: tuple[Any, ...], by_name: ByName, output: Any
+        ) -> None:
+            weights = (
+                adapter.records(module, arguments, by_name, output) if self.here(site) else None
+            )
             if weights is None:
                 return
             if not isinstance(weights, Tensor) or weights.dim() not in (3, 4):

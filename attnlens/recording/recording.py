@@ -82,11 +82,11 @@ class Recording(Mapping[str, AttentionRecord]):
             RecordingError: labels that fit no record.
         """
         records = list(self.records())
-        for name, given in labels.items():
+        for name, label in labels.items():
             fitting = 0
             for number, record in enumerate(records):
                 try:
-                    records[number] = record.labelled(**{name: given})
+                    records[number] = record.labelled(**{name: label})
                     fitting += 1
                 except RecordingError:
                     continue  # another size, or no such axis
@@ -97,7 +97,7 @@ class Recording(Mapping[str, AttentionRecord]):
                     for axis, size in zip(record.axes, record.sizes, strict=True)
                 ]
                 raise RecordingError(
-                    f"{len(given)} labels for {name!r} fit no record; axes and their sizes: "
+                    f"{len(label)} labels for {name!r} fit no record; axes and their sizes: "
                     f"{choices(name, sizes)}"
                 )
         return Recording(records)

@@ -112,7 +112,7 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
         told["lazy"] = _lazy(told["lazy"], tensors)
         # The queries stand in for the weights, which would be costly to form here.
         told["weights"] = told["lazy"].q
-    told |= {name: one for name, one in tensors.items() if not name.startswith(LAZY)}
+    told |= {name: tensor for name, tensor in tensors.items() if not name.startswith(LAZY)}
     record = AttentionRecord(**told)
     _check(record)
     return record
@@ -297,9 +297,9 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
         raise InputError(f"is a damaged recording ({reason})", path=path, remedy=remedy) from error
 
 
-def check_format(about: Entry, path: str | os.PathLike[str]) -> None:
+def check_format(entry: Entry, path: str | os.PathLike[str]) -> None:
     """Whether metadata are a recording's, of a format that is known here; an InputError if not."""
-    matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(about.get("format")))
+    matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(entry.get("format")))
     if matched is None:
         raise InputError("not a recording", path=path, remedy=SAVED)
     if int(matched[1]) != NEWEST:
@@ -312,9 +312,9 @@ def check_format(about: Entry, path: str | os.PathLike[str]) -> None:
 
 def _unexpanded(value: Tensor) -> Tensor:
     """Without the copies that ``expand`` only pretends to make."""
-    for place, (size, step) in enumerate(zip(value.shape, value.stride(), strict=True)):
+    for index, (size, step) in enumerate(zip(value.shape, value.stride(), strict=True)):
         if size > 1 and step == 0:
-            value = value.narrow(place, 0, 1)
+            value = value.narrow(index, 0, 1)
     return value
 
 
@@ -350,10 +350,10 @@ def _axis(name: object, labels: Sequence[object] | None) -> Axis:
     return Axis(str(name), None if told is None else tuple(map(str, told)))
 
 
-def _lazy(told: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
-    values: Entry = {name: tuple(v) if isinstance(v, list) else v for name, v in told.items()}
+def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
+    values: Entry = {name: tuple(v) if isinstance(v, list) else v for name, v in entry.items()}
     values |= {
-        name.removeprefix(LAZY): one for name, one in tensors.items() if name.startswith(LAZY)
+        name.removeprefix(LAZY): tensor for name, tensor in tensors.items() if name.startswith(LAZY)
     }
     if unknown := sorted(set(values) - {field.name for field in fields(LazyAttention)}):
         raise RecordingError(f"lazy attention has no part {unknown[0]!r}")

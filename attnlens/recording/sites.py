@@ -124,19 +124,19 @@ def local_of(frame: FrameType, name: str) -> Any:
 
 
 def sites_meant(
-    option: str, given: Which, error: type[AttnlensError] = RecordingError
+    option: str, which: Which, error: type[AttnlensError] = RecordingError
 ) -> tuple[tuple[str, ...], Callable[[str], bool]]:
     """Patterns over site names (as in a shell: ``*``, ``?``), and whether a site is meant.
 
     An error of the type given where there are neither patterns nor a function.
     """
-    if callable(given) and not isinstance(given, nn.Module):
-        return (), given
-    many = (given,) if isinstance(given, str) else given
+    if callable(which) and not isinstance(which, nn.Module):
+        return (), which
+    many = (which,) if isinstance(which, str) else which
     patterns = tuple(many) if isinstance(many, Iterable) else ()
     if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
         raise error(
-            f"{option}={reprlib.repr(given)}; give names, patterns such as 'encoder.*', or a "
+            f"{option}={reprlib.repr(which)}; give names, patterns such as 'encoder.*', or a "
             "function of a name"
         )
     return patterns, lambda site: any(matches(site, pattern) for pattern in patterns)

@@ -109,13 +109,13 @@ def _table(record: AttentionRecord, repeated: set[str]) -> pandas.DataFrame:
         "site": np.full(len(places[0]), record.site, dtype=object),
         "call": np.full(len(places[0]), record.call),
     }
-    for number, (axis, place) in enumerate(zip(record.axes, places, strict=True)):
-        numbers = place
+    for number, (axis, index) in enumerate(zip(record.axes, places, strict=True)):
+        numbers = index
         if axis.name == "query" and record.rows is not None:
-            numbers = np.array(record.rows, np.int64)[place]
+            numbers = np.array(record.rows, np.int64)[index]
         columns[axis.name] = numbers
         if axis.labels is not None:
-            columns[axis.name] = np.array(record.names(number), dtype=object)[place]
+            columns[axis.name] = np.array(record.names(number), dtype=object)[index]
         if axis.name in repeated:
             columns[f"{axis.name}_position"] = numbers
     columns["weight"] = weights[shown]
@@ -139,7 +139,7 @@ def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
     records = [record for calls in sites.values() for record in calls]
     lines = [f"Recording: {count(len(sites), 'site')}, {count(len(records), 'call')}"]
     for site, calls in list(sites.items())[:LISTED]:
-        told = dict.fromkeys(f"{kind_of(one)}, {_sizes(one)}" for one in calls)
+        told = dict.fromkeys(f"{kind_of(call)}, {_sizes(call)}" for call in calls)
         name = _short(site) or "(the model itself)"
         lines.append(f"  {name}: {count(len(calls), 'call')}, {' / '.join([*told][:2])}")
     if len(sites) > LISTED:

@@ -125,7 +125,7 @@ def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
     known = tuple(map(_named, spans))
     query = steps(0, queries) if decodes else known
     if type(dict(model.named_modules()).get(record.site)).__name__ == _SPARSE:
-        query = tuple(f"active {place + 1}" for place in range(queries))
+        query = tuple(f"active {index + 1}" for index in range(queries))
     return {"query": query, "key": steps(0, keys) if decodes and not crosses else known}
 
 
@@ -134,7 +134,7 @@ def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Label
     del model
     names = patches(config.context_length, config.patch_length, config.patch_stride)
     names = ("class", *names) if config.use_cls_token else names
-    channels = tuple(f"channel {place}" for place in range(config.num_input_channels))
+    channels = tuple(f"channel {index}" for index in range(config.num_input_channels))
     inner, outer = names, channels
     if config.channel_attention and record.call % 2:
         inner, outer = channels, names
@@ -149,8 +149,8 @@ def _distilled(spans: list[Span]) -> Iterator[Span]:
     Its convolution is circular, so the first and last place see a little of each other, too.
     """
     last = len(spans) - 1
-    for place in range(0, len(spans), 2):
-        yield spans[max(0, place - 2)][0], spans[min(last, place + 2)][1]
+    for index in range(0, len(spans), 2):
+        yield spans[max(0, index - 2)][0], spans[min(last, index + 2)][1]
 
 
 def _named(span: Span) -> str:

@@ -188,7 +188,7 @@ def _products_around(frame: FrameType | None, module: nn.Module) -> tuple[int, i
     before = after = 0
     while frame is not None:
         places = _products(frame.f_code)
-        after += (later := sum(place > frame.f_lasti for place in places))
+        after += (later := sum(index > frame.f_lasti for index in places))
         before += len(places) - later
         names = frame.f_code.co_varnames
         if names and local_of(frame, names[0]) is module:
@@ -211,9 +211,10 @@ def _shares_out(code: CodeType) -> bool:
 def _products(code: CodeType) -> tuple[int, ...]:
     """Where code names a product of matrices."""
     return tuple(
-        one.offset
-        for one in dis.get_instructions(code)
-        if one.argval in _PRODUCTS or (one.opname == "BINARY_OP" and one.argrepr == "@")
+        instruction.offset
+        for instruction in dis.get_instructions(code)
+        if instruction.argval in _PRODUCTS
+        or (instruction.opname == "BINARY_OP" and instruction.argrepr == "@")
     )
 
 

@@ -235,24 +235,24 @@ def read_rows(model: Loaded, text: str) -> Reading:
         inputs=(rows[None],),
         names=("X",),
         axes={"X": ("batch", "token", None)},
-        labels={"token": tuple(f"row {place}" for place in range(1, len(rows) + 1))},
+        labels={"token": tuple(f"row {index}" for index in range(1, len(rows) + 1))},
         about=count(len(rows), "row"),
     )
 
 
 def _written(text: str, width: int) -> torch.Tensor:
     rows = []
-    for place, line in enumerate(text.split(";"), 1):
+    for index, line in enumerate(text.split(";"), 1):
         try:
             row = [float(word) for word in line.split(",")]
         except ValueError:
             row = [math.nan]
         if not all(math.isfinite(value) and abs(value) < 1e6 for value in row):
-            problem = f"row {place} ({line.strip()[:40]!r}) is no row of numbers"
+            problem = f"row {index} ({line.strip()[:40]!r}) is no row of numbers"
             raise InputError(problem, remedy=REMEDY)
         if len(row) != width:
             raise InputError(
-                f"row {place} has {count(len(row), 'number')}, not {width}", remedy=REMEDY
+                f"row {index} has {count(len(row), 'number')}, not {width}", remedy=REMEDY
             )
         rows.append(row)
     if len(rows) > MOST_ROWS:

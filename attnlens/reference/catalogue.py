@@ -90,7 +90,7 @@ class ReferenceModel:
         return made
 
     def reading(
-        self, loaded: Loaded, text: str | None = None, **asked: str | int | None
+        self, loaded: Loaded, text: str | None = None, **kwargs: str | int | None
     ) -> Reading:
         """An input from how it is written; what else is ``asked``, `options` say.
 
@@ -98,7 +98,7 @@ class ReferenceModel:
             InputError: it cannot be read, or is none for this model.
         """
         given = self.example if text is None else text
-        made: Reading = _function(self.read)(loaded, given, **asked)
+        made: Reading = _function(self.read)(loaded, given, **kwargs)
         return made
 
 

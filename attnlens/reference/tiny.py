@@ -167,9 +167,9 @@ def read_tokens(model: Loaded, text: str | None) -> Reading:
         raise InputError(f"{text[:LONGEST]!r} is no list of tokens", remedy=remedy)
     # Python refuses to read numbers of thousands of digits.
     tokens = [int(word[:LONGEST]) for word in words]
-    for place, token in enumerate(tokens, 1):
+    for index, token in enumerate(tokens, 1):
         if not 0 <= token < vocabulary:
-            raise InputError(f"token {token} in place {place} is out of range", remedy=remedy)
+            raise InputError(f"token {token} in place {index} is out of range", remedy=remedy)
     if len(tokens) != context:
         raise InputError(f"{count(len(tokens), 'token')} given", remedy=remedy)
     return Reading(

@@ -84,12 +84,12 @@ class Book:
     def _used(self) -> list[Expression]:
         """Every leaf that an equation holds, in order."""
         leaves: dict[int, Expression] = {}
-        for named in self.steps:
-            for one in within(named.expression):
+        for step in self.steps:
+            for one in within(step.expression):
                 for part in (one, *one.parts):
                     if part.is_leaf and part.named is None:
                         leaves.setdefault(id(part), part)
-        return sorted(leaves.values(), key=lambda one: one.number)
+        return sorted(leaves.values(), key=lambda leaf: leaf.number)
 
     def equation(self, left: Expression) -> Equation:
         """A step, or an input; without its equation where it has none."""
@@ -104,22 +104,22 @@ class Book:
             description="input" if named is None else named.description,
         )
 
-    def places(self, one: Expression) -> list[int]:
+    def places(self, expression: Expression) -> list[int]:
         """The axes that are shown, heads first: a batch of one and a single head say nothing."""
         silent = ("batch", "head") if self.told.batched else ("head",)
         shown = [
             at
-            for at, (size, axis) in enumerate(zip(one.shape, one.axes, strict=True))
+            for at, (size, axis) in enumerate(zip(expression.shape, expression.axes, strict=True))
             if size != 1 or axis not in silent
         ]
-        return sorted(shown, key=lambda at: one.axes[at] != "head")
+        return sorted(shown, key=lambda at: expression.axes[at] != "head")
 
-    def shape(self, one: Expression) -> tuple[int, ...]:
+    def shape(self, expression: Expression) -> tuple[int, ...]:
         """The shape without the batch, and of one head where heads stand side by side."""
-        return tuple(one.shape[at] for at in self._of_a_head(one))
+        return tuple(expression.shape[at] for at in self._of_a_head(expression))
 
-    def _of_a_head(self, one: Expression) -> list[int]:
-        return [at for at in self.places(one) if one.axes[at] != "head"]
+    def _of_a_head(self, expression: Expression) -> list[int]:
+        return [at for at in self.places(expression) if expression.axes[at] != "head"]
 
     def parameters(self) -> list[Parameter]:
         """Every parameter and buffer of the module, in the order in which equations need them."""
@@ -145,36 +145,40 @@ class Book:
         roles: dict[str, tuple[int, str]] = {}
         for at, named in enumerate(self.told.named):
             for one in within(named.expression):
-                for place, part in enumerate(one.parts):
+                for index, part in enumerate(one.parts):
                     leaf = part.parts[0] if part.kind == "transpose" else part
                     if leaf.kind == "parameter" and leaf.name not in roles:
                         symbol = self.text.name(named.expression)
                         words = f" ({named.description})" if named.description else ""
-                        roles[leaf.name] = (at, f"{_role(one, place)} {symbol}{words}")
+                        roles[leaf.name] = (at, f"{_role(one, index)} {symbol}{words}")
         return roles
 
     def notation(self) -> Iterator[str]:
         """A sentence for every sign that the equations hold."""
         operations = [
-            one for named in self.steps for one in within(named.expression) if not one.is_leaf
+            one for step in self.steps for one in within(step.expression) if not one.is_leaf
         ]
         yield from self._leaves(operations)
-        kinds = {one.kind for one in operations}
+        kinds = {operation.kind for operation in operations}
         if "rows" in kinds:
             yield "T[i]: the rows of T that i names"
         yield from _heads(operations)
         yield from _norms(operations, self.symbols)
         yield from (
-            one.meaning for kind, one in OPERATIONS.items() if kind in kinds and one.meaning
+            operation.meaning
+            for kind, operation in OPERATIONS.items()
+            if kind in kinds and operation.meaning
         )
-        if any(one.kind in ALONG and over_another_axis(one) for one in operations):
+        if any(
+            operation.kind in ALONG and over_another_axis(operation) for operation in operations
+        ):
             yield "f_n(M): f along the n-th axis of M, or the one named, not along its rows"
         if "multiply" in kinds:
             yield "a ⊙ b: element by element"
 
     def _leaves(self, operations: Iterable[Expression]) -> Iterator[str]:
         """What comes in, what is given, and what is constant."""
-        used = [part for one in operations for part in one.parts]
+        used = [part for operation in operations for part in operation.parts]
         for leaf in self.told.inputs.values():
             if leaf in used:
                 axes = " by ".join(axis for axis in leaf.axes if axis and axis != "batch")
@@ -193,30 +197,30 @@ class Book:
         yield from (f"{symbol}: {words}" for symbol, words in constants.items())
 
 
-def _role(one: Expression, place: int) -> str:
-    if one.kind == "rows" and place == 0:
+def _role(expression: Expression, index: int) -> str:
+    if expression.kind == "rows" and index == 0:
         return "table whose rows are"
-    if one.kind in ("norm", "rms_norm"):
-        scales = place == 1 and one.options["weight"]
+    if expression.kind in ("norm", "rms_norm"):
+        scales = index == 1 and expression.options["weight"]
         return "scale of the norm in" if scales else "shift of the norm in"
-    if one.kind == "matmul":
+    if expression.kind == "matmul":
         return "weights of"
-    return "added in" if one.kind == "add" else "in"
+    return "added in" if expression.kind == "add" else "in"
 
 
 def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
     """Symbols of the constants that are no single number; alike ones share theirs."""
     symbols: dict[int, Symbol] = {}
     known: list[tuple[Tensor, Symbol]] = []
-    for one in leaves:
-        if one.kind != "constant" or one.value is None or only_number(one.value) is not None:
+    for leaf in leaves:
+        if leaf.kind != "constant" or leaf.value is None or only_number(leaf.value) is not None:
             continue
-        found = next((symbol for value, symbol in known if _alike(value, one.value)), None)
+        found = next((symbol for value, symbol in known if _alike(value, leaf.value)), None)
         if found is None:
-            found = Symbol("later" if _is_later(one.value) else f"C_{len(known) + 1}")
-            known.append((one.value, found))
-        symbols[id(one)] = found
-        one.name = _constant_words(one.value)
+            found = Symbol("later" if _is_later(leaf.value) else f"C_{len(known) + 1}")
+            known.append((leaf.value, found))
+        symbols[id(leaf)] = found
+        leaf.name = _constant_words(leaf.value)
     return symbols
 
 
@@ -247,7 +251,9 @@ NORMS: Final = {
 
 
 def _heads(operations: Iterable[Expression]) -> Iterator[str]:
-    counts = sorted({one.options["into"] for one in operations if one.kind == "split"})
+    counts = sorted(
+        {operation.options["into"] for operation in operations if operation.kind == "split"}
+    )
     if not counts or counts == [1]:
         return
     told = " or ".join(str(count) for count in counts)
@@ -261,27 +267,29 @@ def _heads(operations: Iterable[Expression]) -> Iterator[str]:
 def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> Iterator[str]:
     """The definition of every norm, with p for the place of its scale and shift."""
     places: dict[str, list[str]] = {}
-    for one in operations:
-        if one.kind in NORMS:
-            scale = [symbols[id(part)] for part in one.parts[1:]]
+    for operation in operations:
+        if operation.kind in NORMS:
+            scale = [symbols[id(part)] for part in operation.parts[1:]]
             label = scale[0].label if scale else ""
-            known = places.setdefault(_norm_words(one, [part.raw for part in scale], label), [])
+            known = places.setdefault(
+                _norm_words(operation, [part.raw for part in scale], label), []
+            )
             if label and label not in known:
                 known.append(label)
     for words, labels in places.items():
         yield words + (f"; p is {' or '.join(labels)}" if labels else "")
 
 
-def _norm_words(one: Expression, scale: list[str], label: str) -> str:
+def _norm_words(expression: Expression, scale: list[str], label: str) -> str:
     """The definition of a norm whose scale and shift have these symbols."""
     rest = [Symbol(raw, "p" if label else "").text() for raw in scale]
-    whole = NORMS[one.kind].format(eps=f"{one.options['eps']:.6g}")
-    if one.options["weight"]:
+    whole = NORMS[expression.kind].format(eps=f"{expression.options['eps']:.6g}")
+    if expression.options["weight"]:
         whole = f"{rest.pop(0)} ⊙ {whole}"
     whole = " + ".join([whole, *rest])
-    count = one.options["last"]
+    count = expression.options["last"]
     over = "the last axis" if count == 1 else f"the last {count} axes"
-    return f"{OPERATIONS[one.kind].text}{'_p' if label else ''}(v) = {whole}, over {over}"
+    return f"{OPERATIONS[expression.kind].text}{'_p' if label else ''}(v) = {whole}, over {over}"
 
 
 def _plain(one: Equation | Parameter) -> Json:
@@ -309,8 +317,8 @@ class Description:
             "name": self.name,
             "sizes": dict(self.sizes),
             "notation": list(self.notation),
-            "parameters": [_plain(one) for one in self.parameters],
-            "equations": [_plain(one) for one in self.equations],
+            "parameters": [_plain(parameter) for parameter in self.parameters],
+            "equations": [_plain(equation) for equation in self.equations],
         }
 
     def __str__(self) -> str:
@@ -359,7 +367,7 @@ def describe(
         sizes=sizes_of(module),
         notation=tuple(book.notation()),
         parameters=tuple(book.parameters()),
-        equations=tuple(book.equation(one.expression) for one in book.steps),
+        equations=tuple(book.equation(step.expression) for step in book.steps),
     )
 
 
@@ -374,7 +382,7 @@ def sizes_of(module: nn.Module) -> dict[str, int | float]:
         sizes |= {f"{name}.{key}": one for key, one in inner if _is_number(one)}
         if _is_number(value):
             sizes[name] = value
-    return {**sizes, "parameters": sum(one.numel() for one in module.parameters())}
+    return {**sizes, "parameters": sum(parameter.numel() for parameter in module.parameters())}
 
 
 def _is_number(value: object) -> bool:

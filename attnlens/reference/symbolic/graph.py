@@ -267,19 +267,19 @@ class Call:
         """What the first argument is."""
         return self.graph.of(self.args[0])
 
-    def argument(self, place: int, name: str, default: Any = None) -> Any:
+    def argument(self, index: int, name: str, default: Any = None) -> Any:
         """An argument by its place or its name."""
-        if len(self.args) > place:
-            return self.args[place]
+        if len(self.args) > index:
+            return self.args[index]
         return self.named.get(name, self.named.get(NUMPY_WORDS.get(name, name), default))
 
-    def of(self, place: int, name: str) -> Expression:
+    def of(self, index: int, name: str) -> Expression:
         """What an argument is."""
-        return self.graph.of(self.argument(place, name))
+        return self.graph.of(self.argument(index, name))
 
-    def axis(self, place: int, default: int = 0) -> int:
+    def axis(self, index: int, default: int = 0) -> int:
         """The argument that names an axis of the result, counted from the front."""
-        axis: int = self.argument(place, "dim", default)
+        axis: int = self.argument(index, "dim", default)
         return axis % max(self.result.dim(), 1)
 
     def made(

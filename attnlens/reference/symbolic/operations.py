@@ -106,7 +106,9 @@ def join(x: Array) -> Array:
 
 def item(x: Array, *places: Array, index: tuple[Any, ...]) -> Array:
     """``x[index]``, in which a text stands for the next of ``places``."""
-    rest = [one.astype(np.int64) if one.dtype.kind == "f" else one for one in places]
+    rest = [
+        position.astype(np.int64) if position.dtype.kind == "f" else position for position in places
+    ]
     return np.asarray(x[tuple(rest.pop(0) if isinstance(one, str) else one for one in index)])
 
 
@@ -293,11 +295,11 @@ def evaluated(expression: Expression) -> Array:
     return known[id(expression)]
 
 
-def _applied(one: Expression, parts: list[Array]) -> Array:
-    function = OPERATIONS[one.kind].numpy
+def _applied(expression: Expression, parts: list[Array]) -> Array:
+    function = OPERATIONS[expression.kind].numpy
     assert function is not None
     with np.errstate(all="ignore"):
-        return np.asarray(function(*parts, **one.options))
+        return np.asarray(function(*parts, **expression.options))
 
 
 def difference(named: Named) -> float | None:

@@ -124,7 +124,7 @@ def _moved(call: Call) -> Expression | None:
 
 def _copied(call: Call) -> Expression | None:
     """Numbers in another order, or several times."""
-    if any(isinstance(one, Tensor) for one in (*call.args[1:], *call.named.values())):
+    if any(isinstance(arg, Tensor) for arg in (*call.args[1:], *call.named.values())):
         return None  # the input may say which
     places = call.function(
         torch.arange(math.prod(call.x.shape)).view(call.x.shape), *call.args[1:], **call.named

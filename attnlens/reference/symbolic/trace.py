@@ -83,13 +83,13 @@ class Trace:
     @property
     def difference(self) -> float | None:
         """The largest difference of all equations that were worked out again."""
-        told = [one.difference for one in self.steps if one.difference is not None]
+        told = [step.difference for step in self.steps if step.difference is not None]
         return max(told, default=None)
 
     @property
     def unchecked(self) -> tuple[str, ...]:
         """Symbols of the steps whose equations cannot be worked out again."""
-        return tuple(one.symbol for one in self.steps if one.difference is None)
+        return tuple(step.symbol for step in self.steps if step.difference is None)
 
     def to_dict(self) -> Json:
         """As plain JSON data."""
@@ -98,7 +98,7 @@ class Trace:
             "about": self.about,
             "labels": {axis: list(labels) for axis, labels in self.labels.items()},
             "inputs": [one.to_dict() for one in self.inputs],
-            "steps": [one.to_dict() for one in self.steps],
+            "steps": [step.to_dict() for step in self.steps],
             "retraced": {
                 "equations": len(self.steps) - len(self.unchecked),
                 "largest_difference": self.difference,
@@ -156,16 +156,16 @@ def trace(
     )
 
 
-def _value(book: Book, one: Expression) -> Value:
-    values = one.value if one.named is None else one.named.value
+def _value(book: Book, expression: Expression) -> Value:
+    values = expression.value if expression.named is None else expression.named.value
     assert values is not None
-    told, places = book.equation(one), book.places(one)
+    told, places = book.equation(expression), book.places(expression)
     silent = [at for at in range(values.dim()) if at not in places]
-    with_heads = {"axes": tuple(one.axes[at] or "" for at in places)}
+    with_heads = {"axes": tuple(expression.axes[at] or "" for at in places)}
     return Value(
         **asdict(told) | with_heads,
-        values=values.permute((*silent, *places)).reshape([one.shape[at] for at in places]),
-        difference=None if one.named is None else difference(one.named),
+        values=values.permute((*silent, *places)).reshape([expression.shape[at] for at in places]),
+        difference=None if expression.named is None else difference(expression.named),
     )
 
 

@@ -107,8 +107,8 @@ def name_outputs(graph: Graph, output: Any) -> None:
             continue
         if all(expression is not graph.of(other) for other in unnamed):
             unnamed.append(tensor)
-    for place, tensor in enumerate(unnamed, 1):
-        symbol = "Y" if len(unnamed) == 1 else f"Y_{place}"
+    for index, tensor in enumerate(unnamed, 1):
+        symbol = "Y" if len(unnamed) == 1 else f"Y_{index}"
         graph.name(symbol, tensor, "output", "", False)
 
 
@@ -218,7 +218,7 @@ class _Watch(TorchFunctionMode):
                 self._graph.written_into(one)
         return result
 
-    def _note(self, function: Any, result: Any, args: Arguments, named: ByName) -> None:
+    def _note(self, function: Any, result: Any, args: Arguments, by_name: ByName) -> None:
         name = _name(function)
         if name == "setitem":
             # After `x[0] += 1` what is put there is a view, and was noted when it changed.
@@ -226,9 +226,9 @@ class _Watch(TorchFunctionMode):
                 self._opaque("filled", args[0], args)
             return
         results = list(tensors_in(result))
-        if not results or (name in WRITTEN_OUT and self._written_out(name, results, args, named)):
+        if not results or (name in WRITTEN_OUT and self._written_out(name, results, args, by_name)):
             return
-        call = Call(self._graph, function, results[0], args, named)
+        call = Call(self._graph, function, results[0], args, by_name)
         translator = FUNCTIONS.get(name.rstrip("_")) if args else None
         # What `max` and `min` give beside the largest and the smallest is their places.
         whole = isinstance(result, Tensor) or name in ("max", "min")
@@ -239,10 +239,10 @@ class _Watch(TorchFunctionMode):
         if isinstance(result, tuple) and shapes.parted(call, name, result):
             return
         in_place = name.endswith("_")
-        for place, one in enumerate(results):
+        for index, one in enumerate(results):
             if in_place or not self._graph.knows(one):
-                told = name.rstrip("_") if len(results) == 1 else f"{name}_{place + 1}"
-                self._opaque(told, one, (*args, *named.values()))
+                told = name.rstrip("_") if len(results) == 1 else f"{name}_{index + 1}"
+                self._opaque(told, one, (*args, *by_name.values()))
 
     def _opaque(self, name: str, result: Tensor, given: Sequence[Any]) -> None:
         parts = tuple(self._graph.of(one) for one in tensors_in(list(given)))
@@ -251,7 +251,7 @@ class _Watch(TorchFunctionMode):
         self._graph.operation(result, "opaque", parts, {"name": name}, axes)
 
     def _written_out(
-        self, name: str, results: list[Tensor], args: Arguments, named: ByName
+        self, name: str, results: list[Tensor], args: Arguments, by_name: ByName
     ) -> bool:
         """Attention in one call: its steps, where they give the same."""
         graph, before = self._graph, len(self._graph.named)
@@ -260,15 +260,15 @@ class _Watch(TorchFunctionMode):
             graph.name(symbol, value, description, self._modules.here, False)
             return value
 
-        def part(whole: Tensor, rows: Tensor, place: int, symbol: str) -> Tensor:
+        def part(whole: Tensor, rows: Tensor, index: int, symbol: str) -> Tensor:
             leaf = graph.of(whole)
             if leaf.kind == "parameter":
-                graph.leaf(rows, "parameter", symbol, f"{leaf.name}[{place}]")
+                graph.leaf(rows, "parameter", symbol, f"{leaf.name}[{index}]")
             return rows
 
         try:
             with self:
-                output, weights = WRITTEN_OUT[name](say, part, *args, **named)
+                output, weights = WRITTEN_OUT[name](say, part, *args, **by_name)
                 if len(results) == 2 and results[1].dim() < weights.dim():
                     weights = weights.mean(-3)
         except NotWrittenOut:

@@ -38,13 +38,15 @@ def _plain(kind: str, swapped: bool = False) -> Translator:
     return make
 
 
-def times(graph: Graph, factor: float, one: Expression) -> Expression:
+def times(graph: Graph, factor: float, expression: Expression) -> Expression:
     """Something so many times, as in torch's ``alpha`` and ``beta``."""
     if factor == 1:
-        return one
-    if one.kind == "number":
-        return graph.of(factor * one.options["value"])
-    return Expression("multiply", (graph.of(factor), one), shape=one.shape, axes=one.axes)
+        return expression
+    if expression.kind == "number":
+        return graph.of(factor * expression.options["value"])
+    return Expression(
+        "multiply", (graph.of(factor), expression), shape=expression.shape, axes=expression.axes
+    )
 
 
 def _product(call: Call, first: Expression, second: Expression) -> Expression:
@@ -193,8 +195,8 @@ def _reduction(kind: str) -> Translator:
 def _concat(call: Call) -> Expression | None:
     """Values side by side; what is empty, such as a cache before its first use, adds nothing."""
     # Torch takes an empty tensor of one axis beside any others.
-    held = [one for one in call.args[0] if one.numel()] or [
-        one for one in call.args[0] if one.dim() == call.result.dim()
+    held = [arg for arg in call.args[0] if arg.numel()] or [
+        arg for arg in call.args[0] if arg.dim() == call.result.dim()
     ]
     if len(held) == 1:
         return shapes.same(replace(call, args=(held[0],)))
@@ -235,7 +237,11 @@ OF_TWO: Final = {"highest": "maximum", "lowest": "minimum"}
 FUNCTIONS: Final[Mapping[str, Translator]] = {
     **{f"new_{kind}": _new for kind in ("zeros", "ones", "full", "empty", "tensor")},
     **{f"{kind}_like": _new for kind in ("zeros", "ones", "full", "empty")},
-    **{name: _plain(kind) for kind, one in OPERATIONS.items() for name in one.torch.split()},
+    **{
+        name: _plain(kind)
+        for kind, operation in OPERATIONS.items()
+        for name in operation.torch.split()
+    },
     **{
         name: _plain(kind, True) for kind, one in OPERATIONS.items() for name in one.swapped.split()
     },
@@ -336,9 +342,9 @@ def _for_every_head(shared: Tensor, heads: int) -> Tensor:
     return groups.reshape(*lead, heads, length, width)
 
 
-def multi_head_attention(say: Say, part: Part, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
+def multi_head_attention(say: Say, part: Part, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """``F.multi_head_attention_forward``: the output and the weights of every head."""
-    given = SIGNATURE.bind(*args, **named)
+    given = SIGNATURE.bind(*args, **kwargs)
     given.apply_defaults()
     told = given.arguments
     kept = [told[name] for name in ("bias_k", "bias_v", "static_k", "static_v")]
@@ -346,7 +352,7 @@ def multi_head_attention(say: Say, part: Part, *args: Any, **named: Any) -> tupl
         raise NotWrittenOut
     sources = [told[name] for name in ("query", "key", "value")]
     if sources[0].dim() == 3:
-        sources = [one.transpose(0, 1) for one in sources]
+        sources = [source.transpose(0, 1) for source in sources]
     weights = [told[f"{letter}_proj_weight"] for letter in "qkv"]
     if not told["use_separate_proj_weight"]:
         weights = _thirds(part, told["in_proj_weight"], "W")
@@ -377,8 +383,8 @@ def _thirds(part: Part, packed: Tensor | None, symbol: str) -> list[Tensor | Non
     if packed is None:
         return [None, None, None]
     return [
-        part(packed, rows, place, f"{symbol}_{letter}")
-        for place, (rows, letter) in enumerate(zip(packed.chunk(3), "QKV", strict=True))
+        part(packed, rows, index, f"{symbol}_{letter}")
+        for index, (rows, letter) in enumerate(zip(packed.chunk(3), "QKV", strict=True))
     ]
 
 

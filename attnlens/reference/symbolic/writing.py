@@ -76,9 +76,9 @@ def _plain(raw: str) -> str:
     return re.sub(r"[\\{}]", "", plain).strip()
 
 
-def _plain_command(found: re.Match[str]) -> str:
+def _plain_command(match: re.Match[str]) -> str:
     """A Greek letter as itself, a kind of letters as nothing, another command as its name."""
-    name = found[1]
+    name = match[1]
     if name in ("hat", "tilde", "mathrm", "text"):
         return ""
     size, letter = "CAPITAL" if name[0].isupper() else "SMALL", name.upper().replace("MBD", "MD")
@@ -231,22 +231,22 @@ class Writer:
     def _symbol(self, symbol: Symbol, index: str = "") -> str:
         return symbol.latex(index) if self.latex else symbol.text(index)
 
-    def write(self, one: Expression, *, top: bool = False) -> Written:
+    def write(self, expression: Expression, *, top: bool = False) -> Written:
         """The formula of an expression; a named one is its name, unless it is the ``top``."""
-        if one.named is not None and not top:
-            return self.name(one), ATOM
-        if one.kind in ("input", "parameter"):
-            return self._symbol(self.symbol_of[id(one)]), ATOM
-        if one.kind in ("constant", "number"):
-            return self._constant(one)
-        if one.kind in LAYOUT:
-            return self.write(one.parts[0])
-        maker: Callable[[Expression], Written] | None = getattr(self, f"_{one.kind}", None)
+        if expression.named is not None and not top:
+            return self.name(expression), ATOM
+        if expression.kind in ("input", "parameter"):
+            return self._symbol(self.symbol_of[id(expression)]), ATOM
+        if expression.kind in ("constant", "number"):
+            return self._constant(expression)
+        if expression.kind in LAYOUT:
+            return self.write(expression.parts[0])
+        maker: Callable[[Expression], Written] | None = getattr(self, f"_{expression.kind}", None)
         if maker is not None:
-            return maker(one)
-        if "{" in FORMS.get(one.kind, NAMED).text:
-            return self._formed(one.kind, one.parts)
-        return self._function(function_name(one), one.parts)
+            return maker(expression)
+        if "{" in FORMS.get(expression.kind, NAMED).text:
+            return self._formed(expression.kind, expression.parts)
+        return self._function(function_name(expression), expression.parts)
 
     def _formed(self, kind: str, parts: Iterable[Expression], *more: str) -> Written:
         """The operation in its form, with what else stands in it."""
@@ -259,9 +259,9 @@ class Writer:
         latex = self.latex and form.latex
         return (latex or self._signs(form.text)).format(*written)
 
-    def _held(self, one: Expression, strength: int) -> str:
+    def _held(self, expression: Expression, strength: int) -> str:
         """In parentheses where it does not hold together as strongly."""
-        written, holds = self.write(one)
+        written, holds = self.write(expression)
         return written if holds >= strength else self._form("parentheses", written)
 
     def _signs(self, text: str) -> str:
@@ -291,11 +291,11 @@ class Writer:
             return word
         return f"\\mathrm{{{word}}}".replace("_", "\\_")
 
-    def _constant(self, one: Expression) -> Written:
-        assert one.value is not None
-        value = only_number(one.value)
+    def _constant(self, expression: Expression) -> Written:
+        assert expression.value is not None
+        value = only_number(expression.value)
         if value is None:
-            return self._symbol(self.symbol_of[id(one)]), ATOM
+            return self._symbol(self.symbol_of[id(expression)]), ATOM
         return self._number(value)
 
     def _number(self, value: float) -> Written:
@@ -308,19 +308,19 @@ class Writer:
 
     # Operations that are not always written in their form, or as name(parts).
 
-    def _add(self, one: Expression) -> Written:
-        told = [part for part in one.parts if not is_nothing(part)]
+    def _add(self, expression: Expression) -> Written:
+        told = [part for part in expression.parts if not is_nothing(part)]
         if len(told) == 2:
             return self._formed("add", told)
-        return self.write(told[0] if told else one.parts[0])
+        return self.write(told[0] if told else expression.parts[0])
 
-    def _multiply(self, one: Expression) -> Written:
-        first, second = one.parts
+    def _multiply(self, expression: Expression) -> Written:
+        first, second = expression.parts
         if _plain_number(first) is None:
             first, second = second, first
         factor = _plain_number(first)
         if factor is None:
-            return self._formed("multiply", one.parts)
+            return self._formed("multiply", expression.parts)
         over = self._inverse(factor)
         if over:
             return f"{self._held(second, PRODUCT)} / {over}", PRODUCT
@@ -335,11 +335,11 @@ class Writer:
             return self._form("root", str(root))
         return str(round(1 / value)) if (1 / value).is_integer() else ""
 
-    def _item(self, one: Expression) -> Written:
+    def _item(self, expression: Expression) -> Written:
         """``x[...]``; only ``x`` where the index moves axes about."""
-        source, *places = one.parts
+        source, *places = expression.parts
         rest, told, at = iter(places), list[str](), 0
-        index = [part for part in one.options["index"] if part is not None]
+        index = [part for part in expression.options["index"] if part is not None]
         for part in index:
             if part is ...:
                 told.append(self._signs("…"))
@@ -358,9 +358,9 @@ class Writer:
             return self.write(source)
         return f"{self._held(source, ATOM)}[{', '.join(told)}]", ATOM
 
-    def _split(self, one: Expression) -> Written:
-        (inner,) = one.parts
-        if one.options["into"] == 1:
+    def _split(self, expression: Expression) -> Written:
+        (inner,) = expression.parts
+        if expression.options["into"] == 1:
             return self.write(inner)
         if inner.named is None:
             if inner.kind == "matmul":
@@ -369,87 +369,91 @@ class Writer:
                 product, bias = inner.parts
                 if product.named is None and bias.kind == "parameter":
                     return f"{self._indexed_product(product)} + {self._index(bias)}", SUM
-        return self._formed("of head", one.parts)
+        return self._formed("of head", expression.parts)
 
     def _indexed_product(self, product: Expression) -> str:
         first, second = product.parts
         return f"{self._held(first, POWER)} {self._index(second)}"
 
-    def _index(self, one: Expression) -> str:
+    def _index(self, expression: Expression) -> str:
         """A parameter's columns for head i."""
-        if one.kind == "parameter":
-            return self._symbol(self.symbol_of[id(one)], "i")
-        if one.kind == "transpose" and one.parts[0].kind == "parameter":
-            return self._form("transpose", self._index(one.parts[0]))
-        return self._formed("of head", [one])[0]
+        if expression.kind == "parameter":
+            return self._symbol(self.symbol_of[id(expression)], "i")
+        if expression.kind == "transpose" and expression.parts[0].kind == "parameter":
+            return self._form("transpose", self._index(expression.parts[0]))
+        return self._formed("of head", [expression])[0]
 
-    def _join(self, one: Expression) -> Written:
-        if one.parts[0].heads == 1:
-            return self.write(one.parts[0])
-        return self._function("concat", one.parts, "i")
+    def _join(self, expression: Expression) -> Written:
+        if expression.parts[0].heads == 1:
+            return self.write(expression.parts[0])
+        return self._function("concat", expression.parts, "i")
 
-    def _norm(self, one: Expression) -> Written:
-        label = self.symbol_of[id(one.parts[1])].label if len(one.parts) > 1 else ""
-        return self._function(function_name(one), one.parts[:1], self._upright(label))
+    def _norm(self, expression: Expression) -> Written:
+        label = self.symbol_of[id(expression.parts[1])].label if len(expression.parts) > 1 else ""
+        return self._function(function_name(expression), expression.parts[:1], self._upright(label))
 
     _rms_norm = _norm
 
-    def _hidden_softmax(self, one: Expression) -> Written:
-        if _plain_number(one.parts[1]) == 0:
-            return self._function("softmax", one.parts[:1])
-        return self._formed("hidden_softmax", one.parts)
+    def _hidden_softmax(self, expression: Expression) -> Written:
+        if _plain_number(expression.parts[1]) == 0:
+            return self._function("softmax", expression.parts[:1])
+        return self._formed("hidden_softmax", expression.parts)
 
-    def _masked(self, one: Expression) -> Written:
-        return self._formed("masked", one.parts, self._number(one.options["value"])[0])
-
-    def _einsum(self, one: Expression) -> Written:
-        spec = self._signs(one.options["spec"].replace(" ", "").replace("->", "→"))
-        return self._function(
-            "einsum", one.parts, self._upright(spec) if self.latex else f"[{spec}]"
+    def _masked(self, expression: Expression) -> Written:
+        return self._formed(
+            "masked", expression.parts, self._number(expression.options["value"])[0]
         )
 
-    def _clamp(self, one: Expression) -> Written:
-        least, most = one.options["least"], one.options["most"]
+    def _einsum(self, expression: Expression) -> Written:
+        spec = self._signs(expression.options["spec"].replace(" ", "").replace("->", "→"))
+        return self._function(
+            "einsum", expression.parts, self._upright(spec) if self.latex else f"[{spec}]"
+        )
+
+    def _clamp(self, expression: Expression) -> Written:
+        least, most = expression.options["least"], expression.options["most"]
         limits = [self._number(float(value))[0] for value in (least, most) if value is not None]
         name = "clamp" if len(limits) == 2 else "max" if most is None else "min"
-        return self._call(name, [self.write(one.parts[0])[0], *limits]), ATOM
+        return self._call(name, [self.write(expression.parts[0])[0], *limits]), ATOM
 
-    def _over_axis(self, one: Expression) -> Written:
+    def _over_axis(self, expression: Expression) -> Written:
         """A function along an axis, which is told where it is not the last."""
-        (x,) = one.parts
-        places, told = places_of(one), list[str]()
+        (x,) = expression.parts
+        places, told = places_of(expression), list[str]()
         lead = 1 if self.batched and x.axes and x.axes[0] == "batch" else 0
         if places is None:
             told = ["all"] * (len(x.shape) > 1)
-        elif over_another_axis(one):
+        elif over_another_axis(expression):
             told = [x.axes[at] or str(at + 1 - lead) for at in places]
-        return self._function(function_name(one), one.parts, self._upright(",".join(told)))
+        return self._function(
+            function_name(expression), expression.parts, self._upright(",".join(told))
+        )
 
     _sum = _mean = _highest = _lowest = _any = _all = _over_axis
     _softmax = _log_softmax = _argmax = _cumsum = _over_axis
 
 
-def function_name(one: Expression) -> str:
+def function_name(expression: Expression) -> str:
     """What stands before the parts."""
-    if one.kind == "opaque":
-        name: str = one.options["name"]
+    if expression.kind == "opaque":
+        name: str = expression.options["name"]
         return re.sub("^(gru|lstm)(?=_|$)", lambda found: found[0].upper(), name)
-    return OPERATIONS[one.kind].text or one.kind
+    return OPERATIONS[expression.kind].text or expression.kind
 
 
-def places_of(one: Expression) -> list[int] | None:
+def places_of(expression: Expression) -> list[int] | None:
     """The axes along which it goes, from the front; ``None``: all of them."""
-    given = one.options.get("axis")
+    given = expression.options.get("axis")
     if given is None:
         return None
-    count = len(one.parts[0].shape)
+    count = len(expression.parts[0].shape)
     return [at % count for at in ((given,) if isinstance(given, int) else given)]
 
 
-def over_another_axis(one: Expression) -> bool:
+def over_another_axis(expression: Expression) -> bool:
     """Whether it goes along some axes, and not along the last alone."""
-    places = places_of(one)
-    return places is not None and places != [len(one.parts[0].shape) - 1]
+    places = places_of(expression)
+    return places is not None and places != [len(expression.parts[0].shape) - 1]
 
 
 def only_number(value: Tensor) -> float | None:
@@ -460,21 +464,25 @@ def only_number(value: Tensor) -> float | None:
     return float(first) if bool((value == first).all()) and not value.is_complex() else None
 
 
-def is_nothing(one: Expression) -> bool:
+def is_nothing(expression: Expression) -> bool:
     """Whether it is zero whatever comes in, and so is not written where it is added."""
-    if one.named is not None:
+    if expression.named is not None:
         return False
-    if one.kind in ("matmul", "multiply"):
-        return any(is_nothing(part) for part in one.parts)
-    if one.kind in LAYOUT:
-        return is_nothing(one.parts[0])
-    return _plain_number(one) == 0
+    if expression.kind in ("matmul", "multiply"):
+        return any(is_nothing(part) for part in expression.parts)
+    if expression.kind in LAYOUT:
+        return is_nothing(expression.parts[0])
+    return _plain_number(expression) == 0
 
 
-def _plain_number(one: Expression) -> float | None:
-    if one.kind not in ("constant", "number") or one.named is not None or one.value is None:
+def _plain_number(expression: Expression) -> float | None:
+    if (
+        expression.kind not in ("constant", "number")
+        or expression.named is not None
+        or expression.value is None
+    ):
         return None
-    return only_number(one.value)
+    return only_number(expression.value)
 
 
 def root_of(value: float) -> int | None:

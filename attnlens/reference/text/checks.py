@@ -44,7 +44,7 @@ def claimed(weights: Floats) -> Set:
     order = np.argsort(-weights, kind="stable")[:MOST]
     held = np.cumsum(weights[order])
     count = int(np.searchsorted(held, ENOUGH * weights.sum() - 1e-9)) + 1
-    return tuple(sorted(int(place) for place in order[:count]))
+    return tuple(sorted(int(index) for index in order[:count]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +154,7 @@ def check(
             items="words",
         )
         claim = Claim(
-            text=f"{answer[token]!r} came from {', '.join(words[place] for place in one)}",
+            text=f"{answer[token]!r} came from {', '.join(words[index] for index in one)}",
             removed=one,
             window=tuple(range(count)),
             raises=(0,),
@@ -182,7 +182,7 @@ def _told(
     points = float(tested.points[0])
     return TokenClaim(
         claim=tested.claim.text,
-        words=tuple(words[place] for place in tested.claim.removed),
+        words=tuple(words[index] for index in tested.claim.removed),
         token=token,
         removed=tested.claim.removed,
         removed_from=way,

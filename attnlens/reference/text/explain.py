@@ -134,12 +134,12 @@ def _recorded(model: TextModel, sentence: Sentence, answer: Tensor) -> Recording
         model.network(model.numbers([sentence.tokens]), answer[:, :-1])
     words = [model.target.words[number] for number in answer[0].tolist()]
 
-    def named(one: AttentionRecord) -> AttentionRecord:
-        if one.site.startswith("encoder"):
-            return one.labelled(query=sentence.tokens, key=sentence.tokens)
-        if "cross" in one.site:
-            return one.labelled(query=words[1:], key=sentence.tokens)
-        return one.labelled(query=words[:-1], key=words[:-1])
+    def named(attention_record: AttentionRecord) -> AttentionRecord:
+        if attention_record.site.startswith("encoder"):
+            return attention_record.labelled(query=sentence.tokens, key=sentence.tokens)
+        if "cross" in attention_record.site:
+            return attention_record.labelled(query=words[1:], key=sentence.tokens)
+        return attention_record.labelled(query=words[:-1], key=words[:-1])
 
     return Recording([named(one) for one in recording.records()])
 
@@ -158,7 +158,7 @@ def _explained(model: TextModel, sentence: Sentence, evidence: bool, seed: int) 
     ]
     sizes = model.network.sizes
     told = [
-        _token(model, token, shares[place], attention[place]) for place, token in enumerate(written)
+        _token(model, token, shares[index], attention[index]) for index, token in enumerate(written)
     ]
     return TextExplanation(
         Explained(model.name, model.sha256, model.parameters, sizes.width, sizes.base),

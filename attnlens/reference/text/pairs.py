@@ -103,8 +103,8 @@ def _chosen(
     source, target = names[:2] if columns is None else columns
     for name in (source, target):
         if names.count(name) != 1:
-            what = f"has no column {name!r}" if name not in names else f"has {name!r} twice"
-            raise InputError(what, path=path, line=line, remedy=f"columns: {', '.join(names)}")
+            message = f"has no column {name!r}" if name not in names else f"has {name!r} twice"
+            raise InputError(message, path=path, line=line, remedy=f"columns: {', '.join(names)}")
     return source, target
 
 
@@ -128,8 +128,8 @@ def _rows(
                 yield begins, row
             begins = reader.line_num + 1
     except csv.Error as error:
-        told = f"is not CSV ({error})"
-        raise InputError(told, path=path, line=begins, remedy="mend its quotes") from None
+        message = f"is not CSV ({error})"
+        raise InputError(message, path=path, line=begins, remedy="mend its quotes") from None
 
 
 @dataclass(frozen=True, slots=True)

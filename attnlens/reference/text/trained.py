@@ -140,7 +140,7 @@ class TextModel:
     @property
     def parameters(self) -> int:
         """How many numbers were trained."""
-        return sum(one.numel() for one in self.network.parameters())
+        return sum(parameter.numel() for parameter in self.network.parameters())
 
 
 def loaded(path: Path | None = None) -> Loaded:
