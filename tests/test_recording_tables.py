@@ -92,14 +92,14 @@ def test_a_recording_is_one_table() -> None:
 def test_what_is_too_much_is_refused_with_a_way_out() -> None:
     record = lazy_record()
     with pytest.raises(RecordingError) as caught:
-        record.to_pandas(most=900)
+        record.to_pandas(max_rows=900)
     assert str(caught.value) == (
         "the table would have 924 rows, more than 900; select some heads or queries first "
-        "(record.sel), or ask for them with most=924"
+        "(record.sel), or ask for them with max_rows=924"
     )
-    assert len(record.sel(head=0).to_pandas(most=900)) == 154
+    assert len(record.sel(head=0).to_pandas(max_rows=900)) == 154
     with pytest.raises(RecordingError, match="the table would have"):
-        every_kind().to_pandas(most=2000)
+        every_kind().to_pandas(max_rows=2000)
     with pytest.raises(NothingRecordedError):
         Recording().to_pandas()
     q = torch.zeros(1, 1, 1, 4).expand(1, 32, 40_000, 4)

@@ -20,9 +20,8 @@ from attnlens.attention.focus import as_floats, entropy, entropy_bounds
 from attnlens.attention.sinks import SINK, looked_at, sinks
 from attnlens.errors import InputError, RecordingError
 from attnlens.files import Json
-from attnlens.recording.attention_record import AttentionRecord
+from attnlens.recording.attention_record import AttentionRecord, kind_of
 from attnlens.recording.recording import Recording
-from attnlens.recording.table import kind_of
 
 LONGEST_SIDE: Final = 512
 """Queries or keys of a map that is shown whole."""

@@ -1,25 +1,34 @@
-"""The record of one call: attention weights, where they came from, what can be asked of them."""
+"""The record of one attention call: its weights, selections, arrays, tables and a summary."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.errors import RecordingError
 from attnlens.recording.axes import SINK_LABEL, Axis, places, positions
 from attnlens.recording.lazy import LazyAttention
-from attnlens.recording.table import MOST_ROWS, array_of, record_text, table_of
 from attnlens.shown import drawn
-from attnlens.words import choices
+from attnlens.words import choices, count
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas
-    from numpy.typing import NDArray
+
+MOST_ROWS: Final = 5_000_000
+"""Rows of a table; more are made only where more are asked for."""
+MOST_CELLS: Final = 250_000_000
+"""Weights that are formed for an array, 1 GB in float32."""
+MAX_LISTED_RECORDS: Final = 20
+"""Sites, notes and such that a summary lists."""
+WIDEST: Final = 60
+"""Characters of a name in a summary."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -76,11 +85,11 @@ class AttentionRecord:
                 for axis, size in zip(self.axes, self.sizes, strict=True)
             )
         if not fits:
-            told = ", ".join(
+            sizes = ", ".join(
                 f"{axis.name}={'?' if axis.labels is None else len(axis.labels)}"
                 for axis in self.axes
             )
-            raise RecordingError(f"{self.site}: axes say ({told}), weights have shape {shape}")
+            raise RecordingError(f"{self.site}: axes say ({sizes}), weights have shape {shape}")
         if self.lazy is not None:
             # An empty slot: asking for it comes to __getattr__, which works the weights out.
             object.__delattr__(self, "weights")
@@ -169,25 +178,26 @@ class AttentionRecord:
         for name in labels:
             if name not in names:
                 self.place_of(name)  # which says that it is not there
-        told = {name: tuple(map(str, label)) for name, label in labels.items()}
-        query = told.get("query", ())
-        key = self.axes[names.index("key")].labels if "key" in told else None
-        if key and key[-1] == SINK_LABEL and len(told["key"]) == len(key) - 1:
-            told["key"] = (*told["key"], SINK_LABEL)
+        axis_labels = {name: tuple(map(str, label)) for name, label in labels.items()}
+        query = axis_labels.get("query", ())
+        key = self.axes[names.index("key")].labels if "key" in axis_labels else None
+        if key and key[-1] == SINK_LABEL and len(axis_labels["key"]) == len(key) - 1:
+            axis_labels["key"] = (*axis_labels["key"], SINK_LABEL)
         if self.rows and len(query) > max(len(self.rows), *self.rows):
-            told["query"] = tuple(query[row] for row in self.rows)
+            axis_labels["query"] = tuple(query[row] for row in self.rows)
         for name, size in zip(names, self.sizes, strict=True):
-            if len(told.get(name, range(size))) != size:
+            if len(axis_labels.get(name, range(size))) != size:
                 raise RecordingError(
-                    f"{self.site}: {len(told[name])} labels for {name!r}, which has {size}; "
+                    f"{self.site}: {len(axis_labels[name])} labels for {name!r}, which has {size}; "
                     "give one for each"
                 )
         axes = tuple(
-            Axis(axis.name, told[axis.name]) if axis.name in told else axis for axis in self.axes
+            Axis(axis.name, axis_labels[axis.name]) if axis.name in axis_labels else axis
+            for axis in self.axes
         )
         return self.replaced(axes=axes)
 
-    def sel(self, **kwargs: Any) -> AttentionRecord:
+    def sel(self, **selection: Any) -> AttentionRecord:
         """The part where axes are called as asked: ``sel(query="the", head=[0, 3])``.
 
         A text is a label, or the number of a position whose axis has no labels, and stands
@@ -198,7 +208,7 @@ class AttentionRecord:
         Raises:
             RecordingError: no such axis, label or position.
         """
-        return part_of(self, kwargs)
+        return part_of(self, selection)
 
     def to_numpy(self) -> NDArray[np.floating[Any]]:
         """The weights as an array, one dimension per axis, in single or double precision.
@@ -210,7 +220,7 @@ class AttentionRecord:
         """
         return array_of(self)
 
-    def to_pandas(self, *, most: int = MOST_ROWS) -> pandas.DataFrame:
+    def to_pandas(self, *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
         """One row per weight: ``site, call``, a column per axis, ``weight`` and, where they
         were told, ``content`` and ``bias``.
 
@@ -218,9 +228,9 @@ class AttentionRecord:
         ``query_position`` (or so) tells them apart. Of a top-k record, the keys that were kept.
 
         Raises:
-            RecordingError: more than ``most`` rows.
+            RecordingError: more than ``max_rows`` rows.
         """
-        return table_of((self,), most=most)
+        return table_of((self,), max_rows=max_rows)
 
     def __repr__(self) -> str:
         return record_text(self)
@@ -236,37 +246,37 @@ Choices = Mapping[str, Any]
 def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
     """Where the positions are, counted from 0, that are called or stand as a choice says."""
     if isinstance(choice, list | tuple):
-        return [position for one in choice for position in _places(record, name, one)]
-    told = f"{record.site}: {name}"
+        return [position for label in choice for position in _places(record, name, label)]
+    prefix = f"{record.site}: {name}"
     if not isinstance(choice, str):
-        return places(positions(told, choice), record.sizes[record.place_of(name)], told)
+        return places(positions(prefix, choice), record.sizes[record.place_of(name)], prefix)
     names = record.names(record.place_of(name))
-    found = [index for index, name in enumerate(names) if name == choice]
-    if not found:
+    matches = [index for index, name in enumerate(names) if name == choice]
+    if not matches:
         raise RecordingError(
             f"{record.site}: no {name} is called {choice!r}; there are {choices(choice, names)}"
         )
-    return found
+    return matches
 
 
-def part_of(record: AttentionRecord, asked: Choices) -> AttentionRecord:
+def part_of(record: AttentionRecord, selection: Choices) -> AttentionRecord:
     """The part of a record that `AttentionRecord.sel` describes."""
     last = len(record.axes) - 1
     sizes = record.sizes
     by_place: dict[int, list[int]] = {}
-    for name, choice in asked.items():
-        place, chosen = record.place_of(name), _places(record, name, choice)
+    for name, choice in selection.items():
+        axis_index, chosen = record.place_of(name), _places(record, name, choice)
         if not chosen:
             raise RecordingError(f"{record.site}: no {name} is asked for; give one or more")
-        if chosen != list(range(sizes[place])):
-            by_place[place] = chosen
+        if chosen != list(range(sizes[axis_index])):
+            by_place[axis_index] = chosen
     axes = tuple(
-        _named(axis, record.names(index), by_place[index]) if index in by_place else axis
+        _axis_with(axis, record.names(index), by_place[index]) if index in by_place else axis
         for index, axis in enumerate(record.axes)
     )
     rows = record.rows
     if (at := next((p for p in by_place if record.axes[p].name == "query"), None)) is not None:
-        rows = tuple(by_place[at] if rows is None else (rows[one] for one in by_place[at]))
+        rows = tuple(by_place[at] if rows is None else (rows[row] for row in by_place[at]))
     if record.lazy is not None:
         return _of_lazy(record, by_place, axes, rows)
     if record.keys is not None and last in by_place:
@@ -282,23 +292,25 @@ def part_of(record: AttentionRecord, asked: Choices) -> AttentionRecord:
     for name in parts:
         # The residual has no key axis, so its last axis is the one before the keys.
         ahead = last if name == "residual" else last + 1
-        for place, chosen in by_place.items():
-            parts[name] = _picked(parts[name], place - ahead, chosen, sizes[place])
-    return record.replaced(axes=axes, rows=rows, **parts, **_carried(record, by_place))
+        for axis_index, chosen in by_place.items():
+            parts[name] = _picked(parts[name], axis_index - ahead, chosen, sizes[axis_index])
+    return record.replaced(axes=axes, rows=rows, **parts, **_parts_of_tensors(record, by_place))
 
 
-def _carried(record: AttentionRecord, by_place: dict[int, list[int]]) -> dict[str, Tensor | None]:
+def _parts_of_tensors(
+    record: AttentionRecord, by_place: dict[int, list[int]]
+) -> dict[str, Tensor | None]:
     """Values and outputs of the part, whose third dimension is the key's and the query's."""
     parts = {"values": record.values, "outputs": record.outputs}
     for name, third in (("values", 3), ("outputs", 2)):
-        for place, chosen in by_place.items():
-            value, dimension = parts[name], {0: 0, 1: 1, third: 2}.get(place)
+        for axis_index, chosen in by_place.items():
+            value, dimension = parts[name], {0: 0, 1: 1, third: 2}.get(axis_index)
             if value is not None and dimension is not None:
                 parts[name] = _picked(value, dimension - 4, chosen, value.shape[dimension])
     return parts
 
 
-def _named(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
+def _axis_with(axis: Axis, names: tuple[str, ...], chosen: list[int]) -> Axis:
     if axis.labels is None and axis.name == "query":
         return axis  # its rows tell which queries these are
     return Axis(axis.name, tuple(names[index] for index in chosen))
@@ -320,23 +332,168 @@ def _of_lazy(
     assert lazy is not None
     batch, heads, _, key_count = lazy.shape
     group = heads // lazy.k.shape[1]
-    for place, size in ((0, batch), (1, heads)):
-        if place not in by_place:
+    for axis_index, size in ((0, batch), (1, heads)):
+        if axis_index not in by_place:
             continue
-        chosen = by_place[place]
-        of_keys = [head // group for head in chosen] if place else chosen
+        chosen = by_place[axis_index]
+        of_keys = [head // group for head in chosen] if axis_index else chosen
         mask, lse = lazy.mask, lazy.lse
         lazy = replace(
             lazy,
-            q=_picked(lazy.q, place - 4, chosen, size),
-            k=_picked(lazy.k, place - 4, of_keys, size),
-            mask=mask if mask is None else _picked(mask, place - 4, chosen, size),
-            lse=lse if lse is None else _picked(lse, place - 3, chosen, size),
+            q=_picked(lazy.q, axis_index - 4, chosen, size),
+            k=_picked(lazy.k, axis_index - 4, of_keys, size),
+            mask=mask if mask is None else _picked(mask, axis_index - 4, chosen, size),
+            lse=lse if lse is None else _picked(lse, axis_index - 3, chosen, size),
         )
     if not {2, 3} & by_place.keys():
-        return record.replaced(lazy=lazy, axes=axes, weights=lazy.q, **_carried(record, by_place))
+        return record.replaced(
+            lazy=lazy, axes=axes, weights=lazy.q, **_parts_of_tensors(record, by_place)
+        )
     weights = lazy.weights(by_place.get(2))
     if 3 in by_place:
         weights = _picked(weights, -1, by_place[3], key_count)
-    parts = _carried(record, by_place)
+    parts = _parts_of_tensors(record, by_place)
     return record.replaced(weights=weights, lazy=None, axes=axes, rows=rows, **parts)
+
+
+def kind_of(record: AttentionRecord) -> str:
+    """What was kept: ``all``, ``3 rows``, ``top 16`` or ``lazy``."""
+    if record.lazy is not None:
+        return "lazy"
+    rows = "" if record.rows is None else count(len(record.rows), "row")
+    if record.keys is not None:
+        return ", ".join(filter(None, (f"top {record.keys.shape[-1]}", rows)))
+    return rows or "all"
+
+
+def array_of(record: AttentionRecord) -> NDArray[np.floating[Any]]:
+    """What `AttentionRecord.to_numpy` describes."""
+    sizes = record.sizes
+    if (record.lazy is not None or record.keys is not None) and math.prod(sizes) > MOST_CELLS:
+        raise RecordingError(
+            f"{record.site}: the whole of it would be {math.prod(sizes):,} weights; "
+            "select some heads or queries first (record.sel)"
+        )
+    weights = _plain(record.weights)
+    if record.keys is None:
+        return weights
+    array = np.zeros(sizes, weights.dtype)
+    # Keys of weight 0 fill rows up, and may repeat one that was kept.
+    paid = np.nonzero(weights > 0)
+    keys = record.keys.cpu().numpy()
+    array[(*paid[:-1], keys[paid])] = weights[paid]
+    return array
+
+
+def _plain(value: Tensor) -> NDArray[np.floating[Any]]:
+    """A tensor as numpy, which knows no bfloat16."""
+    tensor = value.detach().cpu()
+    array: NDArray[np.floating[Any]] = (
+        tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
+    ).numpy()
+    return array
+
+
+def table_of(records: Sequence[AttentionRecord], *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
+    """What `AttentionRecord.to_pandas` describes, of several records one after another."""
+    import pandas
+
+    rows = sum(math.prod(record.shape) for record in records)
+    if rows > max_rows:
+        raise RecordingError(
+            f"the table would have {rows:,} rows, more than {max_rows:,}; select some heads or "
+            f"queries first (record.sel), or ask for them with max_rows={rows}"
+        )
+    repeated = {
+        axis.name
+        for record in records
+        for axis in record.axes
+        if axis.labels is not None and len(set(axis.labels)) < len(axis.labels)
+    }
+    tables = [_table(record, repeated) for record in records]
+    parts = [name for name in ("content", "bias") if any(name in table for table in tables)]
+    joined = pandas.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+    ends = ["weight", *parts]
+    return joined[[*(name for name in joined.columns if name not in ends), *ends]]
+
+
+def _table(record: AttentionRecord, repeated: set[str]) -> pandas.DataFrame:
+    import pandas
+
+    names = [axis.name for axis in record.axes]
+    reserved = {"site", "call", "weight", "content", "bias"}
+    if len(set(names)) < len(names) or reserved & set(names):
+        raise RecordingError(
+            f"{record.site}: axes {', '.join(names)} cannot be columns of one table; "
+            "they need names of their own"
+        )
+    weights = _plain(record.weights)
+    is_recorded = np.ones(weights.shape, np.bool_) if record.keys is None else weights > 0
+    places: list[Any] = list(np.nonzero(is_recorded))
+    if record.keys is not None:
+        places[-1] = record.keys.cpu().numpy()[is_recorded].astype(np.int64)
+    columns: dict[str, NDArray[Any]] = {
+        "site": np.full(len(places[0]), record.site, dtype=object),
+        "call": np.full(len(places[0]), record.call),
+    }
+    for number, (axis, index) in enumerate(zip(record.axes, places, strict=True)):
+        numbers = index
+        if axis.name == "query" and record.rows is not None:
+            numbers = np.array(record.rows, np.int64)[index]
+        columns[axis.name] = numbers
+        if axis.labels is not None:
+            columns[axis.name] = np.array(record.names(number), dtype=object)[index]
+        if axis.name in repeated:
+            columns[f"{axis.name}_position"] = numbers
+    columns["weight"] = weights[is_recorded]
+    for name in ("content", "bias"):
+        part = getattr(record, name)
+        if part is not None:
+            columns[name] = np.broadcast_to(_plain(part), is_recorded.shape)[is_recorded]
+    return pandas.DataFrame(columns)
+
+
+def record_text(record: AttentionRecord) -> str:
+    """A record on one line, and its notes."""
+    kind = str((record.weights if record.lazy is None else record.lazy.q).dtype)
+    summary = f"{kind_of(record)}, {kind.removeprefix('torch.')}, {_sizes(record)}"
+    lines = [f"AttentionRecord {_short(record.site)} (call {record.call}): {summary}"]
+    return "\n".join(lines + _noted(record.notes))
+
+
+def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
+    """A recording on one screen: every site, its calls, what was kept, its sizes, the notes."""
+    records = [record for calls in sites.values() for record in calls]
+    lines = [f"Recording: {count(len(sites), 'site')}, {count(len(records), 'call')}"]
+    for site, calls in list(sites.items())[:MAX_LISTED_RECORDS]:
+        summaries = dict.fromkeys(f"{kind_of(call)}, {_sizes(call)}" for call in calls)
+        name = _short(site) or "(the model itself)"
+        lines.append(f"  {name}: {count(len(calls), 'call')}, {' / '.join([*summaries][:2])}")
+    if len(sites) > MAX_LISTED_RECORDS:
+        lines.append(f"  … {len(sites) - MAX_LISTED_RECORDS} more")
+    return "\n".join(lines + _noted(notes_of(records)))
+
+
+def notes_of(records: Iterable[AttentionRecord]) -> tuple[str, ...]:
+    """What records say of how they were come by, each thing once."""
+    return tuple(dict.fromkeys(note for record in records for note in record.notes))
+
+
+def _sizes(record: AttentionRecord) -> str:
+    return ", ".join(
+        f"{_short(axis.name)} {size}" for axis, size in zip(record.axes, record.sizes, strict=True)
+    )
+
+
+def _noted(notes: Sequence[str]) -> list[str]:
+    lines = [f"  note: {_short(note, 400)}" for note in notes[:MAX_LISTED_RECORDS]]
+    return lines + (
+        [f"  … {len(notes) - MAX_LISTED_RECORDS} more notes"]
+        if len(notes) > MAX_LISTED_RECORDS
+        else []
+    )
+
+
+def _short(text: str, widest: int = WIDEST) -> str:
+    clean = "".join(c if c.isprintable() else "�" for c in text)
+    return clean if len(clean) <= widest else clean[: widest - 1] + "…"

@@ -32,42 +32,42 @@ class Axis:
 
 
 def positions(
-    name: str, given: Any, error: type[AttnlensError] = RecordingError
+    name: str, value: Any, error: type[AttnlensError] = RecordingError
 ) -> tuple[int, ...] | slice:
     """Positions as they may be given, one or many; else an error of the type given."""
-    if isinstance(given, Tensor | np.ndarray):
-        given = given.tolist()
-    parts: Iterable[Any] = given if isinstance(given, Iterable) else (given,)
-    if isinstance(given, slice):
-        parts = [part for part in (given.start, given.stop, given.step) if part is not None]
-    many = [] if isinstance(given, str | bytes) else list(parts)
-    if not all(map(_is_number, many)) or not (many or isinstance(given, slice)):
-        raise error(f"{name}={given!r}; {_GIVE}")
-    return given if isinstance(given, slice) else tuple(map(operator.index, many))
+    if isinstance(value, Tensor | np.ndarray):
+        value = value.tolist()
+    parts: Iterable[Any] = value if isinstance(value, Iterable) else (value,)
+    if isinstance(value, slice):
+        parts = [part for part in (value.start, value.stop, value.step) if part is not None]
+    many = [] if isinstance(value, str | bytes) else list(parts)
+    if not all(map(_is_number, many)) or not (many or isinstance(value, slice)):
+        raise error(f"{name}={value!r}; {_GIVE}")
+    return value if isinstance(value, slice) else tuple(map(operator.index, many))
 
 
 def places(
-    given: tuple[int, ...] | slice,
+    choice: tuple[int, ...] | slice,
     size: int,
-    what: str,
+    subject: str,
     error: type[AttnlensError] = RecordingError,
     remedy: str = "",
 ) -> list[int]:
     """Positions counted from 0 along an axis of some size, at least one.
 
-    ``what`` they are of, such as ``"encoder: head"``, and a ``remedy`` are for the error, which is
-    of the type given: a position that is not there, or none at all.
+    ``subject``, such as ``"encoder: head"``, and ``remedy`` are for the error's message. The
+    error is of the given type; it is raised for a position out of range, or for none at all.
     """
-    there = f"there are {size} (0 to {size - 1}, or -1 for the last){remedy}"
-    if isinstance(given, slice):
-        chosen = list(range(size))[given] if given.step != 0 else []
+    valid_range = f"there are {size} (0 to {size - 1}, or -1 for the last){remedy}"
+    if isinstance(choice, slice):
+        chosen = list(range(size))[choice] if choice.step != 0 else []
         if not chosen:
-            raise error(f"{what}: {given!r} chooses none; {there}")
+            raise error(f"{subject}: {choice!r} chooses none; {valid_range}")
         return chosen
-    for index in given:
+    for index in choice:
         if not -size <= index < size:
-            raise error(f"{what} {index} is out of range; {there}")
-    return [position % size for position in given]
+            raise error(f"{subject} {index} is out of range; {valid_range}")
+    return [position % size for position in choice]
 
 
 def _is_number(value: object) -> bool:

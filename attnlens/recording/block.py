@@ -22,7 +22,7 @@ LOOKED_FOR: Final = (
     "F.scaled_dot_product_attention, attention of Hugging Face models"
 )
 
-_SHOWN: Final = 6
+_MAX_NAMES: Final = 6
 
 
 class Block(Listener):
@@ -41,8 +41,8 @@ class Block(Listener):
     by_hand = "pass them through an AttentionProbe"
     """What helps where no softmax and no function of torch forms the weights."""
 
-    def __init__(self, model: nn.Module, wanted: Callable[[str], bool] | None = None) -> None:
-        super().__init__(model, wanted)
+    def __init__(self, model: nn.Module, is_wanted: Callable[[str], bool] | None = None) -> None:
+        super().__init__(model, is_wanted)
         self.model = model
         self.probes: dict[str, AttentionProbe] = {}
         self.eager: dict[str, nn.Module] = {}
@@ -52,9 +52,9 @@ class Block(Listener):
         self._ran: set[str] = set()
         self._thread = threading.get_ident()
         inside = ""
-        told = {kind for kind in self.sites.kinds if _may_be_attention(kind)}
+        attention_types = {kind for kind in self.sites.kinds if _may_be_attention(kind)}
         for site, module in self.sites.modules.items():
-            if type(module) not in told:
+            if type(module) not in attention_types:
                 continue
             if isinstance(module, AttentionProbe):
                 self.probes[site.removesuffix(".probe")] = module
@@ -103,7 +103,7 @@ class Block(Listener):
         around = self._probes_of(site.rpartition(".")[0] or self.sites.root)
         return bool(around or self._probes_in(site)) or super().is_told_otherwise(site)
 
-    def here(self, site: str) -> bool:
+    def in_block_thread(self, site: str) -> bool:
         """Whether a module runs in the block's thread; takes down those that do not."""
         if threading.get_ident() == self._thread:
             return True
@@ -113,24 +113,30 @@ class Block(Listener):
     def _count(self, module: nn.Module, *_: Any) -> None:
         """Takes down that a module ran of which not every run need be seen."""
         site = self.sites.names.get(id(module), "")
-        if (site in self.eager or site in self.opaque) and self.here(site):
+        if (site in self.eager or site in self.opaque) and self.in_block_thread(site):
             self._ran.add(site)
 
-    def unseen(self, container: Container[str]) -> dict[str, str]:
+    def unseen(self, seen_sites: Container[str]) -> dict[str, str]:
         """Sites that ran and came through no way that is known, or in another thread, and why."""
         unseen = {
             site: self._why_unseen(site)
             for site in (*self.eager, *self.opaque)
             if site in self._ran
-            and not any(one == site or one.startswith(f"{site}.") for one in self.seen)
-            and site not in container
+            and not any(
+                seen_site == site or seen_site.startswith(f"{site}.") for seen_site in self.seen
+            )
+            and site not in seen_sites
             and self.is_wanted(site)
             and _has_attention(self.opaque.get(site))
         }
         unseen |= self.missing(sure=True)
-        told = "ran in another thread; a block is for the thread it is in: open it where the model"
+        other_thread = (
+            "ran in another thread; a block is for the thread it is in: open it where the model"
+        )
         elsewhere = filter(self.is_wanted, sorted(self.elsewhere))
-        return unseen | {site: f"{told} is called" for site in elsewhere if site not in container}
+        return unseen | {
+            site: f"{other_thread} is called" for site in elsewhere if site not in seen_sites
+        }
 
     def missing(self, sure: bool) -> dict[str, str]:
         """Sites where something that may be attention came through no way that is known, and why.
@@ -138,17 +144,17 @@ class Block(Listener):
         They are those where it quite likely (``sure``) is, or the others.
         """
         missed = {
-            site: one
-            for site, one in self.missed.items()
-            if one.sure == sure and self.is_wanted(site) and not self._spoken_for(site)
+            site: entry
+            for site, entry in self.missed.items()
+            if entry.sure == sure and self.is_wanted(site) and not self._spoken_for(site)
         }
-        adapter = _adapter_of(site for site, one in missed.items() if one.adapts)
+        adapter = _adapter_of(site for site, entry in missed.items() if entry.adapts)
         by_adapter = f"give adapters={adapter} to have it as it is, or "
         return {
-            site: f"{one.told}, which nothing says is attention laid out (batch, head, query, key)"
-            f"; if it is attention, {by_adapter * one.adapts}pass the weights through an "
-            f"AttentionProbe; if not, leave it out with {self.leave_out}="
-            for site, one in missed.items()
+            site: f"{entry.description}, which nothing says is attention laid out "
+            f"(batch, head, query, key); if it is attention, {by_adapter * entry.adapts}"
+            f"pass the weights through an AttentionProbe; if not, leave it out with {self.leave_out}="
+            for site, entry in missed.items()
         }
 
     def none_ran(self) -> str:
@@ -171,7 +177,11 @@ class Block(Listener):
         if self._are_probed([site], self._probes_in(site)):
             return True
         around = site.rpartition(".")[0] or self.sites.root
-        family = [one for one in self.missed if (one.rpartition(".")[0] or around) == around]
+        family = [
+            missed_site
+            for missed_site in self.missed
+            if (missed_site.rpartition(".")[0] or around) == around
+        ]
         return self._are_probed({around, *family} & self.missed.keys(), self._probes_of(around))
 
     def _are_probed(self, sites: Iterable[str], probes: Iterable[str]) -> bool:
@@ -246,12 +256,12 @@ def _has_attention(script: nn.Module | None) -> bool:
 
 def _adapter_of(sites: Iterable[str]) -> str:
     """The adapter of these sites; of very many, by patterns that hold for every layer."""
-    shown = list(sites)
-    if len(shown) > _SHOWN:
-        patterns = (".".join("*" if p.isdigit() else p for p in s.split(".")) for s in shown)
-        shown = list(dict.fromkeys(patterns))
-    told = repr(shown[0]) if len(shown) == 1 else repr(shown)
-    return f"SoftmaxAdapter({told})"
+    names = list(sites)
+    if len(names) > _MAX_NAMES:
+        patterns = (".".join("*" if p.isdigit() else p for p in s.split(".")) for s in names)
+        names = list(dict.fromkeys(patterns))
+    argument = repr(names[0]) if len(names) == 1 else repr(names)
+    return f"SoftmaxAdapter({argument})"
 
 
 def reasons_of(unseen: dict[str, str]) -> str:
@@ -265,5 +275,5 @@ def reasons_of(unseen: dict[str, str]) -> str:
 def some_of(sites: Iterable[str]) -> str:
     """The first few names, and how many more there are."""
     names = list(sites)
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

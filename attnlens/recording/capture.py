@@ -68,11 +68,11 @@ class Capture:
         cls, rows: Positions, top_k: int | None, lazy: bool, dtype: torch.dtype | None
     ) -> Capture:
         """What options ask for; a RecordingError where they are none, or exclude each other."""
-        given = {"rows": rows is not None, "top_k": top_k is not None, "lazy": bool(lazy)}
-        told = [name for name, is_given in given.items() if is_given]
-        if len(told) > 1:
+        options = {"rows": rows is not None, "top_k": top_k is not None, "lazy": bool(lazy)}
+        chosen = [name for name, is_given in options.items() if is_given]
+        if len(chosen) > 1:
             raise RecordingError(
-                f"{' and '.join(told)} exclude each other; choose one of rows= (some queries), "
+                f"{' and '.join(chosen)} exclude each other; choose one of rows= (some queries), "
                 "top_k= (the largest weights of each row), lazy=True (any row later)"
             )
         if top_k is not None and (type(top_k) is not int or top_k < 1):
@@ -137,12 +137,12 @@ class Capture:
         if self.rows is not None and "query" not in names:
             notes = (*notes, f"rows= left aside: no axis is called query ({', '.join(names)})")
         elif self.rows is not None:
-            place = names.index("query")
-            rows = self._queries(weights.shape[place], site)
+            query_axis = names.index("query")
+            rows = self._queries(weights.shape[query_axis], site)
             if rows is not None:
-                weights = _rows_of(weights, place, rows)
+                weights = _rows_of(weights, query_axis, rows)
                 content, bias = (
-                    None if part is None else _rows_of(part.detach(), place, rows)
+                    None if part is None else _rows_of(part.detach(), query_axis, rows)
                     for part in (content, bias)
                 )
         elif self.top_k is not None and names[-1] == "key" and len(names) > 1:
@@ -154,7 +154,7 @@ class Capture:
         return AttentionRecord(
             site,
             number,
-            self._kept(weights) if rows is not None else _copied(weights, self.dtype),
+            self._as_kept(weights) if rows is not None else _copied(weights, self.dtype),
             axes,
             _copied(content),
             _copied(bias),
@@ -175,12 +175,12 @@ class Capture:
             top = top_of(source, self._top(keys, call.site))
             return self._largest(call.site, call.number, top, AXES, keys, notes)
         rows = self._queries(source.shape[2], call.site)
-        weights = _whole(source, self.dtype) if rows is None else source.weights(rows)
+        weights = _full_weights(source, self.dtype) if rows is None else source.weights(rows)
         content, bias = self._parts(call, source, rows)
         return AttentionRecord(
             call.site,
             call.number,
-            self._kept(weights),
+            self._as_kept(weights),
             AXES,
             content,
             bias,
@@ -215,15 +215,15 @@ class Capture:
 
     def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
         """A copy of a mask, one for all calls that share it, and whether it is more than that."""
-        place = (id(mask), mask._version)
-        if place not in self._masks:
+        cache_key = (id(mask), mask._version)
+        if cache_key not in self._masks:
             plain = mask.detach()
             some = False
             if plain.dtype != torch.bool:
                 some = bool(((plain != 0) & ~_hides(plain)).any())
             # The mask itself is kept too, or another could come to have its id.
-            self._masks[place] = (mask, plain.clone() if self.lazy else plain, some)
-        return self._masks[place][1:]
+            self._masks[cache_key] = (mask, plain.clone() if self.lazy else plain, some)
+        return self._masks[cache_key][1:]
 
     def _largest(
         self,
@@ -238,7 +238,7 @@ class Capture:
         return AttentionRecord(
             site,
             number,
-            self._kept(weights),
+            self._as_kept(weights),
             axes,
             keys=keys,
             residual=residual,
@@ -277,7 +277,7 @@ class Capture:
         content = source.content(rows)
         return content, bias.expand(content.shape)
 
-    def _kept(self, weights: Tensor) -> Tensor:
+    def _as_kept(self, weights: Tensor) -> Tensor:
         return weights if self.dtype is None else weights.to(self.dtype)
 
 
@@ -307,15 +307,15 @@ def _without_nan(weights: Tensor) -> Tensor:
     return weights.masked_fill(weights.isnan().all(-1, keepdim=True), 0.0)
 
 
-def _whole(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
+def _full_weights(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
     """All weights of a call, ``(batch, head, query, key)``."""
     source = source.exact
     hides = source.mask is not None
     make = zeros if source.causal else empty  # later keys stay 0
-    whole = make(source.shape, dtype or source.q.dtype, source.q.device)
+    weights = make(source.shape, dtype or source.q.dtype, source.q.device)
     for start, end, logits in chunks(source):
-        whole[:, :, start:end, : logits.shape[-1]] = shares(logits, hides)
-    return whole
+        weights[:, :, start:end, : logits.shape[-1]] = shares(logits, hides)
+    return weights
 
 
 MOST_BYTES: Final = 192 << 20

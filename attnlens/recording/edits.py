@@ -21,7 +21,7 @@ from attnlens.recording.torch_calls import weighted
 
 AXES: Final = ("batch", "head", "query", "key")
 
-_OTHERS: Final = "; choose others, or name the sites meant with sites="
+_REMEDY: Final = "; choose others, or name the sites meant with sites="
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class Edges:
     batch: Positions = None
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            given = getattr(self, one.name)
-            if given is not None:
-                kept = positions(one.name, given, InterventionError)
-                object.__setattr__(self, one.name, kept)
+        for axis in fields(self):
+            value = getattr(self, axis.name)
+            if value is not None:
+                checked = positions(axis.name, value, InterventionError)
+                object.__setattr__(self, axis.name, checked)
 
     def cells(self, shape: tuple[int, ...], site: str, device: Any = None) -> Tensor:
         """Which of weights ``(batch, head, query, key)``: boolean, broadcastable to their shape.
@@ -64,12 +64,12 @@ class Edges:
         """
         chosen = torch.ones(1, 1, 1, 1, dtype=torch.bool)
         for index, name in enumerate(AXES):
-            given = getattr(self, name)
-            if given is None:
+            choice = getattr(self, name)
+            if choice is None:
                 continue
             flags = torch.zeros(shape[index], dtype=torch.bool)
-            told = f"{site}: {name}"
-            flags[places(given, shape[index], told, InterventionError, _OTHERS)] = True
+            subject = f"{site}: {name}"
+            flags[places(choice, shape[index], subject, InterventionError, _REMEDY)] = True
             chosen = chosen & flags.view([-1 if axis == index else 1 for axis in range(4)])
         return chosen.to(device)
 
@@ -83,10 +83,10 @@ def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
     four = value
     while four.dim() < 4:
         four = four.unsqueeze(min(1, four.dim() - 1))
-    if any(size not in (1, whole) for size, whole in zip(four.shape, shape, strict=True)):
-        told = {1: "key", 2: "batch, key", 3: "batch, query, key", 4: ", ".join(AXES)}[value.dim()]
+    if any(size not in (1, full_size) for size, full_size in zip(four.shape, shape, strict=True)):
+        axes = {1: "key", 2: "batch, key", 3: "batch, query, key", 4: ", ".join(AXES)}[value.dim()]
         raise InterventionError(
-            f"{site}: {name}= has shape {tuple(value.shape)}, read as ({told}); the weights are "
+            f"{site}: {name}= has shape {tuple(value.shape)}, read as ({axes}); the weights are "
             f"(batch, head, query, key) = {tuple(shape)}; name the sites meant with sites="
         )
     return four
@@ -98,17 +98,17 @@ TENSORS: Final = "tensors are (key), (batch, key), (batch, query, key) or (batch
 Array = Tensor | np.ndarray[Any, Any]
 Hidden = Positions | Array | Edges | Sequence[Edges]
 Change = Callable[[Tensor], Tensor]
-Mixed = Array | Change | AttentionRecord
+NewValues = Array | Change | AttentionRecord
 
 FOLLOWED: Final = ("values", "outputs")
 """Options that leave the weights as they are."""
 
-MIXED: Final = "recorded under an intervention: what heads give is what it made"
-CHANGED: Final = "recorded under an intervention: weights are those it made"
+VALUES_CHANGED: Final = "recorded under an intervention: what heads give is what it made"
+WEIGHTS_CHANGED: Final = "recorded under an intervention: weights are those it made"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class InterventionSite:
     """Where weights ``(batch, head, query, key)`` are edited."""
 
     site: str
@@ -135,7 +135,7 @@ class Edit:
 
     name: str
     patterns: tuple[str, ...] | None
-    wanted: Callable[[str], bool]
+    is_wanted: Callable[[str], bool]
     edges: Sequence[Edges]
     values: Tensor | None = None
     change: Change | None = None
@@ -143,32 +143,32 @@ class Edit:
     touched: dict[str, int] = field(default_factory=dict)
     passed: dict[str, int] = field(default_factory=dict)
 
-    def chosen(self, place: Place) -> Tensor | None:
+    def chosen(self, site: InterventionSite) -> Tensor | None:
         """The cells to change, boolean, broadcastable to the weights; None: leave the call."""
-        if not self.wanted(place.site):
+        if not self.is_wanted(site.site):
             return None
-        keys = place.shape[-1]
+        keys = site.shape[-1]
         if self.values is not None and not self.patterns and self.values.shape[-1] not in (1, keys):
-            self.passed[place.site] = keys
+            self.passed[site.site] = keys
             return None
-        chosen = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=place.device)
+        chosen = torch.zeros(1, 1, 1, 1, dtype=torch.bool, device=site.device)
         for edges in self.edges:
-            chosen = chosen | edges.cells(place.shape, place.site, place.device)
-        self.touched[place.site] = self.touched.get(place.site, 0) + 1
+            chosen = chosen | edges.cells(site.shape, site.site, site.device)
+        self.touched[site.site] = self.touched.get(site.site, 0) + 1
         hidden = self.name == "hide" and self.values is not None
-        return chosen & self._laid(place) if hidden else chosen
+        return chosen & self._on_grid(site) if hidden else chosen
 
-    def changed(self, weights: Tensor, chosen: Tensor, place: Place) -> Tensor:
+    def changed(self, weights: Tensor, chosen: Tensor, site: InterventionSite) -> Tensor:
         """Weights with the chosen cells changed, ``(batch, head, query, key)``."""
         exact = weights.to(torch.promote_types(weights.dtype, torch.float32))
-        edited = torch.where(chosen, self._new(exact, place), exact)
+        edited = torch.where(chosen, self._new(exact, site), exact)
         if self.renormalise:
             total = edited.sum(-1, keepdim=True)
-            whole = edited / total.masked_fill(total == 0, 1.0)
-            edited = torch.where(chosen.any(-1, keepdim=True), whole, edited)
+            rescaled = edited / total.masked_fill(total == 0, 1.0)
+            edited = torch.where(chosen.any(-1, keepdim=True), rescaled, edited)
         return edited.to(weights.dtype)
 
-    def mixed(self, before: Tensor, site: str) -> Tensor:
+    def with_edited_values(self, before: Tensor, site: str) -> Tensor:
         """Values or outputs ``(batch, head, position, width)`` with those of chosen positions
         changed.
         """
@@ -187,77 +187,79 @@ class Edit:
         try:
             fitted: Tensor = made.to(before).expand(before.shape)
         except (AttributeError, RuntimeError):
-            told = f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else type(made).__name__
+            actual = (
+                f"shape {tuple(made.shape)}" if isinstance(made, Tensor) else type(made).__name__
+            )
             raise InterventionError(
-                f"{site}: {self.name}= gave {told} for (batch, head, {axes}) = "
+                f"{site}: {self.name}= gave {actual} for (batch, head, {axes}) = "
                 f"{tuple(before.shape)}"
             ) from None
         return fitted
 
-    def _new(self, weights: Tensor, place: Place) -> Tensor:
+    def _new(self, weights: Tensor, site: InterventionSite) -> Tensor:
         """What chosen cells get, broadcastable to the weights."""
         if self.name == "hide":
             return weights.new_zeros(())
         if self.name == "scale":
-            return weights * self._laid(place)
+            return weights * self._on_grid(site)
         if self.change is None:
-            return self._laid(place).to(weights.dtype)
-        return self._fitted(self.change(weights), weights, place.site, "query, key")
+            return self._on_grid(site).to(weights.dtype)
+        return self._fitted(self.change(weights), weights, site.site, "query, key")
 
-    def _laid(self, place: Place) -> Tensor:
+    def _on_grid(self, site: InterventionSite) -> Tensor:
         """``values`` over the weights of a call."""
         assert self.values is not None
-        return grid(self.values, place.shape, self.name, place.site).to(place.device)
+        return grid(self.values, site.shape, self.name, site.site).to(site.device)
 
 
-def edits_asked(given: Mapping[str, object], sites: Which | None, scope: Edges) -> list[Edit]:
+def edits_asked(options: Mapping[str, object], sites: Which | None, scope: Edges) -> list[Edit]:
     """The edits that the options of `intervene` ask for, each given or None, and ``scope`` the
     cells.
 
     Raises:
         InterventionError: options that exclude each other, or are not what they should be.
     """
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
-        problem = f"{' and '.join(named)} are given" if named else "nothing is given to do"
+    chosen = [name for name, value in options.items() if value is not None]
+    if len(chosen) != 1:
+        problem = f"{' and '.join(chosen)} are given" if chosen else "nothing is given to do"
         raise InterventionError(
             f"{problem}; give one of hide=, scale=, replace=, values= and outputs=, and nest "
             "blocks for more"
         )
-    name, what = named[0], given[named[0]]
-    if not isinstance(what, Mapping):
-        return [_edit(name, what, sites, scope)]
-    if sites is not None or not what:
-        problem = "names its sites; leave sites out" if what else "names no site"
+    name, option = chosen[0], options[chosen[0]]
+    if not isinstance(option, Mapping):
+        return [_edit(name, option, sites, scope)]
+    if sites is not None or not option:
+        problem = "names its sites; leave sites out" if option else "names no site"
         raise InterventionError(f"{name}= {problem}")
-    return [_edit(name, one, site, scope) for site, one in what.items()]
+    return [_edit(name, site_value, site, scope) for site, site_value in option.items()]
 
 
-def _edit(name: str, what: Any, sites: Which | None, scope: Edges) -> Edit:
+def _edit(name: str, value: Any, sites: Which | None, scope: Edges) -> Edit:
     patterns: tuple[str, ...] | None = None
-    wanted: Callable[[str], bool] = lambda _: True  # noqa: E731
+    is_wanted: Callable[[str], bool] = lambda _: True  # noqa: E731
     if sites is not None:
-        patterns, wanted = sites_meant("sites", sites, InterventionError)
-    edit = Edit(name, patterns, wanted, [scope], renormalise=name == "hide")
+        patterns, is_wanted = sites_meant("sites", sites, InterventionError)
+    edit = Edit(name, patterns, is_wanted, [scope], renormalise=name == "hide")
     if name in FOLLOWED:
-        return _of_mixed(edit, what, scope)
+        return _edit_of_values(edit, value, scope)
     if name == "hide":
         if scope.key is not None:
             raise InterventionError("hide= says which keys; leave keys= out")
-        if not _is_grid(what):
-            edit.edges = _edges_of(what, scope)
+        if not _is_grid(value):
+            edit.edges = _edges_of(value, scope)
             return edit
-    elif name == "scale" and not (isinstance(what, Tensor | np.ndarray) and what.ndim):
-        what = torch.tensor([_factor(what)], dtype=torch.float64)
-    elif name == "replace" and callable(what) and not isinstance(what, Tensor):
-        edit.change = what
+    elif name == "scale" and not (isinstance(value, Tensor | np.ndarray) and value.ndim):
+        value = torch.tensor([_factor(value)], dtype=torch.float64)
+    elif name == "replace" and callable(value) and not isinstance(value, Tensor):
+        edit.change = value
         return edit
-    elif not isinstance(what, Tensor | np.ndarray):
+    elif not isinstance(value, Tensor | np.ndarray):
         raise InterventionError(
-            f"{name}={type(what).__name__}; give a tensor, or a function of weights "
+            f"{name}={type(value).__name__}; give a tensor, or a function of weights "
             f"(batch, head, query, key) that returns others; {TENSORS}"
         )
-    edit.values = torch.as_tensor(what)
+    edit.values = torch.as_tensor(value)
     if not 1 <= edit.values.dim() <= 4 or not edit.values.numel():
         raise InterventionError(f"{name}= has shape {tuple(edit.values.shape)}; {TENSORS}")
     if name == "hide" and edit.values.dtype != torch.bool:
@@ -265,57 +267,57 @@ def _edit(name: str, what: Any, sites: Which | None, scope: Edges) -> Edit:
     return edit
 
 
-def _of_mixed(edit: Edit, what: Any, scope: Edges) -> Edit:
+def _edit_of_values(edit: Edit, value: Any, scope: Edges) -> Edit:
     """An edit of values or of outputs."""
     name, other = edit.name, "queries" if edit.name == "values" else "keys"
     if (scope.query if name == "values" else scope.key) is not None:
         raise InterventionError(f"{name}= have no {other}; leave {other}= out")
-    if isinstance(what, AttentionRecord):
-        site, what = what.site, getattr(what, name)
-        if what is None:
+    if isinstance(value, AttentionRecord):
+        site, value = value.site, getattr(value, name)
+        if value is None:
             raise InterventionError(f"{site} has no {name}; record it with {name}=True")
-    if isinstance(what, Tensor | np.ndarray):
-        edit.values = torch.as_tensor(what)
-    elif callable(what):
-        edit.change = what
+    if isinstance(value, Tensor | np.ndarray):
+        edit.values = torch.as_tensor(value)
+    elif callable(value):
+        edit.change = value
     else:
         raise InterventionError(
-            f"{name}={type(what).__name__}; give a tensor (batch, head, position, width), a record "
-            "or recording that has them, or a function of them that returns others"
+            f"{name}={type(value).__name__}; give a tensor (batch, head, position, width), a "
+            "record or recording that has them, or a function of them that returns others"
         )
     return edit
 
 
-def _edges_of(what: Any, scope: Edges) -> list[Edges]:
+def _edges_of(value: Any, scope: Edges) -> list[Edges]:
     """The cells that ``hide`` names by positions or by edges."""
-    many = [what] if isinstance(what, Edges) else what
-    listed = isinstance(many, Sequence) and not isinstance(many, str | bytes)
-    if not (listed and any(isinstance(one, Edges) for one in many)):
-        return [dataclasses.replace(scope, key=positions("hide", what, InterventionError))]
-    if not all(isinstance(one, Edges) for one in many):
+    many = [value] if isinstance(value, Edges) else value
+    is_list = isinstance(many, Sequence) and not isinstance(many, str | bytes)
+    if not (is_list and any(isinstance(item, Edges) for item in many)):
+        return [dataclasses.replace(scope, key=positions("hide", value, InterventionError))]
+    if not all(isinstance(item, Edges) for item in many):
         raise InterventionError("hide= mixes Edges with positions; give Edges throughout")
     if scope != Edges():
         raise InterventionError("hide=Edges(...) says which cells; leave the other options out")
     return list(many)
 
 
-def _factor(what: Any) -> float:
+def _factor(value: Any) -> float:
     try:
-        factor = math.nan if isinstance(what, bool | str) else float(what)
+        factor = math.nan if isinstance(value, bool | str) else float(value)
     except (TypeError, ValueError):
         factor = math.nan
     if not math.isfinite(factor):
-        raise InterventionError(f"scale={what!r}; give a number, or a tensor of them; {TENSORS}")
+        raise InterventionError(f"scale={value!r}; give a number, or a tensor of them; {TENSORS}")
     return factor
 
 
-def _is_grid(what: Any) -> bool:
+def _is_grid(value: Any) -> bool:
     """Whether this is one value per cell; a row of whole numbers is positions."""
-    if not isinstance(what, Tensor | np.ndarray):
+    if not isinstance(value, Tensor | np.ndarray):
         return False
-    kind = torch.as_tensor(what).dtype
+    kind = torch.as_tensor(value).dtype
     numbers = kind != torch.bool and not kind.is_floating_point
-    return what.ndim > 1 or (what.ndim == 1 and not numbers)
+    return value.ndim > 1 or (value.ndim == 1 and not numbers)
 
 
 def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
@@ -327,10 +329,10 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     """
     shape = call.weights.shape if call.weights is not None else _shape(call)
     device = (call.q if call.weights is None else call.weights).device  # type: ignore[union-attr]
-    place = Place(call.site, tuple(shape), device=device)
+    site = InterventionSite(call.site, tuple(shape), device=device)
     before = call
     for edit in edits:
-        chosen = edit.chosen(place)
+        chosen = edit.chosen(site)
         if chosen is None:
             continue
         masked = call.kind == "sdpa" and call.weights is None and edit.name == "hide"
@@ -339,46 +341,48 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
             continue
         with torch.autocast(device.type, enabled=False):
             weights = weights_of(call) if call.weights is None else call.weights
-            changed = edit.changed(weights, chosen, place).contiguous()
+            changed = edit.changed(weights, chosen, site).contiguous()
         call = call.with_changes(weights=changed, lse=None)
     if call is before:
         return None
-    return call.with_changes(notes=tuple(dict.fromkeys((*call.notes, CHANGED))))
+    return call.with_changes(notes=tuple(dict.fromkeys((*call.notes, WEIGHTS_CHANGED))))
 
 
-def mixed(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
+def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
     """A call whose values, or what heads give, edits change; None: none of them is for it."""
     v, output = call.v, call.output
     assert v is not None
     assert output is not None
-    wanted = [edit for edit in edits if edit.wanted(call.site)]
-    for edit in wanted:
+    applicable = [edit for edit in edits if edit.is_wanted(call.site)]
+    for edit in applicable:
         if edit.name == "outputs":
-            output = edit.mixed(output, call.site)
+            output = edit.with_edited_values(output, call.site)
             continue
-        v = edit.mixed(v.repeat_interleave(output.shape[1] // v.shape[1], 1), call.site)
+        v = edit.with_edited_values(
+            v.repeat_interleave(output.shape[1] // v.shape[1], 1), call.site
+        )
         with torch.autocast(v.device.type, enabled=False):
             weights = weights_of(call) if call.weights is None else call.weights
         output = weighted(call.with_changes(weights=weights, v=v))
-    changes = {"v": v, "output": output, "notes": (*call.notes, MIXED)}
-    return call.with_changes(**changes) if wanted else None
+    changes = {"v": v, "output": output, "notes": (*call.notes, VALUES_CHANGED)}
+    return call.with_changes(**changes) if applicable else None
 
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:
     """A call with cells hidden by its mask."""
     mask = call.mask
     if mask is None or mask.dtype == torch.bool:
-        seen = ~cells
+        visible = ~cells
         if mask is not None:
-            seen = seen & mask
+            visible = visible & mask
         if call.causal:
-            seen = seen & _earlier(call, cells.device)
+            visible = visible & _earlier(call, cells.device)
     else:
         # The lowest number hides a key only while others of the row are seen.
         low = mask <= torch.finfo(mask.dtype).min / 2
         gone = cells | (low & cells.any(-1, keepdim=True))
-        seen = torch.where(gone, -math.inf, mask)
-    return call.with_changes(mask=seen, causal=False, lse=None)
+        visible = torch.where(gone, -math.inf, mask)
+    return call.with_changes(mask=visible, causal=False, lse=None)
 
 
 def weights_of(call: AttentionCall) -> Tensor:

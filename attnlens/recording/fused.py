@@ -21,7 +21,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlens.errors import InterventionError
-from attnlens.recording.interception import AttentionCall, Told, TorchCall, attend, here, listening
+from attnlens.recording.interception import (
+    AttentionCall,
+    SiteListeners,
+    TorchCall,
+    attend,
+    listening,
+    thread_state,
+)
 from attnlens.recording.sites import local_of
 from attnlens.recording.torch_calls import computed
 
@@ -33,49 +40,49 @@ _NATIVE: Final = torch._native_multi_head_attention
 
 def encoder_layer(call: TorchCall) -> Any:
     """``torch._transformer_encoder_layer_fwd``: one whole encoder layer."""
-    layer = _Layer(*call.args, **call.named)
+    layer = _Layer(*call.args, **call.kwargs)
     if call.frame is not None and _is_changed(call.frame, "self_attn"):
         return layer.in_steps(call.frame)
-    told = listening(call.frame, part="self_attn")
-    if not told:
+    listeners = listening(call.frame, part="self_attn")
+    if not listeners:
         return call.run()
-    if _wants_weights(told, layer.src, layer.num_heads):
-        return layer.with_weights(told)
+    if _wants_weights(listeners, layer.src, layer.num_heads):
+        return layer.with_weights(listeners)
     output: Tensor = call.run()
     x, real = _padded(layer.src, call.frame)
-    layer.tell_queries(told, layer.first(x) if layer.norm_first else x, real)
+    layer.tell_queries(listeners, layer.first(x) if layer.norm_first else x, real)
     return output
 
 
 def multi_head(call: TorchCall) -> Any:
     """``torch._native_multi_head_attention``: self-attention with its projections."""
-    given = _MultiHead(*call.args, **call.named)
+    attention = _MultiHead(*call.args, **call.kwargs)
     if call.frame is not None and _is_changed(call.frame):
-        return given.in_steps()
-    told = listening(call.frame)
-    if not told:
+        return attention.in_steps()
+    listeners = listening(call.frame)
+    if not listeners:
         return call.run()
-    if _wants_weights(told, given.query, given.num_heads):
-        return given.with_weights(told, call.original)
+    if _wants_weights(listeners, attention.query, attention.num_heads):
+        return attention.with_weights(listeners, call.original)
     output = call.run()
-    given.tell_queries(told, *_padded(given.query, call.frame))
+    attention.tell_queries(listeners, *_padded(attention.query, call.frame))
     return output
 
 
 def _is_changed(frame: FrameType, part: str = "") -> bool:
     """Whether anyone who changes attention is to be told of a call."""
-    if not any(listener.changes for listener in here.listeners):
+    if not any(listener.changes for listener in thread_state.listeners):
         return False
-    told = listening(frame, part=part, counted=False)
-    return any(listener.changes for listener, _ in told)
+    listeners = listening(frame, part=part, counted=False)
+    return any(listener.changes for listener, _ in listeners)
 
 
-def _wants_weights(told: Told, src: Tensor, heads: int) -> bool:
+def _wants_weights(listeners: SiteListeners, src: Tensor, heads: int) -> bool:
     """Whether the operators form weights, in float32, and all who are told prefer them."""
     if src.is_nested or src.device.type != "cpu" or src.dtype != torch.float32:
         return False
     shape = (src.shape[0], heads, src.shape[1], src.shape[1])
-    return all(listener.prefers_weights(shape) for listener, _ in told)
+    return all(listener.prefers_weights(shape) for listener, _ in listeners)
 
 
 class _Projected:
@@ -91,16 +98,20 @@ class _Projected:
     mask_type: int | None
     __slots__ = ()
 
-    def native(self, operator: Callable[..., Any], x: Tensor, told: Told) -> tuple[Tensor, Tensor]:
+    def native(
+        self, operator: Callable[..., Any], x: Tensor, listeners: SiteListeners
+    ) -> tuple[Tensor, Tensor]:
         """Output and whole weights by ``torch._native_multi_head_attention``, which are told."""
         back = (self.proj_weight, self.proj_bias)
         attended, weights = operator(
             x, x, x, *self._into(), *back, self.mask, True, False, self.mask_type
         )
-        self._tell(told, AttentionCall(kind="encoder", weights=weights, mask=self._seen()), x)
+        self._tell(
+            listeners, AttentionCall(kind="encoder", weights=weights, mask=self._visible()), x
+        )
         return attended, weights
 
-    def tell_queries(self, told: Told, x: Tensor, real: Tensor | None) -> None:
+    def tell_queries(self, listeners: SiteListeners, x: Tensor, real: Tensor | None) -> None:
         """Tell what weights can be worked out from: queries and keys, projected once more.
 
         ``real`` says which positions of each sequence are, ``(batch, position)``; None: all.
@@ -110,35 +121,35 @@ class _Projected:
         width = self.embed_dim // self.num_heads
         shape = (*x.shape[:2], 2, self.num_heads, width)
         q, k = joined.view(shape).permute(2, 0, 3, 1, 4)
-        seen = self._seen()
+        mask = self._visible()
         if real is not None:
-            seen = (real.unsqueeze(2) & real.unsqueeze(1)).unsqueeze(1)
+            mask = (real.unsqueeze(2) & real.unsqueeze(1)).unsqueeze(1)
         call = AttentionCall(
-            kind="encoder", q=q, k=k, mask=seen, scale=1 / math.sqrt(width), own=len(told) == 1
+            kind="encoder", q=q, k=k, mask=mask, scale=1 / math.sqrt(width), own=len(listeners) == 1
         )
-        self._tell(told, call, x)
+        self._tell(listeners, call, x)
 
-    def _tell(self, told: Told, call: AttentionCall, x: Tensor) -> None:
+    def _tell(self, listeners: SiteListeners, call: AttentionCall, x: Tensor) -> None:
         """Tell a call; where someone follows values, these are projected, and mixed, once more."""
-        if not any(listener.follows for listener, _ in told):
-            attend(told, call, lambda _: None)
+        if not any(listener.follows for listener, _ in listeners):
+            attend(listeners, call, lambda _: None)
             return
         both = 2 * self.embed_dim
         joined = torch._C._nn.linear(x, self.qkv_weight[both:], self.qkv_bias[both:])
         v = joined.view(*x.shape[:2], self.num_heads, -1).transpose(1, 2)
         call = call.with_changes(v=v)
-        attend(told, call, lambda _: computed(F.scaled_dot_product_attention, call))
+        attend(listeners, call, lambda _: computed(F.scaled_dot_product_attention, call))
 
     def _into(self) -> tuple[int, int, Tensor, Tensor]:
         """Sizes, and what makes queries, keys and values, in the order torch takes them."""
         return self.embed_dim, self.num_heads, self.qkv_weight, self.qkv_bias
 
-    def _seen(self) -> Tensor | None:
+    def _visible(self) -> Tensor | None:
         """Which keys are seen; the fused kernel hides those whose mask is not 0."""
         if self.mask is None:
             return None
-        seen = ~self.mask.to(torch.bool)
-        return seen[:, None, None, :] if self.mask_type == 1 else seen
+        mask = ~self.mask.to(torch.bool)
+        return mask[:, None, None, :] if self.mask_type == 1 else mask
 
 
 @dataclass(slots=True)
@@ -166,10 +177,10 @@ class _Layer(_Projected):
     mask: Tensor | None = None
     mask_type: int | None = None
 
-    def with_weights(self, told: Told) -> Tensor:
+    def with_weights(self, listeners: SiteListeners) -> Tensor:
         """The layer by the operators that the fused one is made of, in its order."""
         x = self.first(self.src) if self.norm_first else self.src
-        x = self.native(_NATIVE, x, told)[0].add_(self.src)
+        x = self.native(_NATIVE, x, listeners)[0].add_(self.src)
         if self.norm_first:
             return self._feed_forward(self._second(x)).add_(x)
         x = self.first(x)
@@ -226,10 +237,10 @@ class _MultiHead(_Projected):
     mask_type: int | None = None
 
     def with_weights(
-        self, told: Told, original: Callable[..., Any]
+        self, listeners: SiteListeners, original: Callable[..., Any]
     ) -> tuple[Tensor, Tensor | None]:
         """The operator itself, asked for its weights."""
-        output, weights = self.native(original, self.query, told)
+        output, weights = self.native(original, self.query, listeners)
         if not self.need_weights:
             return output, None
         return output, weights.sum(1) / self.num_heads if self.average_attn_weights else weights
@@ -240,8 +251,8 @@ class _MultiHead(_Projected):
             raise InterventionError(
                 "attention over nested tensors cannot be changed; pad the input"
             )
-        x, seen = self.query.transpose(0, 1), self._seen()
-        hidden = None if seen is None else ~seen
+        x, mask = self.query.transpose(0, 1), self._visible()
+        hidden = None if mask is None else ~mask
         if hidden is not None and hidden.dim() == 4:
             hidden = hidden.expand(len(self.query), self.num_heads, len(x), -1).flatten(0, 1)
         plain = (None, None, False, 0.0)  # no bias of keys or values, no zeros, no dropout
@@ -263,7 +274,7 @@ def _padded(src: Tensor, frame: FrameType | None) -> tuple[Tensor, Tensor | None
     """
     if not src.is_nested:
         return src, None
-    lengths = torch.tensor([len(one) for one in src.unbind()], device=src.device)
+    lengths = torch.tensor([len(sequence) for sequence in src.unbind()], device=src.device)
     longest = int(lengths.max())
     while frame is not None:
         if frame.f_code is _ENCODER_CODE:

@@ -43,19 +43,19 @@ class TorchCall:
     original: Callable[..., Any]
     frame: FrameType | None
     args: tuple[Any, ...]
-    named: ByName
+    kwargs: ByName
 
     def run(self) -> Any:
-        return self.original(*self.args, **self.named)
+        return self.original(*self.args, **self.kwargs)
 
 
-Meant = Callable[[TorchCall], Any]
+Handler = Callable[[TorchCall], Any]
 """Does a call of a function of torch, and tells listeners of it."""
 
 _AWAITED = 8
 """So many calls are remembered whose weights were not multiplied: they may be large."""
 
-Told = list[tuple["Listener", str]]
+SiteListeners = list[tuple["Listener", str]]
 """Who is to be told of a call, and its site in their model."""
 
 
@@ -112,12 +112,12 @@ class AttentionCall:
 
 @dataclass(slots=True)
 class Missed:
-    """What may be attention, and came through no way that is known; ``told`` says what it is.
+    """What may be attention, and came through no way that is known; `description` names it.
 
     ``sure``: it is quite likely attention; ``adapts``: a `SoftmaxAdapter` makes it known.
     """
 
-    told: str
+    description: str
     sure: bool
     adapts: bool
     calls: int = 1
@@ -151,7 +151,7 @@ class Listener:
     wants_lse = False
     follows = False
 
-    def __init__(self, model: nn.Module, wanted: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, model: nn.Module, is_wanted: Callable[[str], bool] | None = None) -> None:
         self.sites = Sites(model)
         self.seen: dict[str, int] = {}
         self.awaited: list[AttentionCall] = []
@@ -162,7 +162,7 @@ class Listener:
         self.passed_over: set[str] = set()
         self.spoken_for = 0
         self.missed: dict[str, Missed] = {}
-        self._wanted = wanted
+        self._wanted = is_wanted
         self._numbers: dict[str, int] = {}
 
     def prefers_weights(self, shape: tuple[int, ...]) -> bool:
@@ -190,9 +190,9 @@ class Listener:
         self.unfollowed.discard(call.site)
         self.followed.add((call.site, call.number))
         self.awaited = [
-            one
-            for one in self.awaited
-            if one is call or (one.site, one.number) not in self.followed
+            awaited_call
+            for awaited_call in self.awaited
+            if awaited_call is call or (awaited_call.site, awaited_call.number) not in self.followed
         ]
 
     def outcome(self, call: AttentionCall) -> AttentionCall | None:
@@ -214,12 +214,19 @@ class Listener:
         if before is not None:
             missed.calls += before.calls
             if before.sure:
-                missed.told, missed.sure, missed.adapts = before.told, True, before.adapts
+                missed.description, missed.sure, missed.adapts = (
+                    before.description,
+                    True,
+                    before.adapts,
+                )
         self.missed[site] = missed
 
     def is_told_otherwise(self, site: str) -> bool:
         """Whether something in a module, or around it, may tell of its softmaxes."""
-        return any(site == one or site.startswith(f"{one}.") for one in self.passed_over)
+        return any(
+            site == passed_site or site.startswith(f"{passed_site}.")
+            for passed_site in self.passed_over
+        )
 
     def is_wanted(self, site: str) -> bool:
         return self._wanted is None or self._wanted(site)
@@ -230,24 +237,24 @@ class Listener:
         return number
 
 
-class _Here(threading.local):
+class _ThreadState(threading.local):
     def __init__(self) -> None:
         self.listeners: list[Listener] = []
         self.busy = False
 
 
-here = _Here()
+thread_state = _ThreadState()
 """The listeners of this thread, outermost first; ``busy`` while a call is being worked on."""
 
 
 @contextmanager
 def untold() -> Iterator[None]:
     """A block whose calls are told to nobody, because someone tells of them otherwise."""
-    before, here.busy = here.busy, True
+    before, thread_state.busy = thread_state.busy, True
     try:
         yield
     finally:
-        here.busy = before
+        thread_state.busy = before
 
 
 everywhere: list[Listener] = []
@@ -257,9 +264,9 @@ everywhere: list[Listener] = []
 def note_elsewhere(frame: FrameType) -> None:
     """Take down that a module ran in a thread without a listener."""
     for listener in everywhere.copy():
-        found = listener.sites.running(frame)
-        if found is not None:
-            listener.elsewhere.add(found[0])
+        running = listener.sites.running(frame)
+        if running is not None:
+            listener.elsewhere.add(running[0])
 
 
 def listening(
@@ -267,7 +274,7 @@ def listening(
     accepts: Callable[[Listener, str, nn.Module], bool] | None = None,
     part: str = "",
     counted: bool = True,
-) -> Told:
+) -> SiteListeners:
     """Who is to be told of a call made from a frame.
 
     Args:
@@ -278,8 +285,8 @@ def listening(
     """
     if torch._C._current_graph_task_id() != -1:
         return []  # A checkpointed module computes again, for gradients, what was seen before.
-    found = []
-    for listener in here.listeners:
+    site_listeners = []
+    for listener in thread_state.listeners:
         running = listener.sites.running(frame)
         if running is None or (accepts and not accepts(listener, *running)):
             continue
@@ -287,12 +294,12 @@ def listening(
         if part:
             site = listener.sites.names.get(id(getattr(module, part, None)), site)
         if listener.wants(site, counted):
-            found.append((listener, site))
-    return found
+            site_listeners.append((listener, site))
+    return site_listeners
 
 
 def attend(
-    told: Told,
+    listeners: SiteListeners,
     call: AttentionCall,
     compute: Callable[[AttentionCall | None], Any],
     with_lse: Callable[[], tuple[Tensor, Tensor | None] | None] | None = None,
@@ -300,7 +307,7 @@ def attend(
     """Tell listeners of one call and compute it.
 
     Args:
-        told: from `listening`.
+        listeners: from `listening`.
         call: the call, without site and number.
         compute: the model's own way, given None; given a call, that call's output; in either
             case as the model gets it.
@@ -312,18 +319,18 @@ def attend(
             was to be changed, an InterventionError.
     """
     if torch._C._functorch.peek_interpreter_stack() is not None:
-        changing = any(listener.changes for listener, _ in told)
+        changing = any(listener.changes for listener, _ in listeners)
         raise (InterventionError if changing else RecordingError)(
-            f"{told[0][1]}: attention inside a torch.func transform (vmap, grad) cannot be "
+            f"{listeners[0][1]}: attention inside a torch.func transform (vmap, grad) cannot be "
             f"{'changed' if changing else 'recorded'}; run the model without it in the block"
         )
-    here.busy = True
+    thread_state.busy = True
     try:
         changed: AttentionCall | None = None
         # Changes first, whichever block was entered first.
-        ordered = told
-        if len(told) > 1:
-            ordered = sorted(told, key=lambda one: not one[0].changes)
+        ordered = listeners
+        if len(listeners) > 1:
+            ordered = sorted(listeners, key=lambda pair: not pair[0].changes)
         output: Any = None
         numbers: list[int] = []
         for listener, site in ordered:
@@ -345,16 +352,16 @@ def attend(
             if call.kind == "softmax":
                 listener.awaits(call)
                 continue
-            known = call.weights if call.q is None else call.q
-            assert known is not None
-            call = replace(call, output=output.reshape(*known.shape[:3], output.shape[-1]))
+            reference = call.weights if call.q is None else call.q
+            assert reference is not None
+            call = replace(call, output=output.reshape(*reference.shape[:3], output.shape[-1]))
             if (answer := listener.outcome(call)) is not None:
                 call = answer
                 assert call.output is not None
                 output = call.output.to(output.dtype).reshape(output.shape)
         return output
     finally:
-        here.busy = False
+        thread_state.busy = False
 
 
 class WatchingMode(TorchFunctionMode):
@@ -368,7 +375,7 @@ class WatchingMode(TorchFunctionMode):
     function.
     """
 
-    def __init__(self, meant_by: Callable[[Any], Meant | None]) -> None:
+    def __init__(self, meant_by: Callable[[Any], Handler | None]) -> None:
         super().__init__()
         self._meant_by = meant_by
 
@@ -380,12 +387,12 @@ class WatchingMode(TorchFunctionMode):
         kwargs: ByName | None = None,
     ) -> Any:
         del types
-        named = kwargs or {}
-        if here.listeners and not here.busy:
-            meant = self._meant_by(func)
-            if meant is not None:
-                return meant(TorchCall(func, sys._getframe(1), args, named))
-        return func(*args, **named)
+        named_args = kwargs or {}
+        if thread_state.listeners and not thread_state.busy:
+            handler = self._meant_by(func)
+            if handler is not None:
+                return handler(TorchCall(func, sys._getframe(1), args, named_args))
+        return func(*args, **named_args)
 
 
 def fused_path_asked(call: TorchCall) -> Any:

@@ -23,11 +23,11 @@ from attnlens.recording.edits import (
     Edges,
     Edit,
     Hidden,
-    Mixed,
-    Place,
+    InterventionSite,
+    NewValues,
     edited,
     edits_asked,
-    mixed,
+    with_edited_values,
 )
 from attnlens.recording.interception import AttentionCall
 from attnlens.recording.patches import intercepting
@@ -47,8 +47,8 @@ def intervene(
     hide: Hidden | Mapping[str, Hidden] = None,
     scale: float | Array | Mapping[str, float | Array] | None = None,
     replace: Array | Change | Mapping[str, Array | Change] | None = None,
-    values: Mixed | Mapping[str, Mixed] | None = None,
-    outputs: Mixed | Mapping[str, Mixed] | None = None,
+    values: NewValues | Mapping[str, NewValues] | None = None,
+    outputs: NewValues | Mapping[str, NewValues] | None = None,
     renormalise: bool | None = None,
     sites: Which | None = None,
     heads: Positions = None,
@@ -113,10 +113,10 @@ def intervene(
             or attention that ran and could not be reached.
     """
     module_given(model, "intervene", InterventionError)
-    given: dict[str, object] = {"hide": hide, "scale": scale, "replace": replace}
-    given |= {"values": values, "outputs": outputs}
+    options: dict[str, object] = {"hide": hide, "scale": scale, "replace": replace}
+    options |= {"values": values, "outputs": outputs}
     scope = Edges(key=keys, query=queries, head=heads, batch=batch)
-    edits = edits_asked(given, sites, scope)
+    edits = edits_asked(options, sites, scope)
     if renormalise is not None:
         if edits[0].name in FOLLOWED:
             raise InterventionError("weights stay what they are; leave renormalise= out")
@@ -125,8 +125,8 @@ def intervene(
     with ExitStack() as stack:
         run = _Run(model, edits)
         stack.callback(run.end)
-        listed = adapters_of(adapters, SoftmaxAdapter, InterventionError, _ONLY_SOFTMAXES)
-        run.begin(listed, InterventionError)
+        adapter_list = adapters_of(adapters, SoftmaxAdapter, InterventionError, _ONLY_SOFTMAXES)
+        run.begin(adapter_list, InterventionError)
         with intercepting(run):
             yield run.changed
         run.judge()
@@ -143,7 +143,7 @@ class _Run(Block):
     leave_out = "sites"
 
     def __init__(self, model: nn.Module, edits: list[Edit]) -> None:
-        super().__init__(model, lambda site: any(edit.wanted(site) for edit in edits))
+        super().__init__(model, lambda site: any(edit.is_wanted(site) for edit in edits))
         self.follows = edits[0].name in FOLLOWED
         self.changed: dict[str, int] = {}
         self._edits = edits
@@ -162,18 +162,18 @@ class _Run(Block):
                 f"{call.site}: its weights are multiplied with several things; what heads give "
                 "cannot be changed there"
             )
-        answer = mixed(call, self._edits)
+        answer = with_edited_values(call, self._edits)
         if answer is not None:
             self._note(call.site)
         return answer
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
         """What a probe returns instead of the weights it was given; None: those."""
-        again = torch._C._current_graph_task_id() != -1
-        if not self.here(site) or again or not self.wants(site):
+        is_recomputed = torch._C._current_graph_task_id() != -1
+        if not self.in_block_thread(site) or is_recomputed or not self.wants(site):
             return None
         if tuple(probe.axes) != AXES:
-            if any(edit.patterns is not None and edit.wanted(site) for edit in self._edits):
+            if any(edit.patterns is not None and edit.is_wanted(site) for edit in self._edits):
                 raise InterventionError(
                     f"{site}: its axes ({', '.join(probe.axes)}) are not {', '.join(AXES)}; such "
                     "weights cannot be changed"
@@ -182,15 +182,18 @@ class _Run(Block):
         if self.follows:
             self.await_values(site, probe, weights, self.number(site))
             return None
-        place, whole = Place(site, tuple(weights.shape), weights.device), weights
+        intervention_site, edited_weights = (
+            InterventionSite(site, tuple(weights.shape), weights.device),
+            weights,
+        )
         for edit in self._edits:
-            chosen = edit.chosen(place)
+            chosen = edit.chosen(intervention_site)
             if chosen is not None:
-                whole = edit.changed(whole, chosen, place)
-        if whole is weights:
+                edited_weights = edit.changed(edited_weights, chosen, intervention_site)
+        if edited_weights is weights:
             return None
         self._note(site)
-        return whole
+        return edited_weights
 
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
         self.handles.append(probe.register_forward_hook(_ProbeHook(self, site, probe)))
@@ -238,16 +241,16 @@ class _Run(Block):
                 )
 
     def _why(self, edit: Edit, calls: str) -> str:
-        known = self.known
-        if not self.seen and not known:
+        sites = self.known
+        if not self.seen and not sites:
             return self.none_ran()
         if not self.seen:
-            return f"the model did not run in the block; it has: {some_of(known)}"
+            return f"the model did not run in the block; it has: {some_of(sites)}"
         if edit.passed:
             assert edit.values is not None
             counts = ", ".join(f"{site} has {count}" for site, count in edit.passed.items())
             return f"it has {edit.values.shape[-1]} keys, and {counts}"
-        idle = some_of([site for site in known if site not in self.seen])
+        idle = some_of([site for site in sites if site not in self.seen])
         return (
             f"no such site ran, or none over keys; calls of each site: {calls}; known but not "
             f"run: {idle or 'none'}"

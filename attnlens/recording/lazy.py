@@ -92,12 +92,12 @@ class LazyAttention:
         count = every if keys is None else keys
         k = exact.k if keys is None else exact.k[:, :, :keys]
         # Query heads that share a key head stand side by side, so no key is copied.
-        asked, groups = q.shape[2], k.shape[1]
-        shared = heads // groups * asked
+        n_heads, groups = q.shape[2], k.shape[1]
+        shared = heads // groups * n_heads
         q = q.reshape(batch * groups, shared, q.shape[-1])
         k = k.reshape(batch * groups, count, k.shape[-1]).transpose(1, 2)
         if out is None:
-            out = q.new_empty(batch, heads, asked, count)
+            out = q.new_empty(batch, heads, n_heads, count)
         product = out.view(batch * groups, shared, count)
         torch.baddbmm(product, q, k, beta=0, alpha=self.scale, out=product)
         if self.mask is not None:
@@ -110,7 +110,7 @@ class LazyAttention:
                 out.masked_fill_(~mask, -math.inf)
             else:
                 out.add_(mask)
-        if self.causal and asked:
+        if self.causal and n_heads:
             row = torch.arange(queries)
             row = row if chosen is None else row[chosen]
             # Keys up to the first of these queries are seen by all of them.
@@ -192,11 +192,11 @@ def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
     for first, last in _batches(source):
         part = source.batches(first, last)
         for start, end, logits in chunks(part):
-            place = (slice(first, last), slice(None), slice(start, end))
+            block = (slice(first, last), slice(None), slice(start, end))
             lse = None if part.lse is None else part.lse[:, :, start:end]
             if lse is None:
                 shares(logits, source.mask is not None)
-            weights[place], keys[place], residual[place] = _top_of_rows(logits, k, lse)
+            weights[block], keys[block], residual[block] = _top_of_rows(logits, k, lse)
     return weights, keys, residual
 
 
@@ -220,10 +220,10 @@ def chunks(source: LazyAttention) -> Iterator[tuple[int, int, Tensor]]:
     buffer = source.q.new_empty(batch * heads * min(size, queries) * keys)
     for start in range(0, queries, size):
         end = min(start + size, queries)
-        seen = min(keys, end) if source.causal else keys
-        shape = (batch, heads, end - start, seen)
+        n_visible = min(keys, end) if source.causal else keys
+        shape = (batch, heads, end - start, n_visible)
         out = buffer[: math.prod(shape)].view(shape)
-        yield start, end, source.logits(slice(start, end), seen, out)
+        yield start, end, source.logits(slice(start, end), n_visible, out)
 
 
 def _batches(source: LazyAttention) -> list[tuple[int, int]]:
@@ -235,21 +235,23 @@ def _batches(source: LazyAttention) -> list[tuple[int, int]]:
 
 def _top_of_rows(rows: Tensor, k: int, lse: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Of weights, or of logits where their log-sum-exp is given."""
-    lead, seen = rows.shape[:-1], rows.shape[-1]
-    kept = min(k, seen)
-    values, keys = largest(rows.view(-1, seen), kept)
-    values = values.view(*lead, kept)
+    lead, n_visible = rows.shape[:-1], rows.shape[-1]
+    n_kept = min(k, n_visible)
+    values, keys = largest(rows.view(-1, n_visible), n_kept)
+    values = values.view(*lead, n_kept)
     if lse is not None:
         hidden = values == -math.inf
         values = values.sub_(lse.unsqueeze(-1)).exp_().masked_fill_(hidden, 0.0)
-    keys = keys.view(*lead, kept)
+    keys = keys.view(*lead, n_kept)
     total = values.sum(-1)
     residual = torch.where(total > 0, 1 - total, total).clamp_min_(0)
-    if kept < k:
+    if n_kept < k:
         # Later keys are hidden: they fill the row up with weight 0.
-        later = torch.arange(seen, seen + k - kept, device=keys.device).expand(*lead, -1)
+        later = torch.arange(n_visible, n_visible + k - n_kept, device=keys.device).expand(
+            *lead, -1
+        )
         keys = torch.cat([keys, later], -1)
-        values = torch.cat([values, values.new_zeros(*lead, k - kept)], -1)
+        values = torch.cat([values, values.new_zeros(*lead, k - n_kept)], -1)
     return values, keys, residual
 
 

@@ -29,14 +29,14 @@ from torch import Tensor, nn
 from attnlens.recording.fused import encoder_layer, multi_head
 from attnlens.recording.interception import (
     AttentionCall,
+    Handler,
     Listener,
-    Meant,
     TorchCall,
     WatchingMode,
     everywhere,
     fused_path_asked,
-    here,
     note_elsewhere,
+    thread_state,
     untold,
 )
 from attnlens.recording.torch_calls import flex, scaled_dot_product
@@ -103,7 +103,7 @@ def _module_of(namespace: dict[str, object]) -> ModuleType | None:
 
 def _is_table(holder: Any) -> bool:
     """Whether a holder only names the function, and nobody calls it from there."""
-    if isinstance(holder, set | frozenset | Holders | StandIn | torch.fx.Node):
+    if isinstance(holder, set | frozenset | Holders | FunctionPatch | torch.fx.Node):
         return True
     if isinstance(holder, FrameType):
         # Ours, kept by an exception that someone caught.
@@ -131,32 +131,37 @@ class _Product:
 
 def product(made: TorchCall) -> Any:
     """A product of matrices; of weights and values it is told to those who follow them."""
-    following = [listener for listener in here.listeners if listener.follows and listener.awaited]
-    again = torch._C._current_graph_task_id() != -1  # for gradients
+    following = [
+        listener for listener in thread_state.listeners if listener.follows and listener.awaited
+    ]
+    is_recomputed = torch._C._current_graph_task_id() != -1  # for gradients
     transformed = torch._C._functorch.peek_interpreter_stack() is not None
-    if not following or again or transformed or "out" in made.named:
+    if not following or is_recomputed or transformed or "out" in made.kwargs:
         return made.run()
     with untold():
         output = made.run()
         following.sort(key=lambda listener: not listener.changes)
-        for one in _products(made):
-            found = [(listener, _awaited(listener, one.left)) for listener in following]
-            told = [(listener, call) for listener, call in found if call is not None]
-            if told:
-                return _told(told, one, output)
+        for factors in _products(made):
+            pairs = [(listener, _awaited(listener, factors.left)) for listener in following]
+            awaiting = [(listener, call) for listener, call in pairs if call is not None]
+            if awaiting:
+                return _report_product(awaiting, factors, output)
     return output
 
 
-def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Tensor) -> Tensor:
+def _report_product(
+    awaiting: list[tuple[Listener, AttentionCall]], factors: _Product, output: Tensor
+) -> Tensor:
     """Tell of a product; what the model goes on with."""
-    laid = output.permute(one.order)
+    ordered_output = output.permute(factors.order)
     changed: AttentionCall | None = None
-    for listener, awaited in told:
+    for listener, awaited in awaiting:
         call = awaited
         assert call.weights is not None
         four = (*call.weights.shape[:2], -1)
         weights, v, heads = (
-            part.reshape(*four, part.shape[-1]) for part in (one.left, one.right, laid)
+            part.reshape(*four, part.shape[-1])
+            for part in (factors.left, factors.right, ordered_output)
         )
         # These weights are what dropout left.
         call = call.with_changes(weights=weights, v=v, output=heads, dropout=0.0)
@@ -167,8 +172,8 @@ def _told(told: list[tuple[Listener, AttentionCall]], one: _Product, output: Ten
         changed = changed if answer is None else answer
     if changed is None or changed.output is None:
         return output
-    undo = [one.order.index(index) for index in range(len(one.order))]
-    return changed.output.to(output.dtype).reshape(laid.shape).permute(undo)
+    undo = [factors.order.index(index) for index in range(len(factors.order))]
+    return changed.output.to(output.dtype).reshape(ordered_output.shape).permute(undo)
 
 
 def _awaited(listener: Listener, left: Tensor) -> AttentionCall | None:
@@ -183,28 +188,32 @@ def _awaited(listener: Listener, left: Tensor) -> AttentionCall | None:
         fits = left.shape[-2] == queries and keys - left.shape[-1] in (0, 1)
         if not fits or left.shape[:-2].numel() != lead:
             continue
-        whole = weights[..., : left.shape[-1]]
-        near = left.detach().reshape(whole.shape).to(whole)
-        if loose or call.dropout or torch.allclose(near, whole, atol=_CLOSE, equal_nan=True):
+        with_values = weights[..., : left.shape[-1]]
+        factor = left.detach().reshape(with_values.shape).to(with_values)
+        if (
+            loose
+            or call.dropout
+            or torch.allclose(factor, with_values, atol=_CLOSE, equal_nan=True)
+        ):
             return call
     return None
 
 
 def _products(made: TorchCall) -> list[_Product]:
     """What a call multiplies, each way it can be read; none where that cannot be told."""
-    first, *others = made.args
+    first, *rest = made.args
     if isinstance(first, str):
-        listed = len(others) == 1 and isinstance(others[0], list | tuple)
-        factors = list(others[0] if listed else others)
+        is_list = len(rest) == 1 and isinstance(rest[0], list | tuple)
+        factors = list(rest[0] if is_list else rest)
         written, _, result = first.replace(" ", "").partition("->")
         letters = written.split(",")
         plain = len(factors) == 2 and all(_is_plain(factor) for factor in factors)
         if len(letters) != 2 or not plain or "." in first or not result:
             return []
         both = list(zip(letters, factors, strict=True))
-        read = [_einsum(*one, *other, result) for one, other in (both, both[::-1])]
-        return [one for one in read if one is not None]
-    right = others[0] if others else made.named.get("other", made.named.get("mat2"))
+        readings = [_einsum(*operand, *other, result) for operand, other in (both, both[::-1])]
+        return [operand for operand in readings if operand is not None]
+    right = rest[0] if rest else made.kwargs.get("other", made.kwargs.get("mat2"))
     if not _is_plain(first) or not _is_plain(right) or right.dim() > first.dim():
         return []
     right = right.expand(*first.shape[:-2], *right.shape[-2:])
@@ -213,8 +222,10 @@ def _products(made: TorchCall) -> list[_Product]:
 
 def _is_plain(factor: Any) -> TypeGuard[Tensor]:
     """Whether a factor is a tensor of two dimensions or more, neither sparse nor nested."""
-    whole = isinstance(factor, Tensor) and factor.layout == torch.strided and not factor.is_nested
-    return whole and factor.dim() > 1
+    is_dense = (
+        isinstance(factor, Tensor) and factor.layout == torch.strided and not factor.is_nested
+    )
+    return is_dense and factor.dim() > 1
 
 
 def _einsum(of: str, left: Tensor, of_right: str, right: Tensor, result: str) -> _Product | None:
@@ -225,7 +236,9 @@ def _einsum(of: str, left: Tensor, of_right: str, right: Tensor, result: str) ->
     summed = key not in result and {*lead, query} <= {*result}
     if not width or not summed or not {key, width} <= {*of_right} <= {*lead, key, width}:
         return None
-    right = right.permute([of_right.index(one) for one in (*lead, key, width) if one in of_right])
+    right = right.permute(
+        [of_right.index(axis) for axis in (*lead, key, width) if axis in of_right]
+    )
     for index, letter in enumerate(lead):
         if letter not in of_right:
             right = right.unsqueeze(index)
@@ -233,25 +246,25 @@ def _einsum(of: str, left: Tensor, of_right: str, right: Tensor, result: str) ->
     return _Product(left, right.expand(*left.shape[:-2], *right.shape[-2:]), order)
 
 
-class StandIn:
-    """Takes the place of a function of torch: ``meant`` does the call, and tells listeners of it.
+class FunctionPatch:
+    """Takes the place of a function of torch: ``handler`` does the call, and tells listeners of it.
 
     It equals the function it stands for, so code that compares functions or looks them up (a tensor
     subclass's ``__torch_function__``, say) finds what it looks for.
     """
 
-    __slots__ = ("__name__", "__weakref__", "__wrapped__", "meant")
+    __slots__ = ("__name__", "__weakref__", "__wrapped__", "handler")
 
-    def __init__(self, original: Callable[..., Any], meant: Meant) -> None:
+    def __init__(self, original: Callable[..., Any], handler: Handler) -> None:
         self.__wrapped__ = original
         self.__name__ = getattr(original, "__name__", type(original).__name__)
-        self.meant = meant
+        self.handler = handler
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if here.listeners:
-            if not here.busy:
-                return self.meant(TorchCall(self.__wrapped__, sys._getframe(1), args, kwargs))
-        elif everywhere and self.meant in (scaled_dot_product, encoder_layer, multi_head, flex):
+        if thread_state.listeners:
+            if not thread_state.busy:
+                return self.handler(TorchCall(self.__wrapped__, sys._getframe(1), args, kwargs))
+        elif everywhere and self.handler in (scaled_dot_product, encoder_layer, multi_head, flex):
             note_elsewhere(sys._getframe(1))
         return self.__wrapped__(*args, **kwargs)
 
@@ -274,13 +287,13 @@ class StandIn:
         return self.__wrapped__  # a copy made in the block outlives it
 
 
-def _places() -> list[tuple[Any, str, StandIn]]:
-    sdpa = StandIn(F.scaled_dot_product_attention, scaled_dot_product)
-    places: list[tuple[Any, str, StandIn]] = [
+def _places() -> list[tuple[Any, str, FunctionPatch]]:
+    sdpa = FunctionPatch(F.scaled_dot_product_attention, scaled_dot_product)
+    places: list[tuple[Any, str, FunctionPatch]] = [
         (F, "scaled_dot_product_attention", sdpa),
         (torch._C._nn, "scaled_dot_product_attention", sdpa),
     ]
-    for owner, name, meant in (
+    for owner, name, handler in (
         (F, "softmax", softmax),
         (torch.overrides, "has_torch_function", fused_path_asked),
         (torch, "_transformer_encoder_layer_fwd", encoder_layer),
@@ -288,42 +301,44 @@ def _places() -> list[tuple[Any, str, StandIn]]:
     ):
         original = getattr(owner, name, None)
         if original is not None:
-            places.append((owner, name, StandIn(original, meant)))
+            places.append((owner, name, FunctionPatch(original, handler)))
     return places
 
 
 _PLACES: Final = _places()
-_BY_HAND: Final[list[tuple[Any, str, StandIn]]] = [
-    (torch, "softmax", StandIn(torch.softmax, softmax)),
-    (torch.special, "softmax", StandIn(torch.special.softmax, softmax)),
-    (Tensor, "softmax", StandIn(Tensor.softmax, softmax)),
-    (torch, "exp", StandIn(torch.exp, exponential)),
-    (Tensor, "exp", StandIn(Tensor.exp, exponential)),
+_BY_HAND: Final[list[tuple[Any, str, FunctionPatch]]] = [
+    (torch, "softmax", FunctionPatch(torch.softmax, softmax)),
+    (torch.special, "softmax", FunctionPatch(torch.special.softmax, softmax)),
+    (Tensor, "softmax", FunctionPatch(Tensor.softmax, softmax)),
+    (torch, "exp", FunctionPatch(torch.exp, exponential)),
+    (Tensor, "exp", FunctionPatch(Tensor.exp, exponential)),
 ]
 """Where attention written by hand forms weights. A change of the class Tensor makes Python forget
 what it knows of tensors' methods, so these stand only where a module may be such attention."""
-_PRODUCTS: Final[list[tuple[Any, str, StandIn]]] = [
-    (owner, name, StandIn(getattr(owner, name), product))
+_PRODUCTS: Final[list[tuple[Any, str, FunctionPatch]]] = [
+    (owner, name, FunctionPatch(getattr(owner, name), product))
     for owner, names in ((torch, "matmul bmm einsum"), (Tensor, "matmul bmm __matmul__"))
     for name in names.split()
 ]
 """Where weights and values are multiplied; these stand only where someone follows that."""
 SDPA: Final = _PLACES[0][2]
-_NAMED: Final = {id(one.__wrapped__): one for _, _, one in (_PLACES[2], *_BY_HAND, *_PRODUCTS)}
+_PATCH_BY_FUNCTION: Final = {
+    id(patch.__wrapped__): patch for _, _, patch in (_PLACES[2], *_BY_HAND, *_PRODUCTS)
+}
 _FLEX: Final = "torch.nn.attention.flex_attention"
 
 _holders: Final = Holders(SDPA.__wrapped__)
 
 
-def _held(kinds: set[type[nn.Module]], products: bool) -> Iterator[tuple[Any, str, StandIn]]:
+def _held(kinds: set[type[nn.Module]], products: bool) -> Iterator[tuple[Any, str, FunctionPatch]]:
     """Where the files that define modules hold these functions by a name of their own."""
     for name in {kind.__module__ for kind in kinds}:
         file = sys.modules.get(name)
         if file is None or name.partition(".")[0] == "torch":
             continue
         for own, value in list(vars(file).items()):
-            stand_in = _NAMED.get(id(value))
-            if stand_in is not None and (products or stand_in.meant is not product):
+            stand_in = _PATCH_BY_FUNCTION.get(id(value))
+            if stand_in is not None and (products or stand_in.handler is not product):
                 yield file, own, stand_in
 
 
@@ -347,14 +362,14 @@ class _Patches:
                 if "torch._dynamo" in sys.modules or _FLEX in sys.modules:
                     stance = torch.compiler.set_stance("force_eager")
                     self._undo.append(lambda: stance.__exit__(None, None, None))
-            wanted = [*_BY_HAND, *_held(kinds, listener.follows)] if by_hand else []
-            for owner, name, stand_in in wanted + _PRODUCTS * listener.follows:
+            needed = [*_BY_HAND, *_held(kinds, listener.follows)] if by_hand else []
+            for owner, name, stand_in in needed + _PRODUCTS * listener.follows:
                 if (id(owner), name) not in self._done:
                     self._put(owner, name, stand_in)
             library = sys.modules.get(_FLEX)
             original = getattr(library, "flex_attention_hop", None)
-            if original is not None and not isinstance(original, StandIn):
-                self._put(library, "flex_attention_hop", StandIn(original, flex))
+            if original is not None and not isinstance(original, FunctionPatch):
+                self._put(library, "flex_attention_hop", FunctionPatch(original, flex))
             for namespace, name in _holders.by_name():
                 if (id(namespace), name) not in self._done:
                     self._put(namespace, name, SDPA)
@@ -371,7 +386,7 @@ class _Patches:
                 self._done.clear()
                 _holders.replaced.clear()
 
-    def _put(self, owner: Any, name: str, stand_in: StandIn) -> None:
+    def _put(self, owner: Any, name: str, stand_in: FunctionPatch) -> None:
         inherited = name not in vars(owner)
         setattr(owner, name, stand_in)
         self._done.add((id(owner), name))
@@ -391,9 +406,9 @@ class _Patches:
 _patches: Final = _Patches()
 
 
-def _unnamed(function: Any) -> Meant | None:
+def _unnamed(function: Any) -> Handler | None:
     """What does a call that no name leads to, of the function kept in an object."""
-    return SDPA.meant if function is SDPA.__wrapped__ else None
+    return SDPA.handler if function is SDPA.__wrapped__ else None
 
 
 @contextmanager
@@ -409,7 +424,7 @@ def intercepting(listener: Listener) -> Iterator[None]:
             if _holders.hidden():
                 stack.enter_context(WatchingMode(_unnamed))
             # From the list of the thread that came in: generators may end elsewhere.
-            for listeners in (here.listeners, everywhere):
+            for listeners in (thread_state.listeners, everywhere):
                 listeners.append(listener)
                 stack.callback(listeners.remove, listener)
             yield

@@ -19,18 +19,18 @@ StepListener = Callable[[str, Tensor, str, bool], None]
 _listeners: tuple[StepListener, ...] = ()
 
 
-def step(symbol: str, value: Tensor, description: str = "", *, given: bool = False) -> Tensor:
+def step(symbol: str, value: Tensor, description: str = "", *, as_input: bool = False) -> Tensor:
     """``value`` unchanged; whoever listens learns what the paper calls it.
 
     Args:
         symbol: as in the equations, LaTeX without the dollars, such as ``h_{attn}``.
         value: the intermediate result, any shape.
         description: a few words, such as "after the feed-forward network".
-        given: it is worked out by rules that no equation tells better than the description,
+        as_input: it is worked out by rules that no equation tells better than the description,
             such as which words are the same.
     """
     for listener in _listeners:
-        listener(symbol, value, description, given)
+        listener(symbol, value, description, as_input)
     return value
 
 

@@ -23,8 +23,8 @@ from attnlens.recording.recording import Recording
 from attnlens.recording.save import Stream, read_folder
 from attnlens.recording.sites import (
     Adapter,
+    AnyAdapter,
     ByName,
-    Given,
     SoftmaxAdapter,
     Which,
     adapters_of,
@@ -38,7 +38,9 @@ from attnlens.words import count
 
 UNFOLLOWED: Final = "no values or outputs: no product of these weights and values was seen"
 
-AGAIN: Final = "values and outputs are of the first of several products with the same weights"
+FIRST_PRODUCT_NOTE: Final = (
+    "values and outputs are of the first of several products with the same weights"
+)
 
 
 @contextmanager
@@ -51,7 +53,7 @@ def record(
     include: Which | None = None,
     dtype: torch.dtype | None = None,
     to: str | os.PathLike[str] | None = None,
-    adapters: Given | Sequence[Given] | None = None,
+    adapters: AnyAdapter | Sequence[AnyAdapter] | None = None,
     expected: int | None = None,
     values: bool = False,
     outputs: bool = False,
@@ -106,11 +108,13 @@ def record(
     if expected is not None and (type(expected) is not int or expected < 1):
         raise RecordingError(f"expected={expected!r}; give how many records there must be")
     capture = Capture.of(rows, top_k, lazy, dtype)
-    patterns, wanted = ((), None) if include is None else sites_meant("include", include)
+    patterns, is_wanted = ((), None) if include is None else sites_meant("include", include)
     with ExitStack() as stack:
-        told = "give an object with matches(module) and records(module, args, kwargs, output), or"
-        listed = adapters_of(adapters, Given, RecordingError, f"{told} SoftmaxAdapter(sites)")
-        run = _Run(model, wanted, capture, listed)
+        remedy = "give an object with matches(module) and records(module, args, kwargs, output), or"
+        adapter_list = adapters_of(
+            adapters, AnyAdapter, RecordingError, f"{remedy} SoftmaxAdapter(sites)"
+        )
+        run = _Run(model, is_wanted, capture, adapter_list)
         run.values, run.outputs, run.follows = values, outputs, values or outputs
         stack.callback(run.end)
         if to is not None:
@@ -132,11 +136,11 @@ class _Run(Block):
     def __init__(
         self,
         model: nn.Module,
-        wanted: Callable[[str], bool] | None,
+        is_wanted: Callable[[str], bool] | None,
         capture: Capture,
-        adapters: list[Given],
+        adapters: list[AnyAdapter],
     ) -> None:
-        super().__init__(model, wanted)
+        super().__init__(model, is_wanted)
         self.wants_lse = capture.wants_lse
         self.prefers_weights = capture.prefers_weights  # type: ignore[method-assign]
         self.recording = Recording()
@@ -152,14 +156,19 @@ class _Run(Block):
         """Set the hooks; a NothingRecordedError where an adapter is for no module."""
         softmaxes = [adapter for adapter in self._adapters if isinstance(adapter, SoftmaxAdapter)]
         self.begin(softmaxes, NothingRecordedError)
-        others = [adapter for adapter in self._adapters if not isinstance(adapter, SoftmaxAdapter)]
+        module_adapters = [
+            adapter for adapter in self._adapters if not isinstance(adapter, SoftmaxAdapter)
+        ]
         matched: set[int] = set()
         for site, module in self.sites.modules.items():
-            speaks = next((at for at, one in enumerate(others) if one.matches(module)), None)
+            speaks = next(
+                (at for at, candidate in enumerate(module_adapters) if candidate.matches(module)),
+                None,
+            )
             if speaks is not None:
                 matched.add(speaks)
-                self._watch_output(site, module, others[speaks])
-        for at, adapter in enumerate(others):
+                self._watch_output(site, module, module_adapters[speaks])
+        for at, adapter in enumerate(module_adapters):
             if at not in matched:
                 raise NothingRecordedError(f"{type(adapter).__name__} {no_module(self.sites)}")
 
@@ -167,23 +176,23 @@ class _Run(Block):
         self._add(self._capture.of_call(call))
 
     def outcome(self, call: AttentionCall) -> None:
-        place = call.site, call.number
-        if place in self.followed:
+        call_key = call.site, call.number
+        if call_key in self.followed:
             self._again.add(call.site)
             return
-        record = self._late[place]
+        record = self._late[call_key]
         assert call.v is not None
         assert call.output is not None
         parts: dict[str, Any] = {"notes": tuple(dict.fromkeys((*record.notes, *call.notes)))}
         if self.values:
             heads = call.output.shape[1] // call.v.shape[1]
-            whole = call.v.detach().repeat_interleave(heads, 1)
+            values = call.v.detach().repeat_interleave(heads, 1)
             # A sink, the last key, has no value.
-            parts["values"] = F.pad(whole, (0, 0, 0, record.sizes[-1] - whole.shape[2]))
+            parts["values"] = F.pad(values, (0, 0, 0, record.sizes[-1] - values.shape[2]))
         if self.outputs:
-            kept = call.output.detach()
-            parts["outputs"] = kept.clone() if record.rows is None else kept[:, :, record.rows]
-        self._late[place] = record.replaced(**parts)
+            output = call.output.detach()
+            parts["outputs"] = output.clone() if record.rows is None else output[:, :, record.rows]
+        self._late[call_key] = record.replaced(**parts)
         while self._late and _is_whole(next(iter(self._late.values()))):
             self._sink.add(self._late.pop(next(iter(self._late))))
 
@@ -224,10 +233,10 @@ class _Run(Block):
             self._sink.add(record.replaced(notes=(*record.notes, *missing)))
         notes = [UNCOMPILED] if self.sites.compiled else []
         if idle := self._idle():
-            told = "did not run in the block, so nothing was recorded"
-            notes.insert(0, f"{told}: {some_of(idle)}")
+            problem = "did not run in the block, so nothing was recorded"
+            notes.insert(0, f"{problem}: {some_of(idle)}")
         if self._again:
-            notes.insert(0, f"{AGAIN}: {some_of(sorted(self._again))}")
+            notes.insert(0, f"{FIRST_PRODUCT_NOTE}: {some_of(sorted(self._again))}")
         if doubtful := self.missing(sure=False):
             notes.insert(0, f"not recorded: {reasons_of(doubtful)}")
         if self.stream is not None:
@@ -246,10 +255,10 @@ class _Run(Block):
         def hook(
             _: nn.Module, arguments: tuple[Any, ...], by_name: ByName, weights: Tensor
         ) -> None:
-            if not self.here(site):
+            if not self.in_block_thread(site):
                 return
-            told = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | by_name
-            self._keep(site, weights, axes, told.get("content"), told.get("bias"))
+            values = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | by_name
+            self._keep(site, weights, axes, values.get("content"), values.get("bias"))
             self.await_values(site, probe, weights, self._numbers.get(site, 0) - 1)
 
         self.handles.append(probe.register_forward_hook(hook, with_kwargs=True))
@@ -278,14 +287,16 @@ class _Run(Block):
             module: nn.Module, arguments: tuple[Any, ...], by_name: ByName, output: Any
         ) -> None:
             weights = (
-                adapter.records(module, arguments, by_name, output) if self.here(site) else None
+                adapter.records(module, arguments, by_name, output)
+                if self.in_block_thread(site)
+                else None
             )
             if weights is None:
                 return
             if not isinstance(weights, Tensor) or weights.dim() not in (3, 4):
-                told = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights)
+                actual = tuple(weights.shape) if isinstance(weights, Tensor) else type(weights)
                 raise RecordingError(
-                    f"{site}: an adapter gave {told}; weights have four dimensions "
+                    f"{site}: an adapter gave {actual}; weights have four dimensions "
                     "(batch, head, query, key)"
                 )
             self._keep(site, weights if weights.dim() == 4 else weights.unsqueeze(1), AXES)

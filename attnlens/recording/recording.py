@@ -7,9 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attnlens.errors import InputError, NothingRecordedError, RecordingError, UnknownNameError
-from attnlens.recording.attention_record import AttentionRecord
+from attnlens.recording.attention_record import (
+    MOST_ROWS,
+    AttentionRecord,
+    notes_of,
+    recording_text,
+    table_of,
+)
 from attnlens.recording.save import SAVED, read_folder, read_part, write_part
-from attnlens.recording.table import MOST_ROWS, notes_of, recording_text, table_of
 from attnlens.shown import drawn
 from attnlens.words import choices
 
@@ -47,8 +52,8 @@ class Recording(Mapping[str, AttentionRecord]):
         if not self._calls:
             return f"no attention recorded at {site!r}, nor elsewhere; call the model in the block"
         first = next(iter(self._calls))
-        told = "" if isinstance(site, str) else f"; records go by site: recording[{first!r}]"
-        return f"no attention recorded at {site!r}{told}; recorded: {choices(site, self._calls)}"
+        hint = "" if isinstance(site, str) else f"; records go by site: recording[{first!r}]"
+        return f"no attention recorded at {site!r}{hint}; recorded: {choices(site, self._calls)}"
 
     def records(self) -> tuple[AttentionRecord, ...]:
         """Every record, site by site, the calls of each first to last."""
@@ -102,15 +107,15 @@ class Recording(Mapping[str, AttentionRecord]):
                 )
         return Recording(records)
 
-    def to_pandas(self, *, most: int = MOST_ROWS) -> pandas.DataFrame:
+    def to_pandas(self, *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
         """Every record's table, as `AttentionRecord.to_pandas` makes it, one below the other.
 
         Raises:
-            RecordingError: nothing was recorded, or more than ``most`` rows.
+            RecordingError: nothing was recorded, or more than ``max_rows`` rows.
         """
         if not self._calls:
             raise NothingRecordedError("nothing was recorded, so there is no table")
-        return table_of(self.records(), most=most)
+        return table_of(self.records(), max_rows=max_rows)
 
     def __repr__(self) -> str:
         return recording_text(self._calls)

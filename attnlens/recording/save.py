@@ -95,25 +95,29 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
         RecordingError: parts that are missing, of another kind, or do not fit one another.
         KeyError, TypeError, ValueError: an entry that is none.
     """
-    told: Entry = {
+    values: Entry = {
         name: value for name, value in entry.items() if name not in ("tensors", "expanded")
     }
-    known = {field.name for field in fields(AttentionRecord)}
-    if unknown := sorted({*told, *(name for name in tensors if not name.startswith(LAZY))} - known):
+    known_fields = {field.name for field in fields(AttentionRecord)}
+    if unknown := sorted(
+        {*values, *(name for name in tensors if not name.startswith(LAZY))} - known_fields
+    ):
         raise RecordingError(f"a record has no part {unknown[0]!r}")
-    told["axes"] = tuple(_axis(*pair) for pair in told["axes"])
-    told["notes"] = tuple(told.get("notes", ()))
-    _demand(all(isinstance(one, str) for one in (told["site"], *told["notes"])), "a text is none")
-    if told.get("rows") is not None:
-        told["rows"] = tuple(told["rows"])
-    numbers = (told["call"], *(told.get("rows") or ()))
+    values["axes"] = tuple(_axis(*pair) for pair in values["axes"])
+    values["notes"] = tuple(values.get("notes", ()))
+    _demand(
+        all(isinstance(text, str) for text in (values["site"], *values["notes"])), "a text is none"
+    )
+    if values.get("rows") is not None:
+        values["rows"] = tuple(values["rows"])
+    numbers = (values["call"], *(values.get("rows") or ()))
     _demand(all(map(_is_count, numbers)), "a call or a row is no number from 0")
-    if told.get("lazy") is not None:
-        told["lazy"] = _lazy(told["lazy"], tensors)
+    if values.get("lazy") is not None:
+        values["lazy"] = _lazy(values["lazy"], tensors)
         # The queries stand in for the weights, which would be costly to form here.
-        told["weights"] = told["lazy"].q
-    told |= {name: tensor for name, tensor in tensors.items() if not name.startswith(LAZY)}
-    record = AttentionRecord(**told)
+        values["weights"] = values["lazy"].q
+    values |= {name: tensor for name, tensor in tensors.items() if not name.startswith(LAZY)}
+    record = AttentionRecord(**values)
     _check(record)
     return record
 
@@ -162,21 +166,21 @@ def read_part(
     from safetensors import safe_open
 
     with _reading(path), safe_open(path, framework="pt") as file:
-        about = file.metadata() or {}
-        check_format(about, path)
-        found: dict[str, Tensor] = {}
+        metadata = file.metadata() or {}
+        check_format(metadata, path)
+        loaded: dict[str, Tensor] = {}
         names = set(file.keys())
 
         def tensor(name: str) -> Tensor:
-            if name not in found:
+            if name not in loaded:
                 _demand(name in names, f"no tensor {name!r}")
-                found[name] = file.get_tensor(name)
-            return found[name]
+                loaded[name] = file.get_tensor(name)
+            return loaded[name]
 
         records = []
-        told = json.loads(about["records"]) if entries is None else entries
-        _demand(isinstance(told, list | tuple), "its index is no list")
-        for entry in told:
+        record_entries = json.loads(metadata["records"]) if entries is None else entries
+        _demand(isinstance(record_entries, list | tuple), "its index is no list")
+        for entry in record_entries:
             shapes = entry.get("expanded", {})
             tensors = {
                 part: tensor(name).expand(shapes[part]) if part in shapes else tensor(name)
@@ -201,10 +205,10 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
             remedy=SAVED,
         )
     with _reading(index):
-        about = json.loads(index.read_text(encoding="utf-8"))
-        check_format(about, index)
-        parts = [(str(part["file"]), part["records"]) for part in about["parts"]]
-        notes = [str(note) for note in about["notes"]]
+        metadata = json.loads(index.read_text(encoding="utf-8"))
+        check_format(metadata, index)
+        parts = [(str(part["file"]), part["records"]) for part in metadata["parts"]]
+        notes = [str(note) for note in metadata["notes"]]
         for name, _ in parts:
             if not _PART.fullmatch(name):
                 raise ValueError(f"its index names a part {name!r}")
@@ -329,25 +333,27 @@ class _Places:
     def name_of(self, value: Tensor, name: str) -> str:
         """The name a tensor has already, or the one that is given."""
         storage = value.untyped_storage()
-        place = (value.device, storage.data_ptr())
-        layout = (*place, value.storage_offset(), value.shape, value.stride(), value.dtype)
+        storage_key = (value.device, storage.data_ptr())
+        layout = (*storage_key, value.storage_offset(), value.shape, value.stride(), value.dtype)
         if value.numel() and layout in self._names:
             return self._names[layout]
         # Views of one buffer, such as fused queries and keys, would be refused or written whole.
-        whole = storage.nbytes() == value.numel() * value.element_size()
-        alone = value.is_contiguous() and whole and place not in self._storages
-        self.tensors[name] = value if alone else value.clone(memory_format=torch.contiguous_format)
+        is_whole = storage.nbytes() == value.numel() * value.element_size()
+        is_alone = value.is_contiguous() and is_whole and storage_key not in self._storages
+        self.tensors[name] = (
+            value if is_alone else value.clone(memory_format=torch.contiguous_format)
+        )
         self._names[layout] = name
-        self._storages.add(place)
+        self._storages.add(storage_key)
         return name
 
 
 def _axis(name: object, labels: Sequence[object] | None) -> Axis:
-    told = None if labels is None else tuple(labels)
-    texts = [name, *(told or ())]
+    names = None if labels is None else tuple(labels)
+    texts = [name, *(names or ())]
     good = not isinstance(labels, str) and all(isinstance(text, str) for text in texts)
     _demand(good, f"the name or the labels of axis {name!r} are no texts")
-    return Axis(str(name), None if told is None else tuple(map(str, told)))
+    return Axis(str(name), None if names is None else tuple(map(str, names)))
 
 
 def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
@@ -391,8 +397,8 @@ def _check(record: AttentionRecord) -> None:
             good = part.is_floating_point() and part.dim() == 4
             _demand(good and part.shape[:3] == shape[:2] + size, "values or outputs do not fit")
     if record.rows is not None and "query" in (names := [axis.name for axis in record.axes]):
-        kept = shape[names.index("query")]
-        _demand(len(record.rows) == kept, f"{len(record.rows)} rows named of {kept}")
+        n_rows = shape[names.index("query")]
+        _demand(len(record.rows) == n_rows, f"{len(record.rows)} rows named of {n_rows}")
     if record.lazy is not None:
         return
     _demand(record.weights.is_floating_point(), f"weights are {record.weights.dtype}")
@@ -417,7 +423,7 @@ def _check(record: AttentionRecord) -> None:
 
 def _broadcasts(part: Tensor, shape: tuple[int, ...]) -> bool:
     ends = zip(reversed(part.shape), reversed(shape), strict=False)
-    return part.dim() <= len(shape) and all(size in (1, whole) for size, whole in ends)
+    return part.dim() <= len(shape) and all(size in (1, full_size) for size, full_size in ends)
 
 
 def _is_count(value: object) -> bool:

@@ -78,13 +78,13 @@ def _named_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     if type(model).named_modules is not nn.Module.named_modules:
         yield from model.named_modules()
         return
-    seen: set[int] = set()
+    visited: set[int] = set()
     left: list[tuple[str, nn.Module]] = [("", model)]
     while left:
         path, module = left.pop()
-        if id(module) in seen:
+        if id(module) in visited:
             continue
-        seen.add(id(module))
+        visited.add(id(module))
         yield path, module
         inner = module._modules
         if inner:
@@ -100,9 +100,9 @@ def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingE
     """Whether a model is one; else an error of the type given."""
     if not isinstance(model, nn.Module):
         is_class = isinstance(model, type)
-        told = f"the class {model.__name__}" if is_class else type(model).__name__
+        received = f"the class {model.__name__}" if is_class else type(model).__name__
         remedy = f"{model.__name__}(...)" if is_class else "a model"
-        raise error(f"{asker} needs a torch.nn.Module, not {told}; give {remedy}")
+        raise error(f"{asker} needs a torch.nn.Module, not {received}; give {remedy}")
 
 
 def plain_name(path: str) -> str:
@@ -201,25 +201,25 @@ class SoftmaxAdapter:
 
     def modules(self, sites: Sites, error: type[AttnlensError]) -> dict[str, nn.Module]:
         """The modules meant, by site; an error of the type given where there are none."""
-        named = {
+        by_site = {
             site: module
             for site, module in sites.modules.items()
             if any(matches(site, pattern) for pattern in self.sites)
         }
-        if not named:
+        if not by_site:
             raise error(f"SoftmaxAdapter({', '.join(self.sites)}) {no_module(sites)}")
-        return named
+        return by_site
 
 
-Given = Adapter | SoftmaxAdapter
+AnyAdapter = Adapter | SoftmaxAdapter
 
 
-def adapters_of(given: Any, kind: Any, error: type[AttnlensError], remedy: str) -> list[Any]:
+def adapters_of(value: Any, kind: Any, error: type[AttnlensError], remedy: str) -> list[Any]:
     """Adapters from what a caller gave: none, one or many; else an error of the type given."""
-    many = [] if given is None else list(given) if isinstance(given, list | tuple) else [given]
-    for one in many:
-        if not isinstance(one, kind) or isinstance(one, type):
-            raise error(f"adapters={one!r}; {remedy}")
+    many = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+    for adapter in many:
+        if not isinstance(adapter, kind) or isinstance(adapter, type):
+            raise error(f"adapters={adapter!r}; {remedy}")
     return many
 
 

@@ -52,13 +52,13 @@ class ForecastAttention:
 
 def steps(past: int, ahead: int = 0) -> tuple[str, ...]:
     """What steps are called: ``steps(2, 2)`` is ``("t-2", "t-1", "t", "t+1")``."""
-    return tuple(_named((step, step)) for step in range(-past, ahead))
+    return tuple(_step_label((step, step)) for step in range(-past, ahead))
 
 
 def patches(context: int, length: int, stride: int) -> tuple[str, ...]:
     """What patches of the last ``context`` known steps are called; the last one ends at ``t-1``."""
     starts = range(-length, -context - 1, -stride)
-    return tuple(_named((start, start + length - 1)) for start in reversed(starts))
+    return tuple(_step_label((start, start + length - 1)) for start in reversed(starts))
 
 
 def with_steps(recording: Recording, model: nn.Module) -> Recording:
@@ -102,13 +102,13 @@ def _of_fusion(record: AttentionRecord, model: nn.Module, config: Any) -> Labels
     """Of forecast steps, which look at all known ones and at each other."""
     del model, config
     *_, queries, keys = record.sizes
-    known = keys - queries
-    if record.keys is None and not bool(record.weights[..., known - 1].any(2).any(1).all()):
+    n_known = keys - queries
+    if record.keys is None and not bool(record.weights[..., n_known - 1].any(2).any(1).all()):
         raise RecordingError(
             f"{record.site}: a batch of series of several lengths, padded after their last known "
             "step, so that a place is no step; record those of one length together"
         )
-    return {"query": steps(0, queries), "key": steps(known, queries)}
+    return {"query": steps(0, queries), "key": steps(n_known, queries)}
 
 
 def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
@@ -122,11 +122,11 @@ def _of_steps(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
     for _ in range(config.encoder_layers - 1 if crosses else int(number)):
         if getattr(config, "distil", False):
             spans = list(_distilled(spans))
-    known = tuple(map(_named, spans))
-    query = steps(0, queries) if decodes else known
+    known_labels = tuple(map(_step_label, spans))
+    query = steps(0, queries) if decodes else known_labels
     if type(dict(model.named_modules()).get(record.site)).__name__ == _SPARSE:
         query = tuple(f"active {index + 1}" for index in range(queries))
-    return {"query": query, "key": steps(0, keys) if decodes and not crosses else known}
+    return {"query": query, "key": steps(0, keys) if decodes and not crosses else known_labels}
 
 
 def _of_patches(record: AttentionRecord, model: nn.Module, config: Any) -> Labels:
@@ -153,7 +153,7 @@ def _distilled(spans: list[Span]) -> Iterator[Span]:
         yield spans[max(0, index - 2)][0], spans[min(last, index + 2)][1]
 
 
-def _named(span: Span) -> str:
+def _step_label(span: Span) -> str:
     first, last = (f"t{step:+d}" if step else "t" for step in span)
     return first if first == last else f"{first}..{last}"
 

@@ -26,7 +26,7 @@ _FLASH: Final = 1
 
 
 @dataclass(slots=True)
-class _Given:
+class _SdpaArguments:
     """The arguments of ``F.scaled_dot_product_attention``, by the names they have there."""
 
     query: Tensor
@@ -49,20 +49,21 @@ def _heads_stand_as_queries(frame: FrameType | None) -> bool:
 
 
 def scaled_dot_product(made: TorchCall) -> Any:
-    told = listening(made.frame)
-    if not told:
+    listeners = listening(made.frame)
+    if not listeners:
         return made.run()
-    given = _Given(*made.args, **made.named)
-    mask, causal, gqa = given.attn_mask, given.is_causal, given.enable_gqa
-    q, k, v = given.query, given.key, given.value
+    arguments = _SdpaArguments(*made.args, **made.kwargs)
+    mask, causal, gqa = arguments.attn_mask, arguments.is_causal, arguments.enable_gqa
+    q, k, v = arguments.query, arguments.key, arguments.value
     if q.is_meta:
         raise RecordingError(
-            f"{told[0][1]}: tensors on the device meta have no values; run the model on another"
+            f"{listeners[0][1]}: tensors on the device meta have no values; run the model on "
+            "another"
         )
     if _is_causal_bias(mask):
         mask, causal = _of_causal_bias(mask, q.device)
     if q.is_nested or k.is_nested:
-        raise RecordingError(f"{told[0][1]}: nested tensors cannot be recorded; pad the input")
+        raise RecordingError(f"{listeners[0][1]}: nested tensors cannot be recorded; pad the input")
     autocast = torch.is_autocast_enabled(q.device.type)
     if autocast:
         # The kernel gets what autocast makes of its arguments, after this call.
@@ -89,8 +90,8 @@ def scaled_dot_product(made: TorchCall) -> Any:
         v=v,
         mask=mask,
         causal=causal,
-        scale=1 / math.sqrt(q.shape[-1]) if given.scale is None else given.scale,
-        dropout=given.dropout_p,
+        scale=1 / math.sqrt(q.shape[-1]) if arguments.scale is None else arguments.scale,
+        dropout=arguments.dropout_p,
         gqa=gqa,
     )
 
@@ -101,11 +102,11 @@ def scaled_dot_product(made: TorchCall) -> Any:
         return made.run() if changed is None else restore(computed(made.original, changed))
 
     def with_lse() -> tuple[Tensor, Tensor | None] | None:
-        if autocast or gqa or given.attn_mask is not mask:
+        if autocast or gqa or arguments.attn_mask is not mask:
             return None
-        return _flash(given)
+        return _flash(arguments)
 
-    return attend(told, call, compute, with_lse)
+    return attend(listeners, call, compute, with_lse)
 
 
 UNCOMPILED: Final = (
@@ -144,21 +145,21 @@ def weighted(call: AttentionCall) -> Tensor:
         return torch.matmul(weights, v.to(weights.dtype)).to(v.dtype)
 
 
-def _flash(given: _Given) -> tuple[Tensor, Tensor | None] | None:
+def _flash(arguments: _SdpaArguments) -> tuple[Tensor, Tensor | None] | None:
     """Output and log-sum-exp by the kernel that torch would choose, if it tells the latter.
 
     The output is that of ``F.scaled_dot_product_attention`` to the last bit: the same kernel.
     """
-    query, mask = given.query, given.attn_mask
-    tensors = query, given.key, given.value
-    plain = query.dim() == 4 and query.device.type == "cpu" and not given.dropout_p
+    query, mask = arguments.query, arguments.attn_mask
+    tensors = query, arguments.key, arguments.value
+    plain = query.dim() == 4 and query.device.type == "cpu" and not arguments.dropout_p
     if not plain or query.dtype not in (torch.float32, torch.float64):
         return None
     if any(type(tensor) is not Tensor for tensor in tensors):
         return None
     if mask is not None and (mask.dtype != query.dtype or mask.requires_grad):
         return None
-    drop, causal, scale = given.dropout_p, given.is_causal, given.scale
+    drop, causal, scale = arguments.dropout_p, arguments.is_causal, arguments.scale
     try:
         kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
         if torch._fused_sdp_choice(*tensors, mask, drop, causal, scale=scale) != _FLASH:
@@ -216,10 +217,11 @@ def _mask_of_four(
 
 def flex(made: TorchCall) -> Any:
     """The operator that ``flex_attention`` ends in, which is refused where anyone listens."""
-    told = listening(made.frame)
-    if not told:
+    listeners = listening(made.frame)
+    if not listeners:
         return made.run()
-    raise (InterventionError if told[0][0].changes else RecordingError)(
-        f"{told[0][1]}: flex_attention cannot be seen; attend by F.scaled_dot_product_attention "
-        "(attn_implementation='sdpa' of Hugging Face models) in the block"
+    raise (InterventionError if listeners[0][0].changes else RecordingError)(
+        f"{listeners[0][1]}: flex_attention cannot be seen; attend by "
+        "F.scaled_dot_product_attention (attn_implementation='sdpa' of Hugging Face models) "
+        "in the block"
     )

@@ -24,8 +24,8 @@ from torch.utils.hooks import RemovableHandle
 from attnlens.errors import AttnlensError
 from attnlens.recording.interception import (
     AttentionCall,
+    Handler,
     Listener,
-    Meant,
     Missed,
     TorchCall,
     WatchingMode,
@@ -60,8 +60,8 @@ def softmax(call: TorchCall) -> Any:
         return call.run()
     notes: tuple[str, ...] = ()
     if frame.f_code is _MULTI_HEAD_CODE:
-        told = listening(frame)
-        if not told:
+        listeners = listening(frame)
+        if not listeners:
             return call.run()
         axis, dropout = -1, float(local_of(frame, "dropout_p") or 0.0)
         with untold():
@@ -71,12 +71,14 @@ def softmax(call: TorchCall) -> Any:
         shape, axis = _laid_out(call)
         if len(shape) < 2:
             return call.run()
-        told = listening(frame, lambda *place: _is_attention(shape, axis, frame, *place))
+        listeners = listening(
+            frame, lambda *site_and_module: _is_attention(shape, axis, frame, *site_and_module)
+        )
         with untold():
             weights = call.run()
-        if not told:
+        if not listeners:
             return weights
-        listener, site = told[0]
+        listener, site = listeners[0]
         module = listener.sites.modules[site]
         dropout = _dropout_of(module)
         if isinstance(getattr(module, "sinks", None), Tensor) and _beyond_keys(frame, shape[-1]):
@@ -84,23 +86,23 @@ def softmax(call: TorchCall) -> Any:
         if not listener.spoken_for and site not in listener.softmaxes:
             notes = (*notes, TAKEN_FOR)
         heads = shape[-3] if len(shape) > 3 else 1
-    laid = weights.movedim(axis, -1)
+    keys_last = weights.movedim(axis, -1)
 
-    def given(changed: AttentionCall | None) -> Any:
+    def compute(changed: AttentionCall | None) -> Any:
         if changed is None or changed.weights is None:
             return weights
-        new = changed.weights.view(laid.shape).movedim(-1, axis)
-        return weights.copy_(new) if "out" in call.named else new
+        new = changed.weights.view(keys_last.shape).movedim(-1, axis)
+        return weights.copy_(new) if "out" in call.kwargs else new
 
     return attend(
-        told,
+        listeners,
         AttentionCall(
             kind="softmax",
-            weights=laid.reshape(-1, heads, *laid.shape[-2:]),
+            weights=keys_last.reshape(-1, heads, *keys_last.shape[-2:]),
             dropout=dropout,
             notes=notes,
         ),
-        given,
+        compute,
     )
 
 
@@ -112,8 +114,8 @@ def exponential(call: TorchCall) -> Any:
         def accepts(listener: Listener, site: str, module: nn.Module) -> bool:
             if sum(_products_around(frame, module)) > 1:
                 shape = tuple(result.shape)
-                told = f"exponentials of shape {shape}, made to sum to 1"
-                listener.miss(site, Missed(told, sure=False, adapts=False))
+                description = f"exponentials of shape {shape}, made to sum to 1"
+                listener.miss(site, Missed(description, sure=False, adapts=False))
             return False
 
         listening(frame, accepts)
@@ -128,8 +130,8 @@ def _beyond_keys(frame: FrameType, columns: int) -> bool:
 
 def _laid_out(call: TorchCall) -> tuple[tuple[int, ...], int]:
     """The shape of what a softmax is over, and its axis; an empty shape: not to be told."""
-    logits = call.args[0] if call.args else call.named.get("input")
-    axis = call.args[1] if len(call.args) > 1 else call.named.get("dim")
+    logits = call.args[0] if call.args else call.kwargs.get("input")
+    axis = call.args[1] if len(call.args) > 1 else call.kwargs.get("dim")
     if not isinstance(logits, Tensor) or logits.is_nested or not isinstance(axis, int):
         return (), 0
     return tuple(logits.shape), axis % max(1, logits.dim())
@@ -148,22 +150,22 @@ def _is_attention(
     adapts = size > 2 and axis >= size - 2
     if listener.spoken_for and adapts:
         return True
-    known = site in listener.softmaxes
-    called = not known and _is_called_attention(site, module)
-    if (known or called) and _is_gate(module) and not any(_products_around(frame, module)):
-        known = called = False
-    told = known or (called and not listener.is_told_otherwise(site))
-    if told and size == 4 and last and _counts_heads(module, shape[1]):
+    is_known = site in listener.softmaxes
+    called = not is_known and _is_called_attention(site, module)
+    if (is_known or called) and _is_gate(module) and not any(_products_around(frame, module)):
+        is_known = called = False
+    is_reported = is_known or (called and not listener.is_told_otherwise(site))
+    if is_reported and size == 4 and last and _counts_heads(module, shape[1]):
         return True
-    if size == 2 and (known or called):
+    if size == 2 and (is_known or called):
         return False  # a gate beside its attention
     before, after = _products_around(frame, module)
     multiplied = after > 0 or before > 1
     full = last and size > 2
-    if multiplied or (full and (known or called or size > 3)):
-        what = f"a softmax of shape {shape}" + ("" if last else f" over axis {axis}")
-        sure = full and (known or called or multiplied or before > 0)
-        listener.miss(site, Missed(what, sure, adapts))
+    if multiplied or (full and (is_known or called or size > 3)):
+        description = f"a softmax of shape {shape}" + ("" if last else f" over axis {axis}")
+        sure = full and (is_known or called or multiplied or before > 0)
+        listener.miss(site, Missed(description, sure, adapts))
     return False
 
 
@@ -202,8 +204,11 @@ def _shares_out(code: CodeType) -> bool:
     """Whether code that takes exponentials makes them sum to 1."""
     if "log_softmax" in code.co_names:
         return True
-    told = dis.get_instructions(code)
-    divides = any(one.argval in _QUOTIENTS or one.argrepr in _QUOTIENTS for one in told)
+    instructions = dis.get_instructions(code)
+    divides = any(
+        instruction.argval in _QUOTIENTS or instruction.argrepr in _QUOTIENTS
+        for instruction in instructions
+    )
     return divides and "sum" in code.co_names
 
 
@@ -222,9 +227,9 @@ def _counts_heads(module: nn.Module, size: int) -> bool:
     """Whether a dimension is as long as a module has heads, if it tells."""
     for name in ("num_heads", "num_attention_heads", "n_heads", "n_head", "num_key_value_heads"):
         for holder in (module, getattr(module, "config", None)):
-            told = getattr(holder, name, None)
-            if isinstance(told, int):
-                return size == told
+            value = getattr(holder, name, None)
+            if isinstance(value, int):
+                return size == value
     return True
 
 
@@ -253,7 +258,7 @@ _SOFTMAXES: Final = frozenset(
 )
 
 
-def _of_softmax(function: Any) -> Meant | None:
+def _of_softmax(function: Any) -> Handler | None:
     return softmax if function in _SOFTMAXES else None
 
 
@@ -261,9 +266,9 @@ def watch_softmaxes(
     listener: Listener, adapters: Sequence[SoftmaxAdapter], error: type[AttnlensError]
 ) -> list[RemovableHandle]:
     """Hooks that make softmaxes attention while a module runs that an adapter names."""
-    found: dict[str, nn.Module] = {}
+    modules: dict[str, nn.Module] = {}
     for adapter in adapters:
-        found |= adapter.modules(listener.sites, error)
+        modules |= adapter.modules(listener.sites, error)
     owner = threading.get_ident()
     modes: list[ExitStack] = []
 
@@ -281,7 +286,7 @@ def watch_softmaxes(
             modes.pop().close()
 
     handles = []
-    for module in found.values():
+    for module in modules.values():
         handles.append(module.register_forward_pre_hook(before))
         handles.append(module.register_forward_hook(after, always_call=True))
     return handles

@@ -252,7 +252,7 @@ class FullModel(nn.Module):
         now, before, visible = sequence["now"], sequence["balls"], sequence["visible"]
         key = self.past(sequence) if key is None else key
         relations = relate(now, before, visible)
-        relations = step("R", relations, "how each past ball stands to this one", given=True)
+        relations = step("R", relations, "how each past ball stands to this one", as_input=True)
 
         group_of = {node: group for group, nodes in KNOWLEDGE.items() for node in nodes}
         nodes = {

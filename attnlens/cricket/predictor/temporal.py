@@ -611,9 +611,9 @@ class MultiScaleTemporalEncoder(nn.Module):
         membership = (past.over[..., None] == torch.arange(overs, device=key.device)).to(key.dtype)
         earlier = visible & (past.over[:, None, :] < now.over[:, :, None])
         table = relate_overs(relations, earlier, membership, now.over)
-        table = step("R_{over}", table, "how each over stands to the ball", given=True)
+        table = step("R_{over}", table, "how each over stands to the ball", as_input=True)
         told = torch.einsum("bqk,bko->bqo", earlier.to(key.dtype), membership) > 0
-        hidden = step("unseen", ~told, "overs without a visible ball", given=True)
+        hidden = step("unseen", ~told, "overs without a visible ball", as_input=True)
         gap = now.over[..., None] - torch.arange(overs, device=key.device)
         if summaries is None and shared is not None:
             summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
@@ -622,7 +622,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         else:
             # One row per query: each has its own summaries.
             each = self.over_summaries(key, past, earlier, overs)
-            each = step("X_{long}", each, "each over, its balls read by a GRU", given=True)
+            each = step("X_{long}", each, "each over, its balls read by a GRU", as_input=True)
             batch, queries = each.shape[:2]
             vector, weight = long.read(
                 asking.flatten(0, 1)[:, None],
