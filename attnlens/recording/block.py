@@ -153,7 +153,8 @@ class Block(Listener):
         return {
             site: f"{entry.description}, which nothing says is attention laid out "
             f"(batch, head, query, key); if it is attention, {by_adapter * entry.adapts}"
-            f"pass the weights through an AttentionProbe; if not, leave it out with {self.leave_out}="
+            "pass the weights through an AttentionProbe; if not, leave it out with "
+            f"{self.leave_out}="
             for site, entry in missed.items()
         }
 

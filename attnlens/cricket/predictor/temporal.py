@@ -214,7 +214,7 @@ class PastSlots(nn.Module):
             what was read ``(batch, query, slot * slot_dim)``.
         """
         seen = slot_masks(now, past, visible)
-        seen = step("seen", seen, "which past balls each slot may read", given=True)
+        seen = step("seen", seen, "which past balls each slot may read", as_input=True)
         mixed, weights = self.attention(query, key, relations, ~seen)
         weights = weights[..., : key.shape[1]]
         count = seen.sum(-1).to(mixed.dtype)
