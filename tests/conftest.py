@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 from command_line import Here, run_process
-from corpus_cases import EACH, TESTED, season
 from dashboard_server import (
     HOSTILE,
     PATIENCE,
@@ -24,8 +23,6 @@ from dashboard_server import (
     two_recordings,
 )
 from hypothesis import settings
-
-from attnlens.cricket.corpus.explain import explain_corpus
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("ATTNLENS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
@@ -118,20 +115,6 @@ def chromium() -> Iterator[Any]:
         browser = driver.chromium.launch(**options)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="session")
-def season_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A zip of simulated matches."""
-    return season(tmp_path_factory.mktemp("season"))
-
-
-@pytest.fixture(scope="session")
-def corpus(season_path: Path) -> Path:
-    """The corpus of those matches, a few balls tested; to be read only."""
-    folder = season_path.parent / "it's a corpus"
-    explain_corpus([season_path], folder, each=EACH, evidence=TESTED)
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ ROOMS = {
     "cricket.session": "pandas",
     "cricket.lab": "torch numpy sklearn lightgbm matplotlib",
     "cricket.inside": "torch",
-    "cricket.corpus": "torch numpy pyarrow duckdb ray",
+    "cricket.export": "numpy pyarrow ray",
     "cricket.mcp": "mcp pydantic",
     "dashboard": "dash plotly flask waitress",
     "cli": "pyarrow shtab",
@@ -298,14 +298,6 @@ def test_cheap_questions_load_nothing_heavy(arguments: list[str] | None) -> None
     loaded = set(json.loads(printed.rstrip().splitlines()[-1]))
     assert "attnlens" in loaded
     assert loaded & HEAVY == set()
-
-
-def test_asking_a_corpus_needs_no_torch() -> None:
-    loaded = run_python(
-        "import sys, attnlens.cricket.corpus.questions\n"
-        "print([name for name in ('torch', 'pandas', 'pyarrow') if name in sys.modules])\n"
-    )
-    assert loaded.strip() == "[]"
 
 
 def test_the_front_door_holds_what_it_promises() -> None:

@@ -20,7 +20,7 @@ PACKAGE = Path(attnlens.__file__).parent
 FLOW = {"explain_ball", "load_predictor", "Timeline", "what_if"}
 """What only a session puts together."""
 
-OWN_FLOW = ("cricket/lab/", "cricket/corpus/", "cricket/predictor/")
+OWN_FLOW = ("cricket/lab/", "cricket/predictor/")
 """Rooms that go through many matches, or in which the parts are made."""
 
 
@@ -136,9 +136,3 @@ def test_damaged_files_of_a_history_are_counted_and_told_every_time(
     assert not Path("kept").exists()
     with pytest.warns(UserWarning, match=said):
         attnlens.Session(history="past.zip").explain(sample_match_path, ball=9, evidence=False)
-    for workers in (1, 2):
-        words = ("corpus", "explain", "past.zip", "--out", f"c{workers}", "--matches-per-part", 1)
-        done = attnlens_here(*words, "--history", "past.zip", "--workers", workers)
-        assert done.status == 0
-        assert "attnlens: 2 files of the history taught nothing:\n" in done.err
-        assert "attnlens: past.zip::cut.json: " in done.err

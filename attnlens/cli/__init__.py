@@ -19,13 +19,16 @@ FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT"
 FOLDERS = ("FOLDER", "DIR")
 """What stands for a file or a folder in the help, so that a shell completes it as one."""
 
-REMOVED = {"completion": f"use `attnlens {COMPLETION} bash` (or zsh, tcsh)"}
+REMOVED = {
+    "completion": f"use `attnlens {COMPLETION} bash` (or zsh, tcsh)",
+    "corpus": "use `attnlens explain --all SRC ... --out DIR`, and read DIR with DuckDB or pandas",
+}
 """Commands of earlier versions, and what to use instead."""
 
 
 COMMANDS = (
     "explain", "story", "predict", "match", "whatif", "over", "narrate", "check", "mcp", "train",
-    "ratings", "measured", "planted", "simulate", "text", "corpus", "view", "audit",
+    "ratings", "measured", "planted", "simulate", "text", "view", "audit",
     "models", "dashboard", "schema",
 )  # fmt: skip
 """The modules of `attnlens.cli` that add commands, in the order in which help lists them."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from attnlens.cli.follow import add_follow_options, check_follow, follow
-from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out
-from attnlens.cli.output import check_files, emit, opened, page, progress, utf8_stdout
+from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out, whole
+from attnlens.cli.output import check_files, emit, opened, page, progress, say, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.cli.sources import ball_of, session_of
 from attnlens.errors import InputError
@@ -28,8 +29,23 @@ def add_to(commands: Commands) -> None:
         description="Explain the prediction for one ball from the balls before it, "
         "and test the explanation against the model.",
     )
-    add_ball_options(parser)
-    parser.add_argument("--all", action="store_true", help="every ball, one JSON line each")
+    add_ball_options(parser, several=True)
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="every ball: of one match a JSON line each; with --out DIR, of every MATCH (files, "
+        "folders, zips) DIR/MATCH_ID.parquet, a row each; the same command resumes",
+    )
+    parser.add_argument(
+        "--workers",
+        type=whole(1, 4096),
+        default=1,
+        metavar="N",
+        help="with --all --out: processes (default 1)",
+    )
+    parser.add_argument(
+        "--ray", action="store_true", help="with --all --out: let Ray run the processes"
+    )
     parser.add_argument(
         "--scale", choices=SCALES, help="the scale to show (text and heatmap; default medium)"
     )
@@ -67,11 +83,11 @@ def add_to(commands: Commands) -> None:
     parser.set_defaults(run=run)
 
 
-def add_ball_options(parser: argparse.ArgumentParser) -> None:
-    """The match, the ball, the model and what is asked of them."""
+def add_ball_options(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """The match (or ``several``), the ball, the model and what is asked of them."""
     from attnlens.cricket.match.outcomes import OUTCOMES, outcome_called
 
-    add_ball(parser)
+    add_ball(parser, several=several)
     parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
     parser.add_argument("--bowler", metavar="NAME", help="who bowls (only with --ball next)")
     add_model_options(parser)
@@ -89,6 +105,13 @@ def add_ball_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.all and options.out is not None:
+        return _export(options)
+    if options.workers > 1 or options.ray:
+        raise InputError("--workers and --ray need a folder", remedy="add --all --out DIR")
+    if len(options.match) > 1:
+        raise InputError("several matches need a folder", remedy="add --all --out DIR")
+    [options.match] = options.match
     check_follow(options)
     _check_form(options)
     if options.all and options.ball is not None:
@@ -154,6 +177,40 @@ def _folder(options: argparse.Namespace) -> Path | None:
 
     given = getattr(options, "cache", None)
     return Path(given) if given else default_folder()
+
+
+def _export(options: argparse.Namespace) -> int:
+    """Every ball of every match to Parquet files; 1 if a match could not be read."""
+    from attnlens.cricket.export import export_matches
+    from attnlens.words import count
+
+    for name in ("follow", "ball", "innings", "batter", "bowler", "scale", "full", "template"):
+        if getattr(options, name) not in (None, False):
+            raise InputError(f"--{name} is not for --all --out DIR", remedy="leave it out")
+    if options.format not in ("text", "json") or os.path.isfile(options.out):
+        raise InputError(
+            "--all --out writes Parquet files to a folder",
+            path=options.out,
+            remedy="name a folder; for JSON lines of one match leave --out out",
+        )
+    try:
+        failed = export_matches(
+            options.match,
+            options.out,
+            model=options.model,
+            history=[] if options.history is None else [options.history],
+            outcome=options.outcome,
+            evidence=not options.no_evidence,
+            workers=options.workers,
+            ray=options.ray,
+            report=progress,
+            warn=say,
+        )
+    finally:
+        progress("")
+    if failed:
+        say(f"{count(failed, 'match', 'matches')} could not be read")
+    return 1 if failed else 0
 
 
 def _explain_all(options: argparse.Namespace) -> None:

@@ -58,18 +58,19 @@ def number(least: int, most: int) -> Any:
     return read
 
 
-def add_match(parser: argparse.ArgumentParser) -> None:
-    """``MATCH``."""
+def add_match(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """``MATCH``, which may be given more than once where ``several``."""
     parser.add_argument(
         "match",
         metavar="MATCH",
+        nargs="+" if several else None,
         help="a match file of any format that is read, or ARCHIVE.zip::MEMBER",
     )
 
 
-def add_ball(parser: argparse.ArgumentParser) -> None:
+def add_ball(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """``MATCH``, ``--ball`` and ``--innings``."""
-    add_match(parser)
+    add_match(parser, several=several)
     parser.add_argument(
         "--ball",
         metavar="BALL",

@@ -158,7 +158,7 @@ def check_files(options: argparse.Namespace, *more: str) -> None:
     check_outputs(
         {f"--{name.replace('_', '-')}": getattr(options, name) for name in ("out", *more)},
         sources=read("match", "matches", "sources", "history"),
-        inputs=read("model", "csv", "recording", "corpus"),
+        inputs=read("model", "csv", "recording"),
     )
 
 

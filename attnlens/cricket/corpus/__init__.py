@@ -1,1 +1,0 @@
-"""Thousands of matches: every ball explained to Parquet, asked about, told on one page."""

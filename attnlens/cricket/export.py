@@ -1,0 +1,453 @@
+"""Every ball of many matches explained: a Parquet file for each match.
+
+A file is written beside its place, put on the disk and renamed, so it is whole or not there. A
+match whose file is there is not explained again, so the same call resumes a run that was stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import threading
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from multiprocessing import active_children, connection, get_context, parent_process
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from attnlens._version import VERSION
+from attnlens.cricket.answers import file_digest
+from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.predictor.window import one_thread
+from attnlens.cricket.readers import MatchShelf, format_of, match_files
+from attnlens.cricket.readers.history import History, Report, silent
+from attnlens.cricket.session import Session
+from attnlens.errors import InputError
+from attnlens.files import written_beside
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.match.match import Delivery, Match
+    from attnlens.files import Json
+
+METADATA_KEY: Final = b"attnlens"
+_AGAIN: Final = "run the same command again: finished matches are not explained again"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTask:
+    """What every match is explained with.
+
+    Attributes:
+        model: a checkpoint's path or name.
+        sha256: of that checkpoint: a worker that finds other weights refuses.
+        history: matches that bring the ratings to each match's date.
+        outcome: the outcome to explain; ``None`` for each ball's own.
+        evidence: whether claims are tested.
+    """
+
+    model: str | None
+    sha256: str
+    history: tuple[str, ...] = ()
+    outcome: str | None = None
+    evidence: bool = True
+
+    def settings(self) -> Json:
+        """What the rows of a file follow from, beside the match."""
+        return {
+            "version": VERSION,
+            "model": self.sha256,
+            "history": [file_digest(path) or path for path in self.history],
+            "outcome": self.outcome,
+            "evidence": self.evidence,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MatchEntry:
+    """A match that is not read yet: its file, its id, and whether the file holds others too."""
+
+    file: str
+    match_id: str
+    day: date | None
+    several: bool
+
+    @property
+    def file_name(self) -> str:
+        """The name of its Parquet file: its id, with a checksum if a sign had to be replaced."""
+        name = re.sub(r"[^\w.-]", "_", self.match_id, flags=re.ASCII)[:100].lstrip(".")
+        same = name == self.match_id
+        checksum = "" if same else f"-{zlib.crc32(self.match_id.encode()):08x}"
+        return f"{name}{checksum}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedMatch:
+    """A match that was written (``problem`` is ``None``), or could not be read.
+
+    Attributes:
+        unread_history: a line for each file of the history that could not be read.
+    """
+
+    entry: MatchEntry
+    balls: int = 0
+    problem: str | None = None
+    unread_history: tuple[str, ...] = ()
+
+
+def export_matches(
+    sources: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    model: str | os.PathLike[str] | None = None,
+    history: Sequence[str | os.PathLike[str]] = (),
+    outcome: str | None = None,
+    evidence: bool = True,
+    workers: int = 1,
+    ray: bool = False,
+    report: Report = silent,
+    warn: Report = silent,
+) -> int:
+    """Explain every ball of the matches in ``sources``; write ``out/MATCH_ID.parquet`` for each.
+
+    Args:
+        sources: match files, folders or zips.
+        out: a folder; it is made if it does not exist.
+        history: matches that bring the ratings to each match's date; they may be the same.
+        workers: processes.
+        ray: run the processes by Ray, on the cluster of ``RAY_ADDRESS`` or on this machine.
+        report: takes passing words of progress.
+        warn: takes a line for each match that cannot be read.
+
+    Returns:
+        How many files or matches could not be read.
+
+    Raises:
+        InputError: a source cannot be opened, the folder holds files of another model or other
+            options, or a worker process was killed.
+    """
+    past = tuple(map(os.fspath, history))
+    folder = Path(out)
+    _check_folder(folder, [*map(os.fspath, sources), *past])
+    name = None if model is None else os.fspath(model)
+    sha256 = _session_of(name, past).predictor.sha256
+    task = ExportTask(name, sha256, past, outcome, evidence)
+    problems: list[str] = []
+    entries = _entries(sources, problems, report)
+    for problem in problems:
+        warn(problem)
+    waiting = [entry for entry in entries if not _is_finished(folder / entry.file_name, task)]
+    failed, warned = len(problems), set[str]()
+    for number, result in enumerate(_results(task, waiting, folder, workers, ray), 1):
+        report(f"{number} of {len(waiting)} matches | {result.entry.match_id}")
+        for line in result.unread_history:
+            if line not in warned:
+                warn(f"the history lacks {line}")
+                warned.add(line)
+        if result.problem is not None:
+            warn(result.problem)
+            failed += 1
+    report("")
+    return failed
+
+
+def _check_folder(folder: Path, sources: Sequence[str]) -> None:
+    """Make the folder, unless it lies in a folder of matches that is read."""
+    place = Path(os.path.realpath(folder))
+    for source in map(Path, map(os.path.realpath, sources)):
+        if source.is_dir() and place.is_relative_to(source):
+            remedy = "choose a folder outside it"
+            raise InputError("lies in a folder of matches that is read", path=folder, remedy=remedy)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"cannot be made ({error.strerror or error})"
+        raise InputError(problem, path=folder, remedy="give a folder to write to") from None
+    for path in folder.glob("*.parquet.*.part"):  # of a process that was killed
+        path.unlink()
+
+
+def _is_finished(path: Path, task: ExportTask) -> bool:
+    """Whether a match's file is there, whole.
+
+    Raises:
+        InputError: it was written with another model, version or option.
+    """
+    import pyarrow.parquet
+
+    if path.is_symlink():
+        raise InputError("is a link", path=path, remedy="choose another folder")
+    if not path.exists():
+        return False
+    try:
+        metadata = pyarrow.parquet.read_schema(path).metadata or {}
+        settings = json.loads(metadata.get(METADATA_KEY, b"{}"))
+    except (OSError, ValueError):  # damaged
+        return False
+    wanted = task.settings()
+    differing = [name for name, value in wanted.items() if settings.get(name, ...) != value]
+    if differing:
+        raise InputError(
+            f"was written with another {' and another '.join(differing)}",
+            path=path,
+            remedy="choose another folder",
+        )
+    return True
+
+
+def _entries(
+    sources: Sequence[str | os.PathLike[str]], problems: list[str], report: Report
+) -> list[MatchEntry]:
+    """The matches of the sources by date, each id once; ``problems`` receives unreadable files."""
+    entries: dict[str, MatchEntry] = {}
+    for source in sources:
+        skipped: list[MatchFileError] = []
+        for file in match_files(source, skipped):
+            try:
+                parts = list(format_of(file).parts(file))
+            except MatchFileError as error:
+                skipped.append(error)
+                continue
+            finally:
+                file.forget()
+            for part in parts:
+                if file.wanted is None or part.match_id == file.wanted:
+                    entry = MatchEntry(file.display, part.match_id, part.date, len(parts) > 1)
+                    entries.setdefault(part.match_id, entry)
+            report(f"finding matches: {len(entries):,}")
+        problems += map(str, skipped)
+    if not entries:
+        reason = f" ({problems[0]})" if problems else ""
+        remedy = "give match files, folders or zips"
+        raise InputError(f"there is no match to explain{reason}", remedy=remedy)
+    return sorted(entries.values(), key=lambda entry: (entry.day or date.max, entry.match_id))
+
+
+@cache
+def _session_of(model: str | None, history: tuple[str, ...]) -> Session:
+    """This process's session."""
+    return Session(model, History(sources=history, tell=silent) if history else None)
+
+
+_shelf = cache(MatchShelf)
+"""This process's open zips and tables."""
+
+
+@one_thread()
+def _export_match(task: ExportTask, entry: MatchEntry, folder: Path) -> ExportedMatch:
+    """Explain a match and write its file."""
+    session = _session_of(task.model, task.history)
+    if session.predictor.sha256 != task.sha256:
+        path, remedy = task.model, "give the same checkpoint to every machine"
+        raise InputError("is another checkpoint than this run's", path=path, remedy=remedy)
+    try:
+        match = _shelf().match(entry.file, entry.match_id if entry.several else None)
+    except MatchFileError as error:
+        return ExportedMatch(entry, problem=str(error))
+    rows = list(_rows(match, session, task))
+    _write(rows, folder / entry.file_name, task)
+    unread = () if session.history is None else tuple(map(str, session.history.skipped))
+    return ExportedMatch(entry, len(rows), unread_history=unread)
+
+
+def _rows(match: Match, session: Session, task: ExportTask) -> Iterator[Json]:
+    for innings in match.innings:
+        for delivery in innings.deliveries:
+            reference = BallReference(innings.number, delivery.index)
+            explanation = session.explain(
+                match, ball=reference, evidence=task.evidence, outcome=task.outcome
+            )
+            yield ball_row(match, delivery, explanation)
+
+
+def ball_row(match: Match, delivery: Delivery, explanation: Explanation) -> Json:
+    """The row of one ball: a value for each column of `schema`."""
+    ball, facts, prediction = explanation.ball, explanation.match, explanation.prediction
+    chances = {row.outcome: row.probability for row in prediction.outcomes}
+    usual = {row.outcome: row.usual for row in prediction.outcomes}
+    positive = np.array([chance for chance in chances.values() if chance > 0])
+    verdicts = Counter(claim.verdict for claim in explanation.evidence)
+    win = explanation.win_probability
+    ball_fields = set(_BALL_TEXTS) | set(_BALL_NUMBERS)
+    return {
+        "match_id": facts.match_id,
+        "date": match.date,
+        "competition": facts.event,
+        **{name: getattr(facts, name) for name in _MATCH_TEXTS},
+        **{name: getattr(ball, name) for name in ball_fields},
+        "phase": None if ball.standing is None else ball.standing.phase,
+        "batter_id": delivery.batter.id,
+        "bowler_id": delivery.bowler.id,
+        "runs": delivery.runs_total,
+        "runs_batter": delivery.runs_batter,
+        "super_over": ball.super_over,
+        "free_hit": ball.free_hit,
+        "actual": prediction.actual,
+        "top": prediction.top,
+        **{f"p_{outcome}": chances[outcome] for outcome in OUTCOMES},
+        **{f"usual_{outcome}": usual[outcome] for outcome in OUTCOMES},
+        "surprise_bits": prediction.surprise_bits,
+        "entropy_bits": round(float(-(positive * np.log2(positive)).sum()), 6),
+        "win_before": None if win is None else win.before,
+        "win_after": None if win is None else win.happened,
+        **{
+            f"fusion_{name}": value
+            for name, value in explanation.fusion_weights.model_dump().items()
+        },
+        "subject": prediction.about,
+        "flags": [caution.flag for caution in explanation.flags],
+        **{column: verdicts[verdict] for verdict, column in _VERDICT_COLUMNS.items()},
+        "claims": json.dumps(
+            [claim.model_dump(mode="json") for claim in explanation.evidence], ensure_ascii=False
+        ),
+        "summary": explanation.summary,
+        "narrative": " ".join(sentence.text for sentence in explanation.narrative),
+    }
+
+
+_MATCH_TEXTS: Final = (
+    *("season", "match_type", "gender", "venue", "city"),
+    *("batting_team", "bowling_team", "result"),
+)
+_BALL_TEXTS: Final = ("label", "batter", "non_striker", "bowler")
+_BALL_NUMBERS: Final = (
+    *("innings", "index", "over", "legal_number", "score", "wickets"),
+    *("target", "balls_left", "runs_required"),
+)
+_VERDICT_COLUMNS: Final = {
+    "supported": "claims_supported",
+    "not better than chance": "claims_not_better_than_chance",
+    "contradicted": "claims_contradicted",
+    "cannot be told": "claims_undecided",
+    None: "claims_untested",
+}
+
+
+def schema() -> pyarrow.Schema:
+    """The columns of a match's file."""
+    import pyarrow
+
+    text, number, figure = pyarrow.string(), pyarrow.int32(), pyarrow.float64()
+    chances = [f"{kind}_{outcome}" for kind in ("p", "usual") for outcome in OUTCOMES]
+    fusion = [f"fusion_{name}" for name in ("within_ball", "micro", "short", "medium", "long")]
+    return pyarrow.schema(
+        {
+            "match_id": text,
+            "date": pyarrow.date32(),
+            "competition": text,
+            **dict.fromkeys(_MATCH_TEXTS, text),
+            **dict.fromkeys(_BALL_NUMBERS, number),
+            **dict.fromkeys((*_BALL_TEXTS, "phase", "batter_id", "bowler_id"), text),
+            **dict.fromkeys(("runs", "runs_batter"), number),
+            **dict.fromkeys(("super_over", "free_hit"), pyarrow.bool_()),
+            **dict.fromkeys(("actual", "top"), text),
+            **dict.fromkeys(chances, figure),
+            **dict.fromkeys(("surprise_bits", "entropy_bits"), figure),
+            **dict.fromkeys(("win_before", "win_after", *fusion), figure),
+            "subject": text,
+            "flags": pyarrow.list_(text),
+            **dict.fromkeys(_VERDICT_COLUMNS.values(), number),
+            **dict.fromkeys(("claims", "summary", "narrative"), text),
+        }
+    )
+
+
+def _write(rows: list[Json], path: Path, task: ExportTask) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    metadata = {METADATA_KEY: json.dumps(task.settings()).encode()}
+    table = pyarrow.Table.from_pylist(rows, schema().with_metadata(metadata))
+    with written_beside(path, lasting=True) as part:
+        pyarrow.parquet.write_table(table, part, compression="zstd")
+
+
+def _results(
+    task: ExportTask, entries: Sequence[MatchEntry], folder: Path, workers: int, ray: bool
+) -> Iterator[ExportedMatch]:
+    """The matches as they are written, in any order."""
+    if not entries:
+        return
+    if not ray and min(workers, len(entries)) == 1:
+        yield from (_export_match(task, entry, folder) for entry in entries)
+        return
+    with (_ray_pool if ray else _process_pool)(workers) as submit:
+        futures = [submit(task, entry, folder) for entry in entries]
+        yield from (future.result() for future in as_completed(futures))
+
+
+_Submit = Callable[[ExportTask, MatchEntry, Path], "Future[ExportedMatch]"]
+
+
+@contextmanager
+def _process_pool(workers: int) -> Iterator[_Submit]:
+    """Processes of this machine, which end with this one, however it ends."""
+    others = set(active_children())
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker)
+    try:
+        yield lambda *arguments: pool.submit(_export_match, *arguments)
+    except BrokenProcessPool:
+        problem = "a worker process was killed, perhaps for want of memory"
+        raise InputError(problem, remedy=f"{_AGAIN}; give fewer --workers") from None
+    except BaseException:
+        for process in set(active_children()) - others:
+            process.kill()  # what it was writing is a temporary file
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin_worker() -> None:
+    """Leave Ctrl-C to the process that started this one, and end when that one does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _ray_pool(workers: int) -> Iterator[_Submit]:
+    """Workers of Ray, with one CPU each: of the cluster of RAY_ADDRESS, or of this machine.
+
+    They read the sources and the checkpoint, and write the folder, by the same paths.
+    """
+    # No usage statistics are sent, and a local cluster needs no password.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        import ray
+    except ImportError:
+        raise InputError("--ray needs Ray", remedy="pip install 'attnlens[ray]'") from None
+    local: dict[str, Any] = {}
+    if "RAY_ADDRESS" not in os.environ:
+        os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+        local = {"num_cpus": workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    try:
+        ray.init(**local, log_to_driver=False, logging_level="ERROR")
+        remote = ray.remote(_export_match)
+        yield lambda *arguments: remote.remote(*arguments).future()
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        problem = f"Ray stopped ({' '.join(str(error).split())[-160:]})"
+        raise InputError(problem, remedy=f"check RAY_ADDRESS; {_AGAIN}") from None
+    finally:
+        ray.shutdown()
