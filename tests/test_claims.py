@@ -269,6 +269,21 @@ def test_a_head_is_told_with_its_share_and_not_where_it_carries_little() -> None
     # Heads are a family of their own: the model's only claim has the q of one.
     assert whole.q == whole.p
 
+def test_a_head_that_moves_the_other_way_carries_nothing() -> None:
+    strong = (103, 117, 121)
+    table = weights_with(strong)
+
+    def against(masks: NDArray[np.bool_]) -> Floats:
+        return softmax(table.sum(0) + (~masks).astype(float) @ table)
+
+    heads = {"against": against, "along": additive(table)}
+    asked = [claim(*strong, place=place) for place in heads]
+    found = gather(additive(table), asked, EVERY, items=ITEMS, heads=heads, outcome=1).tested
+    assert [one.share for one in found] == [0.0, 1.0]
+    assert found[0].effect > 0.01, "the head does much, and the opposite of what the model does"
+    assert (found[0].judged.verdict, found[0].judged.reason) == (None, ELSEWHERE)
+    assert found[1].judged.verdict == "supported"
+
 
 def test_operators_that_disagree_leave_no_support() -> None:
     strong = (103, 117)
