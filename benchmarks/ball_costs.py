@@ -52,8 +52,8 @@ def evidence(predictor: Any, options: argparse.Namespace) -> Ways:
     window = window_for(match, find_ball(match, options.ball, options.innings), predictor)
     reading = read_ball(predictor, window)
     found = gather_evidence(predictor, window, reading)
-    masks = sum(found.spent.values())
-    print(f"{len(window.past)} past balls, {len(found.tested)} claims tested, {masks} masks")
+    masks = sum(found.n_evaluations.values())
+    print(f"{len(window.past)} past balls, {len(found.tests)} claims tested, {masks} masks")
     return {
         "bare forward": torch.no_grad()(lambda: predictor.model(window.batch)),
         "evidence": lambda: gather_evidence(predictor, window, reading),

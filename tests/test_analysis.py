@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from attnlens.evidence.scores import divergence
 from attnlens.evidence.shapley import shapley_values
-from attnlens.evidence.verdict import AMONG, CHANCE, OPPOSITE, TOO_SMALL, Judged, judge
+from attnlens.evidence.verdict import AMONG, CHANCE, OPPOSITE, TOO_SMALL, Judgement, judge
 
 
 def test_divergence_is_in_nats_and_never_negative() -> None:
@@ -47,7 +47,7 @@ def test_the_verdict_rule(
     reason: str | None,
 ) -> None:
     found = judge(effect, np.array([0.0, points, 0.01]), chances, against=against)
-    assert found == Judged(verdict, reason)  # type: ignore[arg-type]
+    assert found == Judgement(verdict, reason)  # type: ignore[arg-type]
 
 
 def by_permutation(

@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
 from attnlens.errors import InputError
-from attnlens.evidence.claim import Claim, Place
-from attnlens.evidence.controls import DRAWS
-from attnlens.evidence.evidence import Evidence, gather, head_claims
+from attnlens.evidence.claim import AblationSite, Claim
+from attnlens.evidence.gather import GatheredEvidence, gather, head_claims
+from attnlens.evidence.null import N_DRAWS
 from attnlens.evidence.scores import divergence
 from attnlens.evidence.shapley import contributions
-from attnlens.evidence.trial import REPLACED, REPLACED_CONTROLS
+from attnlens.evidence.trial import N_REPLACED_CONTROLS, N_REPLACEMENTS
 from attnlens.evidence.verdict import (
     CHANCE,
     DISAGREE,
     ELSEWHERE,
     EVEN,
     OPPOSITE,
-    after_the_first,
     benjamini_hochberg,
+    fixed_sequence,
     others_do_more,
     too_few,
 )
@@ -76,21 +76,23 @@ def test_the_guide_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None
     finally:
         torch.random.set_rng_state(state)
     printed = capsys.readouterr().out.splitlines()
-    found: Evidence[Claim] = names["found"]
+    found: GatheredEvidence[Claim] = names["found"]
     text = names["text"]
     great = text.index("great")
-    heads = [one for one in found.tested if one.claim.text.startswith("what head")]
+    heads = [one for one in found.tests if one.claim.text.startswith("what head")]
     assert any(great in one.claim.removed for one in heads)
     for one in heads:
         expected = "supported" if great in one.claim.removed else "cannot be told"
-        assert one.judged.verdict == expected, one.claim.text
-    assert found.tested[-1].judged.verdict != "supported"
-    effects = found.hidden.effects
+        assert one.verdict == expected, one.claim.text
+    assert found.tests[-1].verdict != "supported"
+    effects = found.leave_one_out.effects
     assert max(effects, key=lambda item: effects[item]) == great
     np.testing.assert_allclose(
-        found.shared.table.sum(0), found.hidden.full - found.shared.baseline, atol=1e-9
+        found.contributions.table.sum(0),
+        found.leave_one_out.full - found.contributions.baseline,
+        atol=1e-9,
     )
-    assert found.shared.table[0, 1] > 0.3
+    assert found.contributions.table[0, 1] > 0.3
     assert sum("supported (q " in line for line in printed) >= 1
     assert sum("points of P(good)" in line for line in printed) == 2
     # What was not tested is printed too.
@@ -110,19 +112,21 @@ def test_what_truly_matters_is_supported_and_what_does_not_is_chance() -> None:
     strong = (103, 117, 121)
     predict = additive(weights_with(strong))
     found = gather(predict, [claim(*strong), claim(101, 105, 110)], EVERY, items=ITEMS)
-    real, idle = found.tested
+    real, idle = found.tests
     # There are 4,060 sets of three: too many to list, so they are drawn.
-    assert real.judged.verdict == "supported"
+    assert real.verdict == "supported"
     assert real.p is not None
-    assert real.p <= 4 / (DRAWS + 1), "the set itself may be drawn"
-    assert (idle.judged.verdict, idle.judged.reason) == ("not better than chance", CHANCE)
+    assert real.p <= 4 / (N_DRAWS + 1), "the set itself may be drawn"
+    assert (idle.verdict, idle.reason) == ("not better than chance", CHANCE)
     effects = singles(predict, len(ITEMS))
-    np.testing.assert_allclose(list(found.hidden.effects.values()), effects)
+    np.testing.assert_allclose(list(found.leave_one_out.effects.values()), effects)
     np.testing.assert_allclose(real.singles, effects[[ITEMS.index(item) for item in strong]])
     without = np.array([item not in strong for item in ITEMS])[None]
-    assert real.effect == pytest.approx(float(divergence(found.hidden.full, predict(without)[0])))
-    for one in found.tested:
-        assert (one.removed_from, one.share, len(one.chance)) == ("model", None, DRAWS)
+    assert real.effect == pytest.approx(
+        float(divergence(found.leave_one_out.full, predict(without)[0]))
+    )
+    for one in found.tests:
+        assert (one.removed_from, one.share, len(one.null_effects)) == ("model", None, N_DRAWS)
 
 
 @settings(max_examples=30, deadline=None)
@@ -135,7 +139,7 @@ def test_p_is_what_counting_every_set_gives(seed: int, size: int, matched: bool)
     asked = Claim(text="x", removed=removed, window=items, matched=matched)
     distances = {item: 3 * (12 - item) for item in items}
     groups = {"all": items}
-    one = gather(predict, [asked], groups, items=items, distances=distances).tested[0]
+    one = gather(predict, [asked], groups, items=items, distances=distances).tests[0]
 
     def stratum(item: int) -> int:
         return sum(distances[item] > end for end in (3, 6, 12, 24))
@@ -149,10 +153,10 @@ def test_p_is_what_counting_every_set_gives(seed: int, size: int, matched: bool)
     ]
     as_much = np.mean(np.array(alike) >= own - 1e-9)
     if len(alike) * 0.05 < 1:
-        assert (one.p, one.q, len(one.chance)) == (None, None, 0)
-        assert (one.judged.verdict, one.judged.reason) == ("cannot be told", too_few("items"))
+        assert (one.p, one.q, len(one.null_effects)) == (None, None, 0)
+        assert (one.verdict, one.reason) == ("cannot be told", too_few("items"))
         return
-    np.testing.assert_allclose(np.sort([own, *one.chance]), np.sort(alike))
+    np.testing.assert_allclose(np.sort([own, *one.null_effects]), np.sort(alike))
     assert one.p == one.q == pytest.approx(as_much)
 
 
@@ -166,8 +170,8 @@ def test_claims_drawn_like_their_controls_are_seldom_supported() -> None:
             for _ in range(4)
         ]
         found = gather(predict, asked, EVERY, items=ITEMS, seed=seed)
-        hits += sum(one.judged.verdict == "supported" for one in found.tested)
-        total += len(found.tested)
+        hits += sum(one.verdict == "supported" for one in found.tests)
+        total += len(found.tests)
     assert total == 240
     assert hits / total <= 0.05
 
@@ -175,14 +179,14 @@ def test_claims_drawn_like_their_controls_are_seldom_supported() -> None:
 def test_a_sentence_with_the_wrong_direction_is_contradicted() -> None:
     predict = additive(weights_with((103, 117)))
     asked = [claim(103, 117, raises=(1,)), claim(103, 117, raises=(0, 2)), claim(103, 117)]
-    right, wrong, silent = gather(predict, asked, EVERY, items=ITEMS).tested
+    right, wrong, silent = gather(predict, asked, EVERY, items=ITEMS).tests
     assert right.points[1] < 0 < wrong.points[[0, 2]].sum()
-    assert (right.judged.verdict, right.judged.reason) == ("supported", None)
-    assert (wrong.judged.verdict, wrong.judged.reason) == ("contradicted", OPPOSITE)
-    assert silent.judged.verdict == "supported"
+    assert (right.verdict, right.reason) == ("supported", None)
+    assert (wrong.verdict, wrong.reason) == ("contradicted", OPPOSITE)
+    assert silent.verdict == "supported"
     # What chance does as well has no direction to be wrong in.
-    idle = gather(predict, [claim(101, 105, raises=(0,))], EVERY, items=ITEMS).tested[0]
-    assert idle.judged.verdict == "not better than chance"
+    idle = gather(predict, [claim(101, 105, raises=(0,))], EVERY, items=ITEMS).tests[0]
+    assert idle.verdict == "not better than chance"
 
 
 def test_of_one_outcome_only_its_own_change_counts() -> None:
@@ -190,45 +194,43 @@ def test_of_one_outcome_only_its_own_change_counts() -> None:
     table[[3, 4], 1] = 1.0
     table[[10, 11], 1] = -1.0
     asked = [claim(103, 104), claim(110, 111)]
-    raising, lowering = gather(additive(table), asked, EVERY, items=ITEMS, outcome=1).tested
-    assert raising.judged.verdict == "supported"
-    assert (lowering.judged.verdict, lowering.judged.reason) == ("contradicted", OPPOSITE)
+    raising, lowering = gather(additive(table), asked, EVERY, items=ITEMS, outcome=1).tests
+    assert raising.verdict == "supported"
+    assert (lowering.verdict, lowering.reason) == ("contradicted", OPPOSITE)
     assert lowering.p == 1.0
-    elsewhere = gather(additive(table), asked, EVERY, items=ITEMS).tested
-    assert [one.judged.verdict for one in elsewhere] == ["supported"] * 2
+    elsewhere = gather(additive(table), asked, EVERY, items=ITEMS).tests
+    assert [one.verdict for one in elsewhere] == ["supported"] * 2
 
 
 def test_the_least_of_all_is_contradicted() -> None:
     weights = weights_with(ITEMS[:27], size=0.5)
-    idle = gather(additive(weights), [claim(*ITEMS[27:])], EVERY, items=ITEMS).tested[0]
-    assert (idle.judged.verdict, idle.judged.reason) == ("contradicted", others_do_more("items"))
+    idle = gather(additive(weights), [claim(*ITEMS[27:])], EVERY, items=ITEMS).tests[0]
+    assert (idle.verdict, idle.reason) == ("contradicted", others_do_more("items"))
 
 
 def test_what_could_not_have_been_supported_cannot_be_told() -> None:
     strong = additive(weights_with((103,)))
     # One of thirty has p 1/30 at best, which two claims cannot share.
-    both = gather(strong, [claim(104), claim(105)], EVERY, items=ITEMS).tested
-    assert {(one.judged.verdict, one.judged.reason) for one in both} == {
-        ("cannot be told", too_few("items"))
-    }
+    both = gather(strong, [claim(104), claim(105)], EVERY, items=ITEMS).tests
+    assert {(one.verdict, one.reason) for one in both} == {("cannot be told", too_few("items"))}
     # The claim that is tested first pays for no other.
     asked = [claim(103, first=True), claim(104), claim(105)]
-    first, *_ = gather(strong, asked, EVERY, items=ITEMS).tested
-    assert first.judged.verdict == "cannot be told", "1 of 30 is above its level, 0.03"
+    first, *_ = gather(strong, asked, EVERY, items=ITEMS).tests
+    assert first.verdict == "cannot be told", "1 of 30 is above its level, 0.03"
     items = tuple(range(36))
     predict = additive(np.vstack([weights_with(()), np.zeros((5, 3)), [[0, 1.0, 0]]]))
     told = [Claim(text="x", removed=(item,), window=items, first=item == 35) for item in (35, 4, 5)]
-    first, *others = gather(predict, told, {"all": items}, items=items).tested
-    assert (first.judged.verdict, first.p) == ("supported", 1 / 36)
+    first, *others = gather(predict, told, {"all": items}, items=items).tests
+    assert (first.verdict, first.p) == ("supported", 1 / 36)
     assert first.q == pytest.approx(0.05 / 0.03 / 36)
-    assert {one.judged.verdict for one in others} == {"cannot be told"}
+    assert {one.verdict for one in others} == {"cannot be told"}
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=12), st.floats(1e-6, 1))
 def test_q_is_of_the_whole_family(p_values: list[float], first: float) -> None:
     assert benjamini_hochberg(p_values) == pytest.approx(false_discovery_control(p_values))
-    own, others = after_the_first(first, p_values)
+    own, others = fixed_sequence(first, p_values)
     left = 0.05 if first <= 0.03 else 0.02
     assert (own <= 0.05) == (first <= 0.03)
     expected = np.minimum(1, false_discovery_control(p_values) * 0.05 / left)
@@ -249,25 +251,26 @@ def test_a_head_is_told_with_its_share_and_not_where_it_carries_little() -> None
     strong = (103, 117, 121)
     table = weights_with(strong)
     heads = two_heads(table, (0.9, 0.1))
-    asked = [claim(*strong, place=place) for place in ("left", "right", "model")]
-    asked += [claim(101, 105, 110, place="left")]
+    asked = [claim(*strong, site=place) for place in ("left", "right", "model")]
+    asked += [claim(101, 105, 110, site="left")]
     found = gather(additive(table), asked, EVERY, items=ITEMS, heads=heads)
-    left, right, whole, idle = found.tested
+    left, right, whole, idle = found.tests
     mask = np.array([item not in strong for item in ITEMS])[None]
     for one, predict in ((left, heads["left"]), (right, heads["right"])):
-        alone = float(divergence(found.hidden.full, predict(mask)[0]))
+        alone = float(divergence(found.leave_one_out.full, predict(mask)[0]))
         assert one.effect == pytest.approx(alone)
         assert one.share == pytest.approx(alone / whole.effect)
         assert one.removed_from == "head"
-    assert left.judged.verdict == "supported"
+    assert left.verdict == "supported"
     assert right.share is not None
     assert right.share < 0.1
-    assert (right.judged.verdict, right.judged.reason) == (None, ELSEWHERE)
-    assert whole.judged.verdict == "supported"
+    assert (right.verdict, right.reason) == (None, ELSEWHERE)
+    assert whole.verdict == "supported"
     assert whole.share is None
-    assert idle.judged.verdict == "not better than chance"
+    assert idle.verdict == "not better than chance"
     # Heads are a family of their own: the model's only claim has the q of one.
     assert whole.q == whole.p
+
 
 def test_a_head_that_moves_the_other_way_carries_nothing() -> None:
     strong = (103, 117, 121)
@@ -277,12 +280,12 @@ def test_a_head_that_moves_the_other_way_carries_nothing() -> None:
         return softmax(table.sum(0) + (~masks).astype(float) @ table)
 
     heads = {"against": against, "along": additive(table)}
-    asked = [claim(*strong, place=place) for place in heads]
-    found = gather(additive(table), asked, EVERY, items=ITEMS, heads=heads, outcome=1).tested
+    asked = [claim(*strong, site=place) for place in heads]
+    found = gather(additive(table), asked, EVERY, items=ITEMS, heads=heads, outcome=1).tests
     assert [one.share for one in found] == [0.0, 1.0]
     assert found[0].effect > 0.01, "the head does much, and the opposite of what the model does"
-    assert (found[0].judged.verdict, found[0].judged.reason) == (None, ELSEWHERE)
-    assert found[1].judged.verdict == "supported"
+    assert (found[0].verdict, found[0].reason) == (None, ELSEWHERE)
+    assert found[1].verdict == "supported"
 
 
 def test_operators_that_disagree_leave_no_support() -> None:
@@ -296,22 +299,25 @@ def test_operators_that_disagree_leave_no_support() -> None:
         return np.tile(full, (len(sets), 1))
 
     def as_hiding(sets: Sequence[tuple[int, ...]]) -> Floats:
-        return Place(predict, ITEMS).without(sets)
+        return AblationSite(predict, ITEMS).probs_without(sets)
 
     both = [claim(*strong), claim(101, 105)]
     for replace, verdict, reason in (
         (nothing, "not better than chance", DISAGREE),
         (as_hiding, "supported", None),
     ):
-        one, idle = gather(predict, both, EVERY, items=ITEMS, replace=replace).tested
-        assert (one.judged.verdict, one.judged.reason) == (verdict, reason)
+        one, idle = gather(predict, both, EVERY, items=ITEMS, replace=replace).tests
+        assert (one.verdict, one.reason) == (verdict, reason)
         assert one.replaced is not None
         assert one.replaced_controls is not None
-        assert (len(one.replaced), len(one.replaced_controls)) == (REPLACED, REPLACED_CONTROLS)
+        assert (len(one.replaced), len(one.replaced_controls)) == (
+            N_REPLACEMENTS,
+            N_REPLACED_CONTROLS,
+        )
         assert idle.replaced is None
     # The claim's own set is drawn many times, its controls once each, and nothing else.
-    assert asked.count(strong) == REPLACED
-    assert len(asked) == REPLACED + REPLACED_CONTROLS
+    assert asked.count(strong) == N_REPLACEMENTS
+    assert len(asked) == N_REPLACEMENTS + N_REPLACED_CONTROLS
     assert all(len(one) == 2 for one in asked)
 
 
@@ -338,14 +344,14 @@ def test_a_model_that_cannot_be_asked_gets_no_verdict(
 def test_little_to_compare_with_and_nothing_to_tell_apart() -> None:
     same = additive(np.ones((30, 3)) * np.array([0.1, 0.2, -0.3]))
     for asked in (claim(103, 117), claim(*ITEMS[:15])):
-        one = gather(same, [asked], EVERY, items=ITEMS).tested[0]
-        assert (one.p, one.judged.verdict) == (1.0, "cannot be told")
+        one = gather(same, [asked], EVERY, items=ITEMS).tests[0]
+        assert (one.p, one.verdict) == (1.0, "cannot be told")
     alone = Claim(text="x", removed=(5,), window=(5,))
     found = gather(additive(np.ones((1, 3))), [alone], {"all": [5]}, items=(5,))
-    assert found.tested[0].judged.verdict == "cannot be told"
-    everything = gather(same, [claim(*ITEMS)], EVERY, items=ITEMS).tested[0]
-    assert everything.judged.verdict == "cannot be told"
-    assert gather(same, [], EVERY, items=ITEMS).tested == []
+    assert found.tests[0].verdict == "cannot be told"
+    everything = gather(same, [claim(*ITEMS)], EVERY, items=ITEMS).tests[0]
+    assert everything.verdict == "cannot be told"
+    assert gather(same, [], EVERY, items=ITEMS).tests == []
     for wrong, told in (
         (Claim(text="x", removed=ITEMS[:2], window=ITEMS[:1]), "removes what its window has not"),
         (Claim(text="x", removed=(1,), window=(1, 2)), "'x' names 1; name items that the masks"),
@@ -385,12 +391,12 @@ def test_a_head_that_looks_at_everything_alike_is_not_said_to_look_at_anything()
     assert even.removed == claimed.removed == (0, 1, 2)
     assert (even.lift, claimed.lift) == (pytest.approx(1), pytest.approx(60 / 33))
     found = gather(additive(strong), [even, claimed], {"all": list(items)}, items=items)
-    untold, told = found.tested
-    assert (untold.judged.verdict, untold.judged.reason) == (None, EVEN)
-    assert (untold.p, untold.q, len(untold.chance)) == (None, None, 0)
+    untold, told = found.tests
+    assert (untold.verdict, untold.reason) == (None, EVEN)
+    assert (untold.p, untold.q, len(untold.null_effects)) == (None, None, 0)
     # The same balls: hiding them does as much, whoever looked at them.
     assert untold.effect == told.effect
-    assert told.judged.verdict == "supported"
+    assert told.verdict == "supported"
     assert told.q == told.p, "what was not tested counts in no family"
 
 
@@ -449,7 +455,7 @@ def test_shapley_values_and_ablations_are_captums() -> None:
         firsts = [members[0] for members in groups.values()]
         found = captum.FeatureAblation(forward).attribute(torch.ones(1, 7), target=outcome)
         np.testing.assert_allclose(theirs[0, firsts].numpy(), ours.table[:, outcome], atol=1e-6)
-        alone = Place(predict, tuple(range(7))).without([(item,) for item in range(7)])
+        alone = AblationSite(predict, tuple(range(7))).probs_without([(item,) for item in range(7)])
         np.testing.assert_allclose(
             found[0].numpy(), ours.full[outcome] - alone[:, outcome], atol=1e-6
         )

@@ -16,8 +16,8 @@ from scipy.special import softmax
 from scipy.stats import entropy
 
 from attnlens.errors import InputError
-from attnlens.evidence.claim import MODEL, Claim, Place
-from attnlens.evidence.evidence import gather
+from attnlens.evidence.claim import MODEL, AblationSite, Claim
+from attnlens.evidence.gather import gather
 from attnlens.evidence.scores import divergence
 from attnlens.evidence.trial import Trial
 
@@ -75,15 +75,15 @@ def test_an_outcome_without_a_chance_adds_nothing() -> None:
         return np.hstack([GOOD(masks), np.zeros((len(masks), 1))])
 
     asked = [claim(103), claim(107)]
-    wide, plain = (gather(one, asked, EVERY, items=ITEMS).tested for one in (saturated, GOOD))
+    wide, plain = (gather(one, asked, EVERY, items=ITEMS).tests for one in (saturated, GOOD))
     for ours, theirs in zip(wide, plain, strict=True):
         assert (ours.effect, ours.p) == (pytest.approx(theirs.effect), theirs.p)
-        assert ours.judged == theirs.judged
+        assert ours.judgement == theirs.judgement
     p, q = np.array([0.25, 0.75, 0.0]), np.array([0.5, 0.4, 0.1])
     assert divergence(p, q) == pytest.approx(entropy(p, q))
     # An outcome that hiding leaves no chance at all: large, and a number.
     assert 0.1 * 700 < divergence(q, p) < 0.1 * 710
-    assert gather(lambda masks: GOOD(masks).tolist(), asked, EVERY, items=ITEMS).tested[0].p == (
+    assert gather(lambda masks: GOOD(masks).tolist(), asked, EVERY, items=ITEMS).tests[0].p == (
         plain[0].p
     )
 
@@ -99,9 +99,9 @@ def test_an_outcome_without_a_chance_adds_nothing() -> None:
         (claim(103, raises=(1, 1)), {}, "raises outcome 1 twice"),
         (claim(103), {"outcome": 5}, "no outcome 5; the last is 2"),
         (claim(103), {"outcome": -1}, "no outcome -1"),
-        (claim(103, place="head 9"), {"heads": {"head 1": GOOD}}, "'head 9'; name one of head 1,"),
+        (claim(103, site="head 9"), {"heads": {"head 1": GOOD}}, "'head 9'; name one of head 1,"),
         (
-            claim(103, place="head 1"),
+            claim(103, site="head 1"),
             {"heads": {"head 1": model(2)}},
             "with nothing hidden, 'head 1' answers otherwise than the model",
         ),
@@ -119,7 +119,7 @@ def test_what_is_asked_wrongly_is_told_in_one_line(
 
 def test_no_p_comes_out_of_what_is_no_number() -> None:
     trial: Trial[Claim] = Trial(
-        {MODEL: Place(GOOD, ITEMS)}, seed=0, usual=dict.fromkeys(ITEMS, math.nan)
+        {MODEL: AblationSite(GOOD, ITEMS)}, seed=0, usual=dict.fromkeys(ITEMS, math.nan)
     )
     with pytest.raises(InputError, match="is no number; give usual effects above 0"):
         trial.compare([claim(103)])
@@ -129,5 +129,5 @@ def test_one_claim_of_a_family_is_first() -> None:
     both = [claim(103, first=True), claim(104, first=True)]
     with pytest.raises(InputError, match="more than one claim is first; test one of them first"):
         gather(GOOD, both, EVERY, items=ITEMS)
-    both[1] = claim(103, first=True, place="head")
-    assert len(gather(GOOD, both, EVERY, items=ITEMS, heads={"head": GOOD}).tested) == 2
+    both[1] = claim(103, first=True, site="head")
+    assert len(gather(GOOD, both, EVERY, items=ITEMS, heads={"head": GOOD}).tests) == 2

@@ -17,7 +17,7 @@ from small_predictors import probabilities, simulated, small_predictor, with_hid
 import attnlens
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.claims import (
-    Evidence,
+    BallEvidence,
     claims_of,
     gather_evidence,
     groups_of,
@@ -46,7 +46,7 @@ def window_of(innings: int, ball: int | str) -> BallWindow:
     return window_for(MATCH, find_ball(MATCH, ball, innings), PREDICTOR)
 
 
-def gathered(innings: int, ball: int | str) -> tuple[BallWindow, Evidence]:
+def gathered(innings: int, ball: int | str) -> tuple[BallWindow, BallEvidence]:
     window = window_of(innings, ball)
     return window, gather_evidence(PREDICTOR, window, read_ball(PREDICTOR, window), outcome="all")
 
@@ -168,12 +168,14 @@ def test_effects_are_what_hiding_the_balls_does() -> None:
         return result
 
     full = probabilities(model, batch)[0, 0]
-    np.testing.assert_allclose(found.hidden.full, full, atol=1e-6)
+    np.testing.assert_allclose(found.leave_one_out.full, full, atol=1e-6)
     for index in (1, 20, 40, 46):
-        np.testing.assert_allclose(found.hidden.alone[index], hidden((index,)), atol=1e-6)
+        np.testing.assert_allclose(
+            found.leave_one_out.loo_probs[index], hidden((index,)), atol=1e-6
+        )
         expected = float(divergence(full, hidden((index,))))
-        near_effect(found.hidden.effects[index], expected)
-    for tested in found.tested:
+        near_effect(found.leave_one_out.effects[index], expected)
+    for tested in found.tests:
         if tested.removed_from != "model" or not tested.claim.removed:
             continue
         after = hidden(tested.claim.removed)
@@ -184,8 +186,8 @@ def test_effects_are_what_hiding_the_balls_does() -> None:
 
 def test_p_compares_with_other_balls_beside_what_is_usual_in_their_places() -> None:
     window, found = gathered(1, 47)
-    usual, effects = usual_effects(PREDICTOR, window), found.hidden.effects
-    claims = {one.claim.kind: one for one in found.tested if one.claim.place == MODEL}
+    usual, effects = usual_effects(PREDICTOR, window), found.leave_one_out.effects
+    claims = {one.claim.kind: one for one in found.tests if one.claim.place == MODEL}
     inside = range(12, 47)
     # One ball of 35, the first that is tested: p is its rank.
     first = claims["attended most"]

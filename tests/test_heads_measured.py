@@ -30,7 +30,7 @@ from attnlens.cricket.predictor.heads import PastBall
 from attnlens.cricket.predictor.relations import RELATIONS, RelationAttention
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, cut_window
-from attnlens.evidence.verdict import LEAST_LIFT
+from attnlens.evidence.verdict import MIN_LIFT
 from attnlens.recording import record
 
 PREDICTOR = small_predictor()
@@ -293,7 +293,7 @@ def test_a_head_earns_its_name_by_looking_and_by_mattering() -> None:
     for name, predictor in (("loud", loud), ("silent", silent)):
         one = HeadStudy(predictor.model, innings(), balls=100, seed=SEED)
         same_bowler = RELATIONS.index("same_bowler")
-        assert lowest_lift(one, same_bowler) > LEAST_LIFT
+        assert lowest_lift(one, same_bowler) > MIN_LIFT
         assert same_bowler in one.candidates("short", 1)
         found[name] = name_head(one, "short", 1)
         assert name_head(one, "short", 1, thorough=False).earned == found[name].earned
@@ -315,7 +315,7 @@ def test_a_head_that_knows_only_distance_earns_nothing_but_recency() -> None:
         attention.position[0] = 0
     one = HeadStudy(predictor.model, innings(), balls=100, seed=SEED)
     over = RELATIONS.index("same_over")
-    assert lowest_lift(one, over) > LEAST_LIFT
+    assert lowest_lift(one, over) > MIN_LIFT
     assert one.candidates("short", 0) == [RELATIONS.index("recency")]
     assert one.rows["short"][0][over].by_distance.lift.value == pytest.approx(1, abs=0.1)
 

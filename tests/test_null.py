@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from attnlens.evidence.claim import Claim
-from attnlens.evidence.controls import DRAWS, LISTABLE, Pool, pool_for
-from attnlens.evidence.evidence import gather
+from attnlens.evidence.gather import gather
+from attnlens.evidence.null import MAX_ENUMERATED_SETS, N_DRAWS, Pool, pool_for
 
 Floats = NDArray[np.float64]
 ITEMS = tuple(range(100, 130))
@@ -30,11 +30,11 @@ def test_p_is_exact_whatever_the_effects(effects: list[float], size: int) -> Non
     window = range(len(effects))
     told = dict(enumerate(effects))
     pool = pool_for((0,) * size, window)
-    sums = pool.sums(told, np.random.default_rng(0))
+    sums = pool.null(told, np.random.default_rng(0))
     every = [
         math.fsum(told[item] for item in some) for some in itertools.combinations(window, size)
     ]
-    for tail in (sums.above, sums.below):
+    for tail in (sums.p_high, sums.p_low):
         p_values = np.array([tail(value) for value in every])
         for level in p_values:
             assert np.mean(p_values <= level) <= level + 1e-12
@@ -43,8 +43,8 @@ def test_p_is_exact_whatever_the_effects(effects: list[float], size: int) -> Non
 def test_drawn_sets_tell_what_listed_ones_would() -> None:
     effects = dict(enumerate(np.random.default_rng(1).exponential(size=40)))
     pool = Pool((2, 1), (tuple(range(30)), tuple(range(30, 40))))
-    assert pool.sets == math.comb(30, 2) * 10 > LISTABLE
-    drawn = pool.sums(effects, np.random.default_rng(2))
+    assert pool.n_sets == math.comb(30, 2) * 10 > MAX_ENUMERATED_SETS
+    drawn = pool.null(effects, np.random.default_rng(2))
     every = [
         effects[a] + effects[b] + effects[c]
         for a, b in itertools.combinations(range(30), 2)
@@ -52,10 +52,10 @@ def test_drawn_sets_tell_what_listed_ones_would() -> None:
     ]
     for value in np.quantile(every, [0.5, 0.9, 0.99]):
         listed = float(np.mean(np.array(every) >= value))
-        assert drawn.above(value) == pytest.approx(listed, abs=4 * math.sqrt(listed / DRAWS))
-    assert drawn.above(1e9) == 1 / (DRAWS + 1)
-    assert sum(effects[item] for item in pool.best(effects)) == pytest.approx(max(every))
-    for one in pool.drawn(np.random.default_rng(3), 50):
+        assert drawn.p_high(value) == pytest.approx(listed, abs=4 * math.sqrt(listed / N_DRAWS))
+    assert drawn.p_high(1e9) == 1 / (N_DRAWS + 1)
+    assert sum(effects[item] for item in pool.best_set(effects)) == pytest.approx(max(every))
+    for one in pool.sample(np.random.default_rng(3), 50):
         assert len(set(one)) == 3
         assert sum(item >= 30 for item in one) == 1
 
@@ -84,7 +84,7 @@ def test_p_depends_on_no_integer_type_and_on_no_name(seed: int, size: int, match
                 window=tuple(items),
                 matched=matched,
                 raises=raises,
-                place=place,
+                site=place,
             )
             for place in ("model", "head")
             for raises in ((), (integer(1),))
@@ -98,7 +98,7 @@ def test_p_depends_on_no_integer_type_and_on_no_name(seed: int, size: int, match
             seed=integer(seed),
             heads={"head": predict},
         )
-        return [one.p for one in result.tested]
+        return [one.p for one in result.tests]
 
     expected = p_values(Claim, int)
     for integer in (np.int64, np.int32):

@@ -30,9 +30,9 @@ from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.predictor import KNOWLEDGE
 from attnlens.cricket.predictor.tensors import SCOREBOARD_NODES, encode_innings
 from attnlens.cricket.predictor.window import BallWindow, window_batch, window_for
-from attnlens.evidence.claim import MODEL, Place
+from attnlens.evidence.claim import MODEL, AblationSite, ClaimTest
 from attnlens.evidence.scores import divergence
-from attnlens.evidence.trial import Compared, Trial
+from attnlens.evidence.trial import Trial
 from attnlens.evidence.verdict import TOO_FEW_LIKE_IT
 
 PREDICTOR = small_predictor(seed=8)
@@ -250,15 +250,15 @@ def test_another_scoreboard_is_that_of_an_earlier_ball() -> None:
     np.testing.assert_allclose(instead(known, "scoreboard", [20])[0], expected, atol=1e-6)
 
 
-def reason_of(one: Compared[Claim]) -> str | None:
+def reason_of(one: ClaimTest[Claim]) -> str | None:
     """Why it cannot be told."""
-    assert one.untold is not None
-    assert one.untold.verdict == "cannot be told"
-    return one.untold.reason
+    assert one.untested is not None
+    assert one.untested.verdict == "cannot be told"
+    return one.untested.reason
 
 
 def empty_trial() -> Trial[Claim]:
-    nowhere = Place(lambda masks: np.zeros((len(masks), len(OUTCOMES))), ())
+    nowhere = AblationSite(lambda masks: np.zeros((len(masks), len(OUTCOMES))), ())
     return Trial({MODEL: nowhere}, seed=SEED)
 
 
@@ -271,17 +271,17 @@ def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
         near(one.effect, divergence(FULL, without[number]), of=torch.float32)
         near(one.points / 100, without[number] - FULL, of=torch.float32)
     chase = found["the chase"]
-    assert len(chase.chance) == len(WINDOW.past)
+    assert len(chase.null_effects) == len(WINDOW.past)
     known = Known(PREDICTOR, WINDOW)
     every = divergence(instead(known, "scoreboard", [*range(len(WINDOW.past))]), without[3])
     # Asked about in one batch here, in two there.
-    near(np.sort(chase.chance), np.sort(every), of=torch.float32)
+    near(np.sort(chase.null_effects), np.sort(every), of=torch.float32)
     ground = found["venue and teams"]
-    assert (len(ground.chance), reason_of(ground)) == (0, ONE_GROUND)
-    assert masks >= 4 + len(chase.chance)
+    assert (len(ground.null_effects), reason_of(ground)) == (0, ONE_GROUND)
+    assert masks >= 4 + len(chase.null_effects)
     for kind in ("striker's record", "bowler's record"):
         # The league has few players: there may be too few to compare with.
-        others = len(found[kind].chance)
+        others = len(found[kind].null_effects)
         assert others in (0, *range(FEWEST, MOST + 1))
         assert others or reason_of(found[kind]) == TOO_FEW_LIKE_IT
 
@@ -296,4 +296,4 @@ def test_a_player_never_met_has_no_record_to_take_away() -> None:
     full = probabilities(PREDICTOR.model, window.batch)[0, 0]
     measured, _ = compare_knowledge(PREDICTOR, window, full, empty_trial())
     striker = next(one for one in measured if one.claim.kind == "striker's record")
-    assert (len(striker.chance), reason_of(striker)) == (0, NEVER_MET)
+    assert (len(striker.null_effects), reason_of(striker)) == (0, NEVER_MET)

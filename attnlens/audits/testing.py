@@ -23,10 +23,10 @@ from attnlens.audits.report import (
 )
 from attnlens.audits.screen import Screened
 from attnlens.errors import InputError
-from attnlens.evidence.claim import MODEL, Claim, Place, Tested, quantiles
-from attnlens.evidence.evidence import LISTED
-from attnlens.evidence.trial import Compared, Trial
-from attnlens.evidence.verdict import LEAST_SHARE
+from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest, quantiles
+from attnlens.evidence.gather import MAX_HEAD_ITEMS
+from attnlens.evidence.trial import Trial
+from attnlens.evidence.verdict import MIN_SHARE
 
 RANDOM_LISTS: Final = 10
 RANDOM_HEADS: Final = 5
@@ -64,7 +64,7 @@ class _Case:
 
     def __init__(self, question: Question, shown: Screened) -> None:
         self.question, self.shown = question, shown
-        self.width = min(LISTED, max(1, len(shown.items) // FEWEST))
+        self.width = min(MAX_HEAD_ITEMS, max(1, len(shown.items) // FEWEST))
         last = shown.target.query == len(shown.labels) - 1
         self._more = {"logits_to_keep": 1} if last and "logits_to_keep" in question.takes else {}
         ends = np.repeat([[True], [False]], len(shown.items), 1)
@@ -103,9 +103,9 @@ class _Case:
             chances[whole & (abs(chances - first).max(1) < NEAR)] = first
         return chances
 
-    def place(self, row: HeadRow) -> Place:
+    def site(self, row: HeadRow) -> AblationSite:
         """Where items are hidden from one head."""
-        return Place(lambda kept: self.without(kept, [row] * len(kept)), self.shown.items)
+        return AblationSite(lambda kept: self.without(kept, [row] * len(kept)), self.shown.items)
 
     def top(self, weights: Floats, many: int) -> tuple[int, ...]:
         """The items with most weight of ``(key,)``."""
@@ -144,7 +144,7 @@ class _Case:
             lift=None if weights is None else self.lift(weights, items),
             first=kind == "weighed most",
             row=row,
-            place=MODEL if row is None else f"{row.site} {row.head}",
+            site=MODEL if row is None else f"{row.site} {row.head}",
         )
 
     def model_claims(self) -> list[AuditClaim]:
@@ -198,12 +198,15 @@ def tested(
     claims = [
         case.head_claim(row) for row in sorted(scored, key=lambda row: -(row.importance or 0.0))
     ][:heads]
-    places = {claim.place: case.place(claim.row) for claim in claims if claim.row is not None}
+    sites = {claim.site: case.site(claim.row) for claim in claims if claim.row is not None}
     trial = Trial[AuditClaim](
-        {MODEL: Place(case.without, shown.items), **places}, seed=seed, items="items", steady=NEAR
+        {MODEL: AblationSite(case.without, shown.items), **sites},
+        seed=seed,
+        items="items",
+        tolerance=NEAR,
     )
     judged = trial.judge([*trial.compare(case.model_claims()), *_of_heads(trial, case, claims)])
-    full, kind = trial.hidden(MODEL).full, shown.target.kind
+    full, kind = trial.leave_one_out(MODEL).full, shown.target.kind
     chance = float(full.max() if kind == "all" else full[0]) if kind in ("all", "one") else None
     return Part(
         Input(question.text, shown.labels, case.named(shown.sinks), shown.target.name, chance),
@@ -215,40 +218,43 @@ def tested(
 
 def _of_heads(
     trial: Trial[AuditClaim], case: _Case, claims: Sequence[AuditClaim]
-) -> list[Compared[AuditClaim]]:
+) -> list[ClaimTest[AuditClaim]]:
     """Claims of heads compared, those that carry too little without a test."""
     kept = np.array([[at not in one.removed for at in case.shown.items] for one in claims], bool)
     rows = [one.row for one in claims if one.row is not None]
     if not rows:
         return []
-    full = trial.hidden(MODEL).full
+    full = trial.leave_one_out(MODEL).full
     found, without = case.without(kept, rows), case.without(kept)
     own, whole = trial.effect(full, found), trial.effect(full, without)
-    compared = []
+    tests = []
     for at, claim in enumerate(claims):
         share = min(1.0, float(own[at] / whole[at])) if whole[at] > 0 else 0.0
-        none = np.zeros(0)
-        compared += (
+        tests += (
             trial.compare([claim])
-            if share >= LEAST_SHARE
+            if share >= MIN_SHARE
             else [
-                Compared(
-                    claim=claim, removed=claim.removed, probabilities=found[at],
-                    effect=float(own[at]), points=100 * (found[at] - full), singles=none,
-                    share=share, chance=none,
+                ClaimTest(
+                    claim=claim,
+                    removed=claim.removed,
+                    probabilities=found[at],
+                    effect=float(own[at]),
+                    points=100 * (found[at] - full),
+                    singles=np.zeros(0),
+                    share=share,
                 )
             ]
-        )  # fmt: skip
-    return compared
+        )
+    return tests
 
 
 def _with_chances(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]) -> HeadTable:
     """How often chance names items that do as much as those each head looks at."""
     claims = [case.head_claim(row) for row in rows]
-    moves = trial.moves(MODEL, claims[0])
-    sums = trial.pool(claims[0]).sums(moves, np.random.default_rng(trial.seed))
+    moves = trial.item_statistics(MODEL, claims[0])
+    sums = trial.pool(claims[0]).null(moves, np.random.default_rng(trial.seed))
     return HeadTable(
-        replace(row, p=sums.above(sum(moves[item] for item in claim.removed)))
+        replace(row, p=sums.p_high(sum(moves[item] for item in claim.removed)))
         for row, claim in zip(rows, claims, strict=True)
     )
 
@@ -260,7 +266,7 @@ def _placebos(
     heads = [rows[at] for at in generator.permutation(len(rows))[:RANDOM_HEADS]]
     shuffled = case.shown.shuffled
     lists = (
-        trial.pool(case.model_claims()[-1]).drawn(generator, RANDOM_LISTS),
+        trial.pool(case.model_claims()[-1]).sample(generator, RANDOM_LISTS),
         [case.head_claim(row).removed for row in heads],
         [
             case.top(shuffled[row.site][row.head], case.width)
@@ -272,16 +278,16 @@ def _placebos(
     for kind, sets in zip(PLACEBOS, lists, strict=True):
         claims = [case.claim("attended", kind, one) for one in sets]
         compared = trial.compare(claims) if claims else []
-        verdicts = [trial.judge([one])[0].judged.verdict for one in compared]
+        verdicts = [trial.judge([one])[0].verdict for one in compared]
         found.append(Placebo(kind, len(sets), verdicts.count("supported")))
     return tuple(found)
 
 
-def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> AuditedClaim:
+def _told(number: int, case: _Case, one: ClaimTest[AuditClaim], full: Floats) -> AuditedClaim:
     claim, outcomes = one.claim, case.shown.target.outcomes
-    picture = one.share is not None and one.share < LEAST_SHARE
+    picture = one.share is not None and one.share < MIN_SHARE
     top = int(np.abs(one.points).argmax()) if len(outcomes) > 2 else 0
-    spread = quantiles(one.chance)
+    spread = quantiles(one.null_effects)
     return AuditedClaim(
         input=number,
         claim=claim.text,
@@ -302,14 +308,14 @@ def _told(number: int, case: _Case, one: Tested[AuditClaim], full: Floats) -> Au
             outcomes[top], float(one.points[top]), float(full[top]), float(one.probabilities[top])
         ),
         control=CONTROL if spread else None,
-        controls=len(one.chance),
+        controls=len(one.null_effects),
         control_median_nats=spread[len(spread) // 2] if spread else None,
         control_quantiles_nats=spread,
         statistic=None if one.p is None else one.statistic,
-        statistic_quantiles=quantiles(one.statistics),
+        statistic_quantiles=quantiles(one.null_statistics),
         p=None if picture else one.p,
         q=None if picture else one.q,
         replaced=None,
-        verdict=one.judged.verdict,
-        reason=one.judged.reason,
+        verdict=one.verdict,
+        reason=one.reason,
     )

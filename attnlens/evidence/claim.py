@@ -2,7 +2,7 @@
 
 An item is a key of attention: a word, a frame. Claims are of two kinds that are never mixed. *These
 items mattered* names no head: the items are hidden from the whole model. *This head's look
-mattered* hides them from that head alone, and with it goes the share: the head's effect over that
+mattered* hides them from that head alone, and reports the share: the head's effect divided by that
 of hiding the same items from the whole model.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Generic, Literal, TypeVar
 
 import numpy as np
@@ -18,50 +18,52 @@ from numpy.typing import NDArray
 
 from attnlens.arrays import Floats
 from attnlens.errors import InputError
-from attnlens.evidence.verdict import LEAST_LIFT, Judged
+from attnlens.evidence.verdict import MIN_LIFT, NO_VERDICT, Judgement, Verdict
 
-Sets = Sequence[tuple[int, ...]]
+ItemSets = Sequence[tuple[int, ...]]
 Predict = Callable[[NDArray[np.bool_]], Floats]
-"""Masks ``(mask, item)``, true where an item is kept, to probabilities ``(mask, outcome)``."""
+"""Masks ``(mask, item)``, true where an item is visible, to probabilities ``(mask, outcome)``."""
 
-Replace = Callable[[Sets], Floats]
+Replace = Callable[[ItemSets], Floats]
 """Sets of items, each replaced by items drawn from similar situations, to probabilities
 ``(set, outcome)``; a set that is listed again is another draw."""
 
 MODEL: Final = "model"
-"""The place of claims about the whole model; every other place is a head."""
+"""The site of claims about the whole model; every other site is a head."""
 
-ROUNDING: Final = 1e-3
+_ROUNDING: Final = 1e-3
 """Probabilities sum to 1, and none is below 0, by no more than this."""
 
 A = TypeVar("A", bound=Sequence[object] | NDArray[np.bool_])
 
 
-def answers(ask: Callable[[A], Floats], asked: A, outcomes: int | None = None) -> Floats:
-    """What a model says to each question, ``(question, outcome)``; refused if no probabilities.
+def checked_probabilities(
+    predict: Callable[[A], Floats], inputs: A, outcomes: int | None = None
+) -> Floats:
+    """The model's probabilities for each input, ``(input, outcome)``.
 
     Args:
         outcomes: how many there are, where that is known.
 
     Raises:
-        InputError: the answer is not one row of probabilities for each question.
+        InputError: the answer is not one row of probabilities for each input.
     """
-    told = ask(asked)
+    answer = predict(inputs)
     try:
-        found = np.asarray(told, dtype=float)
+        table = np.asarray(answer, dtype=float)
     except (TypeError, ValueError, RuntimeError):  # ragged, on another device, with a gradient
-        found = np.zeros(0)
-    if found.ndim != 2 or found.shape != (len(asked), outcomes or found.shape[1]):
+        table = np.zeros(0)
+    if table.ndim != 2 or table.shape != (len(inputs), outcomes or table.shape[1]):
         raise InputError(
-            f"the model's answer to {len(asked)} masks is no table of as many rows",
+            f"the model's answer to {len(inputs)} masks is no table of as many rows",
             remedy=f"give an array (mask, outcome), of {outcomes or 'as many'} outcomes each time",
         )
-    if not ((found >= -ROUNDING).all() and (np.abs(found.sum(1) - 1) <= ROUNDING).all()):
+    if not ((table >= -_ROUNDING).all() and (np.abs(table.sum(1) - 1) <= _ROUNDING).all()):
         raise InputError(
             "the model answers with what is no number, is below 0 or does not sum to 1",
             remedy="give a softmax over the outcomes, in double precision",
         )
-    return found
+    return table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +73,15 @@ class Claim:
     Attributes:
         removed: the items, a subset of ``window``.
         window: the items that could have been named instead.
-        matched: whether the sets to compare with must have as many items of each kind as the
-            claim's: as many as far back, say.
-        raises: outcomes (columns) that the items raise, as ``text`` has it; empty where it
+        matched: whether control sets must have as many items of each kind as the claim's: as many
+            at each distance, for example.
+        raises: outcomes (columns) that the items raise, as ``text`` says; empty where the text
             gives no direction.
-        lift: how many times the weight of even attention a head gave the items, where it is
-            said that a head looked at them. Under `LEAST_LIFT` it did not, and there is
-            nothing to test: of a head that looks at everything alike, the items it gave most
-            weight are chance's or the sorting's.
-        first: whether it is tested before the others of the model, at a level of its own.
-        place: where its items are hidden: `MODEL`, or the name of a head.
+        lift: the mean weight of the items over the mean weight of all, where the text says that a
+            head looked at them. Below `MIN_LIFT` the head did not, and there is nothing to
+            test: the top items of uniform attention are arbitrary.
+        first: whether the claim is tested before the others of the model, at its own level.
+        site: where its items are hidden: `MODEL`, or the name of a head.
     """
 
     text: str
@@ -90,75 +91,75 @@ class Claim:
     raises: tuple[int, ...] = ()
     lift: float | None = None
     first: bool = False
-    place: str = MODEL
+    site: str = MODEL
 
     @property
     def family(self) -> str:
         """The claims that it is corrected with: those of its kind.
 
-        One without a window is about what was known beside the items.
+        A claim without a window is about what was known apart from the items.
         """
         if not self.window:
             return "known"
-        return "model" if self.place == MODEL else "head"
+        return "model" if self.site == MODEL else "head"
 
     @property
     def even(self) -> bool:
-        """Whether it says that a head looked at what it looked at no more than at others."""
-        return self.lift is not None and self.lift < LEAST_LIFT
+        """Whether a head looked at the items hardly more than at others."""
+        return self.lift is not None and self.lift < MIN_LIFT
 
 
 C = TypeVar("C", bound=Claim)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where items can be taken away from: the whole model, or one head's edges alone.
+class AblationSite:
+    """Where items can be hidden: the whole model, or one head's edges alone.
 
     Attributes:
-        predict: what the model says with items hidden there.
+        predict: the model's probabilities with items hidden there.
         items: the items, in the order of the masks' columns.
         replace: the second operator, if there is one.
-        inside: a claim in these items, where they are not the model's own.
+        translate: a claim in these items, where they are not the model's own.
         outcomes: how many there are, where that is known.
     """
 
     predict: Predict
     items: tuple[int, ...]
     replace: Replace | None = None
-    inside: Callable[[Claim], Claim] | None = None
+    translate: Callable[[Claim], Claim] | None = None
     outcomes: int | None = None
 
-    def within(self, claim: Claim) -> Claim:
-        """The claim in the items of this place."""
-        return claim if self.inside is None else self.inside(claim)
+    def translated(self, claim: Claim) -> Claim:
+        """The claim in the items of this site."""
+        return claim if self.translate is None else self.translate(claim)
 
-    def without(self, sets: Sets) -> Floats:
+    def probs_without(self, sets: ItemSets) -> Floats:
         """Probabilities with each set of items hidden, ``(set, outcome)``."""
         column = {item: number for number, item in enumerate(self.items)}
         masks = np.ones((len(sets), len(self.items)), bool)
-        rows = np.repeat(np.arange(len(sets)), [len(one) for one in sets])
+        rows = np.repeat(np.arange(len(sets)), [len(items) for items in sets])
         masks[rows, [column[item] for item in itertools.chain.from_iterable(sets)]] = False
-        return answers(self.predict, masks, self.outcomes)
+        return checked_probabilities(self.predict, masks, self.outcomes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hidden:
-    """A place with nothing, and with each item hidden alone.
+class LeaveOneOut:
+    """Probabilities at one site with nothing hidden, and with each item hidden alone.
 
     Attributes:
         full: probabilities with everything, ``(outcome,)``.
-        alone: item to probabilities without it.
-        effects: item to what hiding it alone costs, nats.
+        loo_probs: item to probabilities without it.
+        effects: item to the effect of hiding it alone, nats.
     """
 
     full: Floats
-    alone: Mapping[int, Floats]
+    loo_probs: Mapping[int, Floats]
     effects: Mapping[int, float]
 
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""What is told of what chance would have named."""
+"""The quantiles of a null distribution that are reported."""
 
 
 def quantiles(values: Floats) -> tuple[float, ...] | None:
@@ -166,38 +167,55 @@ def quantiles(values: Floats) -> tuple[float, ...] | None:
     return tuple(np.quantile(values, QUANTILES).tolist()) if len(values) else None
 
 
+def _none() -> Floats:
+    return np.zeros(0)
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Tested(Generic[C]):
-    """A claim, what hiding its items did, and what chance would have done.
+class ClaimTest(Generic[C]):
+    """A claim, the effect of hiding its items, its null distribution and its verdict.
 
     Attributes:
-        probabilities: without all of them ``(outcome,)``.
-        effect: of that, nats.
+        probabilities: without all of the items ``(outcome,)``.
+        effect: of hiding them together, nats.
         points: change of each outcome, percentage points ``(outcome,)``.
-        singles: effect of each of them hidden alone, nats, in the order of ``claim.removed``.
-        share: a head's effect over that of hiding the same items from the whole model, 1 where
-            the head alone does as much or more; ``None`` for a claim about the model.
-        chance: what each other set that chance would have named costs, its effects summed as they
-            would be in the places of these items, nats; none where the claim is not tested.
-        statistic: what is compared, see `attnlens.evidence.trial.Trial.moves`.
-        statistics: the same of what chance would have named; none where the claim is not tested.
-        p, q: ``None`` where the claim is not tested.
-        replaced: nats of each draw of the second operator; ``None`` where it was not tried.
-        replaced_controls: the same for sets that chance would have named.
+        singles: effect of hiding each item alone, nats, in the order of ``claim.removed``.
+        share: a head's effect over that of hiding the same items from the whole model, at most 1;
+            ``None`` for a claim about the model.
+        null_effects: the summed effects of the control sets, rescaled to these items' positions,
+            nats; empty where the claim is not tested.
+        statistic: what p compares: the sum of `attnlens.evidence.trial.Trial.item_statistics`.
+        null_statistics: the statistic of each control set; empty where the claim is not tested.
+        p: one-sided, of a statistic as large; ``None`` where the claim is not tested.
+        p_low: one-sided, of a statistic as small.
+        p_best: p of the best set of as many items.
+        best_matters: whether hiding that set is noticeable, and goes the way that is claimed.
+        untested: the judgement of a claim that is not tested.
+        removed: the items as the site has them.
+        control_sets: sets for the second operator.
+        q: p corrected over the family; ``None`` before `judged` and where p is.
+        replaced: nats of each draw of the second operator; ``None`` where it did not run.
+        replaced_controls: the same for each control set.
     """
 
     claim: C
+    removed: tuple[int, ...]
     probabilities: Floats
     effect: float
     points: Floats
     singles: Floats
-    share: float | None
-    chance: Floats
-    statistic: float
-    statistics: Floats
-    p: float | None
-    q: float | None
-    judged: Judged
+    share: float | None = None
+    null_effects: Floats = field(default_factory=_none)
+    statistic: float = 0.0
+    null_statistics: Floats = field(default_factory=_none)
+    p: float | None = 1.0
+    p_low: float = 1.0
+    p_best: float = 0.0
+    best_matters: bool = True
+    untested: Judgement | None = None
+    control_sets: tuple[tuple[int, ...], ...] = ()
+    q: float | None = None
+    judgement: Judgement = NO_VERDICT
     replaced: Floats | None = None
     replaced_controls: Floats | None = None
 
@@ -209,4 +227,14 @@ class Tested(Generic[C]):
     @property
     def removed_from(self) -> Literal["model", "head"]:
         """``model`` or ``head``."""
-        return "model" if self.claim.place == MODEL else "head"
+        return "model" if self.claim.site == MODEL else "head"
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """``None`` before `attnlens.evidence.trial.judged`, and where nothing is claimed."""
+        return self.judgement.verdict
+
+    @property
+    def reason(self) -> str | None:
+        """Why the verdict is not *supported*, or why there is none."""
+        return self.judgement.reason

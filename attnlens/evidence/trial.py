@@ -1,14 +1,14 @@
-"""Claims about one prediction, put to one test together.
+"""The test of the claims about one prediction.
 
-What hiding every single item does is asked once, in one batch; so is what hiding each claim's items
-together does, which is told as its size. The test is of the sum of the single effects, against the
-same sums of sets that chance would have named (`attnlens.evidence.controls`). Where a direction is
-claimed, or one outcome explained, single effects are signed changes of its log-odds.
+The effect of hiding every single item is computed once, in one batch; so is that of hiding each
+claim's items together, which is reported as its size. The test statistic is the sum of the single
+effects, compared with the same sums of control sets (`attnlens.evidence.null`). Where a direction
+is claimed, or one outcome explained, single effects are signed changes of its log-odds.
 
-A supported claim is tried once more by a second operator, where there is one: its items are not
-hidden but replaced by items drawn from similar situations. The verdict stands where what that does,
-the way it is claimed, is on average over `REPLACED` draws above the mean over `REPLACED_CONTROLS`
-other sets, each drawn once; else the operators disagree.
+A supported claim is tested again by a second operator, where there is one: its items are not hidden
+but replaced by items drawn from similar situations. The verdict stands if the mean effect of
+`N_REPLACEMENTS` draws, in the direction claimed, is above the mean over `N_REPLACED_CONTROLS`
+control sets, each drawn once; else the operators disagree.
 """
 
 from __future__ import annotations
@@ -21,8 +21,17 @@ import numpy as np
 
 from attnlens.arrays import Floats
 from attnlens.errors import InputError
-from attnlens.evidence.claim import MODEL, C, Claim, Hidden, Place, Sets, Tested, answers
-from attnlens.evidence.controls import Pool, Sums, pool_for
+from attnlens.evidence.claim import (
+    MODEL,
+    AblationSite,
+    C,
+    Claim,
+    ClaimTest,
+    ItemSets,
+    LeaveOneOut,
+    checked_probabilities,
+)
+from attnlens.evidence.null import NullDistribution, Pool, pool_for
 from attnlens.evidence.scores import divergence, log_odds
 from attnlens.evidence.verdict import (
     AMONG,
@@ -31,97 +40,67 @@ from attnlens.evidence.verdict import (
     EVEN,
     FIRST_LEVEL,
     ITEMS,
-    LEAST_SHARE,
+    MIN_SHARE,
+    NO_VERDICT,
     Q_LEVEL,
     TOO_FEW_LIKE_IT,
     TOO_SMALL,
-    Judged,
-    about_one,
-    after_the_first,
-    agreed,
+    Judgement,
     benjamini_hochberg,
+    confirmed,
+    fixed_sequence,
     judge,
-    matters,
     none_matters,
+    noticeable,
+    one_against_rest,
     too_few,
 )
 
-REPLACED: Final = 16
-REPLACED_CONTROLS: Final = 24
-STEADY: Final = 1e-6
-"""Answers to the same question, in one batch, differ by no more than this."""
+N_REPLACEMENTS: Final = 16
+N_REPLACED_CONTROLS: Final = 24
+_TOLERANCE: Final = 1e-6
+"""Probabilities of the same input, in one batch, differ by no more than this."""
 
-ALIKE: Final = 0.01
-"""Answers to the same question, asked beside others, differ by no more than this."""
+BATCH_TOLERANCE: Final = 0.01
+"""Probabilities of the same input, in another batch, differ by no more than this."""
 
-UNSTEADY: Final = "the model gives another answer each time it is asked"
-STEADILY: Final = "call model.eval() first"
+_UNSTEADY: Final = "the model gives another answer each time it is asked"
+_EVAL: Final = "call model.eval() first"
 
-AGAIN: Final = 24
-AGAIN_ELSEWHERE: Final = 4
-"""So many questions of the whole model, and of each other place, are asked twice."""
+_MODEL_REPEATS: Final = 24
+_HEAD_REPEATS: Final = 4
+"""How many inputs of the whole model, and of each head, are run twice to find a random model."""
 
 
 def effect_on(outcome: int | None) -> Callable[[Floats, Floats], Floats]:
     """Nats between probabilities: of the whole distribution, or of one outcome and the rest."""
     if outcome is None:
         return divergence
-    return lambda full, other: divergence(about_one(full, outcome), about_one(other, outcome))
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Compared(Generic[C]):
-    """A claim beside what chance would have named, before it is judged.
-
-    Attributes:
-        claim, probabilities, effect, points, singles, share, chance, statistic, statistics: as
-            `Tested` has them.
-        p, least: how often chance names items that do as much, and as little.
-        best: the p of the best set of as many items.
-        possible: whether hiding that set matters, and goes the way that is claimed.
-        removed: the items in the words of the place they were hidden from.
-        untold: why it is not tested, where it is not.
-        redraw: sets that chance would have named, for the second operator.
-    """
-
-    claim: C
-    removed: tuple[int, ...]
-    probabilities: Floats
-    effect: float
-    points: Floats
-    singles: Floats
-    share: float | None = None
-    chance: Floats
-    statistic: float = 0.0
-    statistics: Floats = dataclasses.field(default_factory=lambda: np.zeros(0))
-    p: float = 1.0
-    least: float = 1.0
-    best: float = 0.0
-    possible: bool = True
-    untold: Judged | None = None
-    redraw: tuple[tuple[int, ...], ...] = ()
+    return lambda full, other: divergence(
+        one_against_rest(full, outcome), one_against_rest(other, outcome)
+    )
 
 
 class Trial(Generic[C]):
     """The claims of one prediction, tested together.
 
     Args:
-        places: by name; `MODEL` is among them.
+        sites: by name; `MODEL` is among them.
         seed: of every draw. The same seed gives the same answer.
         kinds: item to its kind, for matched claims, such as the stratum of its distance.
-        usual: item to what hiding an item in its place costs usually, nats, of claims about the
-            whole model: sums are then of effects as multiples of that.
+        usual: item to the usual effect of hiding an item in its position, nats, for claims about
+            the whole model: sums are then of effects as multiples of that.
         outcome: the outcome (column) that is explained, which claims then say that their items
             raise; without, the whole distribution.
         lowers: whether claims say instead that their items lower it.
         items: what the items are called, in reasons.
-        steady: answers to the same question, asked at once, differ by no more: rounding, where a
-            model answers them in batches.
+        tolerance: probabilities of the same input, in one batch, differ by no more: rounding,
+            where a model runs them in several batches.
     """
 
     def __init__(
         self,
-        places: Mapping[str, Place],
+        sites: Mapping[str, AblationSite],
         *,
         seed: int,
         kinds: Mapping[int, int] | None = None,
@@ -129,64 +108,63 @@ class Trial(Generic[C]):
         outcome: int | None = None,
         lowers: bool = False,
         items: str = ITEMS,
-        steady: float = STEADY,
+        tolerance: float = _TOLERANCE,
     ) -> None:
-        self.places = places
+        self.sites = sites
         self.seed = seed
         self.kinds = kinds
         self.usual = usual
         self.outcome = outcome
         self.lowers = lowers
         self.effect = effect_on(outcome)
-        self.items, self.steady = items, steady
-        self.spent: dict[str, int] = dict.fromkeys(places, 0)
-        self._hidden: dict[str, Hidden] = {}
+        self.items, self.tolerance = items, tolerance
+        self.n_evaluations: dict[str, int] = dict.fromkeys(sites, 0)
+        self._leave_one_out: dict[str, LeaveOneOut] = {}
 
-    def without(self, name: str, sets: Sets) -> Floats:
-        """Probabilities with sets of items hidden somewhere.
-
-        Raises:
-            InputError: the model answers with what is no probability, or differently each time.
-        """
-        full = self.hidden(name).full
-        again, *found = self._asked(name, [(), *sets])
-        if np.abs(again - full).max() > ALIKE:
-            raise InputError(UNSTEADY, remedy=STEADILY)
-        return np.stack(found) if found else np.zeros((0, len(full)))
-
-    def _asked(self, name: str, sets: Sets) -> Floats:
-        self.spent[name] += len(sets)
-        return self.places[name].without(sets)
-
-    def hidden(self, name: str) -> Hidden:
-        """What a place says with everything, and without each item; asked once.
+    def probs_without(self, site: str, sets: ItemSets) -> Floats:
+        """Probabilities with sets of items hidden at a site.
 
         Raises:
-            InputError: as `without`.
+            InputError: the model's answers are no probabilities, or differ each time.
         """
-        if name not in self._hidden:
-            items = self.places[name].items
-            asked = [(), *((item,) for item in items)]
-            # Some of all twice: a model that is not steady is found out.
-            times = min(AGAIN if name == MODEL else AGAIN_ELSEWHERE, len(asked))
-            twice = np.linspace(0, len(asked) - 1, times).astype(int)
-            found = self._asked(name, [*asked, *(asked[number] for number in twice)])
-            if np.abs(found[twice] - found[len(asked) :]).max() > self.steady:
-                raise InputError(UNSTEADY, remedy=STEADILY)
-            full, *alone = found[: len(asked)]
-            effects = self.effect(full, np.stack(alone)) if alone else np.zeros(0)
-            self._hidden[name] = Hidden(
+        full = self.leave_one_out(site).full
+        again, *probs = self._evaluate(site, [(), *sets])
+        if np.abs(again - full).max() > BATCH_TOLERANCE:
+            raise InputError(_UNSTEADY, remedy=_EVAL)
+        return np.stack(probs) if probs else np.zeros((0, len(full)))
+
+    def _evaluate(self, site: str, sets: ItemSets) -> Floats:
+        self.n_evaluations[site] += len(sets)
+        return self.sites[site].probs_without(sets)
+
+    def leave_one_out(self, site: str) -> LeaveOneOut:
+        """A site's probabilities with nothing hidden, and without each item; computed once.
+
+        Raises:
+            InputError: as `probs_without`.
+        """
+        if site not in self._leave_one_out:
+            items = self.sites[site].items
+            sets = [(), *((item,) for item in items)]
+            repeats = min(_MODEL_REPEATS if site == MODEL else _HEAD_REPEATS, len(sets))
+            repeated = np.linspace(0, len(sets) - 1, repeats).astype(int)
+            probs = self._evaluate(site, [*sets, *(sets[number] for number in repeated)])
+            if np.abs(probs[repeated] - probs[len(sets) :]).max() > self.tolerance:
+                raise InputError(_UNSTEADY, remedy=_EVAL)
+            full, *rows = probs[: len(sets)]
+            effects = self.effect(full, np.stack(rows)) if rows else np.zeros(0)
+            self._leave_one_out[site] = LeaveOneOut(
                 full,
-                dict(zip(items, alone, strict=True)),
+                dict(zip(items, rows, strict=True)),
                 dict(zip(items, effects.tolist(), strict=True)),
             )
-        return self._hidden[name]
+        return self._leave_one_out[site]
 
     def change(self, full: Floats, other: Floats, raises: Sequence[int] = ()) -> Floats:
-        """How far probabilities lie from those with everything, as it is claimed.
+        """Distance of probabilities from those with everything, as it is claimed.
 
-        Nats; of a claim with a direction, or about one outcome, the signed change of log-odds,
-        which is as the root of nats.
+        In nats; for a claim with a direction, or about one outcome, the signed change of its
+        log-odds, which grows as the square root of nats.
 
         Args:
             full, other: ``(..., outcome)``.
@@ -195,214 +173,227 @@ class Trial(Generic[C]):
         outcomes = raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
             return divergence(full, other)
-        moves = log_odds(full, outcomes) - log_odds(other, outcomes)
-        return -moves if self.lowers and not raises else moves
+        delta = log_odds(full, outcomes) - log_odds(other, outcomes)
+        return -delta if self.lowers and not raises else delta
 
     def _scale(self, usual: Floats, claim: Claim) -> Floats:
-        """What a change is taken in multiples of: nats, or their root."""
+        """The unit of a change: usual nats, or their square root for log-odds."""
         return np.sqrt(usual) if claim.raises or self.outcome is not None else usual
 
-    def moves(self, name: str, claim: Claim) -> Mapping[int, float]:
-        """What each item does, as the claim has it: what its sum, the statistic, is taken of.
+    def item_statistics(self, site: str, claim: Claim) -> Mapping[int, float]:
+        """Item to its part of a claim's statistic.
 
-        `change`, in multiples of what is usual in its place where that is known.
+        `change`, in multiples of what is usual in its position where that is known.
         """
-        hidden, scale = self.hidden(name), self._scale(self._usual(name), claim)
-        moves = self.change(hidden.full, np.array(list(hidden.alone.values())), claim.raises)
-        return dict(zip(hidden.alone, (moves / scale).tolist(), strict=True))
+        loo, scale = self.leave_one_out(site), self._scale(self._usual(site), claim)
+        changes = self.change(loo.full, np.array(list(loo.loo_probs.values())), claim.raises)
+        return dict(zip(loo.loo_probs, (changes / scale).tolist(), strict=True))
 
-    def _usual(self, name: str) -> Floats:
-        """What hiding an item in the place of each costs usually; 1 where that is not known."""
-        items = self.hidden(name).alone
-        if self.usual is None or name != MODEL:
+    def _usual(self, site: str) -> Floats:
+        """The usual effect of hiding an item in the position of each; 1 where it is not known."""
+        items = self.leave_one_out(site).loo_probs
+        if self.usual is None or site != MODEL:
             return np.ones(len(items))
         return np.array([self.usual[item] for item in items])
 
-    def _in_place_of(self, claim: Claim, pool: Pool, drawn: Sums, seed: Sequence[int]) -> Floats:
-        """What the sets of chance would have cost in the places of these items, summed, nats.
+    def _null_effects(self, claim: Claim, pool: Pool, null: NullDistribution) -> Floats:
+        """Summed effects of the control sets, rescaled to these items' positions, nats.
 
         Args:
-            claim: in the items of its place.
-            drawn: the sums it is tested against, which are these where it has no direction.
+            claim: in the items of its site.
+            null: the distribution it is tested against, which has the effects themselves if the
+                claim has no direction.
         """
-        hidden, usual = self.hidden(claim.place), self._usual(claim.place)
-        beside = np.array(list(hidden.effects.values())) / usual
+        loo, usual = self.leave_one_out(claim.site), self._usual(claim.site)
+        effects = np.array(list(loo.effects.values())) / usual
         if claim.raises or self.outcome is not None:
-            effects = dict(zip(hidden.alone, beside.tolist(), strict=True))
-            drawn = pool.sums(effects, np.random.default_rng(seed))
-        ours = [place for place, item in enumerate(hidden.alone) if item in claim.removed]
-        scale = usual[ours].mean() if ours else 1.0
-        values: Floats = drawn.values * scale
-        if drawn.listed:  # the items themselves are no other set
-            values = np.delete(values, np.abs(values - beside[ours].sum() * scale).argmin())
+            by_item = dict(zip(loo.loo_probs, effects.tolist(), strict=True))
+            null = pool.null(by_item, np.random.default_rng(pool.seed(self.seed)))
+        own = [index for index, item in enumerate(loo.loo_probs) if item in claim.removed]
+        scale = usual[own].mean() if own else 1.0
+        values: Floats = null.values * scale
+        if null.exhaustive:  # the claim's own set is no control set
+            values = np.delete(values, np.abs(values - effects[own].sum() * scale).argmin())
         return values
 
     def pool(self, claim: Claim) -> Pool:
-        """What chance would have named instead of a claim's items."""
+        """The control sets of a claim."""
         return pool_for(claim.removed, claim.window, self.kinds if claim.matched else None)
 
-    def compare(self, claims: Sequence[C]) -> list[Compared[C]]:
-        """Hide each claim's items, and put their sum beside those of other sets."""
-        rows: dict[int, Floats] = {}
-        inside = [self.places[claim.place].within(claim) for claim in claims]
-        best = [self.pool(one).best(self.moves(one.place, one)) for one in inside]
-        best_rows: dict[int, Floats] = {}
+    def compare(self, claims: Sequence[C]) -> list[ClaimTest[C]]:
+        """Hide each claim's items, and compare their sum with those of control sets."""
+        translated = [self.sites[claim.site].translated(claim) for claim in claims]
+        best_sets = [
+            self.pool(claim).best_set(self.item_statistics(claim.site, claim))
+            for claim in translated
+        ]
+        own_probs: dict[int, Floats] = {}
+        best_probs: dict[int, Floats] = {}
         # A head's items are hidden from the whole model too, for its share.
-        heads = [number for number, claim in enumerate(claims) if claim.place != MODEL]
-        of_heads: dict[int, Floats] = {}
-        for name in dict.fromkeys((MODEL, *(claim.place for claim in claims))):
-            mine = [number for number, claim in enumerate(claims) if claim.place == name]
-            also = [claims[number].removed for number in heads] if name == MODEL else []
-            sets = [inside[number].removed for number in mine]
-            found = self.without(name, [*sets, *(best[number] for number in mine), *also])
-            rows |= zip(mine, found[: len(mine)], strict=True)
-            best_rows |= zip(mine, found[len(mine) : 2 * len(mine)], strict=True)
-            of_heads |= zip(heads, found[2 * len(mine) :], strict=False)
+        heads = [number for number, claim in enumerate(claims) if claim.site != MODEL]
+        model_probs: dict[int, Floats] = {}
+        for site in dict.fromkeys((MODEL, *(claim.site for claim in claims))):
+            numbers = [number for number, claim in enumerate(claims) if claim.site == site]
+            also = [claims[number].removed for number in heads] if site == MODEL else []
+            own_sets = [translated[number].removed for number in numbers]
+            probs = self.probs_without(
+                site, [*own_sets, *(best_sets[number] for number in numbers), *also]
+            )
+            count = len(numbers)
+            own_probs |= zip(numbers, probs[:count], strict=True)
+            best_probs |= zip(numbers, probs[count : 2 * count], strict=True)
+            model_probs |= zip(heads, probs[2 * count :], strict=False)
         return [
-            self._compared(
-                claim, inside[number], (rows[number], best_rows[number]), of_heads.get(number)
+            self._test(
+                claim,
+                translated[number],
+                (own_probs[number], best_probs[number]),
+                model_probs.get(number),
             )
             for number, claim in enumerate(claims)
         ]
 
-    def _compared(
-        self, claim: C, inside: Claim, without: tuple[Floats, Floats], whole: Floats | None
-    ) -> Compared[C]:
-        """A claim beside chance.
+    def _test(
+        self, claim: C, translated: Claim, probs: tuple[Floats, Floats], model_probs: Floats | None
+    ) -> ClaimTest[C]:
+        """A claim and its null distribution.
 
         Args:
-            inside: in the items of its place.
-            without: probabilities with its items hidden there, and with the best set's.
-            whole: of a head's claim, with its items hidden from the whole model.
+            translated: in the items of its site.
+            probs: probabilities with its items hidden there, and with the best set's.
+            model_probs: of a head's claim, with its items hidden from the whole model.
         """
-        place, (probabilities, best) = claim.place, without
-        hidden, moves = self.hidden(place), self.moves(place, inside)
-        effect = float(self.effect(hidden.full, probabilities))
-        if not np.isfinite([effect, *moves.values()]).all():
+        own, best = probs
+        loo, statistics = (
+            self.leave_one_out(claim.site),
+            self.item_statistics(claim.site, translated),
+        )
+        effect = float(self.effect(loo.full, own))
+        if not np.isfinite([effect, *statistics.values()]).all():
             raise InputError(
                 "what hiding an item does is no number", remedy="give usual effects above 0"
             )
-        pool = self.pool(inside)
-        seed = pool.seed(self.seed)
-        generator = np.random.default_rng(seed)
-        sums = pool.sums(moves, generator)
-        own = sum(moves[item] for item in inside.removed)
-        return Compared(
+        pool = self.pool(translated)
+        generator = np.random.default_rng(pool.seed(self.seed))
+        null = pool.null(statistics, generator)
+        statistic = sum(statistics[item] for item in translated.removed)
+        best_statistic = sum(statistics[item] for item in pool.best_set(statistics))
+        test = ClaimTest(
             claim=claim,
-            removed=inside.removed,
-            probabilities=probabilities,
+            removed=translated.removed,
+            probabilities=own,
             effect=effect,
-            points=100 * (probabilities - hidden.full),
-            singles=np.array([hidden.effects[item] for item in inside.removed]),
-            share=None if whole is None else self._share(claim, probabilities, whole),
-            chance=self._in_place_of(inside, pool, sums, seed),
-            statistic=own,
-            statistics=sums.values,
-            p=sums.above(own),
-            least=sums.below(own),
-            best=sums.above(sum(moves[item] for item in pool.best(moves))),
-            possible=self._possible(inside, hidden.full, best),
-            untold=self._untold(inside, pool),
-            redraw=tuple(pool.drawn(generator, REPLACED_CONTROLS)),
+            points=100 * (own - loo.full),
+            singles=np.array([loo.effects[item] for item in translated.removed]),
+            share=None if model_probs is None else self._share(claim, own, model_probs),
+            statistic=statistic,
+            p=None,
+            untested=self._untested(translated, pool),
+            control_sets=tuple(pool.sample(generator, N_REPLACED_CONTROLS)),
+        )
+        if test.untested is not None:
+            return test
+        return dataclasses.replace(
+            test,
+            null_effects=self._null_effects(translated, pool, null),
+            null_statistics=null.values,
+            p=null.p_high(statistic),
+            p_low=null.p_low(statistic),
+            p_best=null.p_high(best_statistic),
+            best_matters=self._best_matters(translated, loo.full, best),
         )
 
-    def _possible(self, claim: Claim, full: Floats, best: Floats) -> bool:
-        """Whether hiding the best set matters, and goes the way that is claimed."""
+    def _best_matters(self, claim: Claim, full: Floats, best: Floats) -> bool:
+        """Whether hiding the best set is noticeable, and goes the way that is claimed."""
         points = _points_about(claim, 100 * (best - full), self.outcome)
-        goes = bool(self.change(full, best, claim.raises) > 0)
-        return goes and matters(float(self.effect(full, best)), points)
+        along = bool(self.change(full, best, claim.raises) > 0)
+        return along and noticeable(float(self.effect(full, best)), points)
 
-    def _share(self, claim: Claim, own: Floats, whole: Floats) -> float:
-        """A head's part of what hiding its items from the whole model does, between 0 and 1.
+    def _share(self, claim: Claim, own: Floats, model_probs: Floats) -> float:
+        """A head's part of the effect of hiding its items from the whole model, 0 to 1.
 
-        0 where the two go opposite ways: then it carries none of it.
+        0 where the two go opposite ways: then the head carries none of it.
         """
-        full, full_own = self.hidden(MODEL).full, self.hidden(claim.place).full
-        alike = self.change(full_own, own, claim.raises) * self.change(full, whole, claim.raises)
-        effect, all_of_it = float(self.effect(full_own, own)), float(self.effect(full, whole))
-        return min(1.0, effect / all_of_it) if alike > 0 and all_of_it > 0 else 0.0
+        full, full_own = self.leave_one_out(MODEL).full, self.leave_one_out(claim.site).full
+        head_change = self.change(full_own, own, claim.raises)
+        same_way = head_change * self.change(full, model_probs, claim.raises) > 0
+        effect, total = float(self.effect(full_own, own)), float(self.effect(full, model_probs))
+        return min(1.0, effect / total) if same_way and total > 0 else 0.0
 
-    def _untold(self, claim: Claim, pool: Pool) -> Judged | None:
-        """Why a claim is not tested: known before anything is hidden."""
+    def _untested(self, claim: Claim, pool: Pool) -> Judgement | None:
+        """The judgement of a claim that is not tested, known before anything is hidden."""
         level = FIRST_LEVEL if claim.first else Q_LEVEL
-        if pool.sets * level < 1:
-            return Judged("cannot be told", too_few(self.items))
-        return Judged(None, EVEN) if claim.even else None
+        if pool.n_sets * level < 1:
+            return Judgement("cannot be told", too_few(self.items))
+        return Judgement(None, EVEN) if claim.even else None
 
-    def judge(self, compared: Sequence[Compared[C]]) -> list[Tested[C]]:
-        """Verdicts (`verdicts`), and the second operator's word on supported claims."""
-        return self._checked(self.verdicts(compared), compared)
+    def judge(self, tests: Sequence[ClaimTest[C]]) -> list[ClaimTest[C]]:
+        """Verdicts, supported claims tested again by the second operator."""
+        return [self._confirmed(test) for test in self.verdicts(tests)]
 
-    def verdicts(self, compared: Sequence[Compared[C]]) -> list[Tested[C]]:
+    def verdicts(self, tests: Sequence[ClaimTest[C]]) -> list[ClaimTest[C]]:
         """As `judge`, before the second operator."""
-        return verdicts(compared, outcome=self.outcome, lowers=self.lowers, items=self.items)
+        return judged(tests, outcome=self.outcome, lowers=self.lowers, items=self.items)
 
-    def _checked(
-        self, tested: Sequence[Tested[C]], compared: Sequence[Compared[C]]
-    ) -> list[Tested[C]]:
-        """Supported claims tried again with their items replaced instead of hidden."""
-        checked = []
-        for one, beside in zip(tested, compared, strict=True):
-            replace = self.places[one.claim.place].replace
-            if one.judged.verdict == "supported" and replace is not None and beside.redraw:
-                own = tuple(sorted(beside.removed))
-                sets = [own] * REPLACED + list(beside.redraw)
-                self.spent[one.claim.place] += len(sets)
-                full = self.hidden(one.claim.place).full
-                found = answers(replace, sets, len(full))
-                nats, usual = self.effect(full, found), self._usual(one.claim.place)
-                of = dict(zip(self.hidden(one.claim.place).alone, usual.tolist(), strict=True))
-                means = np.array([np.mean([of[item] for item in some]) for some in sets])
-                moves = self.change(full, found, one.claim.raises) / self._scale(means, one.claim)
-                one = dataclasses.replace(
-                    one,
-                    judged=agreed(one.judged, moves[:REPLACED], moves[REPLACED:]),
-                    replaced=nats[:REPLACED],
-                    replaced_controls=nats[REPLACED:],
-                )
-            checked.append(one)
-        return checked
+    def _confirmed(self, test: ClaimTest[C]) -> ClaimTest[C]:
+        """A supported claim tested again with its items replaced instead of hidden."""
+        site = test.claim.site
+        replace = self.sites[site].replace
+        if test.verdict != "supported" or replace is None or not test.control_sets:
+            return test
+        sets = [tuple(sorted(test.removed))] * N_REPLACEMENTS + list(test.control_sets)
+        self.n_evaluations[site] += len(sets)
+        loo = self.leave_one_out(site)
+        probs = checked_probabilities(replace, sets, len(loo.full))
+        nats = self.effect(loo.full, probs)
+        usual = dict(zip(loo.loo_probs, self._usual(site).tolist(), strict=True))
+        means = np.array([np.mean([usual[item] for item in items]) for items in sets])
+        changes = self.change(loo.full, probs, test.claim.raises) / self._scale(means, test.claim)
+        return dataclasses.replace(
+            test,
+            judgement=confirmed(test.judgement, changes[:N_REPLACEMENTS], changes[N_REPLACEMENTS:]),
+            replaced=nats[:N_REPLACEMENTS],
+            replaced_controls=nats[N_REPLACEMENTS:],
+        )
 
 
-def verdicts(
-    compared: Sequence[Compared[C]],
+def judged(
+    tests: Sequence[ClaimTest[C]],
     *,
     outcome: int | None = None,
     lowers: bool = False,
     items: str = ITEMS,
-) -> list[Tested[C]]:
-    """q over the claims of a kind, and what follows from them.
+) -> list[ClaimTest[C]]:
+    """The tests with q over the claims of a kind, and the verdicts that follow.
 
-    What was hidden from the whole model and what was hidden from single heads are families of
-    their own (`Claim.family`), each with its own q: heads alone often differ by little but surely,
-    and should not lend that to claims about the model.
+    Claims about the whole model and claims about single heads are families of their own
+    (`Claim.family`), each with its own q: heads often differ by little but surely, and should not
+    lend that to claims about the model.
 
     Args:
         outcome, lowers, items: as `Trial` has them.
     """
-    tested = {
-        number: _told(one, None, _elsewhere(one) or one.untold)
-        for number, one in enumerate(compared)
-    }
-    for name in dict.fromkeys(one.claim.family for one in compared):
-        family = [
-            number
-            for number, one in enumerate(compared)
-            if one.claim.family == name and one.untold is None
-        ]
-        claims = [compared[number] for number in family]
-        q_values = _q_values(claims, [one.p for one in claims])
-        least = benjamini_hochberg([one.least for one in claims])
-        for at, number in enumerate(family):
-            judged = _judged(claims[at], q_values[at], least[at], outcome, lowers, items)
-            if judged.reason in (CHANCE, AMONG, TOO_SMALL):
-                if not claims[at].possible:
-                    judged = Judged("cannot be told", none_matters(items))
-                elif _out_of_reach(claims, at):
-                    few = too_few(items) if claims[at].claim.window else TOO_FEW_LIKE_IT
-                    judged = Judged("cannot be told", few)
-            tested[number] = _told(claims[at], q_values[at], judged)
-    return [tested[number] for number in range(len(compared))]
+    results = [
+        dataclasses.replace(test, judgement=_elsewhere(test) or test.untested or NO_VERDICT)
+        for test in tests
+    ]
+    for family in dict.fromkeys(test.family for test in tests):
+        numbers, p_values = _family(tests, family)
+        claims = [tests[number] for number in numbers]
+        q_values = _q_values(claims, p_values)
+        q_low = benjamini_hochberg([test.p_low for test in claims])
+        for at, number in enumerate(numbers):
+            judgement = _judgement(
+                claims[at], (p_values[at], q_values[at], q_low[at]), outcome, lowers, items
+            )
+            if judgement.reason in (CHANCE, AMONG, TOO_SMALL):
+                if not claims[at].best_matters:
+                    judgement = Judgement("cannot be told", none_matters(items))
+                elif _out_of_reach(claims, p_values, at):
+                    reason = too_few(items) if claims[at].claim.window else TOO_FEW_LIKE_IT
+                    judgement = Judgement("cannot be told", reason)
+            results[number] = dataclasses.replace(claims[at], q=q_values[at], judgement=judgement)
+    return results
 
 
 class HasP(Protocol):
@@ -414,37 +405,50 @@ class HasP(Protocol):
     def p(self) -> float | None: ...
 
 
-def q_over(tested: Sequence[HasP]) -> list[float | None]:
+def _family(tests: Sequence[HasP], family: str) -> tuple[list[int], list[float]]:
+    """Numbers and p of the claims of a family that were tested."""
+    p_values = {
+        number: test.p
+        for number, test in enumerate(tests)
+        if test.family == family and test.p is not None
+    }
+    return [*p_values], [*p_values.values()]
+
+
+def q_over(tests: Sequence[HasP]) -> list[float | None]:
     """q over the claims of many predictions together, each kind a family (`Claim.family`).
 
     Whoever looks for the best of many explanations should go by these: of a thousand claims, some
     dozens are supported by chance.
 
     Args:
-        tested: of all predictions, after their own verdicts.
+        tests: of all predictions, after their own verdicts.
 
     Returns:
         by claim; ``None`` where it was not tested.
     """
-    q_values: list[float | None] = [None] * len(tested)
-    for name in dict.fromkeys(one.family for one in tested):
-        family = {at: one.p for at, one in enumerate(tested) if one.family == name}
-        known = {at: p for at, p in family.items() if p is not None}
-        for at, q in zip(known, benjamini_hochberg([*known.values()]), strict=True):
-            q_values[at] = q
+    q_values: list[float | None] = [None] * len(tests)
+    for family in dict.fromkeys(test.family for test in tests):
+        numbers, p_values = _family(tests, family)
+        for number, q in zip(numbers, benjamini_hochberg(p_values), strict=True):
+            q_values[number] = q
     return q_values
 
 
-def _judged(
-    one: Compared[C], q: float, least: float, outcome: int | None, lowers: bool, items: str
-) -> Judged:
-    picture = _elsewhere(one)
-    if picture is not None:
-        return picture
-    points = _points_about(one.claim, one.points, outcome)
-    said = -1 if lowers and not one.claim.raises else 1
-    against = len(points) < len(one.points) and said * float(points.sum()) > 0
-    return judge(one.effect, points, (one.p, q, least), against=against, items=items)
+def _judgement(
+    test: ClaimTest[C],
+    p_values: tuple[float, float, float],
+    outcome: int | None,
+    lowers: bool,
+    items: str,
+) -> Judgement:
+    elsewhere = _elsewhere(test)
+    if elsewhere is not None:
+        return elsewhere
+    points = _points_about(test.claim, test.points, outcome)
+    sign = -1 if lowers and not test.claim.raises else 1
+    against = len(points) < len(test.points) and sign * float(points.sum()) > 0
+    return judge(test.effect, points, p_values, against=against, items=items)
 
 
 def _points_about(claim: Claim, points: Floats, outcome: int | None) -> Floats:
@@ -453,41 +457,24 @@ def _points_about(claim: Claim, points: Floats, outcome: int | None) -> Floats:
     return points[about] if about else points
 
 
-def _elsewhere(one: Compared[C]) -> Judged | None:
-    """That a head does not carry what its items do: then nothing is said of it."""
-    carries = one.share is None or one.share >= LEAST_SHARE
-    return None if carries else Judged(None, ELSEWHERE)
+def _elsewhere(test: ClaimTest[C]) -> Judgement | None:
+    """The judgement of a head that does not carry the effect of its items."""
+    carries = test.share is None or test.share >= MIN_SHARE
+    return None if carries else Judgement(None, ELSEWHERE)
 
 
-def _told(one: Compared[C], q: float | None, judged: Judged | None) -> Tested[C]:
-    return Tested(
-        claim=one.claim,
-        probabilities=one.probabilities,
-        effect=one.effect,
-        points=one.points,
-        singles=one.singles,
-        share=one.share,
-        chance=np.zeros(0) if q is None else one.chance,
-        statistic=one.statistic,
-        statistics=np.zeros(0) if q is None else one.statistics,
-        p=None if q is None else one.p,
-        q=q,
-        judged=judged or Judged(None, None),
-    )
-
-
-def _q_values(told: Sequence[Compared[C]], p_values: Sequence[float]) -> list[float]:
-    """q of each, the one that is tested first apart."""
-    first = next((at for at, one in enumerate(told) if one.claim.first), None)
+def _q_values(tests: Sequence[ClaimTest[C]], p_values: Sequence[float]) -> list[float]:
+    """q of each, with the claim that is tested first at its own level."""
+    first = next((at for at, test in enumerate(tests) if test.claim.first), None)
     if first is None:
         return benjamini_hochberg(p_values)
     others = [p for at, p in enumerate(p_values) if at != first]
-    own, q_values = after_the_first(p_values[first], others)
+    own, q_values = fixed_sequence(p_values[first], others)
     q_values.insert(first, own)
     return q_values
 
 
-def _out_of_reach(told: Sequence[Compared[C]], at: int) -> bool:
+def _out_of_reach(tests: Sequence[ClaimTest[C]], p_values: Sequence[float], at: int) -> bool:
     """Whether even the best set in a claim's place would not have been supported."""
-    p_values = [one.best if number == at else one.p for number, one in enumerate(told)]
-    return _q_values(told, p_values)[at] > Q_LEVEL
+    best = [*p_values[:at], tests[at].p_best, *p_values[at + 1 :]]
+    return _q_values(tests, best)[at] > Q_LEVEL

@@ -1,11 +1,11 @@
-"""From p to a verdict: did what was named matter more than chance would have it?
+"""From p to a verdict: did the claim's items matter more than a control set would have?
 
-A claim is *supported* where chance seldom names items that do as much (q at most `Q_LEVEL`), where
-hiding them matters, and where that goes the way its sentence says. It is *contradicted* where
-chance seldom names items that do as little (q at most `LOW_LEVEL`, corrected for itself); where it
-goes against the sentence, hiding them must matter too. It *cannot be told* where even the best set
-of as many items would not have been supported: too few to compare with, or none that matters. All
-else is *not better than chance*.
+A claim is *supported* where few control sets have as large an effect (q at most `Q_LEVEL`), where
+hiding the items is noticeable, and where the effect goes the way its sentence says. It is
+*contradicted* where few control sets have as small an effect (q at most `LOW_LEVEL`, corrected for
+itself); where it goes against the sentence, hiding the items must be noticeable too. It *cannot be
+told* where even the best set of as many items would not have been supported: too few to compare
+with, or none that matters. Every other claim is *not better than chance*.
 """
 
 from __future__ import annotations
@@ -24,17 +24,21 @@ LOW_LEVEL: Final = 0.01
 FIRST_LEVEL: Final = 0.03
 """Of `Q_LEVEL`, what the claim that is tested first may use. One item of 36 can reach it."""
 
-ENOUGH_POINTS: Final = 0.5
-ENOUGH_NATS: Final = 0.0005
-LEAST_LIFT: Final = 1.25
-"""A head looks at items where it gives them this many times the weight of even attention."""
+MIN_POINTS: Final = 0.5
+"""A change of a probability, in percentage points, that is noticeable."""
 
-LEAST_SHARE: Final = 0.1
-"""A head that carries less than this of an effect is not said to carry it."""
+MIN_NATS: Final = 0.0005
+"""An effect in nats that is noticeable."""
+
+MIN_LIFT: Final = 1.25
+"""A head looks at items if it gives them this many times the mean weight of all items."""
+
+MIN_SHARE: Final = 0.1
+"""A head that carries less than this share of an effect is not said to carry it."""
 
 TOO_SMALL: Final = "too small to matter"
 ITEMS: Final = "items"
-"""What is hidden, where it has no better name."""
+"""What the hidden keys are called by default."""
 
 CHANCE: Final = "chance does as much"
 AMONG: Final = "among so many claims chance does as much"
@@ -42,37 +46,35 @@ EVEN: Final = "the head looks at them hardly more than at others"
 ELSEWHERE: Final = "what they do reaches the prediction by other ways than this head"
 DISAGREE: Final = "operators disagree"
 OPPOSITE: Final = "they do the opposite of what is said"
-
-
 TOO_FEW_LIKE_IT: Final = "too few others like it to compare with"
 
 
 def too_few(items: str) -> str:
-    """Why a claim cannot be told: there are not enough other ``items``, which are named so."""
+    """Reason of an inconclusive test: there are not enough other ``items``."""
     return f"too few other {items} to compare with"
 
 
 def others_do_more(items: str) -> str:
-    """Why a claim is contradicted: hiding other ``items`` does more."""
+    """Reason of a contradiction: hiding other ``items`` has a larger effect."""
     return f"other {items} do more"
 
 
 def none_matters(items: str) -> str:
-    """Why a claim cannot be told: no set of as many ``items`` does enough."""
+    """Reason of an inconclusive test: no set of as many ``items`` has a noticeable effect."""
     return f"no {items} do enough here to matter"
 
 
-def matters(effect: float, points: Floats) -> bool:
-    """Whether a change of so many nats, and of so many points, is worth telling."""
-    return effect >= ENOUGH_NATS or float(abs(points).max()) >= ENOUGH_POINTS
+def noticeable(effect: float, points: Floats) -> bool:
+    """Whether an effect in nats, or a change of ``(outcome,)`` in points, is large enough."""
+    return effect >= MIN_NATS or float(abs(points).max()) >= MIN_POINTS
 
 
-def about_one(probabilities: Floats, outcome: int) -> Floats:
+def one_against_rest(probabilities: Floats, outcome: int) -> Floats:
     """Probabilities ``(..., outcome)`` as those of one outcome and of any other, ``(..., 2)``."""
     import numpy as np
 
-    one = probabilities[..., outcome]
-    return np.stack([one, 1 - one], -1)
+    prob = probabilities[..., outcome]
+    return np.stack([prob, 1 - prob], -1)
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
@@ -81,7 +83,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     Reference:
         Benjamini & Hochberg 1995, "Controlling the False Discovery Rate".
     """
-    # Here, not above: an explanation that is only shown needs the names of verdicts alone.
+    # Imported here because a page that only shows an explanation needs no numpy.
     import numpy as np
 
     p = np.asarray(p_values, dtype=float)
@@ -93,11 +95,11 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in q]
 
 
-def after_the_first(first: float, others: Sequence[float]) -> tuple[float, list[float]]:
-    """q-values of a family one of whose claims is tested first, at a level of its own.
+def fixed_sequence(first: float, others: Sequence[float]) -> tuple[float, list[float]]:
+    """q-values of a family one of whose claims is tested first, at its own level.
 
-    The first may use `FIRST_LEVEL` of `Q_LEVEL`, the others what is left of it; where the first
-    holds, all of it. So it pays for no other, and no more false claims are told in all.
+    The first claim may use `FIRST_LEVEL` of `Q_LEVEL`, the others the rest of it; if the first
+    holds, all of it. The family-wide error rate does not grow.
 
     Args:
         first: p of the claim tested first.
@@ -114,53 +116,54 @@ def after_the_first(first: float, others: Sequence[float]) -> tuple[float, list[
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Judgement:
     """A verdict and why; no verdict where nothing is claimed."""
 
     verdict: Verdict | None
     reason: str | None
 
 
+NO_VERDICT: Final = Judgement(None, None)
+
+
 def judge(
     effect: float,
     points: Floats,
-    chances: tuple[float, float, float],
+    p_values: tuple[float, float, float],
     *,
     against: bool = False,
     items: str = ITEMS,
-) -> Judged:
+) -> Judgement:
     """The verdict on a claim that could have been supported.
 
     Args:
         effect: of hiding its items together, nats.
         points: change of each outcome the claim is about, percentage points.
-        chances: p; q, how often chance would be told as this claim is; and the same for
-            claims that do as little.
+        p_values: p; q; and q of an effect as small.
         against: whether the change goes against what the claim's sentence says.
         items: what items are called, for the reason.
     """
-    p, q, least = chances
-    enough = matters(effect, points)
+    p, q, q_low = p_values
+    large = noticeable(effect, points)
     if q <= Q_LEVEL:
-        if not enough:
-            return Judged("not better than chance", TOO_SMALL)
-        return Judged("contradicted", OPPOSITE) if against else Judged("supported", None)
-    if least <= LOW_LEVEL and (enough or not against):
-        return Judged("contradicted", OPPOSITE if against else others_do_more(items))
-    return Judged("not better than chance", AMONG if p <= Q_LEVEL else CHANCE)
+        if not large:
+            return Judgement("not better than chance", TOO_SMALL)
+        return Judgement("contradicted", OPPOSITE) if against else Judgement("supported", None)
+    if q_low <= LOW_LEVEL and (large or not against):
+        return Judgement("contradicted", OPPOSITE if against else others_do_more(items))
+    return Judgement("not better than chance", AMONG if p <= Q_LEVEL else CHANCE)
 
 
-def agreed(judged: Judged, replaced: Floats, controls: Floats) -> Judged:
-    """The verdict after the second operator: each item replaced by one like it.
+def confirmed(judgement: Judgement, replaced: Floats, controls: Floats) -> Judgement:
+    """The judgement after the second operator: each item replaced by one like it.
 
-    A supported claim stands where replacing its items does more, on average over draws, than
-    replacing the items of sets that chance would have named does on average. Any other verdict
-    stays.
+    A supported claim stands if replacing its items has a larger mean effect over draws than
+    replacing the items of control sets. Any other verdict stays.
 
     Args:
-        replaced: what each draw for the claim's items does, as it is claimed ``(draw,)``.
-        controls: what one draw for each other set does ``(set,)``.
+        replaced: the effect of each draw for the claim's items, as it is claimed ``(draw,)``.
+        controls: the effect of one draw for each control set ``(set,)``.
     """
-    if judged.verdict != "supported" or replaced.mean() > controls.mean():
-        return judged
-    return Judged("not better than chance", DISAGREE)
+    if judgement.verdict != "supported" or replaced.mean() > controls.mean():
+        return judgement
+    return Judgement("not better than chance", DISAGREE)

@@ -65,7 +65,7 @@ def by_asking_again(question: Question, seed: int) -> dict[str, Floats]:
     window = cut_window(one.match, one.side, one.arrays, past + 1)
     trial = trial_of(predictor, window, read_ball(predictor, window), outcome="all")
     every = tuple(range(1, past + 1))
-    moves = trial.moves(MODEL, Claim(text="", kind="attended", removed=(), window=every))
+    moves = trial.item_statistics(MODEL, Claim(text="", kind="attended", removed=(), window=every))
     return {
         "hiding": removed_alone(question.predict, past).effects,
         "replacing": replaced_alone(predictor.model, question.batch, past, seed),

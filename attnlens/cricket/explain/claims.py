@@ -51,12 +51,12 @@ from attnlens.cricket.predictor.tensors import RATING_SCALE, SCOREBOARD_NODES
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, owned
 from attnlens.evidence import claim as generic
-from attnlens.evidence import evidence
-from attnlens.evidence.claim import MODEL, Place
-from attnlens.evidence.controls import Sums
+from attnlens.evidence.claim import MODEL, AblationSite, ClaimTest
+from attnlens.evidence.gather import GatheredEvidence
+from attnlens.evidence.null import NullDistribution
 from attnlens.evidence.shapley import Contributions, contributions
-from attnlens.evidence.trial import Compared, Trial
-from attnlens.evidence.verdict import TOO_FEW_LIKE_IT, Judged
+from attnlens.evidence.trial import Trial
+from attnlens.evidence.verdict import TOO_FEW_LIKE_IT, Judgement
 
 BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
@@ -166,11 +166,11 @@ def _of_heads(scales: Mapping[str, ScaleAttention]) -> Iterator[Claim]:
                 lift=share * keys / named,
                 scale=attention.scale,
                 head=head_key(number, pattern),
-                place=place_of(scale, number),
+                site=site_of(scale, number),
             )
 
 
-def place_of(scale: str, number: int) -> str:
+def site_of(scale: str, number: int) -> str:
     return f"{scale}/{number}"
 
 
@@ -293,7 +293,7 @@ class Known:
 
 def compare_knowledge(
     predictor: TrainedPredictor, window: BallWindow, full: Floats, trial: Trial[Claim]
-) -> tuple[list[Compared[Claim]], int]:
+) -> tuple[list[ClaimTest[Claim]], int]:
     """What each group of `KNOWLEDGE` would leave if taken away, and what others like it would have
     told.
 
@@ -306,34 +306,35 @@ def compare_knowledge(
     }
     enough = {group: which for group, which in alternatives.items() if len(which) >= FEWEST}
     without, instead = known.tried(enough)
-    found = []
+    tests = []
     for number, (group, claim) in enumerate(knowledge_claims(window).items()):
         after, others = without[number], instead.get(group)
         statistic = float(trial.change(full, after))
-        sums = Sums(np.zeros(0) if others is None else trial.change(others, after), listed=False)
-        found.append(
-            Compared(
+        changes = np.zeros(0) if others is None else trial.change(others, after)
+        null = NullDistribution(changes, exhaustive=False)
+        tests.append(
+            ClaimTest(
                 claim=claim,
                 removed=(),
                 probabilities=after,
                 effect=float(trial.effect(full, after)),
                 points=100 * (after - full),
                 singles=np.zeros(0),
-                chance=np.zeros(0) if others is None else trial.effect(others, after),
+                null_effects=np.zeros(0) if others is None else trial.effect(others, after),
                 statistic=statistic,
-                statistics=sums.values,
-                p=sums.above(statistic),
-                best=1 / (len(sums.values) + 1),
-                untold=Judged("cannot be told", known.why_no_others(group))
+                null_statistics=null.values,
+                p=None if others is None else null.p_high(statistic),
+                p_best=1 / (len(null.values) + 1),
+                untested=Judgement("cannot be told", known.why_no_others(group))
                 if others is None
                 else None,
             )
         )
-    return found, len(KNOWLEDGE) + sum(map(len, enough.values()))
+    return tests, len(KNOWLEDGE) + sum(map(len, enough.values()))
 
 
-Tested: TypeAlias = generic.Tested[Claim]
-Evidence: TypeAlias = evidence.Evidence[Claim]
+BallClaimTest: TypeAlias = ClaimTest[Claim]
+BallEvidence: TypeAlias = GatheredEvidence[Claim]
 
 BALLS: Final = "balls"
 
@@ -385,24 +386,24 @@ def gather_evidence(
     reading: Reading,
     *,
     outcome: str | None = None,
-) -> Evidence:
+) -> BallEvidence:
     """Run every intervention on one ball: groups, single balls, claims.
 
     Draws are from a seed that depends on the match, the innings and the ball only, so the same
     question has the same answer. Effects are nats between the chance of ``outcome``, else the
     story's, and that of any other, before and after; of ``all`` the whole distribution.
     """
-    shared_out = contributions_of(predictor, window)
+    shapley = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
     whole = outcome == ALL
-    compared = trial.compare(claims_of(window, reading.scales, reading.total, whole=whole))
-    hidden = trial.hidden(MODEL)
-    known, masks = compare_knowledge(predictor, window, hidden.full, trial)
-    return evidence.Evidence(
-        hidden=hidden,
-        shared=shared_out,
-        tested=trial.judge([*compared, *known]),
-        spent={"contributions": shared_out.masks, "knowledge": masks, **trial.spent},
+    tests = trial.compare(claims_of(window, reading.scales, reading.total, whole=whole))
+    leave_one_out = trial.leave_one_out(MODEL)
+    of_knowledge, masks = compare_knowledge(predictor, window, leave_one_out.full, trial)
+    return GatheredEvidence(
+        leave_one_out=leave_one_out,
+        contributions=shapley,
+        tests=trial.judge([*tests, *of_knowledge]),
+        n_evaluations={"contributions": shapley.masks, "knowledge": masks, **trial.n_evaluations},
     )
 
 
@@ -418,7 +419,7 @@ def trial_of(
     key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
     seed = zlib.crc32(key.encode())
     return Trial(
-        _places(predictor, window, reading.scales, seed),
+        _sites(predictor, window, reading.scales, seed),
         seed=seed,
         kinds={ball.index: "same_batsman" in ball.relations for ball in window.past},
         usual=usual_effects(predictor, window),
@@ -444,24 +445,24 @@ def usual_effects(predictor: TrainedPredictor, window: BallWindow) -> dict[int, 
     return dict(zip(index.tolist(), usual.tolist(), strict=True))
 
 
-def _places(
+def _sites(
     predictor: TrainedPredictor,
     window: BallWindow,
     scales: Mapping[str, ScaleAttention],
     seed: int,
-) -> dict[str, Place]:
+) -> dict[str, AblationSite]:
     """The whole model, and every head."""
     ball = OneBall(predictor.model, window.batch)
     swap = Replacement(ball, seed)
     past = tuple(one.index for one in window.past)
     whole = partial(under_masks, predictor.model, window.batch)
-    found = {MODEL: Place(whole, past, swap.everywhere)}
+    found = {MODEL: AblationSite(whole, past, swap.everywhere)}
     for scale, attention in scales.items():
         keys = ball.scales[scale].keys
         for number in range(len(attention.patterns)):
             # The long scale's keys are overs: hidden one by one, and not replaced.
             over = scale == "long"
-            found[place_of(scale, number)] = Place(
+            found[site_of(scale, number)] = AblationSite(
                 partial(ball.under_masks, scale, number),
                 tuple(range(keys)) if over else past[len(past) - keys :],
                 None if over else partial(swap.for_head, scale, number),

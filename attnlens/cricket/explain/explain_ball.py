@@ -23,8 +23,8 @@ from attnlens.cricket.explain.attention_types import (
     WithinBall,
 )
 from attnlens.cricket.explain.claims import (
-    Evidence,
-    Tested,
+    BallClaimTest,
+    BallEvidence,
     baseline_only,
     gather_evidence,
     groups_of,
@@ -125,12 +125,12 @@ def explain_ball(
     tested = None
     if evidence:
         tested = gather_evidence(predictor, window, reading, outcome=tested_on or ALL)
-    full = reading.probabilities if tested is None else tested.hidden.full
-    baseline = baseline_only(predictor, window) if tested is None else tested.shared.baseline
+    full = reading.probabilities if tested is None else tested.leave_one_out.full
+    baseline = baseline_only(predictor, window) if tested is None else tested.contributions.baseline
     flags = flags_of(window, predictor, evidence=evidence, history=history)
     across_balls = _across_balls(window, reading, tested)
     contributions = () if tested is None else _contributions(window, tested, usual)
-    claims = () if tested is None else tested.tested
+    claims = () if tested is None else tested.tests
     gates = reading.prediction.gates[0, 0]
     return Explanation(
         schema_version=types.SCHEMA_VERSION,
@@ -252,14 +252,14 @@ def _calibration(
     )
 
 
-def _across_balls(window: BallWindow, reading: Reading, tested: Evidence | None) -> AcrossBalls:
+def _across_balls(window: BallWindow, reading: Reading, tested: BallEvidence | None) -> AcrossBalls:
     """The heat map of each scale."""
     maps: dict[str, HeatMap | LongHeatMap] = {
         scale: heat_map(
             attention,
             bowler=window.delivery.bowler.name,
             batter=window.delivery.batter.name,
-            effects=None if tested is None else tested.hidden.effects,
+            effects=None if tested is None else tested.leave_one_out.effects,
         )
         for scale, attention in reading.scales.items()
     }
@@ -301,15 +301,15 @@ def outcome_points(points: Floats) -> tuple[OutcomePoints, ...]:
 
 
 def _contributions(
-    window: BallWindow, tested: Evidence, usual: Floats
+    window: BallWindow, tested: BallEvidence, usual: Floats
 ) -> tuple[types.Contribution, ...]:
     """Each group's part, with its balls that do most by themselves."""
-    groups, shared = groups_of(window), tested.shared
-    hidden = tested.hidden
+    groups, shared = groups_of(window), tested.contributions
+    loo = tested.leave_one_out
 
     def adds(index: int) -> types.BallContribution:
         """What a past ball adds to each outcome by itself."""
-        points = outcome_points(100 * (hidden.full - hidden.alone[index]))
+        points = outcome_points(100 * (loo.full - loo.loo_probs[index]))
         return types.BallContribution(index=index, points=points)
 
     board, beyond = shared.beyond(SCOREBOARD)
@@ -318,7 +318,7 @@ def _contributions(
     for group, parts, more in zip(shared.groups, shared.table, beyond, strict=True):
         balls = sorted(
             (window.past[place].index for place in groups.get(group, ())),
-            key=lambda index: (-hidden.effects[index], -index),
+            key=lambda index: (-loo.effects[index], -index),
         )
         told.append(
             types.Contribution(
@@ -342,12 +342,12 @@ def _mentioned(across_balls: AcrossBalls, contributions: Sequence[types.Contribu
 
 
 def _history(
-    window: BallWindow, reading: Reading, tested: Evidence | None, named: set[int]
+    window: BallWindow, reading: Reading, tested: BallEvidence | None, named: set[int]
 ) -> tuple[types.PastBall, ...]:
     """The recent balls and those that are named, with what hiding each alone does."""
     wanted = {ball.index for ball in window.past[-RECENT:]} | named
     if tested is not None:
-        wanted.update(index for one in tested.tested for index in one.claim.removed)
+        wanted.update(index for one in tested.tests for index in one.claim.removed)
     told_alike = types.PastBall.model_fields.keys() - {"attention", "effect_nats", "changes"}
     told = []
     for ball, attention in zip(window.past, reading.total.tolist(), strict=True):
@@ -356,8 +356,10 @@ def _history(
         effect: float | None = None
         changes: tuple[OutcomePoints, ...] = ()
         if tested is not None:
-            effect = rounded(tested.hidden.effects[ball.index], NATS_DIGITS)
-            changes = outcome_points(100 * (tested.hidden.alone[ball.index] - tested.hidden.full))
+            effect = rounded(tested.leave_one_out.effects[ball.index], NATS_DIGITS)
+            changes = outcome_points(
+                100 * (tested.leave_one_out.loo_probs[ball.index] - tested.leave_one_out.full)
+            )
         told.append(
             types.PastBall(
                 **{name: getattr(ball, name) for name in told_alike},
@@ -370,10 +372,10 @@ def _history(
 
 
 def _claim(
-    one: Tested, full: Floats, explained: Outcome | None, direction: types.Direction | None
+    one: BallClaimTest, full: Floats, explained: Outcome | None, direction: types.Direction | None
 ) -> types.Evidence:
     claim = one.claim
-    spread = _quantiles(one.chance)
+    spread = _quantiles(one.null_effects)
     control = CONTROLS.get(claim.kind, OTHER_SETS[one.removed_from])
     about = claim.raises or (() if explained is None else (OUTCOME_INDEX[explained],))
     return types.Evidence(
@@ -392,16 +394,16 @@ def _claim(
         changes=outcome_points(one.points),
         top_change=top_change(full, one.probabilities, about),
         control=control,
-        controls=len(one.chance),
+        controls=len(one.null_effects),
         control_median_nats=None if spread is None else spread[MEDIAN],
         control_quantiles_nats=spread,
         statistic=None if one.p is None else rounded(one.statistic, NATS_DIGITS),
-        statistic_quantiles=_quantiles(one.statistics),
+        statistic_quantiles=_quantiles(one.null_statistics),
         p=None if one.p is None else rounded(one.p),
         q=None if one.q is None else rounded(one.q),
         replaced=_second_operator(one),
-        verdict=one.judged.verdict,
-        reason=one.judged.reason,
+        verdict=one.verdict,
+        reason=one.reason,
     )
 
 
@@ -426,7 +428,7 @@ def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> type
     )
 
 
-def _second_operator(one: Tested) -> types.SecondOperator | None:
+def _second_operator(one: BallClaimTest) -> types.SecondOperator | None:
     if one.replaced is None or one.replaced_controls is None:
         return None
     return types.SecondOperator(

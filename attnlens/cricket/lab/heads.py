@@ -2,7 +2,7 @@
 
 A head earns the name of a relation when, over a sample of balls of many matches,
 
-1. *it looks there*: it pays the relation's balls at least `LEAST_LIFT` times what attention
+1. *it looks there*: it pays the relation's balls at least `MIN_LIFT` times what attention
    spread evenly would pay (the lower end of the 95% interval, whole matches resampled);
 2. *not only because they are near*: it pays them more than its own profile over distance
    would (again the lower end; recency itself is exempt);
@@ -52,7 +52,7 @@ from attnlens.cricket.predictor.relations import RECENCY, RELATIONS
 from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.scores import Bootstrap, divergence, group_numbers
-from attnlens.evidence.verdict import ENOUGH_NATS, ENOUGH_POINTS, LEAST_LIFT
+from attnlens.evidence.verdict import MIN_LIFT, MIN_NATS, MIN_POINTS
 from attnlens.render.numbers import DIGITS
 
 LEAST_BALLS: Final = 50
@@ -258,7 +258,7 @@ class HeadStudy:
         found = [
             relation
             for relation, row in enumerate(rows)
-            if row.lift.ci is not None and row.lift.ci[0] >= LEAST_LIFT and row.beyond_distance
+            if row.lift.ci is not None and row.lift.ci[0] >= MIN_LIFT and row.beyond_distance
         ]
         return sorted(found, key=lambda relation: -(rows[relation].departure_nats or 0.0))
 
@@ -283,7 +283,7 @@ class HeadStudy:
 def large_enough(full: Floats, ablated: Floats, nats: Floats) -> Floats:
     """1 where a change is as large as a verdict asks of a claim, else 0, ``(row,)``."""
     points = 100 * np.abs(ablated - full).max(-1)
-    large: Floats = ((nats >= ENOUGH_NATS) | (points >= ENOUGH_POINTS)).astype(float)
+    large: Floats = ((nats >= MIN_NATS) | (points >= MIN_POINTS)).astype(float)
     return large
 
 

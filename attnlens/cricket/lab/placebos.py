@@ -190,14 +190,14 @@ def tested_lists(
                     source,
                     tested.claim.removed,
                     tested.p,
-                    tested.judged.verdict,
+                    tested.verdict,
                 )
 
 
 def oracle(trial: Trial[Claim], window: BallWindow) -> tuple[int, ...]:
     """The balls of the window that do most beside what is usual in their places."""
     inside = tuple(ball.index for ball in window.past[-RECENT:])
-    moves = trial.moves(MODEL, Claim(text="", kind="attended", removed=(), window=inside))
+    moves = trial.item_statistics(MODEL, Claim(text="", kind="attended", removed=(), window=inside))
     return tuple(sorted(inside, key=lambda index: -moves[index])[:LISTED])
 
 

@@ -291,15 +291,13 @@ def put_to_the_test(
         reading = read_ball(predictor, window)
         about, lowers = asked(window, reading.probabilities, outcome)
         evidence = gather_evidence(predictor, window, reading, outcome=outcome)
-        for tested in evidence.tested:
+        for tested in evidence.tests:
             if tested.claim.first:
                 hit = bool(planted & set(tested.claim.removed))
-                effect = float(divergence(evidence.hidden.full, tested.probabilities))
+                effect = float(divergence(evidence.leave_one_out.full, tested.probabilities))
                 raised = about is None or tested.points[OUTCOME_INDEX[about]] < 0
                 claimed = bool(raised != lowers)
-                firsts.append(
-                    FirstTested(one.match_id, hit, effect, claimed, tested.judged.verdict)
-                )
+                firsts.append(FirstTested(one.match_id, hit, effect, claimed, tested.verdict))
     return lists, firsts
 
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Floats
-from attnlens.evidence.claim import MODEL, Claim, Place, Tested
+from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
 from attnlens.evidence.scores import SMALLEST
-from attnlens.evidence.trial import Compared, Trial, verdicts
-from attnlens.evidence.verdict import Verdict, about_one
+from attnlens.evidence.trial import Trial, judged
+from attnlens.evidence.verdict import Verdict, one_against_rest
 from attnlens.recording import intervene
 from attnlens.reference.transformer import UNK, Seq2Seq
 
@@ -146,10 +146,10 @@ def check(
         return [found[words] for words in sets]
 
     weights = [float(attention[token, list(one)].sum()) for token, one in enumerate(removed)]
-    compared: list[Compared[Claim]] = []
+    tests: list[ClaimTest[Claim]] = []
     for token, one in enumerate(removed):
         trial: Trial[Claim] = Trial(
-            {MODEL: Place(partial(_of_token, answer_of, token), tuple(range(count)))},
+            {MODEL: AblationSite(partial(_of_token, answer_of, token), tuple(range(count)))},
             seed=seed,
             items="words",
         )
@@ -160,10 +160,10 @@ def check(
             raises=(0,),
             lift=weights[token] / len(one) * count,
         )
-        compared += trial.compare([claim])
+        tests += trial.compare([claim])
     return [
         _told(tested, token, way, words, weights[token])
-        for token, tested in enumerate(verdicts(compared, items="words"))
+        for token, tested in enumerate(judged(tests, items="words"))
     ]
 
 
@@ -172,11 +172,11 @@ def _of_token(
 ) -> Floats:
     """A token's probability and that of all others under masks ``(mask, word)``, ``(mask, 2)``."""
     rows = answer_of([tuple(np.flatnonzero(~row).tolist()) for row in kept])
-    return about_one(np.array([row[token] for row in rows])[:, None], 0)
+    return one_against_rest(np.array([row[token] for row in rows])[:, None], 0)
 
 
 def _told(
-    tested: Tested[Claim], token: int, way: str, words: Sequence[str], weight: float
+    tested: ClaimTest[Claim], token: int, way: str, words: Sequence[str], weight: float
 ) -> TokenClaim:
     without = float(tested.probabilities[0])
     points = float(tested.points[0])
@@ -191,9 +191,9 @@ def _told(
         without=without,
         points=points,
         effect_nats=tested.effect,
-        controls=len(tested.chance),
+        controls=len(tested.null_effects),
         p=tested.p,
         q=tested.q,
-        verdict=tested.judged.verdict,
-        reason=tested.judged.reason,
+        verdict=tested.verdict,
+        reason=tested.reason,
     )

@@ -1,8 +1,8 @@
 """Testing what attention says, on any model, and sharing a prediction out over groups.
 
-All that is asked of the model is a function from masks ``(mask, item)``, true where an item
-(a key of attention: a word, a frame) is kept, to probabilities ``(mask, outcome)``.
-How claims are judged is `attnlens.evidence.trial`'s.
+All that is needed of the model is a function from masks ``(mask, item)``, true where an item
+(a key of attention: a word, a frame) is visible, to probabilities ``(mask, outcome)``.
+`attnlens.evidence.trial` tests the claims.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from attnlens.arrays import Floats
 from attnlens.errors import InputError
 from attnlens.evidence.claim import (
     MODEL,
+    AblationSite,
     C,
     Claim,
-    Hidden,
-    Place,
+    ClaimTest,
+    LeaveOneOut,
     Predict,
     Replace,
-    Tested,
-    answers,
+    checked_probabilities,
 )
-from attnlens.evidence.controls import stratum
+from attnlens.evidence.null import stratum
 from attnlens.evidence.shapley import Contributions, contributions
-from attnlens.evidence.trial import ALIKE, Trial
+from attnlens.evidence.trial import BATCH_TOLERANCE, Trial
 from attnlens.recording.attention_record import AttentionRecord
 
-LISTED: Final = 4
+MAX_HEAD_ITEMS: Final = 4
 """At most this many items are named per head."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence(Generic[C]):
-    """Everything that interventions said of one input.
+class GatheredEvidence(Generic[C]):
+    """The results of every intervention on one input.
 
     Attributes:
-        hidden: what the model says with everything, and without each item.
-        shared: the prediction shared out over groups.
-        tested: the claims.
-        spent: masks asked about, by what for.
+        leave_one_out: probabilities with everything, and without each item.
+        contributions: the prediction shared out over groups.
+        tests: the claims, tested.
+        n_evaluations: masks evaluated, by purpose.
     """
 
-    hidden: Hidden
-    shared: Contributions
-    tested: list[Tested[C]] = field(default_factory=list)
-    spent: dict[str, int] = field(default_factory=dict)
+    leave_one_out: LeaveOneOut
+    contributions: Contributions
+    tests: list[ClaimTest[C]] = field(default_factory=list)
+    n_evaluations: dict[str, int] = field(default_factory=dict)
 
 
 def head_claims(
@@ -60,7 +60,7 @@ def head_claims(
     labels: Sequence[str] | None = None,
     batch: int = 0,
     query: int = -1,
-    listed: int = LISTED,
+    listed: int = MAX_HEAD_ITEMS,
     matched: bool = False,
 ) -> list[Claim]:
     """One claim per head: the items that it gave most weight, and how much more than even.
@@ -96,15 +96,15 @@ def head_claims(
     for head, row in enumerate(rows):
         order = [int(key) for key in np.argsort(-row, kind="stable")[:listed] if row[key] > 0]
         if order:
-            named = ", ".join(words[key] for key in sorted(order))
-            seen = row[row > 0]
+            names = ", ".join(words[key] for key in sorted(order))
+            visible = row[row > 0]
             claims.append(
                 Claim(
-                    text=f"what head {head} looked at most mattered: {named}",
+                    text=f"what head {head} looked at most mattered: {names}",
                     removed=tuple(order),
                     window=tuple(range(keys)),
                     matched=matched,
-                    lift=float(row[order].mean() / seen.mean()),
+                    lift=float(row[order].mean() / visible.mean()),
                 )
             )
     return claims
@@ -122,89 +122,94 @@ def gather(
     lowers: bool = False,
     seed: int = 0,
     heads: Mapping[str, Predict] | None = None,
-) -> Evidence[C]:
+) -> GatheredEvidence[C]:
     """Test claims about one input and share its prediction out over groups of items.
 
     Args:
-        predict: masks over ``items``, true where kept, to probabilities.
+        predict: masks over ``items``, true where visible, to probabilities.
         claims: what to test, such as `head_claims` of a recording.
         groups: name to items; every item in exactly one group.
         items: the items, in the order of the masks' columns.
         replace: the second operator, if there is one.
         distances: item to how far back it lies; needed for matched claims.
         outcome: the outcome (column) to explain; without, the whole distribution.
-        lowers: whether claims say that their items lower its chance; else that they raise it.
-        seed: of the sets that chance would have named.
-        heads: by the names that claims have as their `Claim.place`, what the model says with items
-            hidden from that head alone.
+        lowers: whether claims say that their items lower its probability; else that they raise it.
+        seed: of the control sets that are drawn.
+        heads: by the names that claims have as their `Claim.site`, the model's probabilities with
+            items hidden from that head alone.
 
     Raises:
         InputError: groups that share an item or miss one, too many groups, a claim about what
             does not exist or that names an item twice, answers that are no probabilities or
             differ each time.
     """
-    if _twice(items):
-        raise InputError(f"item {min(_twice(items))} is listed twice", remedy="list items once")
-    parts = contributions(lambda masks: answers(predict, masks), groups, items)
+    if _repeated(items):
+        raise InputError(f"item {min(_repeated(items))} is listed twice", remedy="list items once")
+    parts = contributions(lambda masks: checked_probabilities(predict, masks), groups, items)
     outcomes = range(len(parts.full))
     if outcome not in (None, *outcomes):
         raise InputError(f"there is no outcome {outcome}", remedy=f"the last is {outcomes[-1]}")
     if MODEL in (heads or {}):
         raise InputError(f"no head can be called {MODEL!r}", remedy="give it another name")
-    places = {
-        name: Place(asked, tuple(items), replace if name == MODEL else None, outcomes=len(outcomes))
-        for name, asked in {**(heads or {}), MODEL: predict}.items()
+    sites = {
+        name: AblationSite(
+            function, tuple(items), replace if name == MODEL else None, outcomes=len(outcomes)
+        )
+        for name, function in {**(heads or {}), MODEL: predict}.items()
     }
     for claim in claims:
-        _check(claim, places, distances or {}, outcomes)
-    if _twice([claim.place == MODEL for claim in claims if claim.first]):
+        _check(claim, sites, distances or {}, outcomes)
+    if _repeated([claim.site == MODEL for claim in claims if claim.first]):
         raise InputError("more than one claim is first", remedy="test one of them first")
     trial: Trial[C] = Trial(
-        places,
+        sites,
         seed=seed,
-        kinds={item: stratum(far) for item, far in (distances or {}).items()},
+        kinds={item: stratum(distance) for item, distance in (distances or {}).items()},
         outcome=outcome,
         lowers=lowers,
     )
-    compared = trial.compare(claims)
-    for name in dict.fromkeys([MODEL, *(claim.place for claim in claims)]):
-        if np.abs(trial.hidden(name).full - parts.full).max() > ALIKE:
+    tests = trial.compare(claims)
+    for site in dict.fromkeys([MODEL, *(claim.site for claim in claims)]):
+        if np.abs(trial.leave_one_out(site).full - parts.full).max() > BATCH_TOLERANCE:
             raise InputError(
-                f"with nothing hidden, {name!r} answers otherwise than the model did before",
+                f"with nothing hidden, {site!r} answers otherwise than the model did before",
                 remedy="call model.eval() first, and ask heads about the same input",
             )
-    return Evidence(
-        hidden=trial.hidden(MODEL),
-        shared=parts,
-        tested=trial.judge(compared),
-        spent={"contributions": parts.masks, **trial.spent},
+    return GatheredEvidence(
+        leave_one_out=trial.leave_one_out(MODEL),
+        contributions=parts,
+        tests=trial.judge(tests),
+        n_evaluations={"contributions": parts.masks, **trial.n_evaluations},
     )
 
 
 def _check(
-    claim: Claim, places: Mapping[str, Place], distances: Mapping[int, int], outcomes: range
+    claim: Claim, sites: Mapping[str, AblationSite], distances: Mapping[int, int], outcomes: range
 ) -> None:
-    """Refuse a claim about what is not there, or is named twice."""
+    """Refuse a claim about what does not exist, or is named twice."""
     removed, window = set(claim.removed), set(claim.window)
-    twice = _twice(claim.removed) | _twice(claim.window)
-    far = window - set(distances) if claim.matched else set()
+    without_distance = window - set(distances) if claim.matched else set()
     lift = {claim.lift} if math.isnan(claim.lift or 0) else set()
-    here = "name items that the masks have"
-    wrongs: list[tuple[Collection[object], str, str]] = [
-        ((removed | window) - set(places[MODEL].items), "names {}", here),
-        (twice, "names {} twice", "name every item once"),
-        (removed - window, "removes what its window has not", here),
-        (far, "is matched by distance", "give distances of all its window"),
-        ({claim.place} - set(places), "is about {!r}", f"name one of {', '.join(places)}"),
+    unknown = "name items that the masks have"
+    faults: list[tuple[Collection[object], str, str]] = [
+        ((removed | window) - set(sites[MODEL].items), "names {}", unknown),
+        (
+            _repeated(claim.removed) | _repeated(claim.window),
+            "names {} twice",
+            "name every item once",
+        ),
+        (removed - window, "removes what its window has not", unknown),
+        (without_distance, "is matched by distance", "give distances of all its window"),
+        ({claim.site} - set(sites), "is about {!r}", f"name one of {', '.join(sites)}"),
         (set(claim.raises) - set(outcomes), "raises outcome {}", f"the last is {outcomes[-1]}"),
-        (_twice(claim.raises), "raises outcome {} twice", "name every outcome once"),
+        (_repeated(claim.raises), "raises outcome {} twice", "name every outcome once"),
         (lift, "has a lift that is no number", "leave it out"),
     ]
-    for found, what, remedy in wrongs:
-        if found:
-            told = what.format(next(iter(found)))
-            raise InputError(f"the claim {claim.text!r} {told}", remedy=remedy)
+    for culprits, fault, remedy in faults:
+        if culprits:
+            message = fault.format(next(iter(culprits)))
+            raise InputError(f"the claim {claim.text!r} {message}", remedy=remedy)
 
 
-def _twice(named: Sequence[int]) -> set[int]:
-    return {one for one, times in Counter(named).items() if times > 1}
+def _repeated(values: Sequence[int]) -> set[int]:
+    return {value for value, count in Counter(values).items() if count > 1}
