@@ -187,7 +187,7 @@ def test_effects_are_what_hiding_the_balls_does() -> None:
 def test_p_compares_with_other_balls_beside_what_is_usual_in_their_places() -> None:
     window, found = gathered(1, 47)
     usual, effects = usual_effects(PREDICTOR, window), found.leave_one_out.effects
-    claims = {one.claim.kind: one for one in found.tests if one.claim.place == MODEL}
+    claims = {one.claim.kind: one for one in found.tests if one.claim.site == MODEL}
     inside = range(12, 47)
     # One ball of 35, the first that is tested: p is its rank.
     first = claims["attended most"]
@@ -218,7 +218,7 @@ def test_claims_are_of_what_a_reader_would_name() -> None:
     window = window_of(1, 50)
     reading = read_ball(PREDICTOR, window)
     claims = claims_of(window, reading.scales, reading.total)
-    by_kind = {claim.kind: claim for claim in claims if claim.place == MODEL}
+    by_kind = {claim.kind: claim for claim in claims if claim.site == MODEL}
     past, now = MATCH.innings[0].deliveries[14:49], window.delivery
     attended = sorted(past, key=lambda ball: -reading.total[ball.index - 1])
     boundaries = [ball.index for ball in past if ball.boundary]
@@ -236,7 +236,7 @@ def test_claims_are_of_what_a_reader_would_name() -> None:
         assert (() if claim is None else claim.removed) == tuple(balls)
         assert claim is None or claim.window == tuple(range(15, 50))
     assert list(by_kind) == ["attended most"]
-    places = [claim.place for claim in claims if claim.kind == "head"]
+    places = [claim.site for claim in claims if claim.kind == "head"]
     assert len(places) == len(set(places)) == 13
     assert MODEL not in places
 
