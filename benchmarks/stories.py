@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.pages.story import render_story
+from attnlens.cricket.pages.ball_page import render_story
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.session import Session
 

@@ -14,8 +14,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from attnlens.cricket.explain import heatmap
-from attnlens.cricket.explain.heatmap import ScaleAttention
+from attnlens.cricket.explain.reading import ScaleAttention
+from attnlens.cricket.explain.reading import heat_map as heat_map_of
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.heads import PastBall, Scale
@@ -171,7 +171,7 @@ def heat_map(scale: Scale, now: dict[str, Any], past: list[dict[str, Any]]) -> d
         else None,
     )
     effects = {ball["index"]: 0.002 / (now["index"] - ball["index"]) for ball in window}
-    found = heatmap.heat_map(attention, bowler=now["bowler"], batter=now["batter"], effects=effects)
+    found = heat_map_of(attention, bowler=now["bowler"], batter=now["batter"], effects=effects)
     return found.model_dump(mode="json")
 
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlens.cricket.explain.attention_types import HeatmapDocument
 from attnlens.cricket.explain.explain_ball import outcome_points, prediction, top_change
-from attnlens.cricket.explain.heatmap import (
+from attnlens.cricket.explain.reading import (
     ScaleAttention,
     aggregate,
     heat_map,
     note_on,
     shares,
 )
+from attnlens.cricket.explain.types import HeatmapDocument
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
 from attnlens.cricket.predictor.heads import SHARES, PastBall
 from attnlens.render.numbers import rounded

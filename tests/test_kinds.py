@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from small_predictors import small_predictor
 
-from attnlens.cricket.explain.particulars import flags_of
+from attnlens.cricket.explain.explain_ball import flags_of
 from attnlens.cricket.lab.evaluate import Compared, evaluation, judge
 from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.lab.simulate import simulate_match

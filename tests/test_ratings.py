@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 from small_predictors import arrays_of, probabilities, simulated, small_predictor
 
-from attnlens.cricket.explain.particulars import flags_of
+from attnlens.cricket.explain.explain_ball import flags_of
 from attnlens.cricket.lab.fit import fit_base, rate_and_encode
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.match.match import Match

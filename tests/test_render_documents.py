@@ -22,8 +22,8 @@ from markdown_it import MarkdownIt
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.lab.files import save_simulated
 from attnlens.cricket.pages import parts
+from attnlens.cricket.pages.ball_page import story_of
 from attnlens.cricket.pages.documents import render_html, render_markdown
-from attnlens.cricket.pages.story import story_of
 from attnlens.render.heat_map import LEVELS
 from attnlens.render.numbers import percent_seen
 from attnlens.render.safe import markdown, seen

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
 from attnlens.cricket.pages import heads
+from attnlens.cricket.pages.ball_page import render_story, render_summary, render_terminal
 from attnlens.cricket.pages.parts import short_names
-from attnlens.cricket.pages.story import render_story
-from attnlens.cricket.pages.terminal import render_summary, render_terminal
 from attnlens.cricket.words.narrative import in_words
 from attnlens.errors import InputError
 from attnlens.render.canvas import cut, display_width, fit, width_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlens.cricket.explain.particulars import _standing
+from attnlens.cricket.explain.explain_ball import _standing
 from attnlens.cricket.explain.reading import story_outcome
 from attnlens.cricket.lab.simulate import simulate_match
 from attnlens.cricket.match.match import Player, Wicket

@@ -21,18 +21,19 @@ from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import Outcome
 from attnlens.cricket.pages.match_story import (
     SCREEN,
+    columns_of,
+    render_card,
     render_match_story,
     render_story_html,
     render_story_markdown,
     story_prompt,
     story_tables,
 )
-from attnlens.cricket.pages.win_curve import columns_of, render_card
 from attnlens.cricket.predictor.window import foretell
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.story.tell import LARGE, LEAST, TURNS, tell
 from attnlens.cricket.story.types import MatchStory
-from attnlens.cricket.words.story import supported
+from attnlens.cricket.words.narrative import supported
 from attnlens.evidence.verdict import Q_LEVEL
 from attnlens.render.canvas import display_width
 from attnlens.render.prompt_template import MOST_TOKENS

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlens.cricket.explain.attention_types import HeatmapDocument
-from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.explain.types import Explanation, HeatmapDocument
 from attnlens.cricket.words.summary import summarize_temporal_attention
 from attnlens.errors import InputError
 

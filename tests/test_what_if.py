@@ -22,10 +22,8 @@ from attnlens.cricket.pages.what_if import render_what_if
 from attnlens.cricket.predictor.trained import TrainedPredictor, person_called
 from attnlens.cricket.predictor.window import window_batch
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.whatif.question import Question
-from attnlens.cricket.whatif.retelling import retold
-from attnlens.cricket.whatif.types import WhatIf
-from attnlens.cricket.whatif.what_if import what_if
+from attnlens.cricket.whatif.types import Question, WhatIf
+from attnlens.cricket.whatif.what_if import retold, what_if
 from attnlens.cricket.words.facts import resolve
 from attnlens.errors import InputError
 from attnlens.render.canvas import display_width

@@ -19,13 +19,13 @@ from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.readers.writers import texts_of
-from attnlens.cricket.whatif.flags import refuse_target
-from attnlens.cricket.whatif.question import Question, asked, question_of
-from attnlens.cricket.whatif.retelling import (
+from attnlens.cricket.whatif.types import Question, asked, question_of
+from attnlens.cricket.whatif.what_if import (
     PLAIN,
     Retold,
     crease_after,
     disturbs,
+    refuse_target,
     retold,
     retold_balls,
     scored_again,

@@ -154,7 +154,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     from attnlens.cricket.predictor.calibration import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
-    from attnlens.cricket.whatif.question import asked
+    from attnlens.cricket.whatif.types import asked
     from attnlens.dashboard.functions import Functions
 
     wanted = options.model or SHIPPED[0]
@@ -225,9 +225,9 @@ def _heads(path: str) -> Data:
 def _texts() -> dict[str, Callable[[Data], str]]:
     """Files that can be made of an explanation."""
     from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.pages.ball_page import render_terminal
     from attnlens.cricket.pages.documents import render_html
     from attnlens.cricket.pages.prompt import prompt_of
-    from attnlens.cricket.pages.terminal import render_terminal
 
     typed = Explanation.from_dict
     return {

@@ -238,13 +238,13 @@ def _explain_all(options: argparse.Namespace) -> None:
 
 def render(explanation: Explanation, options: argparse.Namespace) -> str:
     """One explanation in the form that was asked for."""
-    from attnlens.cricket.pages.terminal import render_heatmap, render_summary, render_terminal
+    from attnlens.cricket.pages.ball_page import render_heatmap, render_summary, render_terminal
     from attnlens.files import render_json
 
     scale = options.scale or "medium"
     if options.format == "text":
         if not options.full and options.scale is None:
-            from attnlens.cricket.pages.story import render_story
+            from attnlens.cricket.pages.ball_page import render_story
 
             return render_story(explanation, **page(options.out))
         return render_terminal(explanation, scale=scale, **page(options.out))

@@ -47,20 +47,20 @@ def run(options: argparse.Namespace) -> int:
         story = session_of(options).story(options.match, evidence=evidence, report=_bar)
     finally:
         progress("")
-    from attnlens.cricket.pages import match_story, win_curve
+    from attnlens.cricket.pages import match_story
     from attnlens.files import written_beside
 
     if options.format in ("text", "json"):
         return show(options, story.to_dict, partial(match_story.render_match_story, story))
     if options.format == "card" and suffix == ".png":
         with written_beside(options.out) as part:
-            win_curve.save_card(story, part)
+            match_story.save_card(story, part)
         return 0
     render = {
         "markdown": match_story.render_story_markdown,
         "html": match_story.render_story_html,
         "prompt": lambda one: match_story.story_prompt(one).text,
-        "card": win_curve.render_card,
+        "card": match_story.render_card,
     }
     utf8_stdout()
     emit(render[options.format](story), options.out)

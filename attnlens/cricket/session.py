@@ -21,8 +21,7 @@ from attnlens.cricket.match.naming import BallReference, find_ball, innings_numb
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.readers.history import File, History, Report, silent, warned
-from attnlens.cricket.whatif.question import Question
-from attnlens.cricket.whatif.types import WhatIf
+from attnlens.cricket.whatif.types import Question, WhatIf
 from attnlens.errors import InputError
 from attnlens.files import Json
 

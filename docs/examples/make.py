@@ -16,8 +16,8 @@ from pathlib import Path
 
 import attnlens
 from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.pages.ball_page import render_story
 from attnlens.cricket.pages.parts import presentable
-from attnlens.cricket.pages.story import render_story
 from attnlens.files import write_text
 from attnlens.render.safe import markdown
 

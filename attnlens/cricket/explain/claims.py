@@ -39,8 +39,7 @@ from attnlens.cricket.explain.ablation import (
     under_knowledge,
     under_masks,
 )
-from attnlens.cricket.explain.heatmap import LISTED, ScaleAttention, ranked
-from attnlens.cricket.explain.reading import ALL, Reading, asked
+from attnlens.cricket.explain.reading import ALL, LISTED, Reading, ScaleAttention, asked, ranked
 from attnlens.cricket.explain.types import ClaimKind
 from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Floats, Floats32, Integers
-from attnlens.cricket.explain.particulars import cautions_by_ball
+from attnlens.cricket.explain.explain_ball import cautions_by_ball
 from attnlens.cricket.explain.reading import SITES, story_outcome
 from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match

@@ -30,8 +30,14 @@ import torch
 
 from attnlens.arrays import Integers
 from attnlens.cricket.explain.claims import Claim, trial_of
-from attnlens.cricket.explain.heatmap import LISTED, RELATION_HEADS, ScaleAttention, ranked
-from attnlens.cricket.explain.reading import Reading, read_ball
+from attnlens.cricket.explain.reading import (
+    LISTED,
+    RELATION_HEADS,
+    Reading,
+    ScaleAttention,
+    ranked,
+    read_ball,
+)
 from attnlens.cricket.lab.figures import Interval, Mean
 from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FullModel

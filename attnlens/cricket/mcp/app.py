@@ -23,8 +23,7 @@ from attnlens.cricket.mcp.folders import Folders
 from attnlens.cricket.pages.match_story import story_tables
 from attnlens.cricket.pages.prompt import fitted, tables_of
 from attnlens.cricket.session import Session
-from attnlens.cricket.whatif.question import Question
-from attnlens.cricket.whatif.types import WhatIf
+from attnlens.cricket.whatif.types import Question, WhatIf
 from attnlens.cricket.words.grounding import check_grounding
 from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Json

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attnlens.cricket.pages import parts
+from attnlens.cricket.pages.ball_page import BESIDE, story_of
 from attnlens.cricket.pages.heads import Balls, leading_rows, single_effects
-from attnlens.cricket.pages.story import BESIDE, story_of
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.render.heat_map import Cell, Column, HeatMap, Row
 from attnlens.render.numbers import percent_seen, signed_points
@@ -15,10 +15,9 @@ from attnlens.render.page import render_page, render_plain
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.attention_types import Head
-    from attnlens.cricket.explain.attention_types import HeatMap as Scale
-    from attnlens.cricket.explain.attention_types import LongHeatMap as LongScale
-    from attnlens.cricket.explain.types import Explanation, PastBall
+    from attnlens.cricket.explain.types import Explanation, Head, PastBall
+    from attnlens.cricket.explain.types import HeatMap as Scale
+    from attnlens.cricket.explain.types import LongHeatMap as LongScale
 
 Looked: TypeAlias = list[tuple[str, str, float]]
 """Label, outcome and weight of balls that a head looked at."""

@@ -17,7 +17,7 @@ from attnlens.cricket.pages.parts import (
     sign_of,
     verdict_of,
 )
-from attnlens.cricket.words.story import aim
+from attnlens.cricket.words.narrative import aim
 from attnlens.evidence.verdict import CHANCE
 from attnlens.render.canvas import (
     Line,
@@ -36,8 +36,14 @@ from attnlens.render.numbers import percent_seen
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.attention_types import Head, HeatMap, LongHeatMap
-    from attnlens.cricket.explain.types import Evidence, Explanation, PastBall
+    from attnlens.cricket.explain.types import (
+        Evidence,
+        Explanation,
+        Head,
+        HeatMap,
+        LongHeatMap,
+        PastBall,
+    )
 
 WIDE: Final = 100
 """Columns from which effect, chance and verdict stand beside the head's name."""

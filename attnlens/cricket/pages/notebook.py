@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from attnlens.cricket.pages.ball_page import render_story
 from attnlens.cricket.pages.documents import render_html
 from attnlens.cricket.pages.match_story import render_match_story, render_story_html
-from attnlens.cricket.pages.story import render_story
 from attnlens.cricket.pages.what_if import render_what_if
 from attnlens.cricket.words.clauses import explanation_clauses
 from attnlens.cricket.words.facts import outcome_words

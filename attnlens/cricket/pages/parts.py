@@ -15,16 +15,21 @@ from attnlens.cricket.words.facts import (
     names_in,
     resolve,
 )
-from attnlens.cricket.words.narrative import GROUPS
-from attnlens.cricket.words.story import aim
+from attnlens.cricket.words.narrative import GROUPS, aim
 from attnlens.cricket.words.summary import before_after
 from attnlens.render.canvas import cut
 from attnlens.render.numbers import fine_percent, percent_seen
 from attnlens.render.safe import each_text, seen, visible_name
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.attention_types import Head
-    from attnlens.cricket.explain.types import Evidence, Explanation, MatchFacts, Model, Sentence
+    from attnlens.cricket.explain.types import (
+        Evidence,
+        Explanation,
+        Head,
+        MatchFacts,
+        Model,
+        Sentence,
+    )
     from attnlens.cricket.match.outcomes import Outcome
     from attnlens.cricket.story.types import MatchStory, Played
 

@@ -20,7 +20,7 @@ from attnlens.cricket.pages.parts import (
     verdict_of,
 )
 from attnlens.cricket.words.facts import claims_in_order
-from attnlens.cricket.words.story import aim
+from attnlens.cricket.words.narrative import aim
 from attnlens.files import Json
 from attnlens.render.numbers import rounded_all
 from attnlens.render.prompt_template import (

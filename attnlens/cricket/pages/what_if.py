@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from attnlens.cricket.pages.outcomes import FELT, LABEL, NAMES, WORTH_A_BAR, add_the_rest
+from attnlens.cricket.pages.ball_page import FELT, LABEL, NAMES, WORTH_A_BAR, add_the_rest
 from attnlens.render.canvas import Page, bar, pad, terminal_page, tone
 from attnlens.render.numbers import percent_seen, signed_points
 from attnlens.words import count

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal
 
-from attnlens.cricket.explain.attention_types import (
+from attnlens.cricket.explain.types import (
     Ball,
     Count,
     Document,
     Finite,
     Flag,
     Integer,
+    Model,
     Plain,
     Positive,
     Share,
     Text,
 )
-from attnlens.cricket.explain.types import Model
 from attnlens.cricket.match.outcomes import Outcome
 from attnlens.evidence.verdict import Verdict
 

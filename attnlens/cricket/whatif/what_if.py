@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from attnlens.arrays import Floats
+from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.ablation import ask
-from attnlens.cricket.explain.explain_ball import top_change
-from attnlens.cricket.explain.heatmap import NATS_DIGITS
-from attnlens.cricket.explain.particulars import ball_facts, match_facts, model_particulars
-from attnlens.cricket.explain.types import SCHEMA_VERSION, Sentence
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player
-from attnlens.cricket.match.naming import BallReference, innings_numbered, over_ended
-from attnlens.cricket.match.next_ball import at_the_crease, with_next_ball
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.predictor.trained import TrainedPredictor, person_called, refuse_wrong_side
-from attnlens.cricket.predictor.window import BallWindow, one_thread, window_for
-from attnlens.cricket.whatif.flags import NEW_BATTER, UNNAMED_BOWLER, refuse_target, what_if_flags
-from attnlens.cricket.whatif.question import Question
-from attnlens.cricket.whatif.retelling import (
-    Crease,
-    Retold,
-    crease_after,
-    refuse_finished,
-    retold_balls,
-    scored_again,
+from attnlens.cricket.explain.explain_ball import (
+    ball_facts,
+    flags_of,
+    match_facts,
+    model_particulars,
+    top_change,
 )
+from attnlens.cricket.explain.reading import NATS_DIGITS
+from attnlens.cricket.explain.types import SCHEMA_VERSION, Sentence
+from attnlens.cricket.match.competition import quota_of
+from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
+from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered, over_ended
+from attnlens.cricket.match.next_ball import at_the_crease, changed_ends, why_over, with_next_ball
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, classify
+from attnlens.cricket.predictor.kinds import mid_over
+from attnlens.cricket.predictor.tensors import free_hits
+from attnlens.cricket.predictor.trained import (
+    TrainedPredictor,
+    person_called,
+    refuse_wrong_side,
+    sides_of,
+)
+from attnlens.cricket.predictor.window import BallWindow, one_thread, window_for
 from attnlens.cricket.whatif.types import (
+    LAST,
     Change,
     ChangeKind,
     OutcomeChange,
+    Question,
     WhatIf,
+    WhatIfCaution,
 )
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
@@ -45,6 +54,333 @@ from attnlens.cricket.words.narrative import FELT
 from attnlens.errors import InputError
 from attnlens.evidence.scores import divergence
 from attnlens.render.numbers import rounded, signed_points
+
+PLAIN: Final[dict[str, tuple[int, dict[str, int]]]] = {
+    **{str(runs): (runs, {}) for runs in range(7)},
+    "W": (0, {}),
+    "wd": (0, {"wides": 1}),
+    "nb": (0, {"noballs": 1}),
+    "bye": (0, {"legbyes": 1}),
+}
+"""The plainest ball of each outcome: runs off the bat, and extras. A four and a six go to the
+rope, a wicket is the striker's and costs no run, a wide and a no-ball cost one run, and a bye
+is one leg bye."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retold:
+    """A past ball, as it was and as it is told now; the same where nothing changes."""
+
+    before: Delivery
+    after: Delivery
+
+
+def retold_balls(
+    match: Match, number: int, index: int, asked: Sequence[tuple[str, str]]
+) -> list[Retold]:
+    """The balls that are told otherwise, in the order of the innings.
+
+    Args:
+        number, index: the ball asked about, which has to be in the match.
+        asked: pairs of a ball's name (as `find_ball` reads it, or ``last`` for the ball
+            before the one asked about) and an outcome.
+
+    Raises:
+        InputError: no such ball or outcome, or a ball that was not bowled before the one asked
+            about.
+    """
+    innings = innings_numbered(match, number)
+    current = innings.deliveries[index - 1]
+    chosen: dict[int, str] = {}
+    for name, outcome in asked:
+        place = _place(match, innings, current, name)
+        wanted = _outcome(outcome, name)
+        if chosen.setdefault(place, wanted) != wanted:
+            raise InputError(
+                f"ball {place} is changed to {chosen[place]} and to {wanted}",
+                remedy="change a ball once",
+            )
+    free = free_hits(innings.deliveries)
+    balls = [innings.deliveries[place - 1] for place in sorted(chosen)]
+    return [
+        Retold(ball, retold(ball, chosen[ball.index], free_hit=free[ball.index - 1]))
+        for ball in balls
+    ]
+
+
+def _place(match: Match, innings: Innings, current: Delivery, name: str) -> int:
+    if name.strip().lower() == LAST:
+        if current.index == 1:
+            raise BallNotFoundError(
+                f"no ball was bowled before the first of innings {innings.number}",
+                remedy="ask about a later ball, or leave the change out",
+            )
+        return current.index - 1
+    reference = find_ball(match, name, None if ":" in name else innings.number)
+    if reference.innings != innings.number:
+        raise InputError(
+            f"{name} is in innings {reference.innings}, and the ball asked about in innings "
+            f"{innings.number}",
+            remedy="change balls of the same innings; the target is what is chased",
+        )
+    if reference.index >= current.index:
+        told = "is the ball asked about" if reference.index == current.index else "comes after it"
+        raise InputError(
+            f"ball {name} {told} (delivery {current.index}, label {current.label})",
+            remedy="change a ball that was bowled before it",
+        )
+    return reference.index
+
+
+def _outcome(written: str, name: str) -> str:
+    known = {outcome.lower(): outcome for outcome in OUTCOMES}
+    found = known.get(written.strip().lower())
+    if found is None:
+        raise InputError(
+            f"{written!r} is no outcome for ball {name}", remedy=f"use one of {' '.join(OUTCOMES)}"
+        )
+    return found
+
+
+def retold(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
+    """The ball with an outcome in its plainest form; the ball itself where it had that one.
+
+    Penalty runs and whoever retired on the ball stay. The score before it is left as it is.
+
+    Args:
+        free_hit: on a free hit a batter can only be run out.
+    """
+    if ball.outcome == outcome:
+        return ball
+    runs, extras = PLAIN[outcome]
+    if "penalty" in ball.extras:
+        extras = {**extras, "penalty": ball.extras["penalty"]}
+    wickets = tuple(wicket for wicket in ball.wickets if not wicket.counts)
+    if outcome == "W":
+        wickets = (*wickets, Wicket("run out" if free_hit else "bowled", ball.batter))
+    extra = sum(extras.values())
+    return ball._replace(
+        is_legal=outcome not in ("wd", "nb"),
+        runs_batter=runs,
+        runs_extras=extra,
+        runs_total=runs + extra,
+        extras=Facts(extras),
+        wickets=wickets,
+        outcome=classify(
+            runs_batter=runs,
+            wides=extras.get("wides", 0),
+            noballs=extras.get("noballs", 0),
+            byes=extras.get("byes", 0),
+            legbyes=extras.get("legbyes", 0),
+            counted_wicket=outcome == "W",
+        ),
+        non_boundary=False,
+    )
+
+
+def disturbs(ball: Retold, current: Delivery) -> bool:
+    """Whether what was recorded after a ball could not have been, had it gone as it is told now.
+
+    Other batters would have faced the balls since, or an over would have had another number of
+    balls. Of the last ball only the ball asked about follows, and who faces that is worked out.
+    """
+    was, now = ball.before, ball.after
+    if was.is_legal != now.is_legal and was.over != current.over:
+        return True
+    moved = changed_ends(was) != changed_ends(now) or (was.outcome == "W") != (now.outcome == "W")
+    return moved and was.index < current.index - 1
+
+
+def scored_again(
+    deliveries: Sequence[Delivery], told: Mapping[int, Delivery]
+) -> tuple[Delivery, ...]:
+    """The deliveries as ``told`` has them, each with the scoreboard before it as it follows."""
+    runs, wickets, legal, in_over = 0, 0, 0, 0
+    over, found = -1, []
+    for ball in deliveries:
+        if ball.over != over:
+            over, in_over = ball.over, 0
+        new = told.get(ball.index, ball)
+        found.append(
+            new._replace(
+                score_before=ball.score_before + runs,
+                wickets_before=ball.wickets_before + wickets,
+                legal_balls_before=ball.legal_balls_before + legal,
+                actual_delivery=_shifted(ball.actual_delivery, in_over),
+            )
+        )
+        runs += new.runs_total - ball.runs_total
+        wickets += sum(w.counts for w in new.wickets) - sum(w.counts for w in ball.wickets)
+        legal += new.is_legal - ball.is_legal
+        in_over += new.is_legal - ball.is_legal
+    return tuple(found)
+
+
+def _shifted(actual: str | None, balls: int) -> str | None:
+    if actual is None or not balls:
+        return actual
+    over, _, place = actual.partition(".")
+    return f"{over}.{int(place) + balls}"
+
+
+@dataclass(frozen=True, slots=True)
+class Crease:
+    """Who faces the ball asked about, and who stands at the other end.
+
+    ``None`` stands for a new batter; ``out`` is who made room for them.
+    """
+
+    striker: Player | None
+    other: Player | None
+    out: Player | None = None
+
+
+def crease_after(current: Delivery, told: Sequence[Retold]) -> Crease:
+    """Who is in for the ball asked about, as it follows from a change of the ball before it."""
+    last = next((one for one in told if one.before.index == current.index - 1), None)
+    if last is None or last.before is last.after:
+        return Crease(current.batter, current.non_striker)
+    ball, over_ended = last.after, current.over != last.after.over
+    if ball.outcome == "W":
+        # No run was made: the new batter is where the other one was.
+        stays, newcomer = ball.non_striker, None
+        ends = (stays, newcomer) if over_ended else (newcomer, stays)
+        return Crease(striker=ends[0], other=ends[1], out=ball.batter)
+    if last.before.outcome == "W":
+        swapped = changed_ends(ball) != over_ended
+        pair = (ball.non_striker, ball.batter) if swapped else (ball.batter, ball.non_striker)
+        return Crease(*pair)
+    if changed_ends(ball) != changed_ends(last.before):
+        # Against the file, not the rules: a run that was short has been counted already.
+        return Crease(current.non_striker, current.batter)
+    return Crease(current.batter, current.non_striker)
+
+
+def refuse_finished(match: Match, before: Innings, after: Innings, index: int) -> None:
+    """The ball asked about has to come before the innings is over.
+
+    Args:
+        before, after: the innings as recorded and as it is told now.
+
+    Raises:
+        InputError: nothing more would have been bowled, though it was.
+    """
+    reason = why_over(match, _until(after, index))
+    if reason is not None and why_over(match, _until(before, index)) is None:
+        raise InputError(
+            f"then ball {index} would not have been bowled: {reason}",
+            remedy="change less, or ask about an earlier ball",
+        )
+
+
+def _until(innings: Innings, index: int) -> Innings:
+    """The innings as it stood before a ball."""
+    before = Facts(pre=innings.penalty_runs.get("pre", 0))
+    return replace(
+        innings,
+        deliveries=innings.deliveries[: index - 1],
+        penalty_runs=before,
+        declared=None,
+    )
+
+
+NEW_BATTER: Final = "a new batter"
+UNNAMED_BOWLER: Final = "an unnamed bowler"
+UNNAMED: Final = {NEW_BATTER: "unnamed_batter", UNNAMED_BOWLER: "unnamed_bowler"}
+"""Stand-ins for people no file can tell; they have no record."""
+
+BOWLERS_SHARE: Final = 5
+"""A bowler may bowl at most a fifth of the overs."""
+
+MOST_A_BALL: Final = 6
+LARGEST_TARGET: Final = 1500
+"""Without a limit of balls: well past what any side was ever set."""
+
+
+def refuse_target(match: Match, innings: Innings, target: int) -> None:
+    """A target that nobody could be set is no question: the model would answer anything.
+
+    Raises:
+        InputError: the side does not bat last, or would need more than six runs off every
+            ball, extras left aside.
+    """
+    quota = quota_of(match, innings)
+    chases = innings.number == 4 if quota is None else innings.number % 2 == 0
+    if not chases and innings.target is None:
+        raise InputError(f"innings {innings.number} chases nothing", remedy="leave the target out")
+    most = LARGEST_TARGET if quota is None else MOST_A_BALL * quota
+    if target > most:
+        within = "" if quota is None else f" off {quota} balls"
+        raise InputError(
+            f"a target of {target}{within} is out of reach of any side",
+            remedy=f"give at most {most}",
+        )
+
+
+def what_if_flags(
+    before: BallWindow,
+    after: BallWindow,
+    balls: Sequence[Retold],
+    predictor: TrainedPredictor,
+    *,
+    history: bool,
+) -> tuple[WhatIfCaution, ...]:
+    """Cautions, each a name and a sentence: those of the answer, then the usual ones.
+
+    Args:
+        before, after: the ball as it was and as it is told now.
+        balls: the past balls that are told otherwise.
+        history: whether the ratings were brought to the match's date by its own history.
+    """
+    found = []
+    was, now = before.delivery, after.delivery
+    for player, old in ((now.bowler, was.bowler), (now.batter, was.batter)):
+        away = player.key != old.key and player.name not in UNNAMED
+        if away and not sides_of(before.match, player):
+            found.append(("not_in_match", f"{player} is not known to be in this match"))
+    found += _against_the_rules(before, after)
+    for ball in balls:
+        if disturbs(ball, before.delivery):
+            text = (
+                f"what followed ball {ball.before.index} ({ball.before.label}) stays as recorded, "
+                "batters too, though others would have faced it, or an over had other balls"
+            )
+            found.append(("as_recorded", text))
+    for window in (after, before):
+        usual = flags_of(window, predictor, evidence=True, history=history)
+        found += [_unnamed(caution.flag, caution.text) for caution in usual]
+    return tuple(WhatIfCaution(flag=name, text=text) for name, text in dict.fromkeys(found))
+
+
+def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[str, str]]:
+    """What the rules forbid the one who bowls or faces now."""
+    was, now = before.delivery, after.delivery
+    balls = after.innings.deliveries[: now.index - 1]
+    out = {wicket.player_out.key for ball in balls for wicket in ball.wickets if wicket.counts}
+    if now.batter.key != was.batter.key and now.batter.key in out:
+        yield "already_out", f"{now.batter} is out already"
+    if now.bowler.key == was.bowler.key:
+        return
+    quota, size = quota_of(after.match, after.innings), after.innings.balls_per_over
+    bowled = [ball for ball in balls if ball.bowler.key == now.bowler.key]
+    if quota is not None and not after.innings.super_over:
+        overs = math.ceil(quota / size / BOWLERS_SHARE)
+        if sum(ball.is_legal for ball in bowled) >= overs * size:
+            yield "bowler_quota", f"{now.bowler} has bowled all {overs} overs allowed"
+    if any(ball.over == now.over - 1 for ball in bowled):
+        yield (
+            "bowled_last_over",
+            f"{now.bowler} bowled in the over before: nobody bowls two in a row",
+        )
+    yield from mid_over(after.innings, now)
+
+
+def _unnamed(flag: str, text: str) -> tuple[str, str]:
+    for name, instead in UNNAMED.items():
+        if flag in ("unseen_batter", "unseen_bowler") and name in text:
+            role = "faces" if name == NEW_BATTER else "bowls"
+            return instead, f"nobody is named who {role}: a player without a record is taken"
+    return flag, text
 
 
 @one_thread()

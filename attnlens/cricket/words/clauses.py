@@ -16,8 +16,7 @@ from attnlens.cricket.words.facts import (
     size,
     tenths,
 )
-from attnlens.cricket.words.narrative import GROUPS
-from attnlens.cricket.words.story import gone, place_of
+from attnlens.cricket.words.narrative import GROUPS, gone, place_of
 from attnlens.llm.clauses import Clause, RenderedText, clauses_from, parsed_json, render_clauses
 from attnlens.render.prompt_template import Prompt, fenced, new_nonce, render
 from attnlens.render.safe import visible

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any, Final, Generic, TypeVar
 
-from attnlens.cricket.explain.attention_types import Document
-from attnlens.cricket.explain.types import Explanation, Fact, Sentence
+from attnlens.cricket.explain.types import Document, Explanation, Fact, Sentence
 from attnlens.cricket.match.outcomes import TOLD
 from attnlens.render.numbers import percent
 

@@ -1,0 +1,478 @@
+"""What a ball's explanation opens with: who, what stands out, why, what was tested, what came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from attnlens.cricket.match.outcomes import TOLD
+from attnlens.cricket.pages.heads import (
+    Balls,
+    add_attention,
+    add_claims,
+    add_heads,
+    add_other_scales,
+    add_strip,
+)
+from attnlens.cricket.pages.parts import (
+    CAVEAT,
+    SCALE_NAMES,
+    beside,
+    group_words,
+    moves,
+    of,
+    short_names,
+    win_line,
+)
+from attnlens.cricket.words.facts import OUTCOME_WORDS, Source
+from attnlens.cricket.words.narrative import (
+    aim,
+    headline,
+    supported,
+    tested,
+    then,
+    winning,
+    without,
+)
+from attnlens.cricket.words.summary import summary_of
+from attnlens.errors import InputError
+from attnlens.files import render_json
+from attnlens.render.canvas import FULL, LOST, Line, Page, bar, pad, pad_line, terminal_page, tone
+from attnlens.render.numbers import percent_seen, signed_points
+from attnlens.render.safe import clean
+from attnlens.words import count
+
+if TYPE_CHECKING:
+    from attnlens.cricket.explain.types import (
+        BallFacts,
+        Explanation,
+        OutcomeProbability,
+        Sentence,
+    )
+
+
+NAMES: Final = {outcome: told.label for outcome, told in TOLD.items()}
+
+WORTH_A_BAR: Final = 0.03
+FELT: Final = 0.05
+"""Points from which a move has a colour."""
+
+LABEL: Final = 11
+"""Columns of an outcome's name."""
+
+GROUP, POINTS, BAR = 34, 7, 12
+"""Columns of a group's name, of its points and of its bar."""
+
+_SIDE_BY_SIDE_COLUMNS: Final = 92
+"""Columns from which the contributions stand beside the bars."""
+
+
+def add_prediction(page: Page, explanation: Explanation, outcome: str) -> None:
+    """Bars for the outcomes that count, the others in one line, and what moves the chosen one."""
+    two = page.width >= _SIDE_BY_SIDE_COLUMNS and bool(explanation.contributions)
+    left = 46 if two else page.width
+    entries, (_, usual) = explanation.prediction.outcomes, beside(explanation)
+    named = (outcome, explanation.prediction.actual)
+    shown = [
+        entry
+        for entry in entries
+        if entry.outcome in named or max(entry.probability, usual[entry.outcome]) >= WORTH_A_BAR
+    ]
+    bars = _bars(explanation, shown, outcome, left)
+    room = page.width - left - 3 if two else page.width
+    moved = _contributions(explanation, outcome, room, len(bars))
+    if two:
+        for row in range(max(len(bars), len(moved))):
+            line = pad_line(bars[row] if row < len(bars) else [], left + 3)
+            page.add(*line, *(moved[row] if row < len(moved) else []))
+    else:
+        for line in bars:
+            page.add(*line)
+    add_the_rest(page, {one.outcome: one.probability for one in entries if one not in shown})
+    _add_what_happened(page, explanation)
+    if moved and not two:
+        page.blank()
+        for line in moved:
+            page.add(*line)
+    page.blank()
+
+
+def add_the_rest(page: Page, chances: Mapping[str, float]) -> None:
+    """A line of outcomes that have no bar, and their probabilities; nothing of none."""
+    if chances:
+        page.flow(
+            [
+                [(f"{NAMES[name]} {percent_seen(chance)}", "quiet")]
+                for name, chance in chances.items()
+            ],
+            indent=LABEL,
+            gap=3,
+            lead=[("  the rest", "quiet")],
+        )
+
+
+def _bars(
+    explanation: Explanation,
+    shown: list[OutcomeProbability],
+    outcome: str,
+    width: int,
+) -> list[Line]:
+    room = max(6, width - LABEL - 23)
+    name, usual = beside(explanation)
+    most = max(max(entry.probability, usual[entry.outcome]) for entry in shown) or 1.0
+    lines: list[Line] = [
+        [
+            (pad("  expected", LABEL + room, ""), "heading"),
+            (f"{'now':>6}{name.removesuffix('line'):>7}{'diff':>8}", "quiet"),
+        ]
+    ]
+    for entry in shown:
+        base = usual[entry.outcome]
+        difference = 100 * (entry.probability - base)
+        style = "title" if entry.outcome == outcome else ""
+        sign = "●" if entry.outcome == explanation.prediction.actual else ""
+        sign = sign or ("◂" if style else "")
+        lines.append(
+            [
+                (pad(f"  {NAMES[entry.outcome]}", LABEL, ""), style),
+                *bar(entry.probability / most, base / most, room),
+                (f"{percent_seen(entry.probability):>6}", style),
+                (f"{percent_seen(base):>7}", "quiet"),
+                (f"{signed_points(difference, '−'):>8}", tone(difference, FELT)),
+                (f" {sign}" if sign else "", "title"),
+            ]
+        )
+    return lines
+
+
+def _contributions(explanation: Explanation, outcome: str, width: int, rows: int) -> list[Line]:
+    """Groups by size, as many as there are rows; the rest are summed in the last."""
+    names = short_names((explanation.ball.bowler, explanation.ball.batter))
+    groups = [
+        (group_words(explanation, group, names), points)
+        for group, _, points in moves(explanation, outcome)
+    ]
+    if not groups:
+        return []
+    entry, base = of(explanation.prediction.outcomes, outcome), beside(explanation)[1][outcome]
+    heading = f"what moves P({outcome})"
+    whole = f"{heading} from {percent_seen(base)} to {percent_seen(entry.probability)}"
+    felt = [group for group in groups if abs(group[1]) >= FELT]
+    shown = felt if len(felt) <= rows - 1 else felt[: max(1, rows - 2)]
+    rest = groups[len(shown) :]
+    if len(shown) < len(felt) or not shown:
+        others = "other group" if len(rest) == 1 else "other groups"
+        shown = [*shown, (f"{len(rest)} {others}", sum(points for _, points in rest))]
+    label = min(GROUP, width - POINTS)
+    title = whole if len(whole) <= width - POINTS - 3 else heading
+    lines: list[Line] = [
+        [
+            (pad(f"  {title}", label), "heading"),
+            (f"{'points':>{POINTS}}", "quiet"),
+        ]
+    ]
+    most = max((abs(points) for _, points in felt), default=1.0)
+    room = max(0, min(BAR, width - GROUP - POINTS - 1))
+    for group, points in shown:
+        size = min(room, int(abs(points) / most * room + 0.5))
+        style, sign = tone(points, FELT), "█" if points > 0 else "░"
+        lines.append(
+            [
+                (pad(f"  {group}", label), ""),
+                (f"{signed_points(points, '−'):>{POINTS}}", style),
+                (f" {sign * size}" if size else "", style),
+            ]
+        )
+    return lines
+
+
+def _add_what_happened(page: Page, explanation: Explanation) -> None:
+    prediction = explanation.prediction
+    if prediction.actual is None:
+        return
+    chance = percent_seen(of(prediction.outcomes, prediction.actual).probability)
+    text = f"it was {OUTCOME_WORDS[prediction.actual]}, to which the model had given {chance}"
+    if prediction.surprise_bits is not None:
+        text += f" ({prediction.surprise_bits:.1f} bits of surprise)"
+    page.paragraph(text, "title", indent=4, lead="  ●")
+
+
+PAGE_LINES, STRIP_LINES = 30, 8
+"""Lines of the page at 80 columns, and of its strip of attention, at most."""
+
+REMARKS: Final = frozenset(
+    {"in_training", "ratings_from_later", "short_history", "no_history", "evidence_skipped"}
+)
+"""Cautions that stand last; the others tell of cricket that the model does not know."""
+
+SHOWN: Final = 0.03
+"""The chance from which an outcome is shown, though the story is about another."""
+
+MARKS: Final = ((2.0, "▲▲"), (1.25, "▲"), (0.8, ""), (0.5, "▼"), (0.0, "▼▼"))
+"""Signs from so many times as likely as usual."""
+
+WORTH: Final = 0.3
+"""Points from which a group has a line of its own."""
+
+REASONS, FINDINGS = 4, 2
+"""Lines of what moves the outcome, and of supported claims, at most."""
+
+STAND: Final = 30
+"""Runs of a partnership that is told."""
+
+GROUP, BAR = 46, 24
+"""Columns of a group's name, and of the longest bar."""
+
+BESIDE: Final = {
+    "usual": "Usual: what this scoreboard brings in such cricket, whoever plays.",
+    "baseline": "Baseline: what the model expects where it knows nothing of the ball.",
+}
+"""What the chances are told beside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The first screen of an explanation, part by part.
+
+    Attributes:
+        who: bowler and batter, which ball, the score.
+        standing: what is special, figures, phase, the last balls, the place in the innings.
+        cautions, remarks: what to know before reading, and after.
+        headline: what stands out.
+        chances: outcomes with their chance and a sign where it is not as usual; whether the
+            story is about it.
+        outcome: what that one is called.
+        reference: what `beside` tells.
+        reasons: groups and the points that they move it by.
+        findings: supported claims; else `untold` says that there is none.
+        came: what happened, and who is winning.
+    """
+
+    who: list[str]
+    standing: list[str]
+    cautions: list[str]
+    remarks: list[str]
+    headline: Sentence
+    chances: list[tuple[str, str, bool]]
+    outcome: str
+    reference: str
+    reasons: list[tuple[str, float]]
+    findings: list[Sentence]
+    untold: Sentence
+    came: list[Sentence]
+
+
+def story_of(explanation: Explanation) -> Story:
+    """The story of an explanation whose names are fit to be shown."""
+    source, names, outcome = Source(explanation), Balls(explanation), explanation.prediction.about
+    last = [flag.text for flag in explanation.flags if flag.flag in REMARKS]
+    ends = then(source), winning(source)
+    return Story(
+        who=_who(explanation),
+        standing=[*_standing(explanation.ball, names), _place(explanation.ball)],
+        cautions=[flag.text for flag in explanation.flags if flag.flag not in REMARKS],
+        remarks=last,
+        headline=headline(source),
+        chances=_chances(explanation, outcome),
+        outcome=NAMES[outcome].split()[-1],
+        reference=beside(explanation)[0],
+        reasons=_reasons(explanation, outcome, names),
+        findings=[without(source, at) for at in supported(explanation)[:FINDINGS]],
+        untold=tested(source),
+        came=[one for one in ends if one is not None],
+    )
+
+
+@terminal_page(most=100)
+def render_story(page: Page, shown: Explanation) -> None:
+    """The story of one ball on one screen."""
+    story, balls, closing = story_of(shown), Balls(shown), Page(page.width)
+    page.flow(dotted(story.who, "title"), indent=0, gap=1)
+    page.flow(dotted(story.standing, "quiet"), indent=0, gap=1)
+    for text in story.cautions:
+        page.flag(text)
+    page.blank()
+    page.paragraph(story.headline.text, "title", indent=0)
+    page.flow([_chance(*one) for one in story.chances], indent=3, gap=2)
+    _add_reasons(page, story)
+    for finding in story.findings:
+        closing.paragraph(f"{finding.text} ✓", "supported", indent=0)
+    if not story.findings:
+        closing.paragraph(story.untold.text, "quiet", indent=0)
+    if story.came:
+        closing.paragraph(" ".join(one.text for one in story.came), indent=0)
+    closing.blank()
+    for text in story.remarks:
+        closing.flag(text)
+    closing.paragraph(f"{BESIDE[story.reference]} --full: every claim and head.", "quiet", indent=0)
+    room = PAGE_LINES - len(page.lines) - len(closing.lines) - 1
+    add_attention(page, shown, balls, min(room, STRIP_LINES))
+    page.lines += closing.lines
+
+
+def _who(explanation: Explanation) -> list[str]:
+    ball, match = explanation.ball, explanation.match
+    place = "next ball" if ball.label is None else f"ball {ball.label}"
+    score = f"{match.batting_team} {ball.score}/{ball.wickets}"
+    if ball.runs_required is not None and ball.balls_left is not None:
+        score += f", {ball.runs_required} to win from {count(ball.balls_left, 'ball')}"
+    else:
+        score += f" v {match.bowling_team}"
+    return [f"{ball.bowler} to {ball.batter}", place, score]
+
+
+def _place(ball: BallFacts) -> str:
+    """Its place in the innings, also by legal balls, as every answer names it."""
+    place, _, legal, *_ = ball.echo.split(" | ")
+    return f"{place}, {legal}"
+
+
+def dotted(parts: list[str], style: str) -> list[Line]:
+    return [[(f"{part} ·", style)] for part in parts[:-1]] + [[(parts[-1], style)]]
+
+
+def _standing(ball: BallFacts, names: Balls) -> list[str]:
+    """What is special first, then the figures, the phase and the last six balls."""
+    standing = ball.standing
+    if standing is None:
+        return []
+    special = {
+        "free hit": ball.free_hit,
+        "super over": ball.super_over,
+        "hat-trick ball": standing.hat_trick,
+        "first ball faced": not standing.batter_balls,
+    }
+    told = [words for words, holds in special.items() if holds]
+    told += [f"{names.batter} {standing.batter_runs} ({standing.batter_balls})"]
+    figures = f"{standing.bowler_wickets}-{standing.bowler_runs} ({standing.bowler_overs})"
+    told += [f"{names.bowler} {figures}"]
+    if standing.partnership_runs >= STAND:
+        told += [f"stand {standing.partnership_runs} ({standing.partnership_balls})"]
+    if ball.required_rate is not None:
+        told += [f"{ball.required_rate:.1f} an over needed"]
+    told += [standing.phase] if standing.phase else []
+    return [*told, *([f"last six: {' '.join(standing.latest)}"] if standing.latest else [])]
+
+
+def _chances(explanation: Explanation, outcome: str) -> list[tuple[str, str, bool]]:
+    """The outcomes that count, with signs of those that are not as usual."""
+    named = (outcome, explanation.prediction.actual)
+    return [
+        (
+            f"{NAMES[entry.outcome].split()[-1]} {percent_seen(entry.probability)}",
+            _mark(entry),
+            entry.outcome == outcome,
+        )
+        for entry in explanation.prediction.outcomes
+        if entry.outcome in named or entry.probability >= SHOWN
+    ]
+
+
+def _mark(entry: OutcomeProbability) -> str:
+    """Whether an outcome is likelier or less likely than usual."""
+    if not entry.usual:
+        return ""
+    times = entry.probability / entry.usual
+    return next(sign for least, sign in MARKS if times >= least)
+
+
+def _chance(told: str, mark: str, chosen: bool) -> Line:
+    line: Line = [(told.upper(), "title")] if chosen else [(told, "")]
+    return [*line, (f" {mark}", "quiet")] if mark else line
+
+
+def _reasons(explanation: Explanation, outcome: str, names: Balls) -> list[tuple[str, float]]:
+    """The groups that move the outcome most, the others summed."""
+    rows = [(group, points) for group, _, points in moves(explanation, outcome)]
+    felt = [row for row in rows if abs(row[1]) >= WORTH][:REASONS]
+    rest = sum(points for _, points in rows[len(felt) :])
+    told = [(group_words(explanation, group, names.names), points) for group, points in felt]
+    return [*told, ("all else", rest)] if felt and abs(rest) >= WORTH else told
+
+
+def _add_reasons(page: Page, story: Story) -> None:
+    if not story.reasons:
+        return
+    heading = f"Why, in points of P({story.outcome}) from {story.reference}"
+    page.paragraph(heading, "heading", 0)
+    most = max(abs(points) for _, points in story.reasons)
+    for words, points in story.reasons:
+        size = int(abs(points) / most * BAR + 0.5)
+        style, sign = tone(points, WORTH), FULL if points > 0 else LOST
+        line: Line = [(pad(f"   {words}", GROUP), ""), (f"{signed_points(points, '−'):>6} ", style)]
+        page.add(*line, (sign * size, style))
+
+
+WIDEST: Final = 128
+"""Columns past which lines only get harder to read."""
+
+
+@terminal_page(most=WIDEST)
+def render_terminal(page: Page, shown: Explanation, *, scale: str = "medium") -> None:
+    """Everything about one ball.
+
+    Args:
+        scale: the scale whose heads are shown in full.
+
+    Raises:
+        InputError: a scale that does not exist.
+    """
+    _check_scale(scale)
+    balls = Balls(shown)
+    page.parts(shown.ball.echo, 0)
+    add_prediction(page, shown, shown.prediction.about)
+    if shown.win_probability is not None:
+        page.paragraph(win_line(shown))
+        page.blank()
+    add_claims(page, shown, balls)
+    add_heads(page, shown, scale, balls)
+    add_strip(page, shown, scale, balls)
+    add_other_scales(page, shown, scale, balls)
+    _add_close(page, shown)
+
+
+def _add_close(page: Page, explanation: Explanation) -> None:
+    page.flow(
+        [
+            [
+                (f"{'the ball itself' if name == 'within_ball' else name} ", ""),
+                (percent_seen(weight), "name"),
+            ]
+            for name, weight in explanation.fusion_weights
+        ],
+        indent=4,
+        gap=3,
+        lead=[("  what reached the prediction  ", "heading")],
+    )
+    page.blank()
+    for flag in explanation.flags:
+        page.flag(flag.text)
+    page.blank()
+    said = aim(explanation)
+    what_is_said = f"that balls {said} P({explanation.prediction.about})"
+    about = "" if said is None else f" A claim says {what_is_said}; effects are on that alone."
+    what = BESIDE[beside(explanation)[0]]
+    page.paragraph(f"{CAVEAT} Small q: chance seldom does as much. {what}{about}", "quiet")
+
+
+def render_summary(explanation: Explanation) -> str:
+    """Where attention went, and what hiding those balls does, on one line."""
+    return clean(explanation.summary or summary_of(explanation))
+
+
+def render_heatmap(explanation: Explanation, scale: str = "medium") -> str:
+    """One scale's heat map as a JSON document.
+
+    Raises:
+        InputError: a scale that does not exist.
+    """
+    _check_scale(scale)
+    inner = getattr(explanation.across_balls, scale)
+    return render_json({"temporal_attention": inner.model_dump(mode="json")})
+
+
+def _check_scale(scale: str) -> None:
+    """Raises `InputError` where there is no such scale."""
+    if scale not in SCALE_NAMES:
+        raise InputError(f"no scale {scale!r}", remedy=f"choose one of {' '.join(SCALE_NAMES)}")
