@@ -61,7 +61,7 @@ FELT: Final = 0.05
 LABEL: Final = 11
 """Columns of an outcome's name."""
 
-GROUP, POINTS, BAR = 34, 7, 12
+_GROUP_COLUMNS, _POINTS_COLUMNS, _BAR_COLUMNS = 34, 7, 12
 """Columns of a group's name, of its points and of its bar."""
 
 _SIDE_BY_SIDE_COLUMNS: Final = 92
@@ -164,23 +164,23 @@ def _contributions(explanation: Explanation, outcome: str, width: int, rows: int
     if len(shown) < len(felt) or not shown:
         others = "other group" if len(rest) == 1 else "other groups"
         shown = [*shown, (f"{len(rest)} {others}", sum(points for _, points in rest))]
-    label = min(GROUP, width - POINTS)
-    title = whole if len(whole) <= width - POINTS - 3 else heading
+    label = min(_GROUP_COLUMNS, width - _POINTS_COLUMNS)
+    title = whole if len(whole) <= width - _POINTS_COLUMNS - 3 else heading
     lines: list[Line] = [
         [
             (pad(f"  {title}", label), "heading"),
-            (f"{'points':>{POINTS}}", "quiet"),
+            (f"{'points':>{_POINTS_COLUMNS}}", "quiet"),
         ]
     ]
     most = max((abs(points) for _, points in felt), default=1.0)
-    room = max(0, min(BAR, width - GROUP - POINTS - 1))
+    room = max(0, min(_BAR_COLUMNS, width - _GROUP_COLUMNS - _POINTS_COLUMNS - 1))
     for group, points in shown:
         size = min(room, int(abs(points) / most * room + 0.5))
         style, sign = tone(points, FELT), "█" if points > 0 else "░"
         lines.append(
             [
                 (pad(f"  {group}", label), ""),
-                (f"{signed_points(points, '−'):>{POINTS}}", style),
+                (f"{signed_points(points, '−'):>{_POINTS_COLUMNS}}", style),
                 (f" {sign * size}" if size else "", style),
             ]
         )
@@ -221,7 +221,7 @@ REASONS, FINDINGS = 4, 2
 STAND: Final = 30
 """Runs of a partnership that is told."""
 
-GROUP, BAR = 46, 24
+_REASON_COLUMNS, _REASON_BAR_COLUMNS = 46, 24
 """Columns of a group's name, and of the longest bar."""
 
 BESIDE: Final = {
@@ -398,9 +398,12 @@ def _add_reasons(page: Page, story: Story) -> None:
     page.paragraph(heading, "heading", 0)
     most = max(abs(points) for _, points in story.reasons)
     for words, points in story.reasons:
-        size = int(abs(points) / most * BAR + 0.5)
+        size = int(abs(points) / most * _REASON_BAR_COLUMNS + 0.5)
         style, sign = tone(points, WORTH), FULL if points > 0 else LOST
-        line: Line = [(pad(f"   {words}", GROUP), ""), (f"{signed_points(points, '−'):>6} ", style)]
+        line: Line = [
+            (pad(f"   {words}", _REASON_COLUMNS), ""),
+            (f"{signed_points(points, '−'):>6} ", style),
+        ]
         page.add(*line, (sign * size, style))
 
 
