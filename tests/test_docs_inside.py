@@ -14,7 +14,7 @@ from command_line import REPOSITORY, Here, clean_environment
 from numerics import same_but_for_last_digits
 
 from attnlens.reference.text import TextModel
-from attnlens.reference.text.training import Figures
+from attnlens.reference.text.text_model import AnswerAccuracy
 
 DOCS = REPOSITORY / "docs"
 INSIDE = DOCS / "inside-a-transformer.md"
@@ -65,12 +65,12 @@ def test_every_block_of_output_is_what_its_command_prints(
 
 
 def test_the_figures_of_the_text_model_are_those_that_it_keeps() -> None:
-    kept = TextModel.load().about["figures"]
+    kept = TextModel.load().metadata["figures"]
     told = {"held_out": "held-out pairs"}
     told["new_combinations"] = "held-out pairs of combinations never trained on"
     page = INSIDE.read_text(encoding="utf-8")
     for name, words in told.items():
-        assert Figures(**kept[name]).told(words) in page
+        assert AnswerAccuracy(**kept[name]).summary(words) in page
 
 
 def test_the_figures_in_the_words_are_those_of_the_outputs() -> None:

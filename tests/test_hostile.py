@@ -64,7 +64,7 @@ DAMAGE: list[tuple[Change, str]] = [
 def test_a_checkpoint_that_cannot_be_used(
     checkpoint: Checkpoint, attnlens_here: Here, change: Change, told: str
 ) -> None:
-    tensors, facts = dict(checkpoint.tensors), json.loads(json.dumps(checkpoint.about))
+    tensors, facts = dict(checkpoint.tensors), json.loads(json.dumps(checkpoint.metadata))
     change(tensors, facts)
     write_checkpoint("x.safetensors", tensors, facts)
     answer = attnlens_here("ratings", "matches", "--out", "new", "--model", "x.safetensors")

@@ -89,7 +89,7 @@ def test_the_matches_are_kept_in_the_file(tmp_path: Path) -> None:
     assert path.stat().st_size - bare < 8 * len(seen) + 100
     checkpoint = read_checkpoint(path, "temporal")
     for wrong in (torch.zeros(3), torch.zeros(2, 2, dtype=torch.int64)):
-        write_checkpoint(path, {**checkpoint.tensors, "seen": wrong}, checkpoint.about)
+        write_checkpoint(path, {**checkpoint.tensors, "seen": wrong}, checkpoint.metadata)
         with pytest.raises(CheckpointError, match="seen are told in another shape"):
             load_predictor(path)
 

@@ -229,7 +229,7 @@ def of_tiny() -> Trace:
     reading = entry.reading(model, "3,6,4,4,5")
     return attnlens.trace(
         model.module, *reading.inputs, name="tiny", axes=reading.axes, labels=reading.labels,
-        batched=True, about=reading.about,
+        batched=True, about=reading.caption,
     )  # fmt: skip
 
 

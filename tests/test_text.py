@@ -18,11 +18,29 @@ import attnlens
 from attnlens.errors import CheckpointError, InputError
 from attnlens.reference.checkpoint import read_checkpoint, write_checkpoint
 from attnlens.reference.text import TextModel, explain_text
-from attnlens.reference.text.checks import WAYS, Ablations, check, claimed
-from attnlens.reference.text.explain import TextExplanation, recorded
-from attnlens.reference.text.pairs import Pair, Rule, read_pairs
-from attnlens.reference.text.tokens import Vocabulary, padded, tokenise
-from attnlens.reference.text.training import Figures, TextRecipe, TextSizes, figures, train_text
+from attnlens.reference.text.sentences import (
+    HeldOutRule,
+    SentencePair,
+    Vocabulary,
+    padded,
+    read_pairs,
+    tokenise,
+)
+from attnlens.reference.text.text_claims import (
+    WAYS,
+    TextExplanation,
+    WordAblations,
+    check_tokens,
+    claimed_words,
+    record_answer,
+)
+from attnlens.reference.text.text_model import (
+    AnswerAccuracy,
+    TextRecipe,
+    TextSizes,
+    answer_accuracy,
+    train_text,
+)
 from attnlens.reference.transformer import BOS, EOS, PAD, SPECIAL, UNK
 
 
@@ -65,7 +83,7 @@ def test_no_text_is_lost_or_read_as_a_special_token(text: str) -> None:
 
 
 def test_a_vocabulary_counts_pads_and_reads() -> None:
-    words = Vocabulary.of([["b", "a"], ["b", "c"], ["b", "a"]], least=2)
+    words = Vocabulary.of([["b", "a"], ["b", "c"], ["b", "a"]], min_count=2)
     assert words.words == (*SPECIAL, "b", "a")
     both = padded([words.numbers(["a", "b", "c"]), words.target(["a"])[:2]])
     assert both.tolist() == [[5, 4, UNK], [BOS, 5, PAD]]
@@ -138,8 +156,10 @@ def test_a_bad_file_is_told_with_its_line(tmp_path: Path, name: str) -> None:
 @given(st.lists(st.tuples(*[st.sampled_from("abcdefgh")] * 4), min_size=1, max_size=80))
 @settings(max_examples=60, deadline=None)
 def test_nothing_held_out_is_trained_on(letters: list[tuple[str, ...]]) -> None:
-    pairs = [Pair((x, y), (x, z, w), 2 + place) for place, (x, y, z, w) in enumerate(letters)]
-    rule = Rule.of(pairs, share=0.3, leading=1, new=0.3)
+    pairs = [
+        SentencePair((x, y), (x, z, w), 2 + place) for place, (x, y, z, w) in enumerate(letters)
+    ]
+    rule = HeldOutRule.of(pairs, share=0.3, leading=1, new=0.3)
     train, held_out, new = rule.split(pairs)
     assert sorted((*train, *held_out, *new), key=lambda pair: pair.line) == pairs
     assert not {pair.source for pair in train} & {pair.source for pair in held_out}
@@ -154,7 +174,7 @@ def test_nothing_held_out_is_trained_on(letters: list[tuple[str, ...]]) -> None:
 
 
 def test_it_learns_what_no_single_word_gives_away(model: TextModel) -> None:
-    told = model.about["figures"]
+    told = model.metadata["figures"]
     chance = 1 / 25
     assert told["held_out"]["pairs"] > 40
     assert told["held_out"]["exact"] > 10 * chance
@@ -181,16 +201,16 @@ def test_a_checkpoint_comes_back(model: TextModel, tmp_path: Path) -> None:
     model.save(path)
     again = TextModel.load(path)
     assert (again.source, again.target) == (model.source, model.target)
-    assert again.about["rule"] == model.about["rule"]
-    assert again.about["recipe"]["epochs"] == RECIPE.epochs
+    assert again.metadata["rule"] == model.metadata["rule"]
+    assert again.metadata["recipe"]["epochs"] == RECIPE.epochs
     assert again.name == "toy"
     ours, theirs = explain_text(model, sentence()), explain_text(again, sentence())
     assert ours.evidence == theirs.evidence
     found = read_checkpoint(path, "seq2seq")
     damaged = {
-        "another size": {**found.about, "sizes": {**found.about["sizes"], "width": 16}},
-        "no words": {**found.about, "source_words": ["<unk>"]},
-        "huge": {**found.about, "sizes": {**found.about["sizes"], "width": 10**9}},
+        "another size": {**found.metadata, "sizes": {**found.metadata["sizes"], "width": 16}},
+        "no words": {**found.metadata, "source_words": ["<unk>"]},
+        "huge": {**found.metadata, "sizes": {**found.metadata["sizes"], "width": 10**9}},
         "nothing": {"kind": "seq2seq"},
     }
     for about in damaged.values():
@@ -206,21 +226,25 @@ def test_a_checkpoint_comes_back(model: TextModel, tmp_path: Path) -> None:
 
 
 def test_figures_count_answers_and_tokens(model: TextModel) -> None:
-    good = [Pair(tuple(tokenise(text)), (), 2) for text, _ in toy_rows(30)]
+    good = [SentencePair(tuple(tokenise(text)), (), 2) for text, _ in toy_rows(30)]
     answers = model.answers([pair.source for pair in good])
     pairs = [
-        Pair(pair.source, tuple(answer), 2) for pair, answer in zip(good, answers, strict=True)
+        SentencePair(pair.source, tuple(answer), 2)
+        for pair, answer in zip(good, answers, strict=True)
     ]
-    assert (figures(model, pairs).exact, figures(model, pairs).tokens) == (1, 1)
+    assert (answer_accuracy(model, pairs).exact, answer_accuracy(model, pairs).tokens) == (1, 1)
     first = pairs[0]
-    wrong = [Pair(first.source, (*first.target, "more"), 2), Pair(first.source, ("x", "y"), 2)]
-    told = figures(model, [*pairs[:8], *wrong])
+    wrong = [
+        SentencePair(first.source, (*first.target, "more"), 2),
+        SentencePair(first.source, ("x", "y"), 2),
+    ]
+    told = answer_accuracy(model, [*pairs[:8], *wrong])
     places = sum(len(pair.target) for pair in pairs[:8]) + len(first.target) + 1 + 2
     assert told.exact == 0.8
     assert told.tokens == pytest.approx((places - 3) / places, abs=1e-6)
     low, high = stats.binomtest(8, 10).proportion_ci(method="wilson")
     assert told.exact_ci == pytest.approx([low, high], abs=1e-6)
-    assert figures(model, []) == Figures(0)
+    assert answer_accuracy(model, []) == AnswerAccuracy(0)
 
 
 # Explanations
@@ -230,7 +254,7 @@ def test_figures_count_answers_and_tokens(model: TextModel) -> None:
 @settings(max_examples=100, deadline=None)
 def test_a_token_claims_the_fewest_words_that_hold_half(weights: list[float]) -> None:
     shares = np.array(weights) / sum(weights)
-    chosen = claimed(shares)
+    chosen = claimed_words(shares)
     assert list(chosen) == sorted(set(chosen))
     assert 1 <= len(chosen) <= min(3, len(weights))
     rest = [share for place, share in enumerate(shares) if place not in chosen]
@@ -340,7 +364,7 @@ def test_an_answer_is_told_whole(model: TextModel) -> None:
 
 
 def test_a_recording_has_three_kinds_with_words_on_them(model: TextModel, tmp_path: Path) -> None:
-    recording = recorded(model, sentence())
+    recording = record_answer(model, sentence())
     words, answer = tokenise(sentence()), model.answers([tokenise(sentence())])[0]
     assert [(site, [axis.labels for axis in recording[site].axes[2:]]) for site in recording] == [
         ("encoder.0.self_attention", [tuple(words), tuple(words)]),
@@ -369,8 +393,8 @@ def test_words_drawn_at_random_are_seldom_supported(model: TextModel) -> None:
         for row in attention:
             row[random.integers(len(tokens))] = 1
         attention /= attention.sum(1, keepdims=True)
-        ablations = Ablations(model.network, source, answer)
-        for claim in check(ablations, "model", attention, tokens, words):
+        ablations = WordAblations(model.network, source, answer)
+        for claim in check_tokens(ablations, "model", attention, tokens, words):
             if claim.p is not None:
                 p_values.append(claim.p)
                 verdicts.append(claim.verdict)

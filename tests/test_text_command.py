@@ -14,8 +14,8 @@ from text_cases import toy_model, toy_rows, write_csv
 
 import attnlens
 from attnlens.reference.text import TextModel, explain_text
-from attnlens.reference.text.pairs import Rule, read_pairs
-from attnlens.reference.text.training import TextRecipe, TextSizes, figures
+from attnlens.reference.text.sentences import HeldOutRule, read_pairs
+from attnlens.reference.text.text_model import TextRecipe, TextSizes, answer_accuracy
 
 SAMPLE = REPOSITORY / "sample_data" / "commentary.csv"
 SENTENCE = (
@@ -54,7 +54,7 @@ def test_training_says_how_far_it_is_and_what_came_of_it(
     assert attnlens_here(*words, "two.safetensors").status == 0  # another process, another folder
     files = [(tmp_path / f"{name}.safetensors").read_bytes() for name in ("one", "two")]
     assert files[0] == files[1]
-    about = TextModel.load(tmp_path / "one.safetensors").about
+    about = TextModel.load(tmp_path / "one.safetensors").metadata
     assert about["recipe"]["seed"] == 7
     assert about["rule"]["leading"] == 1
     assert about["sizes"]["width"] == 16
@@ -65,14 +65,14 @@ def test_training_says_how_far_it_is_and_what_came_of_it(
 
 def test_the_bundled_model_knows_its_held_out_sentences() -> None:
     model = TextModel.load()
-    kept = model.about["rule"]
-    rule = Rule(kept["share"], kept["leading"], frozenset(kept["combinations"]))
+    kept = model.metadata["rule"]
+    rule = HeldOutRule(kept["share"], kept["leading"], frozenset(kept["combinations"]))
     _, *asked = rule.split(read_pairs(SAMPLE).pairs)
     least = {"held_out": (400, 0.96), "new_combinations": (200, 0.9)}
     weights = REPOSITORY / "attnlens" / "weights"
     card = (weights / "README.md").read_text(encoding="utf-8")
     for (name, (count, share)), pairs in zip(least.items(), asked, strict=True):
-        found, told = figures(model, pairs), model.about["figures"][name]
+        found, told = answer_accuracy(model, pairs), model.metadata["figures"][name]
         assert len(pairs) == told["pairs"] > count
         assert found.exact == pytest.approx(told["exact"], abs=0.005)
         assert found.tokens == pytest.approx(told["tokens"], abs=0.005)
@@ -85,7 +85,7 @@ def test_the_bundled_model_knows_its_held_out_sentences() -> None:
 def test_the_recipe_told_is_the_recipe_of_the_checkpoint() -> None:
     card = (REPOSITORY / "attnlens/weights/README.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^attnlens text train (.*)$", card, re.M)
-    about = TextModel.load().about
+    about = TextModel.load().metadata
     told = dict(re.findall(r"--([\w-]+) (\S+)", command))
     assert told.pop("out") == "seq2seq.safetensors"
     assert told == {"leading": str(about["rule"]["leading"])}

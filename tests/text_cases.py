@@ -8,9 +8,8 @@ import itertools
 from pathlib import Path
 from random import Random
 
-from attnlens.reference.text.pairs import Rule, read_pairs
-from attnlens.reference.text.trained import TextModel
-from attnlens.reference.text.training import TextRecipe, TextSizes, train_text
+from attnlens.reference.text.sentences import HeldOutRule, read_pairs
+from attnlens.reference.text.text_model import TextModel, TextRecipe, TextSizes, train_text
 
 COLOURS = {"red": "r", "green": "g", "blue": "b", "white": "w", "black": "k"}
 THINGS = {"box": "B", "cup": "C", "hat": "H", "key": "K", "map": "M"}
@@ -48,4 +47,4 @@ SIZES = TextSizes(width=32, heads=2, d_ff=32)
 def toy_model(folder: Path) -> TextModel:
     """Trained once in a run of the tests."""
     pairs = read_pairs(write_csv(folder / "toy.csv", toy_rows()))
-    return train_text(pairs, recipe=RECIPE, sizes=SIZES, rule=Rule.of(pairs.pairs, new=0.1))
+    return train_text(pairs, recipe=RECIPE, sizes=SIZES, rule=HeldOutRule.of(pairs.pairs, new=0.1))

@@ -13,7 +13,7 @@ from attnlens.cli.parser import Commands
 
 if TYPE_CHECKING:
     from attnlens.files import Json
-    from attnlens.reference.catalogue import Loaded, ReferenceModel
+    from attnlens.reference.catalogue import LoadedModel, ReferenceModel
     from attnlens.reference.symbolic.description import Description
     from attnlens.reference.symbolic.trace import Trace
 
@@ -132,26 +132,26 @@ def run_trace(options: argparse.Namespace) -> int:
     return show(options, told.to_dict, lambda width, **_: render_trace(told, width=width))
 
 
-def _loaded(name: str) -> tuple[ReferenceModel, Loaded]:
+def _loaded(name: str) -> tuple[ReferenceModel, LoadedModel]:
     from attnlens.cricket.catalogue import reference_model
 
     entry, path = reference_model(name)
     return entry, entry.loaded(path)
 
 
-def described(entry: ReferenceModel, loaded: Loaded) -> Description:
+def described(entry: ReferenceModel, loaded: LoadedModel) -> Description:
     """The description of a model."""
     from attnlens.reference import one_thread
     from attnlens.reference.symbolic import describe
 
     reading = entry.reading(loaded)
     with one_thread():
-        return describe(loaded.module, *reading.inputs, name=entry.name, **reading.told)
+        return describe(loaded.module, *reading.inputs, name=entry.name, **reading.describe_args)
 
 
 def traced(
     entry: ReferenceModel,
-    loaded: Loaded,
+    loaded: LoadedModel,
     text: str | None = None,
     **asked: str | int | None,
 ) -> Trace:
@@ -170,6 +170,6 @@ def traced(
             *reading.inputs,
             name=entry.name,
             labels=reading.labels,
-            about=reading.about,
-            **reading.told,
+            about=reading.caption,
+            **reading.describe_args,
         )

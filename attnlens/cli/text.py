@@ -12,7 +12,7 @@ from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.reference.text.pairs import Pairs
+    from attnlens.reference.text.sentences import SentencePairs
 
 MODEL = "seq2seq, which comes with attnlens, or a file that `text train` wrote"
 
@@ -106,8 +106,8 @@ def _separator(text: str) -> str:
     return sign
 
 
-def _pairs(options: argparse.Namespace) -> Pairs:
-    from attnlens.reference.text.pairs import read_pairs
+def _pairs(options: argparse.Namespace) -> SentencePairs:
+    from attnlens.reference.text.sentences import read_pairs
 
     columns = None
     if options.columns is not None:
@@ -122,15 +122,15 @@ def _pairs(options: argparse.Namespace) -> Pairs:
 def _train(options: argparse.Namespace) -> int:
     check_files(options)
     pairs = _pairs(options)
-    from attnlens.reference.text.pairs import Rule
-    from attnlens.reference.text.training import TextRecipe, TextSizes, train_text
+    from attnlens.reference.text.sentences import HeldOutRule
+    from attnlens.reference.text.text_model import TextRecipe, TextSizes, train_text
 
     sizes = given(options, "width", "heads", "d_ff", "encoder_layers", "decoder_layers")
     model = train_text(
         pairs,
         recipe=TextRecipe(**given(options, "epochs", "batch", "learning_rate", "seed")),
         sizes=TextSizes(**sizes),
-        rule=Rule.of(pairs.pairs, leading=options.leading),
+        rule=HeldOutRule.of(pairs.pairs, leading=options.leading),
         report=since_now(),
     )
     model.save(options.out)
@@ -147,7 +147,7 @@ def _explain(options: argparse.Namespace) -> int:
         model, options.sentence, evidence=not options.no_evidence, seed=options.seed
     )
     if options.record is not None:
-        from attnlens.reference.text.explain import recorded
+        from attnlens.reference.text.text_claims import record_answer
 
-        recorded(model, options.sentence).save(options.record)
+        record_answer(model, options.sentence).save(options.record)
     return show(options, explanation.to_dict, partial(render_text, explanation))

@@ -25,7 +25,7 @@ from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.session import Session
 from attnlens.errors import InputError
-from attnlens.reference.catalogue import Loaded, Reading
+from attnlens.reference.catalogue import LoadedModel, ModelInput
 
 SEED: Final = 7
 """Of the simulated match that the models are described with."""
@@ -34,21 +34,21 @@ BALL: Final = BallReference(1, 47)
 OVER: Final = "2"
 
 
-def predictor(path: Path | None = None) -> Loaded:
+def predictor(path: Path | None = None) -> LoadedModel:
     """The bundled predictor, or a checkpoint's."""
     session = Session(path)
-    return Loaded(session.predictor.model, session)
+    return LoadedModel(session.predictor.model, session)
 
 
-def overs(path: Path | None = None) -> Loaded:
+def overs(path: Path | None = None) -> LoadedModel:
     """The bundled encoder-decoder of overs, or a checkpoint's."""
     trained = load_overs(path)
-    return Loaded(trained.model, trained)
+    return LoadedModel(trained.model, trained)
 
 
 def read_ball(
-    model: Loaded, text: str | None, *, ball: str | None = None, innings: int | None = None
-) -> Reading:
+    model: LoadedModel, text: str | None, *, ball: str | None = None, innings: int | None = None
+) -> ModelInput:
     """The ball ``--ball`` of a match file; of a simulated match where there is no file.
 
     The ball not yet bowled is faced and bowled by the file's last pair, as far as it tells.
@@ -57,7 +57,7 @@ def read_ball(
         InputError: the file cannot be read, or no ball is named.
         BallNotFoundError: the match does not have the ball.
     """
-    session = model.beside
+    session = model.context
     assert isinstance(session, Session)
     if text is None:
         match, reference = simulate_match(SEED), BALL
@@ -69,7 +69,7 @@ def read_ball(
             match, reference = session.ball(match, ball, innings)
     window = window_for(match, reference, session.predictor)
     names = tuple(_names(window.batch))
-    return Reading(
+    return ModelInput(
         inputs=(window.batch,),
         names=names,
         axes={name: _axes(name) for name in names} | {"to_outcome.weight": ("outcome", None)},
@@ -78,7 +78,7 @@ def read_ball(
             "query": (window.delivery.label or "next",),
             "outcome": tuple(OUTCOMES),
         },
-        about=echo(match, reference),
+        caption=echo(match, reference),
     )
 
 
@@ -116,8 +116,8 @@ def _names(batch: Batch) -> Iterator[str]:
 
 
 def read_over(
-    model: Loaded, text: str | None, *, over: str | None = None, innings: int | None = None
-) -> Reading:
+    model: LoadedModel, text: str | None, *, over: str | None = None, innings: int | None = None
+) -> ModelInput:
     """The over ``--over`` of a match file; of a simulated match where there is no file.
 
     The tokens given are the likeliest ones, as ``attnlens over`` writes them.
@@ -126,7 +126,7 @@ def read_over(
         InputError: the file cannot be read, or no over is named.
         BallNotFoundError: the match does not have the over, or no ball was bowled before it.
     """
-    trained = model.beside
+    trained = model.context
     assert isinstance(trained, TrainedOvers)
     if text is None:
         match, over = simulate_match(SEED), OVER
@@ -152,7 +152,7 @@ def read_over(
     given = [START, *[number for number in told if number != PAD][:-1]]
     tokens = batch.given.new_tensor([given])
     past = asked.past[-batch.history.shape[1] :]
-    return Reading(
+    return ModelInput(
         inputs=(*parts, tokens),
         names=("X", "padded", "c", "y"),
         axes={
@@ -173,5 +173,5 @@ def read_over(
             "token": tuple(TOKENS[number] for number in given),
             "word": TOKENS,
         },
-        about=asked.echo,
+        caption=asked.echo,
     )

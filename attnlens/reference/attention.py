@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attnlens.errors import InputError
 from attnlens.recording.probe import AttentionProbe, step
-from attnlens.reference.catalogue import Loaded, Reading
+from attnlens.reference.catalogue import LoadedModel, ModelInput
 from attnlens.words import count
 
 
@@ -208,7 +208,7 @@ MOST_ROWS: Final = 512
 REMEDY: Final = f"give at most {MOST_ROWS} rows of {WIDTH} numbers, such as 1,0,0,1;0,1,0,1"
 
 
-def attention_by_hand(path: Path | None = None) -> Loaded:
+def attention_by_hand(path: Path | None = None) -> LoadedModel:
     """The reference model ``attention``: two heads of width two, weights set by hand.
 
     Queries are three times the input; keys, values and output are the input itself. So a row looks
@@ -220,10 +220,10 @@ def attention_by_hand(path: Path | None = None) -> Loaded:
         for weights in module.parameters():
             weights.copy_(torch.eye(WIDTH))
         module.W_Q.mul_(SHARPNESS)
-    return Loaded(module.eval())
+    return LoadedModel(module.eval())
 
 
-def read_rows(model: Loaded, text: str) -> Reading:
+def read_rows(model: LoadedModel, text: str) -> ModelInput:
     """Rows written as ``1,0,0,1;0,1,0,1``.
 
     Raises:
@@ -231,12 +231,12 @@ def read_rows(model: Loaded, text: str) -> Reading:
     """
     assert isinstance(model.module, MultiHeadAttention)
     rows = _written(text, model.module.d)
-    return Reading(
+    return ModelInput(
         inputs=(rows[None],),
         names=("X",),
         axes={"X": ("batch", "token", None)},
         labels={"token": tuple(f"row {index}" for index in range(1, len(rows) + 1))},
-        about=count(len(rows), "row"),
+        caption=count(len(rows), "row"),
     )
 
 

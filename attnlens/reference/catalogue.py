@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class ModelInput:
     """An input, ready for a model, and the words that belong to it.
 
     Attributes:
@@ -29,7 +29,7 @@ class Reading:
         axes: axes of inputs (by symbol) and of parameters (by name).
         labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
         batched: whether the first axis of every input is a batch of one.
-        about: a line on the input.
+        caption: a line on the input.
     """
 
     inputs: tuple[Any, ...]
@@ -37,20 +37,20 @@ class Reading:
     axes: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     batched: bool = True
-    about: str = ""
+    caption: str = ""
 
     @property
-    def told(self) -> Any:
+    def describe_args(self) -> Any:
         """What `attnlens.describe` takes of it by name."""
         return {"names": self.names, "axes": self.axes, "batched": self.batched}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loaded:
+class LoadedModel:
     """A model in evaluation mode, and what else reading its input takes, such as a vocabulary."""
 
     module: nn.Module
-    beside: Any = None
+    context: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ class ReferenceModel:
         written: how its INPUT is written, a few words.
         example: an INPUT to describe it with; ``None`` where `read` makes one of its own.
         kind: what its checkpoints say they are; ``""`` where it has none.
-        load: ``function(path or None) -> Loaded``; ``None`` is the one that comes with attnlens.
-        read: ``function(loaded, text or None, **options) -> Reading``. Without a text it makes an
-            example.
+        load: ``function(path or None) -> LoadedModel``; ``None``: the one that comes with attnlens.
+        read: ``function(loaded, text or None, **options) -> ModelInput``; an example without a
+            text.
         options: of the command, those that say more of the input.
         from_file: whether its INPUT names a file.
     """
@@ -84,21 +84,21 @@ class ReferenceModel:
     from_file: bool = False
     options: tuple[str, ...] = ()
 
-    def loaded(self, path: Path | None = None) -> Loaded:
+    def loaded(self, path: Path | None = None) -> LoadedModel:
         """The model; a CheckpointError where ``path`` is no checkpoint of this kind."""
-        made: Loaded = _function(self.load)(path)
+        made: LoadedModel = _function(self.load)(path)
         return made
 
     def reading(
-        self, loaded: Loaded, text: str | None = None, **kwargs: str | int | None
-    ) -> Reading:
+        self, loaded: LoadedModel, text: str | None = None, **kwargs: str | int | None
+    ) -> ModelInput:
         """An input from how it is written; what else is ``asked``, `options` say.
 
         Raises:
             InputError: it cannot be read, or is none for this model.
         """
-        given = self.example if text is None else text
-        made: Reading = _function(self.read)(loaded, given, **kwargs)
+        text_or_example = self.example if text is None else text
+        made: ModelInput = _function(self.read)(loaded, text_or_example, **kwargs)
         return made
 
 
@@ -140,9 +140,9 @@ def reference_model(
     for entry in models:
         if entry.name == name:
             return entry, None
-    known = f"give {', '.join(entry.name for entry in models)} or a checkpoint's file"
+    remedy = f"give {', '.join(entry.name for entry in models)} or a checkpoint's file"
     if name not in files and not os.path.exists(name):
-        raise InputError(f"no model is called {name!r}", remedy=known)
+        raise InputError(f"no model is called {name!r}", remedy=remedy)
     from attnlens.reference.checkpoint import checkpoint_kind
 
     path = files.get(name, Path(name))
@@ -150,9 +150,9 @@ def reference_model(
     for entry in models:
         if entry.kind == kind:
             return entry, path
-    raise InputError(f"holds a {kind!r}, none of the reference models", path=path, remedy=known)
+    raise InputError(f"holds a {kind!r}, none of the reference models", path=path, remedy=remedy)
 
 
-def _function(place: str) -> Any:
-    module, _, name = place.partition(":")
+def _function(location: str) -> Any:
+    module, _, name = location.partition(":")
     return getattr(import_module(module), name)

@@ -32,15 +32,15 @@ class Checkpoint:
     """Tensors, what the file says of itself, and the SHA-256 of its bytes."""
 
     tensors: dict[str, Tensor]
-    about: Json
+    metadata: Json
     sha256: str
     path: str
 
 
 def write_checkpoint(
-    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], about: Json
+    path: str | os.PathLike[str], tensors: Mapping[str, Tensor], metadata: Json
 ) -> None:
-    """Write tensors and ``about`` (plain JSON data) to one safetensors file.
+    """Write tensors and ``metadata`` (plain JSON data) to one safetensors file.
 
     Raises:
         InputError: the folder does not exist or cannot be written to.
@@ -52,14 +52,14 @@ def write_checkpoint(
             {name: tensor.contiguous() for name, tensor in tensors.items()},
             part,
             # In the order given: the layers of a graph are read in theirs.
-            {"about": json.dumps(about)},
+            {"about": json.dumps(metadata)},
         )
         # safetensors makes files that only their owner can read.
         part.chmod(0o644)
 
 
 def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
-    """A file written by `write_checkpoint`, whose ``about`` gives this ``kind``.
+    """A file written by `write_checkpoint`, whose ``metadata`` gives this ``kind``.
 
     Raises:
         CheckpointError: missing, not safetensors, of another kind, or with a number that is
@@ -78,19 +78,19 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
     except (SafetensorError, struct.error, ValueError):
         raise CheckpointError("is not a safetensors checkpoint", path=path, remedy=remedy) from None
     try:
-        about = json.loads(header["__metadata__"]["about"])
-        found = about["kind"]
+        metadata = json.loads(header["__metadata__"]["about"])
+        actual_kind = metadata["kind"]
     except (KeyError, TypeError, ValueError):
         raise CheckpointError("was not written by attnlens", path=path, remedy=remedy) from None
-    if found != kind:
-        raise CheckpointError(f"holds a {found!r}, not a {kind!r}", path=path, remedy=remedy)
+    if actual_kind != kind:
+        raise CheckpointError(f"holds a {actual_kind!r}, not a {kind!r}", path=path, remedy=remedy)
     for name, tensor in tensors.items():
         # By numpy: torch would wake its threads, which costs a cold start more than the work.
         if tensor.is_floating_point() and not np.isfinite(tensor.numpy()).all():
             raise CheckpointError(
                 f"is damaged ({name} holds what is no finite number)", path=path, remedy=remedy
             )
-    return Checkpoint(tensors, about, hashlib.sha256(data).hexdigest(), str(path))
+    return Checkpoint(tensors, metadata, hashlib.sha256(data).hexdigest(), str(path))
 
 
 def checkpoint_kind(path: str | os.PathLike[str]) -> str:

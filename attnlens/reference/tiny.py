@@ -23,7 +23,7 @@ from attnlens.errors import CheckpointError, InputError
 from attnlens.recording.probe import step
 from attnlens.reference import one_thread
 from attnlens.reference.attention import MultiHeadAttention, matrix
-from attnlens.reference.catalogue import Loaded, Reading
+from attnlens.reference.catalogue import LoadedModel, ModelInput
 from attnlens.reference.checkpoint import read_checkpoint, shipped, write_checkpoint
 from attnlens.words import count
 
@@ -119,8 +119,8 @@ class TinyTransformer(nn.Module):
 def save_tiny(
     path: str | os.PathLike[str], model: TinyTransformer, card: dict[str, object]
 ) -> None:
-    about = {"kind": KIND, "sizes": model.sizes, "card": card}
-    write_checkpoint(path, dict(model.state_dict()), about)
+    metadata = {"kind": KIND, "sizes": model.sizes, "card": card}
+    write_checkpoint(path, dict(model.state_dict()), metadata)
 
 
 def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
@@ -132,7 +132,7 @@ def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
     path = shipped(KIND) if path is None else path
     checkpoint = read_checkpoint(path, KIND)
     try:
-        sizes = {name: int(size) for name, size in checkpoint.about["sizes"].items()}
+        sizes = {name: int(size) for name, size in checkpoint.metadata["sizes"].items()}
         del sizes["d_k"]
         model = TinyTransformer(**sizes)
         model.load_state_dict(checkpoint.tensors)
@@ -145,11 +145,11 @@ def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
     return model.eval()
 
 
-def loaded(path: Path | None = None) -> Loaded:
-    return Loaded(load_tiny(path))
+def loaded(path: Path | None = None) -> LoadedModel:
+    return LoadedModel(load_tiny(path))
 
 
-def read_tokens(model: Loaded, text: str | None) -> Reading:
+def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
     """Tokens written as ``3,1,4,1,5``; an example without a text.
 
     Raises:
@@ -172,14 +172,14 @@ def read_tokens(model: Loaded, text: str | None) -> Reading:
             raise InputError(f"token {token} in place {index} is out of range", remedy=remedy)
     if len(tokens) != context:
         raise InputError(f"{count(len(tokens), 'token')} given", remedy=remedy)
-    return Reading(
+    return ModelInput(
         inputs=(torch.tensor([tokens]),),
         axes=AXES,
         labels={
             "token": tuple(map(str, tokens)),
             "vocabulary": tuple(str(token) for token in range(vocabulary)),
         },
-        about=",".join(map(str, tokens)),
+        caption=",".join(map(str, tokens)),
     )
 
 

@@ -19,8 +19,7 @@ from attnlens.render.numbers import fine_percent
 from attnlens.render.table import Column, Words, add_table
 
 if TYPE_CHECKING:
-    from attnlens.reference.text.checks import TokenClaim
-    from attnlens.reference.text.explain import TextExplanation
+    from attnlens.reference.text.text_claims import TextExplanation, TokenClaim
 
 NARROWEST: Final = 60
 WIDEST: Final = 128

@@ -111,7 +111,7 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
     """
     name, path = named_checkpoint(OVERS if model is None else model)
     checkpoint = read_checkpoint(path, KIND)
-    about, tensors = checkpoint.about, checkpoint.tensors
+    about, tensors = checkpoint.metadata, checkpoint.tensors
     check_format(about, FORMAT, NAMES, path)
     with damage_told(path):
         sizes = OverSizes.from_dict(about["sizes"])

@@ -130,7 +130,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
     """
     name, path = named_checkpoint(model)
     checkpoint = read_checkpoint(path, KIND)
-    about, tensors = checkpoint.about, checkpoint.tensors
+    about, tensors = checkpoint.metadata, checkpoint.tensors
     check_format(about, FORMAT, {"outcomes": list(OUTCOMES)}, path)
     with damage_told(path):
         sizes = Sizes.from_dict(about["sizes"])
@@ -212,7 +212,7 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
     Raises:
         KeyError, ValueError: they are damaged.
     """
-    tensors, about = checkpoint.tensors, checkpoint.about
+    tensors, about = checkpoint.tensors, checkpoint.metadata
     win = None
     if any(name.startswith("win.") for name in tensors):
         win = WinModel()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnlens.reference.text.explain import explain_text
-from attnlens.reference.text.trained import TextModel
+from attnlens.reference.text.text_claims import explain_text
+from attnlens.reference.text.text_model import TextModel
 
 __all__ = ["TextModel", "explain_text"]

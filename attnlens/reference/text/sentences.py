@@ -1,4 +1,4 @@
-"""Pairs of sentences from a CSV file, and which of them a model is not to be trained on."""
+"""Sentence pairs from a CSV file, as tokens and as numbers, and which of them are held out."""
 
 from __future__ import annotations
 
@@ -6,14 +6,109 @@ import csv
 import hashlib
 import io
 import os
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from attnlens.errors import InputError
 from attnlens.files import read_whole
-from attnlens.reference.text.tokens import tokenise
+from attnlens.reference.transformer import BOS, EOS, PAD, SPECIAL, UNK
+
+_TOKEN: Final = re.compile(
+    r"\d+(?:[.,]\d+)*(?!\w)"  # 7, 7.4, 1,000
+    r"|\w+(?:['\-]\w+)*"  # words, with what joins their parts: O'Tarrigan's, mid-off
+    r"|\S"
+)
+_ONE_SIGN: Final = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Cn"})
+_CLOSE_UP: Final = re.compile(r" ([,.;:!?)])")
+
+
+def tokenise(text: str) -> list[str]:
+    """Words, numbers and single signs, in lower case.
+
+    Hyphens and apostrophes stay inside words. Case is dropped, since a sentence's first word is
+    the same word in its middle; letters are composed (NFC), and the several signs for an
+    apostrophe or a hyphen are made one. What cannot be seen (controls, marks of direction, joiners)
+    is left out. No text can be read as a special token: ``<pad>`` is three tokens.
+    """
+    visible = "".join(
+        character
+        for character in text
+        if character.isspace() or unicodedata.category(character) not in _UNSEEN
+    )
+    plain = unicodedata.normalize("NFC", visible).translate(_ONE_SIGN).lower()
+    return _TOKEN.findall(plain)
+
+
+def joined(tokens: Iterable[str]) -> str:
+    """Tokens as a line of text, signs close to the word before them."""
+    return _CLOSE_UP.sub(r"\1", " ".join(tokens))
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The tokens that a model knows, by number.
+
+    Attributes:
+        words: `SPECIAL` first.
+
+    Raises:
+        ValueError: they do not begin so, or a word is there twice.
+    """
+
+    words: tuple[str, ...]
+    _numbers: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        numbers = {word: number for number, word in enumerate(self.words)}
+        if self.words[: len(SPECIAL)] != SPECIAL or len(numbers) != len(self.words):
+            raise ValueError(f"a vocabulary begins with {' '.join(SPECIAL)} and repeats no word")
+        object.__setattr__(self, "_numbers", numbers)
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[str]], min_count: int = 1) -> Vocabulary:
+        """Every token that occurs ``min_count`` times, the most frequent first."""
+        counts = Counter(token for tokens in sentences for token in tokens)
+        words = [word for word, count in counts.items() if count >= min_count]
+        return cls((*SPECIAL, *sorted(words, key=lambda word: (-counts[word], word))))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._numbers
+
+    def number(self, word: str) -> int:
+        """The number of a word, `UNK` for one that is not known."""
+        return self._numbers.get(word, UNK)
+
+    def numbers(self, tokens: Sequence[str]) -> Tensor:
+        """An input ``(word,)``."""
+        return torch.tensor([self.number(token) for token in tokens])
+
+    def target(self, tokens: Sequence[str]) -> Tensor:
+        """An output with its beginning and its end: ``<bos>``, numbers, ``<eos>``."""
+        return torch.tensor([BOS, *map(self.number, tokens), EOS])
+
+    def read(self, numbers: Iterable[int]) -> list[str]:
+        """Tokens up to ``<eos>`` or padding."""
+        before_end = takewhile(lambda number: number not in (EOS, PAD), numbers)
+        return [self.words[number] for number in before_end]
+
+
+def padded(rows: Iterable[Tensor]) -> Tensor:
+    """Inputs or outputs as ``(row, longest)``, with padding at their ends."""
+    return pad_sequence(list(rows), batch_first=True, padding_value=PAD)
+
 
 LARGEST: Final = 256 * 2**20
 LONGEST: Final = 256
@@ -21,7 +116,7 @@ LONGEST: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SentencePair:
     """Two sentences as tokens, and the line of the file they are from."""
 
     source: tuple[str, ...]
@@ -30,7 +125,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class SentencePairs:
     """What a file holds.
 
     Attributes:
@@ -38,7 +133,7 @@ class Pairs:
         sha256: of the file's bytes.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[SentencePair, ...]
     columns: tuple[str, str]
     sha256: str
     path: str
@@ -49,7 +144,7 @@ def read_pairs(
     *,
     columns: Sequence[str] | None = None,
     separator: str = ",",
-) -> Pairs:
+) -> SentencePairs:
     """Pairs of sentences from a CSV file, UTF-8 with or without a byte order mark.
 
     The first row names the columns; empty lines are passed over.
@@ -83,10 +178,10 @@ def read_pairs(
                 problem = f"has {len(tokens)} tokens, more than {LONGEST}" if tokens else "is empty"
                 remedy = "shorten or remove the row" if tokens else "fill or remove the row"
                 raise InputError(f"the {name!r} {problem}", path=path, line=line, remedy=remedy)
-        pairs.append(Pair(source, target, line))
+        pairs.append(SentencePair(source, target, line))
     if not pairs:
         raise InputError("has no row below its header", path=path, remedy="add sentence pairs")
-    return Pairs(tuple(pairs), chosen, hashlib.sha256(data).hexdigest(), str(path))
+    return SentencePairs(tuple(pairs), chosen, hashlib.sha256(data).hexdigest(), str(path))
 
 
 def _chosen(
@@ -133,7 +228,7 @@ def _rows(
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class HeldOutRule:
     """Which pairs are kept from training.
 
     Single pairs go by a hash of their input: the same sentence always falls on the same side,
@@ -153,24 +248,39 @@ class Rule:
 
     @classmethod
     def of(
-        cls, pairs: Sequence[Pair], share: float = 0.1, leading: int = 0, new: float = 0.05
-    ) -> Rule:
+        cls, pairs: Sequence[SentencePair], share: float = 0.1, leading: int = 0, new: float = 0.05
+    ) -> HeldOutRule:
         """A rule that holds out a share ``new`` of the combinations, chosen by hash.
 
         Of those, only the ones of whose tokens each occurs in other combinations too: of what
         was never seen in any of them nothing can be known.
         """
-        found = dict.fromkeys(pair.target[leading:] for pair in pairs)
-        chosen = {one for one in found if _point("combination", one) < new}
-        known = Counter(token for one in found if one not in chosen for token in set(one))
-        kept = (one for one in chosen if all(known[token] > 1 for token in one))
-        return cls(share, leading, frozenset(" ".join(one) for one in kept if one))
+        candidates = dict.fromkeys(pair.target[leading:] for pair in pairs)
+        chosen = {
+            combination for combination in candidates if _point("combination", combination) < new
+        }
+        counts = Counter(
+            token
+            for combination in candidates
+            if combination not in chosen
+            for token in set(combination)
+        )
+        recombined = (
+            combination for combination in chosen if all(counts[token] > 1 for token in combination)
+        )
+        return cls(
+            share,
+            leading,
+            frozenset(" ".join(combination) for combination in recombined if combination),
+        )
 
-    def split(self, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair], list[Pair]]:
+    def split(
+        self, pairs: Sequence[SentencePair]
+    ) -> tuple[list[SentencePair], list[SentencePair], list[SentencePair]]:
         """To train on, held out, and held out with their combination, none in two of them."""
-        train: list[Pair] = []
-        held_out: list[Pair] = []
-        new: list[Pair] = []
+        train: list[SentencePair] = []
+        held_out: list[SentencePair] = []
+        new: list[SentencePair] = []
         for pair in pairs:
             if " ".join(pair.target[self.leading :]) in self.combinations:
                 new.append(pair)
@@ -181,7 +291,7 @@ class Rule:
         return train, held_out, new
 
 
-def _point(what: str, tokens: Sequence[str]) -> float:
+def _point(purpose: str, tokens: Sequence[str]) -> float:
     """A number from 0 to 1 that depends on the tokens alone."""
-    digest = hashlib.sha256(" ".join((what, *tokens)).encode()).digest()
+    digest = hashlib.sha256(" ".join((purpose, *tokens)).encode()).digest()
     return int.from_bytes(digest[:7], "big") / 2**56

@@ -1,0 +1,365 @@
+"""Did an output token come from the words that it looked at? Words taken away, and others.
+
+A token of the output claims the input words that hold at least half of its cross-attention
+(`claimed_words`). Words are taken away in two ways: hidden from cross-attention alone, so that the
+decoder does not see them there, and replaced by ``<unk>`` in the input, so that nothing in the
+model has read them. The test is `attnlens.evidence.trial`'s: what each word does alone to the
+token's log-odds, summed, against the same sums of other words of the sentence, punctuation
+included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlens.arrays import Floats
+from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
+from attnlens.evidence.scores import SMALLEST
+from attnlens.evidence.trial import Trial, judged
+from attnlens.evidence.verdict import Verdict, one_against_rest
+from attnlens.files import Json
+from attnlens.recording import intervene, record
+from attnlens.recording.attention_record import AttentionRecord
+from attnlens.recording.recording import Recording
+from attnlens.reference import one_thread
+from attnlens.reference.text.sentences import joined
+from attnlens.reference.text.text_model import TextInput, TextModel
+from attnlens.reference.transformer import BOS, EOS, SPECIAL, UNK, Seq2Seq
+from attnlens.render.numbers import rounded_all
+
+WordSet = tuple[int, ...]
+
+_CLAIMED_WEIGHT: Final = 0.5
+_MAX_CLAIMED_WORDS: Final = 3
+WAYS: Final = ("cross-attention", "model")
+"""Where words are taken from: cross-attention alone, or the whole model."""
+
+_AT_ONCE: Final = 256
+
+
+def claimed_words(weights: Floats) -> WordSet:
+    """The fewest words, at most three, that hold half of the weights ``(word,)``."""
+    order = np.argsort(-weights, kind="stable")[:_MAX_CLAIMED_WORDS]
+    held = np.cumsum(weights[order])
+    count = int(np.searchsorted(held, _CLAIMED_WEIGHT * weights.sum() - 1e-9)) + 1
+    return tuple(sorted(int(index) for index in order[:count]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordAblations:
+    """What a model says of an answer of its own with words taken away.
+
+    Attributes:
+        network: the model.
+        source: the input's numbers ``(1, word)``.
+        answer: ``<bos>`` and what was written, ``(1, token + 1)``.
+    """
+
+    network: Seq2Seq
+    source: Tensor
+    answer: Tensor
+
+    def without(self, way: str, sets: Sequence[WordSet]) -> Floats:
+        """The probability of each token of the answer, ``(set, token)``."""
+        starts = range(0, len(sets), _AT_ONCE)
+        return np.concatenate([self._some(way, sets[at : at + _AT_ONCE]) for at in starts])
+
+    @torch.no_grad()
+    def _some(self, way: str, sets: Sequence[WordSet]) -> Floats:
+        gone = torch.zeros(len(sets), self.source.shape[1], dtype=torch.bool)
+        for row, one in zip(gone, sets, strict=True):
+            row[list(one)] = True
+        source, answer = (one.expand(len(sets), -1) for one in (self.source, self.answer))
+        hidden = intervene(self.network, hide={"decoder.*.cross_attention": gone})
+        if way == "model":
+            source = source.masked_fill(gone, UNK)
+        with hidden if way == "cross-attention" else nullcontext():
+            logits = self.network(source, answer[:, :-1])
+        shares = logits.double().softmax(-1).gather(-1, answer[:, 1:, None])[..., 0]
+        result: Floats = shares.clamp(SMALLEST, 1 - SMALLEST).numpy()
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class TokenClaim:
+    """That a token of an answer came from some words, and what taking them away did.
+
+    Attributes:
+        claim: the sentence.
+        words, removed: the words, and their places in the input.
+        token: its place in the answer.
+        removed_from: of `WAYS`.
+        weight: of the token's cross-attention, what the words hold.
+        probability, without: of the token, with every word and without these.
+        points: the difference, in percentage points.
+        effect_nats: the same in nats, of the token and all others together.
+        controls: with how many other sets it was compared; ``p`` and ``q`` are ``None`` for none.
+        reason: why there is no verdict, or why it is not *supported*.
+    """
+
+    claim: str
+    words: tuple[str, ...]
+    token: int
+    removed: WordSet
+    removed_from: str
+    weight: float
+    probability: float
+    without: float
+    points: float
+    effect_nats: float
+    controls: int
+    p: float | None = None
+    q: float | None = None
+    verdict: Verdict | None = None
+    reason: str | None = None
+
+
+def check_tokens(
+    ablations: WordAblations,
+    way: str,
+    attention: Floats,
+    words: Sequence[str],
+    answer: Sequence[str],
+    *,
+    seed: int = 0,
+) -> list[TokenClaim]:
+    """Test what every token looked at.
+
+    Args:
+        way: of `WAYS`.
+        attention: ``(token, word)``, rows that sum to 1.
+        words: of the input.
+        answer: the tokens that make claims; those that the model wrote after them do not.
+        seed: of the sets drawn where there are too many to take all.
+    """
+    count = len(words)
+    removed = [claimed_words(row) for row in attention[: len(answer)]]
+    word_sets = list(dict.fromkeys([(), *((word,) for word in range(count)), *removed]))
+    probabilities = dict(zip(word_sets, ablations.without(way, word_sets), strict=True))
+
+    def answer_of(sets: Sequence[WordSet]) -> list[Floats]:
+        """What the model writes without sets of words, ``(token, ...)`` each; asked once."""
+        new = [words for words in dict.fromkeys(sets) if words not in probabilities]
+        probabilities.update(zip(new, ablations.without(way, new), strict=True) if new else {})
+        return [probabilities[words] for words in sets]
+
+    weights = [
+        float(attention[token, list(claimed)].sum()) for token, claimed in enumerate(removed)
+    ]
+    tests: list[ClaimTest[Claim]] = []
+    for token, claimed in enumerate(removed):
+        trial: Trial[Claim] = Trial(
+            {MODEL: AblationSite(partial(_of_token, answer_of, token), tuple(range(count)))},
+            seed=seed,
+            items="words",
+        )
+        claim = Claim(
+            text=f"{answer[token]!r} came from {', '.join(words[index] for index in claimed)}",
+            removed=claimed,
+            window=tuple(range(count)),
+            raises=(0,),
+            lift=weights[token] / len(claimed) * count,
+        )
+        tests += trial.compare([claim])
+    return [
+        _token_claim(tested, token, way, words, weights[token])
+        for token, tested in enumerate(judged(tests, items="words"))
+    ]
+
+
+def _of_token(
+    answer_of: Callable[[Sequence[WordSet]], Sequence[Floats]],
+    token: int,
+    keep_masks: NDArray[np.bool_],
+) -> Floats:
+    """A token's probability and that of all others under masks ``(mask, word)``, ``(mask, 2)``."""
+    rows = answer_of([tuple(np.flatnonzero(~row).tolist()) for row in keep_masks])
+    return one_against_rest(np.array([row[token] for row in rows])[:, None], 0)
+
+
+def _token_claim(
+    tested: ClaimTest[Claim], token: int, way: str, words: Sequence[str], weight: float
+) -> TokenClaim:
+    without = float(tested.probabilities[0])
+    points = float(tested.points[0])
+    return TokenClaim(
+        claim=tested.claim.text,
+        words=tuple(words[index] for index in tested.claim.removed),
+        token=token,
+        removed=tested.claim.removed,
+        removed_from=way,
+        weight=weight,
+        probability=without - points / 100,
+        without=without,
+        points=points,
+        effect_nats=tested.effect,
+        controls=len(tested.null_effects),
+        p=tested.p,
+        q=tested.q,
+        verdict=tested.verdict,
+        reason=tested.reason,
+    )
+
+
+_RUNNERS_UP: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweringModel:
+    """The model, as far as its answers rest on it."""
+
+    name: str
+    sha256: str
+    parameters: int
+    width: int
+    base: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenProbability:
+    """A token, and how likely the model held it."""
+
+    token: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerToken(TokenProbability):
+    """A token of the answer, what else was likely, and what it paid each word of the input."""
+
+    runners_up: tuple[TokenProbability, ...]
+    cross_attention: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextAnswer:
+    """What was written; ``complete`` where the model ended it itself."""
+
+    text: str
+    complete: bool
+    tokens: tuple[AnswerToken, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextExplanation:
+    """An answer, and which words it came from.
+
+    Attributes:
+        evidence: the claims by one way of `WAYS` after the other; empty where nothing was tested.
+    """
+
+    model: AnsweringModel
+    input: TextInput
+    output: TextAnswer
+    evidence: tuple[TokenClaim, ...] = ()
+
+    def to_dict(self) -> Json:
+        """As plain data, numbers to six decimals."""
+        data: Json = rounded_all(asdict(self))
+        return data
+
+
+def explain_text(
+    model: TextModel, text: str, *, evidence: bool = True, seed: int = 0
+) -> TextExplanation:
+    """What the model answers to a sentence, and which words that came from.
+
+    Args:
+        evidence: whether to test what every token looked at; see `check_tokens`.
+        seed: of control sets, where there are too many to take all.
+
+    Raises:
+        InputError: the sentence is empty or too long.
+    """
+    with one_thread():
+        return _explained(model, model.sentence(text), evidence, seed)
+
+
+def record_answer(model: TextModel, text: str) -> Recording:
+    """The attention of one answer, all three kinds, with words as labels.
+
+    Of the decoder a query is the place that writes a token, and called after the token that
+    stands there, ``<bos>`` first, in self-attention; after the token that it writes in
+    cross-attention.
+
+    Raises:
+        InputError: the sentence is empty or too long.
+    """
+    sentence = model.sentence(text)
+    return _recorded(model, sentence, _answer(model, sentence)[0])
+
+
+def mean_cross_attention(recording: Recording) -> Floats:
+    """What each place of an answer pays to each word, ``(token, word)``, heads and blocks alike."""
+    weights = [
+        record.weights[0].mean(0) for record in recording.records() if "cross" in record.site
+    ]
+    return np.asarray(torch.stack(weights).mean(0).double())
+
+
+def _answer(model: TextModel, sentence: TextInput) -> tuple[Tensor, Tensor]:
+    """``<bos>`` and what is written ``(1, token + 1)``, and probabilities ``(token, word)``."""
+    written = model.written([sentence.tokens])
+    answer = torch.cat((torch.full((1, 1), BOS), written.tokens), 1)
+    return answer, written.probabilities[0].double()
+
+
+def _recorded(model: TextModel, sentence: TextInput, answer: Tensor) -> Recording:
+    with torch.no_grad(), record(model.network) as recording:
+        model.network(model.numbers([sentence.tokens]), answer[:, :-1])
+    words = [model.target.words[number] for number in answer[0].tolist()]
+
+    def labelled(attention_record: AttentionRecord) -> AttentionRecord:
+        if attention_record.site.startswith("encoder"):
+            return attention_record.labelled(query=sentence.tokens, key=sentence.tokens)
+        if "cross" in attention_record.site:
+            return attention_record.labelled(query=words[1:], key=sentence.tokens)
+        return attention_record.labelled(query=words[:-1], key=words[:-1])
+
+    return Recording([labelled(one) for one in recording.records()])
+
+
+def _explained(model: TextModel, sentence: TextInput, evidence: bool, seed: int) -> TextExplanation:
+    answer, shares = _answer(model, sentence)
+    attention = mean_cross_attention(_recorded(model, sentence, answer))
+    written = [model.target.words[number] for number in answer[0, 1:].tolist()]
+    complete = written[-1] == SPECIAL[EOS]
+    tokens = written[:-1] if complete else written
+    ablations = WordAblations(model.network, model.numbers([sentence.tokens]), answer)
+    claims = [
+        claim
+        for way in (WAYS if evidence and tokens else ())
+        for claim in check_tokens(ablations, way, attention, sentence.tokens, tokens, seed=seed)
+    ]
+    sizes = model.network.sizes
+    answer_tokens = [
+        _token(model, token, shares[index], attention[index]) for index, token in enumerate(written)
+    ]
+    return TextExplanation(
+        AnsweringModel(model.name, model.sha256, model.parameters, sizes.width, sizes.base),
+        sentence,
+        TextAnswer(joined(tokens), complete, tuple(answer_tokens)),
+        tuple(claims),
+    )
+
+
+def _token(model: TextModel, token: str, shares: Tensor, attention: Floats) -> AnswerToken:
+    """One place of the answer, of the probabilities ``(vocabulary,)`` and weights ``(word,)``."""
+    order = shares.argsort(descending=True).tolist()
+    likely = [
+        TokenProbability(model.target.words[number], float(shares[number])) for number in order
+    ]
+    alternatives = [alternative for alternative in likely if alternative.token != token]
+    probability = float(shares[model.target.number(token)])
+    return AnswerToken(
+        token, probability, tuple(alternatives[:_RUNNERS_UP]), tuple(attention.tolist())
+    )

@@ -1,0 +1,405 @@
+"""A trained encoder-decoder with its vocabularies: trained, saved, loaded and asked.
+
+Training gives the same weights each time on one machine.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from attnlens.errors import CheckpointError, InputError
+from attnlens.evidence.scores import wilson
+from attnlens.files import Json
+from attnlens.reference import one_thread
+from attnlens.reference.catalogue import LoadedModel, ModelInput
+from attnlens.reference.checkpoint import read_checkpoint, shipped, write_checkpoint
+from attnlens.reference.text.sentences import (
+    HeldOutRule,
+    SentencePair,
+    SentencePairs,
+    Vocabulary,
+    padded,
+    tokenise,
+)
+from attnlens.reference.transformer import BOS, PAD, SPECIAL, UNK, Seq2Seq, Seq2SeqSizes, Written
+
+KIND: Final = "seq2seq"
+"""What the checkpoint says it is, and the name of the one that comes with attnlens."""
+
+_LARGEST_SIZE: Final = 1_000_000
+_REMEDY: Final = f"give a file that `attnlens text train` wrote, or the name {KIND}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextInput:
+    """An input.
+
+    Attributes:
+        text: as given.
+        tokens: its words and signs.
+        unknown: those of them that the vocabulary has not, in order, each once.
+        most_tokens: that the model reads.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    unknown: tuple[str, ...]
+    most_tokens: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextModel:
+    """A `Seq2Seq` that reads and writes words.
+
+    Attributes:
+        source, target: the vocabularies.
+        metadata: of the checkpoint: data, rule of what was held out, recipe, figures.
+        sha256: of the checkpoint's bytes; empty for a model that was never saved.
+    """
+
+    network: Seq2Seq
+    source: Vocabulary
+    target: Vocabulary
+    metadata: Json
+    name: str = KIND
+    sha256: str = ""
+
+    @classmethod
+    def load(cls, model: str | os.PathLike[str] = KIND) -> TextModel:
+        """A checkpoint.
+
+        Args:
+            model: ``seq2seq`` for the one that comes with attnlens, or a file.
+
+        Raises:
+            CheckpointError: there is none, or it is no checkpoint of a text model.
+        """
+        path = shipped(KIND) if str(model) == KIND else Path(model)
+        try:
+            checkpoint = read_checkpoint(path, KIND)
+        except CheckpointError as error:
+            raise CheckpointError(error.problem, path=error.path, remedy=_REMEDY) from None
+        try:
+            sizes = Seq2SeqSizes(**checkpoint.metadata["sizes"])
+            if any(isinstance(n, int) and n > _LARGEST_SIZE for n in asdict(sizes).values()):
+                raise ValueError("sizes beyond reason")
+            source = Vocabulary(tuple(checkpoint.metadata["source_words"]))
+            target = Vocabulary(tuple(checkpoint.metadata["target_words"]))
+            if (len(source), len(target)) != (sizes.source_words, sizes.target_words):
+                raise ValueError("vocabularies of another size")
+            with torch.random.fork_rng(devices=()):
+                network = Seq2Seq(sizes)
+            network.load_state_dict(checkpoint.tensors)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            message = str(error).splitlines()[0]
+            raise CheckpointError(f"is damaged ({message})", path=path, remedy=_REMEDY) from None
+        return cls(
+            network.eval(), source, target, checkpoint.metadata, path.stem, checkpoint.sha256
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write weights, vocabularies and `metadata` to one file.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        metadata = {
+            **self.metadata,
+            "kind": KIND,
+            "sizes": asdict(self.network.sizes),
+            "source_words": list(self.source.words),
+            "target_words": list(self.target.words),
+        }
+        write_checkpoint(path, self.network.state_dict(), metadata)
+
+    def sentence(self, text: str) -> TextInput:
+        """A text as this model reads it.
+
+        Raises:
+            InputError: it is empty, or longer than the model reads.
+        """
+        tokens = tuple(tokenise(text))
+        max_tokens = self.network.sizes.source_length
+        if not tokens:
+            raise InputError("the sentence is empty", remedy="give at least one word")
+        if len(tokens) > max_tokens:
+            raise InputError(
+                f"the sentence has {len(tokens)} tokens, and {self.name} reads at most "
+                f"{max_tokens}",
+                remedy="shorten it",
+            )
+        unknown = tuple(dict.fromkeys(word for word in tokens if word not in self.source))
+        return TextInput(text, tokens, unknown, max_tokens)
+
+    def numbers(self, sentences: Sequence[Sequence[str]]) -> Tensor:
+        """Inputs of tokens as ``(batch, longest)``, padded."""
+        return padded(map(self.source.numbers, sentences))
+
+    def written(self, sentences: Sequence[Sequence[str]]) -> Written:
+        """What the model answers to inputs of tokens."""
+        return self.network.written(self.numbers(sentences))
+
+    def answers(self, sentences: Sequence[Sequence[str]], at_once: int = 256) -> list[list[str]]:
+        """The answers to inputs of tokens, as tokens."""
+        answers: list[list[str]] = []
+        for start in range(0, len(sentences), at_once):
+            tokens = self.written(sentences[start : start + at_once]).tokens
+            answers += [self.target.read(row) for row in tokens.tolist()]
+        return answers
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were trained."""
+        return sum(parameter.numel() for parameter in self.network.parameters())
+
+
+def load_text(path: Path | None = None) -> LoadedModel:
+    """`TextModel.load` for the catalogue."""
+    model = TextModel.load(KIND if path is None else path)
+    return LoadedModel(model.network, model)
+
+
+def read_sentence(model: LoadedModel, text: str | None) -> ModelInput:
+    """A sentence, and what the model has written once its answer is complete.
+
+    Raises:
+        InputError: it is empty, or longer than the model reads.
+    """
+    words = model.context
+    assert isinstance(words, TextModel)
+    sentence = words.sentence("four" if text is None else text)
+    numbers = words.numbers([sentence.tokens])
+    answer = words.network.written(numbers).tokens
+    target = torch.cat((torch.full((1, 1), BOS), answer), 1)[:, :-1]
+    written = tuple(words.target.words[number] for number in target[0].tolist())
+    unknown = f"; read as <unk>: {', '.join(sentence.unknown)}" if sentence.unknown else ""
+    return ModelInput(
+        inputs=(numbers, target),
+        names=("x", "y"),
+        axes={
+            "x": ("batch", "word"),
+            "y": ("batch", "written"),
+            "E_source": ("vocabulary", None),
+            "E_target": ("target vocabulary", None),
+            "W_out": (None, "target vocabulary"),
+            "b_out": ("target vocabulary",),
+        },
+        labels={
+            "word": sentence.tokens,
+            "written": written,
+            "vocabulary": words.source.words,
+            "target vocabulary": words.target.words,
+        },
+        caption=f"{' '.join(sentence.text.split())}{unknown}",
+    )
+
+
+_MIN_TRAINING_PAIRS: Final = 10
+"""Pairs to train on, at the least."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextRecipe:
+    """How a model is trained.
+
+    Attributes:
+        epochs: passes over the pairs.
+        batch: pairs per step.
+        learning_rate: at its highest, after ``warm_up`` of all steps; then it falls along a
+            cosine to nothing.
+        word_dropout: share of the input words that are read as ``<unk>``, in half of the
+            pairs. So the model knows what to do with words that it does not know, and a word
+            taken away to see what it did is nothing strange to it.
+        least_count: words of the training pairs that occur less often are unknown.
+        seed: of everything random.
+    """
+
+    epochs: int = 30
+    batch: int = 64
+    learning_rate: float = 3e-3
+    warm_up: float = 0.1
+    word_dropout: float = 0.15
+    least_count: int = 2
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TextSizes:
+    """Sizes that are chosen; the rest follows from the pairs."""
+
+    width: int = 64
+    heads: int = 4
+    d_ff: int = 128
+    encoder_layers: int = 1
+    decoder_layers: int = 1
+    dropout: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAccuracy:
+    """Whole answers right and tokens right; ``None`` where there is no pair.
+
+    Attributes:
+        exact, exact_ci: the share of whole answers right, and Wilson's 95% interval.
+        tokens: the share of tokens right.
+    """
+
+    pairs: int
+    exact: float | None = None
+    exact_ci: tuple[float, float] | None = None
+    tokens: float | None = None
+
+    def summary(self, pairs_name: str) -> str:
+        """A line; ``pairs_name`` says which pairs these are."""
+        if self.exact is None or self.exact_ci is None:
+            return f"{pairs_name}: none"
+        low, high = self.exact_ci
+        share = f"{self.exact:.1%} of the answers right [{low:.1%}, {high:.1%}]"
+        return f"{self.pairs:,} {pairs_name}: {share}, {self.tokens:.1%} of the tokens"
+
+
+def answer_accuracy(model: TextModel, pairs: Sequence[SentencePair]) -> AnswerAccuracy:
+    """Whole answers right and tokens right among ``pairs``.
+
+    A token is right where the answer written has it at the same place; the places are those of
+    the longer of the two answers. An expected word that the vocabulary has not is never right.
+    """
+    if not pairs:
+        return AnswerAccuracy(0)
+    answers = model.answers([pair.source for pair in pairs])
+    exact = hits = places = 0
+    for pair, answer in zip(pairs, answers, strict=True):
+        exact += tuple(answer) == pair.target
+        hits += sum(token == expected for token, expected in zip(answer, pair.target, strict=False))
+        places += max(len(answer), len(pair.target))
+    low, high = wilson(exact, len(pairs))
+    interval = round(low, 6), round(high, 6)
+    return AnswerAccuracy(
+        len(pairs), round(exact / len(pairs), 6), interval, round(hits / places, 6)
+    )
+
+
+def train_text(
+    data: SentencePairs,
+    *,
+    recipe: TextRecipe | None = None,
+    sizes: TextSizes | None = None,
+    rule: HeldOutRule | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> TextModel:
+    """A model of the pairs that `Rule` gives to training, with its figures on those held out.
+
+    Training takes one thread, whatever torch is set to: so the same pairs and the same seed give
+    the same weights to the last bit (on one machine and one version of torch).
+
+    Raises:
+        InputError: too few pairs, or sizes that do not fit each other.
+    """
+    recipe, sizes, rule = (
+        recipe or TextRecipe(),
+        sizes or TextSizes(),
+        rule or HeldOutRule.of(data.pairs),
+    )
+    train, held_out, new = rule.split(data.pairs)
+    if len(train) < _MIN_TRAINING_PAIRS:
+        raise InputError(
+            f"leaves {len(train)} pairs to train on, fewer than {_MIN_TRAINING_PAIRS}",
+            path=data.path,
+            remedy="give more pairs",
+        )
+    source = Vocabulary.of((pair.source for pair in train), recipe.least_count)
+    target = Vocabulary.of(pair.target for pair in train)
+    lengths = {
+        "source_length": max(len(pair.source) for pair in data.pairs),
+        "target_length": max(len(pair.target) for pair in data.pairs) + 1,  # and <eos>
+    }
+    with one_thread(), torch.random.fork_rng(devices=()):
+        torch.manual_seed(recipe.seed)
+        try:
+            network = Seq2Seq(Seq2SeqSizes(len(source), len(target), **asdict(sizes), **lengths))
+        except ValueError as error:
+            problem = str(error).partition(";")[0]
+            raise InputError(problem, remedy="give other --width and --heads") from None
+        inputs = padded(source.numbers(pair.source) for pair in train)
+        outputs = padded(target.target(pair.target) for pair in train)
+        _fit(network, inputs, outputs, recipe, report)
+        model = TextModel(network.eval(), source, target, {})
+        accuracies = {
+            "held_out": answer_accuracy(model, held_out),
+            "new_combinations": answer_accuracy(model, new),
+        }
+    report(accuracies["held_out"].summary("held-out pairs"))
+    new_pairs = "held-out pairs of combinations never trained on"
+    report(accuracies["new_combinations"].summary(new_pairs))
+    metadata = {
+        "rule": {**asdict(rule), "combinations": sorted(rule.combinations)},
+        "data": {
+            "columns": list(data.columns),
+            "sha256": data.sha256,
+            "pairs": len(data.pairs),
+            "trained_on": len(train),
+        },
+        "recipe": asdict(recipe),
+        "figures": {name: asdict(accuracy) for name, accuracy in accuracies.items()},
+    }
+    return replace(model, metadata=metadata)
+
+
+def _fit(
+    network: Seq2Seq,
+    inputs: Tensor,
+    outputs: Tensor,
+    recipe: TextRecipe,
+    report: Callable[[str], None],
+) -> None:
+    """Train on inputs ``(pair, source_length)`` and outputs ``(pair, target_length + 1)``."""
+    optimiser = torch.optim.Adam(network.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98))
+    per_epoch = math.ceil(len(inputs) / recipe.batch)
+    steps = per_epoch * recipe.epochs
+    warm = max(1, round(recipe.warm_up * steps))
+    network.train()
+    step = 0
+    for epoch in range(1, recipe.epochs + 1):
+        total = torch.zeros(())
+        for places in torch.split(torch.randperm(len(inputs)), recipe.batch):
+            rate = min((step + 1) / warm, 0.5 * (1 + math.cos(math.pi * step / steps)))
+            for group in optimiser.param_groups:
+                group["lr"] = recipe.learning_rate * rate
+            source, target = _trimmed(inputs[places]), _trimmed(outputs[places])
+            logits = network(_thinned(source, recipe.word_dropout), target[:, :-1])
+            loss = functional.cross_entropy(
+                logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD
+            )
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimiser.step()
+            total += loss.detach()
+            step += 1
+        if not all(bool(tensor.isfinite().all()) for tensor in (total, *network.parameters())):
+            raise InputError(
+                f"training went astray in epoch {epoch}: a weight is no finite number",
+                remedy="give a smaller --learning-rate",
+            )
+        report(f"epoch {epoch} of {recipe.epochs}: loss {total.item() / per_epoch:.4f} nats")
+
+
+def _trimmed(tokens: Tensor) -> Tensor:
+    """Without the places that are padding in every row: hidden, so they change nothing."""
+    return tokens[:, : int((tokens != PAD).sum(1).max())]
+
+
+def _thinned(source: Tensor, share: float) -> Tensor:
+    """Half of the rows with a share of their words unknown."""
+    lost = torch.rand(source.shape) < share
+    lost &= torch.rand(len(source), 1) < 0.5
+    return source.masked_fill(lost & (source >= len(SPECIAL)), UNK)
