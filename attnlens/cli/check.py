@@ -1,4 +1,4 @@
-"""``check``: which statements of a text the facts bear out."""
+"""``check``: a spot check of the numbers and names of a text."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.llm.grounding import Statement
+    from attnlens.llm.spot_check import Statement
 
-MOST_TEXT = 200_000
-MOST_FACTS = 1 << 26
+_MAX_TEXT_BYTES = 200_000
+_MAX_DATA_BYTES = 1 << 26
 
 
 def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "check",
-        help="which statements of a text a JSON or CSV bears out",
-        description="Read a text against facts. Each statement is borne out, not borne out, or "
-        "not read; the exit status is 1 if one is not borne out.",
+        help="a spot check of a text's numbers and names against a JSON or CSV",
+        description="Compare the numbers and names of a text with data. Each statement is borne "
+        "out, not borne out (the data contradicts a number), not in the data, or not read; the "
+        "exit status is 1 if one is not borne out.",
     )
     parser.add_argument("facts", metavar="FACTS", help="a JSON or CSV file, or - for stdin")
     parser.add_argument("text", metavar="TEXT", help="a file with the text, or - for stdin")
@@ -43,8 +44,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.out is not None:
         check_writable(options.out)
-    facts = _read(options.facts, MOST_FACTS)
-    text = _read(options.text, MOST_TEXT)
+    facts = _read(options.facts, _MAX_DATA_BYTES)
+    text = _read(options.text, _MAX_TEXT_BYTES)
     try:
         checked = check_grounding(facts, text)
     except InputError as error:
@@ -52,27 +53,28 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         emit_json(checked.to_dict(), options.out)
     else:
-        told = [f"{checked.read} of {len(checked.statements)} statements read"]
-        for answer in ("not borne out", "not read"):
-            if listed := [_shown(one) for one in checked.statements if one.answer == answer]:
-                told += [f"\n{answer}: {len(listed)}", "\n\n".join(listed)]
-        emit("\n".join(told), options.out)
+        parts = [f"{checked.read} of {len(checked.statements)} statements read"]
+        for answer in ("not borne out", "not in the data", "not read"):
+            rows = [_shown(row) for row in checked.statements if row.answer == answer]
+            if rows:
+                parts += [f"\n{answer}: {len(rows)}", "\n\n".join(rows)]
+        emit("\n".join(parts), options.out)
     if options.strict and not checked.read:
         say("no statement was read: nothing is borne out")
         return 1
     return 1 if checked.faults else 0
 
 
-def _shown(one: Statement) -> str:
-    """A statement, and under it what was found or is wrong, and what the facts hold instead."""
+def _shown(statement: Statement) -> str:
+    """A statement, and below it what decided the answer and what the data holds instead."""
     from attnlens.render.safe import clean
 
-    near = "" if one.nearest is None else f"; the facts hold {clean(one.nearest)}"
-    place = "" if one.pointer is None else f" ({clean(one.pointer)})"
-    return f"  {clean(one.text)}\n    {clean(one.what)}{near}{place}"
+    near = "" if statement.nearest is None else f"; the facts hold {clean(statement.nearest)}"
+    place = "" if statement.pointer is None else f" ({clean(statement.pointer)})"
+    return f"  {clean(statement.text)}\n    {clean(statement.what)}{near}{place}"
 
 
-def _read(path: str, most: int) -> str:
+def _read(path: str, max_bytes: int) -> str:
     """A file, or what comes from a pipe, as text.
 
     Raises:
@@ -81,8 +83,12 @@ def _read(path: str, most: int) -> str:
     from attnlens.files import read_whole
 
     stdin = path == "-"
-    data = sys.stdin.buffer.read(most + 1) if stdin else read_whole(path, most, remedy="give text")
-    if len(data) > most:
+    data = (
+        sys.stdin.buffer.read(max_bytes + 1)
+        if stdin
+        else read_whole(path, max_bytes, remedy="give text")
+    )
+    if len(data) > max_bytes:
         raise InputError("is too large", path=path, remedy="give a part of it")
     try:
         return data.decode("utf-8-sig")
