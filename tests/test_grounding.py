@@ -107,15 +107,12 @@ def test_what_is_wrong_is_told_with_what_the_facts_hold() -> None:
     }
 
 
-def test_our_own_words_are_never_contradicted() -> None:
-    n_read = 0
-    for ball in (1, 14, 39, 47, 60):
-        data = explanation(ball)
-        text = " ".join(sentence["text"] for sentence in data["narrative"])
-        checked = attnlens.check_grounding(data, f"{text}\n\n{data['ball']['echo']}")
+def test_our_own_words_are_never_contradicted(data: dict[str, Any]) -> None:
+    for told in (data, *map(explanation, (1, 14, 39, 47, 60))):
+        text = " ".join(sentence["text"] for sentence in told["narrative"])
+        checked = attnlens.check_grounding(told, f"{text}\n\n{told['ball']['echo']}")
         assert checked.faults == []
-        n_read += checked.read
-    assert n_read > 5
+        assert told is not data or checked.read >= 5
 
 
 def test_drivel_and_other_languages_are_not_read(data: dict[str, Any]) -> None:
