@@ -6,7 +6,7 @@
 
 Budgets are ratios within one run, so that a busy machine is busy for both sides. A benchmark prints
 its own figures and exits with 1 where one of them is over; the table at the end says which did.
-Training times are in the model card: they are told by `attnlens train` itself.
+Training times are in the model card: they are told by `attnlens lab train` itself.
 """
 
 from __future__ import annotations

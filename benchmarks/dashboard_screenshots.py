@@ -43,7 +43,7 @@ MOST = 150_000
 def made(folder: Path) -> None:
     """Write what heads do in the sample match to `heads.json`."""
     options = ("--allow-in-sample", "--balls", "40", "--json", "--out", "heads.json")
-    answer = run_process(folder, "heads", SAMPLE, *options)
+    answer = run_process(folder, "lab", "heads", SAMPLE, *options)
     assert answer.status == 0, answer.err
 
 

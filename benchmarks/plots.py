@@ -1,6 +1,6 @@
-"""Pictures of what `attnlens heads`, `faithfulness` and `evaluate` write with `--json`.
+"""Pictures of what `attnlens lab heads`, `faithfulness` and `evaluate` write with `--json`.
 
-    attnlens heads SRC --json --out heads.json
+    attnlens lab heads SRC --json --out heads.json
     python benchmarks/plots.py heads.json docs/heads.svg
 
 Which picture it is, the document tells; the suffix is .svg, .png or .pdf. Colours differ in

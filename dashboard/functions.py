@@ -47,7 +47,7 @@ class Functions:
         texts: names of files to what makes one of an explanation, such as ``prompt.txt``.
         page: a recording's path and name to a page of its heat maps.
         models: the models that may be asked, the default first.
-        heads: what heads do across matches (``attnlens heads --json``), where it was given.
+        heads: what heads do across matches (``attnlens lab heads --json``), where it was given.
     """
 
     read: Callable[[str], Match]

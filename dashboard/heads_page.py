@@ -1,4 +1,4 @@
-"""What every head does across matches: the document of ``attnlens heads --json`` as a page."""
+"""What every head does across matches: the document of ``attnlens lab heads --json`` as a page."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Here:
         (self.folder / "matches").mkdir()
         for seed in range(count):
             out = f"matches/{seed}.json"
-            self.good("simulate", "--seed", seed, "--out", out, "--format", "json")
+            self.good("lab", "simulate", "--seed", seed, "--out", out, "--format", "json")
         return "matches"
 
     def files(self) -> list[str]:

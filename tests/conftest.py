@@ -133,7 +133,7 @@ def server(
     recordings = two_recordings(tmp_path_factory.mktemp("recordings"))
     folder = tmp_path_factory.mktemp("served")
     options = ("--allow-in-sample", "--balls", "8", "--json", "--out", "heads.json")
-    assert run_process(folder, "heads", sample_match_path, *options).status == 0
+    assert run_process(folder, "lab", "heads", sample_match_path, *options).status == 0
     files = (sample_match_path, hostile_match, *recordings, "--heads", "heads.json")
     with serving(folder, *files) as one:
         yield one

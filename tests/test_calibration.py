@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def measured(folder: Path, attnlens_here: Here) -> dict[str, Any]:
     out = folder / "small.calibration.json"
     answer = attnlens_here(
-        *("evaluate", folder / "later.zip", "--model", folder / "small.safetensors"),
+        *("lab", "evaluate", folder / "later.zip", "--model", folder / "small.safetensors"),
         *("--baselines", "none", "--calibration-out", out),
     )
     assert answer.status == 0

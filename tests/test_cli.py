@@ -152,7 +152,7 @@ def test_predict_gives_a_row_for_each_delivery(
 def test_predict_reads_many_files(attnlens_here: Here) -> None:
     names = [f"{seed}.csv" for seed in (3, 4)]
     for seed, name in zip((3, 4), names, strict=True):
-        attnlens_here.good("simulate", "--seed", seed, "--out", name)
+        attnlens_here.good("lab", "simulate", "--seed", seed, "--out", name)
     together = rows_of(attnlens_here.good("predict", *names))
     matches = [attnlens.read_match(name).match_id for name in names]
     assert list(dict.fromkeys(row["match_id"] for row in together)) == matches

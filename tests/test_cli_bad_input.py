@@ -11,6 +11,8 @@ import torch
 from command_line import Here
 from safetensors.torch import save_file
 
+from attnlens.cli import GROUPS, build_parser
+
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
@@ -190,13 +192,40 @@ def test_predict_simulate_and_train_refuse_what_they_cannot_do(
 ) -> None:
     line = complaint(attnlens_here, "predict", sample_match_path, "--out", "balls.xlsx")
     assert line == "balls.xlsx: cannot write .xlsx; end it in .csv or .parquet"
-    assert complaint(attnlens_here, "simulate", "--out", "match.txt").startswith("match.txt: ")
-    assert "-1" in complaint(attnlens_here, "simulate", "--seed=-1", "--out", "match.csv")
-    assert "nowhere" in complaint(attnlens_here, "simulate", "--out", "nowhere/match.csv")
+    assert complaint(attnlens_here, "lab", "simulate", "--out", "match.txt").startswith(
+        "match.txt: "
+    )
+    assert "-1" in complaint(attnlens_here, "lab", "simulate", "--seed=-1", "--out", "match.csv")
+    assert "nowhere" in complaint(attnlens_here, "lab", "simulate", "--out", "nowhere/match.csv")
     Path("empty").mkdir()
-    assert "empty" in complaint(attnlens_here, "train", "empty", "--out", "mine.safetensors")
+    assert "empty" in complaint(attnlens_here, "lab", "train", "empty", "--out", "mine.safetensors")
 
 
 def test_control_characters_in_a_name_reach_no_terminal(attnlens_here: Here) -> None:
     line = complaint(attnlens_here, "explain", "\x1b[31mred\n\rname.csv", "--ball", "47")
     assert line.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("train", "x"), "`attnlens train` has moved; use `attnlens lab train`"),
+        (("heads",), "`attnlens heads` has moved; use `attnlens lab heads`"),
+        (
+            ("text", "train", "x.csv"),
+            "`attnlens text train` has moved; use `attnlens lab text-train`",
+        ),
+        (("corpus", "explain", "x"), "`corpus` is gone; use `attnlens explain --all SRC"),
+        (("completion", "bash"), "`completion` is gone; use `attnlens --print-completion bash`"),
+    ],
+)
+def test_a_command_of_an_earlier_version_says_where_it_went(
+    attnlens_here: Here, words: tuple[str, ...], problem: str
+) -> None:
+    assert complaint(attnlens_here, *words).startswith(problem)
+
+
+def test_the_help_lists_every_command_once() -> None:
+    listed = " ".join(GROUPS.values()).split()
+    assert sorted(listed) == sorted(build_parser().commands)
+    assert len(listed) <= 19

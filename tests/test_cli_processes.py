@@ -114,8 +114,8 @@ def test_version_and_help_without_a_command(tmp_path: Path) -> None:
     alone, asked = run_process(tmp_path), run_process(tmp_path, "--help")
     assert alone == asked
     assert (asked.status, asked.err) == (0, "")
-    for name in ("explain", "train"):
-        assert f"\n    {name} " in asked.out
+    for name in ("explain", "lab"):
+        assert f"\n  {name} " in asked.out
         help_text = run_process(tmp_path, name, "--help")
         assert help_text.status == 0
         assert help_text.out.startswith(f"usage: attnlens {name} ")

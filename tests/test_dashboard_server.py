@@ -329,7 +329,7 @@ def test_heads_across_matches_are_shown_from_their_file(
     from plotly.utils import PlotlyJSONEncoder
 
     options = ("--allow-in-sample", "--balls", "12", "--json", "--out", "heads.json")
-    attnlens_here.good("heads", sample_match_path, *options)
+    attnlens_here.good("lab", "heads", sample_match_path, *options)
     data = json.loads((tmp_path / "heads.json").read_text())
     page = json.dumps(heads_page(data), cls=PlotlyJSONEncoder)
     for scale in data["scales"]:

@@ -19,7 +19,7 @@ from attnlens.reference.text.text_model import AnswerAccuracy
 DOCS = REPOSITORY / "docs"
 INSIDE = DOCS / "inside-a-transformer.md"
 BLOCK = re.compile(r"^```(sh|text|python)\n(.*?)^```$", re.M | re.S)
-SLOW = "attnlens text train"
+SLOW = "attnlens lab text-train"
 """A command of a minute, which is tested elsewhere."""
 
 NOT_PRINTED = "held-out pairs: "

@@ -1,4 +1,4 @@
-"""`attnlens evaluate`: the figures against independent ones, and what it refuses."""
+"""`attnlens lab evaluate`: the figures against independent ones, and what it refuses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ask(here: Here, sources: Path, *words: str | Path) -> dict[str, Any]:
     """An evaluation without baselines as data, of which nothing is complained."""
     model = ("--model", sources / "small.safetensors", "--baselines", "none", "--json")
-    data: dict[str, Any] = json.loads(here.good("evaluate", *words, *model))
+    data: dict[str, Any] = json.loads(here.good("lab", "evaluate", *words, *model))
     return data
 
 
@@ -59,7 +59,7 @@ def chances_of(rows: Sequence[dict[str, str]]) -> np.ndarray:
 
 
 def refused(here: Here, *words: str | Path) -> str:
-    answer = here("evaluate", *words)
+    answer = here("lab", "evaluate", *words)
     assert (answer.status, answer.out) == (2, "")
     assert answer.err.startswith("attnlens: ")
     assert answer.err.count("\n") == 1
@@ -67,7 +67,7 @@ def refused(here: Here, *words: str | Path) -> str:
 
 
 def test_everything_at_once_as_a_process(sources: Path, tmp_path: Path) -> None:
-    words = ("evaluate", sources / "later.zip", sources / "tied.json", "--model")
+    words = ("lab", "evaluate", sources / "later.zip", sources / "tied.json", "--model")
     more = ("--history", sources / "trained.zip", "--json")
     answer = run_process(
         tmp_path, *words, sources / "small.safetensors", *more, "--out", "told.json"
@@ -136,7 +136,9 @@ def test_figures_are_those_of_the_predictions(sources: Path, attnlens_here: Here
 def test_who_wins_is_judged_by_the_predictions(sources: Path, attnlens_here: Here) -> None:
     files = (sources / "later.zip", sources / "tied.json")
     words = ("--win", "--history", sources / "trained.zip", "--json", "--model")
-    data = json.loads(attnlens_here.good("evaluate", *files, *words, sources / "small.safetensors"))
+    data = json.loads(
+        attnlens_here.good("lab", "evaluate", *files, *words, sources / "small.safetensors")
+    )
     rows = [row for row in predicted(attnlens_here, sources, *files) if row["win_before"]]
     matches = {match.match_id: match for file in files for match in read_matches(file)}
     chances, came = [], []
@@ -161,7 +163,7 @@ def test_who_wins_is_judged_by_the_predictions(sources: Path, attnlens_here: Her
     logistic = data["logistic"]["brier"]
     assert gaps["all"] == pytest.approx(data["model"]["brier"] - logistic, abs=1e-6)
     page = attnlens_here.good(
-        *("evaluate", *files, "--win", "--history", sources / "trained.zip"),
+        *("lab", "evaluate", *files, "--win", "--history", sources / "trained.zip"),
         *("--model", sources / "small.safetensors"),
     )
     assert "who wins, by small" in page
@@ -184,7 +186,7 @@ def test_without_training_matches_the_prior_is_the_checkpoints(
     sources: Path, attnlens_here: Here
 ) -> None:
     model = sources / "small.safetensors"
-    answer = attnlens_here("evaluate", sources / "later.zip", "--model", model, "--json")
+    answer = attnlens_here("lab", "evaluate", sources / "later.zip", "--model", model, "--json")
     assert answer.status == 0
     complaints = answer.err.splitlines()
     assert complaints[0].startswith("attnlens: left out logistic, boosted_trees: none")
@@ -212,7 +214,7 @@ def test_a_match_without_a_date_is_judged_without_fitted_baselines(
     del document["info"]["dates"]
     path = attnlens_here.folder / "undated.json"
     path.write_text(json.dumps(document), encoding="utf-8")
-    words = ("evaluate", path, "--history", sources / "trained.zip", "--model")
+    words = ("lab", "evaluate", path, "--history", sources / "trained.zip", "--model")
     model = sources / "small.safetensors"
     assert "--allow-in-sample" in refused(attnlens_here, *words[1:], model)
     answer = attnlens_here(*words, model, "--allow-in-sample")
@@ -233,7 +235,7 @@ def test_one_match_has_no_interval_and_no_not_a_number(sources: Path, attnlens_h
         "observed_ci": None,
     }
     page = attnlens_here.good(
-        "evaluate", sources / "tied.json", "--model", sources / "small.safetensors",
+        "lab", "evaluate", sources / "tied.json", "--model", sources / "small.safetensors",
         "--baselines", "none",
     )  # fmt: skip
     assert page.startswith(f"small on {data['balls']} balls of 1 match, 2024-02-08 to 2024-02-08\n")
@@ -246,7 +248,7 @@ def test_the_page_fits_where_it_is_shown(
     for width in ("64", "80", "100"):
         monkeypatch.setenv("COLUMNS", width)
         page = attnlens_here.good(
-            "evaluate", sources / "later.zip", sources / "trained.zip", "--model",
+            "lab", "evaluate", sources / "later.zip", sources / "trained.zip", "--model",
             sources / "small.safetensors", "--baselines", "prior,logistic",
         )  # fmt: skip
         assert max(map(len, page.splitlines())) <= int(width)

@@ -1,4 +1,4 @@
-"""``attnlens faithfulness``: what it measures on matches, and the command itself."""
+"""``attnlens lab faithfulness``: what it measures on matches, and the command itself."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def season(tmp_path_factory: pytest.TempPathFactory, predictor: TrainedPredictor
 def test_the_command_as_a_process(season: Path, tmp_path: Path) -> None:
     answer = run_process(
         tmp_path,
-        *("faithfulness", season / "matches", "--model", season / "model.safetensors"),
+        *("lab", "faithfulness", season / "matches", "--model", season / "model.safetensors"),
         *("--balls", "5", "--wide", "8", "--json"),
     )
     assert (answer.status, answer.err) == (0, "")
@@ -204,7 +204,7 @@ def test_the_command_as_a_process(season: Path, tmp_path: Path) -> None:
 
 def test_the_page_is_one_screen(season: Path, attnlens_here: Here) -> None:
     attnlens_here.patch.setenv("COLUMNS", "100")
-    asked = ("faithfulness", season / "matches", "--model", season / "model.safetensors")
+    asked = ("lab", "faithfulness", season / "matches", "--model", season / "model.safetensors")
     page = attnlens_here.good(*asked, "--balls", 4, "--wide", 4)
     assert len(page.splitlines()) < 40
     assert max(map(len, page.splitlines())) <= 100
@@ -227,7 +227,7 @@ def test_what_cannot_be_done_is_said(
     season: Path, attnlens_here: Here, options: tuple[str, ...], complaint: str
 ) -> None:
     answer = attnlens_here(
-        "faithfulness", season / "matches", "--model", season / "model.safetensors", *options
+        "lab", "faithfulness", season / "matches", "--model", season / "model.safetensors", *options
     )
     assert (answer.status, answer.out) == (2, "")
     assert answer.err.count("\n") == 1

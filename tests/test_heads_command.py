@@ -1,4 +1,4 @@
-"""``attnlens heads``: its mathematics under hypothesis, and the command itself."""
+"""``attnlens lab heads``: its mathematics under hypothesis, and the command itself."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def figures(value: Any) -> Iterator[tuple[float, list[float]]]:
 
 
 def test_the_document_as_a_process(folder: Path, attnlens_here: Here) -> None:
-    asked = ("heads", "matches", "--model", "one.safetensors", "--balls", "20", "--json")
+    asked = ("lab", "heads", "matches", "--model", "one.safetensors", "--balls", "20", "--json")
     done = run_process(folder, *asked)
     assert (done.status, done.err) == (0, "")
     data = json.loads(done.out)
@@ -133,7 +133,17 @@ def test_the_document_as_a_process(folder: Path, attnlens_here: Here) -> None:
 
 def test_a_narrow_page_tells_the_same(folder: Path, attnlens_here: Here) -> None:
     one = folder / "one.safetensors"
-    asked = ("heads", folder / "matches", "--model", one, "--balls", 12, "--until", "2024-01-09")
+    asked = (
+        "lab",
+        "heads",
+        folder / "matches",
+        "--model",
+        one,
+        "--balls",
+        12,
+        "--until",
+        "2024-01-09",
+    )
 
     def page(width: int) -> str:
         attnlens_here.patch.setenv("COLUMNS", str(width))
@@ -167,7 +177,7 @@ def test_what_cannot_be_measured_is_one_line(
     folder: Path, attnlens_here: Here, words: list[str], said: str
 ) -> None:
     attnlens_here.patch.chdir(folder)
-    answer = attnlens_here("heads", *words, "--model", "one.safetensors")
+    answer = attnlens_here("lab", "heads", *words, "--model", "one.safetensors")
     assert (answer.status, answer.out) == (2, "")
     assert said in answer.err
     assert answer.err.count("\n") == 1
@@ -175,7 +185,7 @@ def test_what_cannot_be_measured_is_one_line(
 
 def test_in_sample_figures_are_asked_for_by_name(folder: Path, attnlens_here: Here) -> None:
     match = folder / "matches" / "4.json"
-    asked = ("heads", match, "--model", folder / "one.safetensors", "--balls", 4, "--json")
+    asked = ("lab", "heads", match, "--model", folder / "one.safetensors", "--balls", 4, "--json")
     data = json.loads(attnlens_here.good(*asked, "--allow-in-sample"))
     assert data["matches"] == 1
     assert "inside the model's training dates" in data["notes"][0]

@@ -67,7 +67,7 @@ def test_a_checkpoint_that_cannot_be_used(
     tensors, facts = dict(checkpoint.tensors), json.loads(json.dumps(checkpoint.metadata))
     change(tensors, facts)
     write_checkpoint("x.safetensors", tensors, facts)
-    answer = attnlens_here("ratings", "matches", "--out", "new", "--model", "x.safetensors")
+    answer = attnlens_here("lab", "ratings", "matches", "--out", "new", "--model", "x.safetensors")
     assert answer.status == 2
     assert answer.err.startswith(f"attnlens: x.safetensors: {told}")
     assert answer.err.count("\n") == 1
@@ -76,13 +76,13 @@ def test_a_checkpoint_that_cannot_be_used(
 
 def test_a_pipe_is_not_waited_for(attnlens_here: Here) -> None:
     os.mkfifo("pipe")
-    answer = attnlens_here("ratings", "matches", "--out", "new", "--model", "pipe")
+    answer = attnlens_here("lab", "ratings", "matches", "--out", "new", "--model", "pipe")
     assert answer.status == 2
     assert answer.err.startswith("attnlens: pipe: is a device or a pipe, not a checkpoint; give ")
 
 
 def test_a_history_that_tells_nothing_says_why(attnlens_here: Here) -> None:
-    attnlens_here.good("simulate", "--out", "match.json")
+    attnlens_here.good("lab", "simulate", "--out", "match.json")
     Path("cut.json").write_text(Path("match.json").read_text(encoding="utf-8")[:900], "utf-8")
     zipfile.ZipFile("empty.zip", "w").close()
     before = attnlens_here.files()
@@ -99,10 +99,12 @@ def test_a_history_that_tells_nothing_says_why(attnlens_here: Here) -> None:
 
 def test_a_run_that_diverges_writes_no_checkpoint(attnlens_here: Here) -> None:
     for seed in range(3):
-        attnlens_here.good("simulate", "--seed", seed, "--out", f"{seed}.json", "--format", "json")
+        attnlens_here.good(
+            "lab", "simulate", "--seed", seed, "--out", f"{seed}.json", "--format", "json"
+        )
     before = attnlens_here.files()
     answer = attnlens_here(
-        "train", *(f"{seed}.json" for seed in range(3)), "--out", "mine.safetensors",
+        "lab", "train", *(f"{seed}.json" for seed in range(3)), "--out", "mine.safetensors",
         "--epochs", 3, "--hidden-dim", 12, "--threads", 1, "--set", "innings=1",
         "--set", "warm_up=0", "--set", "learning_rate=1e9", "--set", "average=0",
     )  # fmt: skip
@@ -137,10 +139,10 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
 def test_a_training_that_cannot_be(attnlens_here: Here) -> None:
     (attnlens_here.folder / "matches").mkdir()
     for seed in range(3):
-        attnlens_here.good("simulate", "--seed", seed, "--out", f"matches/{seed}.csv")
+        attnlens_here.good("lab", "simulate", "--seed", seed, "--out", f"matches/{seed}.csv")
     before = attnlens_here.files()
     for words, told in REFUSED:
-        answer = attnlens_here("train", "matches", "--out", "mine.safetensors", *words)
+        answer = attnlens_here("lab", "train", "matches", "--out", "mine.safetensors", *words)
         assert answer.status == 2
         assert told in answer.err
         assert answer.err.startswith("attnlens: ")

@@ -37,14 +37,14 @@ def killed(words: list[str], folder: Path, until: Callable[[], bool]) -> bool:
 def test_a_training_that_is_killed_goes_on_to_the_same_weights(attnlens_here: Here) -> None:
     source, folder = attnlens_here.matches(4), attnlens_here.folder
     quick = ("--hidden-dim", "12", "--epochs", "3", "--threads", "1", "--head-balls", "3")
-    assert attnlens_here("train", source, "--out", "whole.safetensors", *quick).status == 0
+    assert attnlens_here("lab", "train", source, "--out", "whole.safetensors", *quick).status == 0
     state, out = folder / "run.state", folder / "mine.safetensors"
-    words = command("train", source, "--out", out, "--state", state, *quick)
+    words = command("lab", "train", source, "--out", out, "--state", state, *quick)
     assert killed(words, folder, lambda: state.exists())
     first = state.read_bytes()
     assert killed(words, folder, lambda: state.read_bytes() != first)
     assert not out.exists()
-    assert attnlens_here(*words[words.index("train") :]).status == 0
+    assert attnlens_here(*words[words.index("lab") :]).status == 0
     assert out.read_bytes() == (folder / "whole.safetensors").read_bytes()
 
 

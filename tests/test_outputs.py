@@ -20,7 +20,7 @@ READ = "is one of the matches read; write to another file"
 def place(attnlens_here: Here) -> Here:
     """A folder of matches, a zip of them, and other names for one of them."""
     for seed in range(2):
-        attnlens_here.good("simulate", "--seed", seed, "--out", f"{seed}.csv")
+        attnlens_here.good("lab", "simulate", "--seed", seed, "--out", f"{seed}.csv")
     folder = attnlens_here.folder / "matches"
     folder.mkdir()
     for path in attnlens_here.folder.glob("*.csv"):
@@ -36,12 +36,12 @@ def place(attnlens_here: Here) -> Here:
 def words_of(command: str, source: str, out: str) -> list[str]:
     ball = ["--ball", "9"] if command in ("explain", "whatif") else []
     changed = ["--set", "ball:5=6"] if command == "whatif" else []
-    return [command, source, *ball, *changed, "--out", out]
+    return [*command.split(), source, *ball, *changed, "--out", out]
 
 
 COMMANDS = (
-    *("explain", "predict", "match", "whatif", "train", "ratings", "evaluate", "faithfulness"),
-    "heads",
+    *("explain", "predict", "match", "whatif"),
+    *("lab train", "lab ratings", "lab evaluate", "lab faithfulness", "lab heads"),
 )
 
 
@@ -73,17 +73,20 @@ def test_other_outputs_histories_and_checkpoints_are_kept_too(place: Here) -> No
     model = "model.svg: is read by this command too; write to another file"
     history = f"history.png: {READ}"
     for words, told in (
-        (("evaluate", source, "--model", "model.svg", "--calibration-out", "model.svg"), model),
-        (("heads", source, "--model", "model.svg", "--out", "model.svg"), model),
+        (
+            ("lab", "evaluate", source, "--model", "model.svg", "--calibration-out", "model.svg"),
+            model,
+        ),
+        (("lab", "heads", source, "--model", "model.svg", "--out", "model.svg"), model),
         (("explain", source, "--ball", "9", "--model", "model.svg", "--out", "model.svg"), model),
-        (("evaluate", source, "--history", "history.png", "--out", "history.png"), history),
-        (("faithfulness", source, "--out", "matches/../matches/0.csv"),
+        (("lab", "evaluate", source, "--history", "history.png", "--out", "history.png"), history),
+        (("lab", "faithfulness", source, "--out", "matches/../matches/0.csv"),
          f"matches/../matches/0.csv: {READ}"),
         (("predict", source, "--history", other, "--out", other), f"{other}: {READ}"),
-        (("train", source, "--out", "new", "--state", source), f"{source}: {READ}"),
-        (("train", source, "--out", "new", "--state", "./new"),
+        (("lab", "train", source, "--out", "new", "--state", source), f"{source}: {READ}"),
+        (("lab", "train", source, "--out", "new", "--state", "./new"),
          "new: is the file of --out and of --state; give each a file of its own"),
-        (("evaluate", source, "--out", "x.json", "--calibration-out", "./x.json"),
+        (("lab", "evaluate", source, "--out", "x.json", "--calibration-out", "./x.json"),
          "x.json: is the file of --out and of --calibration-out; give each a file of its own"),
     ):  # fmt: skip
         answer = place(*words)
@@ -113,7 +116,7 @@ def test_what_is_not_read_may_be_written_over(place: Here) -> None:
     with pytest.raises(InputError, match="its folder does not exist"):
         check_outputs({"--out": "nowhere/new.csv"}, sources=("matches",))
     Path("old").write_bytes(b"nothing")
-    done = place("ratings", "matches", "--model", "old", "--out", "old")
+    done = place("lab", "ratings", "matches", "--model", "old", "--out", "old")
     assert done.err.startswith("attnlens: old: is not a safetensors checkpoint; ")
 
 

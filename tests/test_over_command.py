@@ -179,7 +179,7 @@ TINY = (
 
 def test_train_and_ask(attnlens_here: Here) -> None:
     source = attnlens_here.matches(6)
-    asked = ("train", source, "--model", "cricket", "--out", "mine.safetensors", *TINY)
+    asked = ("lab", "train", source, "--model", "cricket", "--out", "mine.safetensors", *TINY)
     days = sorted(
         json.loads(path.read_text(encoding="utf-8"))["info"]["dates"][0]
         for path in Path(source).glob("?.json")

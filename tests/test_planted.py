@@ -275,7 +275,7 @@ SMALL = ("--quick", "--matches", "3", "--epochs", "1", "--balls", "2", "--claims
 
 
 def test_the_command_runs_from_end_to_end(attnlens_here: Here) -> None:
-    answer = attnlens_here("planted", *SMALL, "--json", "--out", "planted.json")
+    answer = attnlens_here("lab", "planted", *SMALL, "--json", "--out", "planted.json")
     assert (answer.status, answer.out) == (0, ""), answer.err
     data = json.loads(Path("planted.json").read_text(encoding="utf-8"))
     assert data["plan"]["matches"] == 3
@@ -299,7 +299,7 @@ def test_the_command_runs_from_end_to_end(attnlens_here: Here) -> None:
 def test_bad_values_are_said_at_once(
     attnlens_here: Here, words: tuple[str, ...], complaint: str
 ) -> None:
-    answer = attnlens_here("planted", *words)
+    answer = attnlens_here("lab", "planted", *words)
     assert answer.status == 2
     assert complaint in answer.err
     assert len(answer.err.splitlines()) == 1

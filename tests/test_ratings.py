@@ -225,7 +225,7 @@ def one_line(path: Path) -> str:
 def test_a_file_that_is_no_checkpoint_gives_one_line(
     saved: tuple[Path, TrainedPredictor], tmp_path: Path
 ) -> None:
-    remedy = "; give a file that `attnlens train` wrote, or leave --model out"
+    remedy = "; give a file that `attnlens lab train` wrote, or leave --model out"
     assert one_line(tmp_path / "none.safetensors") == "no such checkpoint" + remedy
     assert one_line(tmp_path) == "is a directory, not a checkpoint" + remedy
     for name, data in (

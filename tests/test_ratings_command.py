@@ -1,4 +1,4 @@
-"""``attnlens ratings``: what is learnt, and what stays."""
+"""``attnlens lab ratings``: what is learnt, and what stays."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_ratings_then_predict_is_predict_with_history(place: Place) -> None:
     eve = LAST.dates[-1] - datetime.timedelta(days=1)
     earlier = [f"matches/{seed}.json" for seed in (*KNOWN, *LATER[:-1])]
     done = place.run(
-        *("ratings", *earlier, "--model", "small.safetensors", "--out", "eve.safetensors"),
+        *("lab", "ratings", *earlier, "--model", "small.safetensors", "--out", "eve.safetensors"),
         "--json",
     )
     assert (done.status, done.err) == (0, "")
@@ -89,7 +89,7 @@ def test_weights_stay_bit_for_bit_and_the_card_says_what_was_added(
     place: Place, tmp_path: Path
 ) -> None:
     out = tmp_path / "new.safetensors"
-    done = place.run("ratings", "matches", "--model", "small.safetensors", "--out", out)
+    done = place.run("lab", "ratings", "matches", "--model", "small.safetensors", "--out", out)
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith(f"wrote {out}: ratings until {LAST.dates[-1]} (were 2024-01-06), ")
     assert f"{len(LATER)} matches learnt" in done.out
@@ -126,7 +126,7 @@ def test_two_steps_are_one(place: Place) -> None:
 
 def test_nothing_newer_writes_nothing_and_says_so(place: Place, attnlens_here: Here) -> None:
     match, small = place.folder / "matches" / f"{KNOWN[0]}.json", place.folder / "small.safetensors"
-    asked = ("ratings", match, "--model", small, "--out", "none.safetensors")
+    asked = ("lab", "ratings", match, "--model", small, "--out", "none.safetensors")
     done = attnlens_here(*asked)
     assert (done.status, done.err) == (1, "")
     assert done.out.startswith("nothing newer than 2024-01-06: no file written")
@@ -139,8 +139,8 @@ def test_nothing_newer_writes_nothing_and_says_so(place: Place, attnlens_here: H
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["ratings", "nowhere", "--out", "x.safetensors"], "nowhere"),
-        (["ratings", "matches", "--out", "no/x.safetensors"], "its folder does not exist"),
+        (["lab", "ratings", "nowhere", "--out", "x.safetensors"], "nowhere"),
+        (["lab", "ratings", "matches", "--out", "no/x.safetensors"], "its folder does not exist"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(

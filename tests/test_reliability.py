@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from attnlens.cli import build_parser, main
 
-LEFT_OUT = {"dashboard", "mcp", "planted"}
+LEFT_OUT = {"dashboard", "mcp", "lab", "lab planted"}
 """Commands that stay once they have begun, or that train whatever they are given."""
 
-LONG = {"train", "planted", "simulate", "evaluate", "faithfulness", "heads"}
+LONG = {"lab train", "lab simulate", "lab evaluate", "lab faithfulness", "lab heads"}
 """Commands that would take minutes were they given matches."""
 
 ODD = (
@@ -34,13 +34,14 @@ ODD = (
 
 
 PARSERS = build_parser().commands
+PARSERS |= {f"lab {name}": parser for name, parser in PARSERS["lab"].commands.items()}
 
 
 @st.composite
 def command_lines(draw: st.DrawFn) -> list[str]:
     """A command, any of its options, and values that fit or do not."""
     name = draw(st.sampled_from(sorted(set(PARSERS) - LEFT_OUT)))
-    words = [name]
+    words = name.split()
     values = st.sampled_from([one for one in ODD if name not in LONG or one[:5] != "match"])
     values |= st.text(max_size=8).filter(lambda text: "\0" not in text)
     actions = PARSERS[name]._actions
@@ -55,7 +56,7 @@ def command_lines(draw: st.DrawFn) -> list[str]:
         words += ["--idle", "0"]
     if "--no-evidence" in {option for action in actions for option in action.option_strings}:
         words.append("--no-evidence")
-    if name == "train":
+    if name == "lab train":
         words.append("nothing.csv")
     return words
 
@@ -134,7 +135,7 @@ def test_nothing_is_asked_of_the_network(tmp_path: Path, sample_match_path: Path
         ("explain", sample_match_path, "--ball", "47", "--format", "html"),
         ("predict", sample_match_path),
         ("whatif", sample_match_path, "--ball", "47", "--set", "last=W"),
-        ("simulate", "--seed", "3", "--out", "made.csv"),
+        ("lab", "simulate", "--seed", "3", "--out", "made.csv"),
     ):
         answer = run_process(tmp_path, *words, **environment)
         assert answer.status == 0, answer.err

@@ -39,7 +39,7 @@ def said(match: Match, predictor: TrainedPredictor) -> str | None:
 
 def test_a_match_is_itself_in_every_format(attnlens_here: Here) -> None:
     for name in ("one.csv", "one.json"):
-        attnlens_here.good("simulate", "--seed", 4, "--out", name)
+        attnlens_here.good("lab", "simulate", "--seed", 4, "--out", name)
     one, other = read_match("one.csv"), read_match("one.json")
     assert identity_of(one) == identity_of(other) == identity_of(simulate_match(4))
     turned = tuple(f" {team.upper()} " for team in reversed(one.teams))
@@ -98,10 +98,10 @@ def test_training_tells_them(attnlens_here: Here) -> None:
     folder = attnlens_here.folder / "matches"
     folder.mkdir()
     for seed in range(4):
-        attnlens_here.good("simulate", "--seed", seed, "--out", f"matches/{seed}.csv")
+        attnlens_here.good("lab", "simulate", "--seed", seed, "--out", f"matches/{seed}.csv")
     small = ("--epochs", 1, "--hidden-dim", 12, "--threads", 1, "--head-balls", 1)
     days = ("--train-until", "2024-01-02", "--validate-until", "2024-01-03")
-    done = attnlens_here("train", "matches", "--out", "mine.safetensors", *days, *small)
+    done = attnlens_here("lab", "train", "matches", "--out", "mine.safetensors", *days, *small)
     assert done.status == 0
     mine = load_predictor("mine.safetensors")
     used = [match for match in read_matches("matches") if match.dates[0].day <= 3]

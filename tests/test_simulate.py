@@ -142,7 +142,7 @@ def causes_of(past: Sequence[Delivery], ball: Delivery) -> dict[str, float]:
 
 def test_the_sample_is_what_its_readme_says(tmp_path: Path, sample_match_path: Path) -> None:
     readme = sample_match_path.with_name("README.md").read_text(encoding="utf-8")
-    assert "attnlens simulate --seed 82 --out sample_data/match.csv" in readme
+    assert "attnlens lab simulate --seed 82 --out sample_data/match.csv" in readme
     save_simulated(tmp_path / "match.csv", [82])
     for name in ("match.csv", "match_info.csv"):
         assert (tmp_path / name).read_bytes() == sample_match_path.with_name(name).read_bytes()
@@ -206,7 +206,7 @@ def test_bad_values_are_one_clear_line(
 ) -> None:
     Path("full").mkdir()
     Path("full/note").write_text("x", encoding="utf-8")
-    answer = attnlens_here("simulate", *words)
+    answer = attnlens_here("lab", "simulate", *words)
     assert (answer.status, answer.out) == (2, "")
     assert answer.err.startswith(f"attnlens: {told}")
     assert answer.err.count("\n") == 1

@@ -40,7 +40,7 @@ def test_training_says_how_far_it_is_and_what_came_of_it(
     attnlens_here: Here, tmp_path: Path
 ) -> None:
     write_csv(tmp_path / "pairs.csv", toy_rows(150))
-    words = ("text", "train", "pairs.csv", "--epochs", "3", "--width", "16", "--heads", "2")
+    words = ("lab", "text-train", "pairs.csv", "--epochs", "3", "--width", "16", "--heads", "2")
     words += ("--d-ff", "16", "--seed", "7", "--leading", "1", "--out")
     done = run_process(tmp_path, *words, "one.safetensors")
     assert (done.status, done.out) == (0, "")
@@ -84,7 +84,7 @@ def test_the_bundled_model_knows_its_held_out_sentences() -> None:
 
 def test_the_recipe_told_is_the_recipe_of_the_checkpoint() -> None:
     card = (REPOSITORY / "attnlens/weights/README.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"^attnlens text train (.*)$", card, re.M)
+    (command,) = re.findall(r"^attnlens lab text-train (.*)$", card, re.M)
     about = TextModel.load().metadata
     told = dict(re.findall(r"--([\w-]+) (\S+)", command))
     assert told.pop("out") == "seq2seq.safetensors"
@@ -147,21 +147,42 @@ def test_what_was_recorded_opens_in_view(attnlens_here: Here, toy: Path) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["explain", "seq2seq", "ball " * 99], "the sentence has 99 tokens, and seq2seq reads"),
-        (["explain", "bad.csv", "a"], "bad.csv: is not a safetensors checkpoint; give a file"),
-        (["explain", "seq2seq", "a", "--out", "p", "--record", "p"], "p: is the file of --out"),
-        (["train", "bad.csv", "--out", "m"], "bad.csv:1: has one column where a pair needs two"),
-        (["train", "few.csv", "--out", "m"], "few.csv: leaves 1 pairs to train on"),
-        (["train", "few.csv", "--out", "few.csv"], "few.csv: is read by this command too"),
-        (["train", "few.csv", "--out", "m", "--columns", "a"], "--columns 'a' is not two names"),
-        (["train", "few.csv", "--out", "m", "--separator", ";;"], "argument --separator: ';;' is"),
-        ([], "the following arguments are required: COMMAND"),
+        (
+            ["text", "explain", "seq2seq", "ball " * 99],
+            "the sentence has 99 tokens, and seq2seq reads",
+        ),
+        (
+            ["text", "explain", "bad.csv", "a"],
+            "bad.csv: is not a safetensors checkpoint; give a file",
+        ),
+        (
+            ["text", "explain", "seq2seq", "a", "--out", "p", "--record", "p"],
+            "p: is the file of --out",
+        ),
+        (
+            ["lab", "text-train", "bad.csv", "--out", "m"],
+            "bad.csv:1: has one column where a pair needs two",
+        ),
+        (["lab", "text-train", "few.csv", "--out", "m"], "few.csv: leaves 1 pairs to train on"),
+        (
+            ["lab", "text-train", "few.csv", "--out", "few.csv"],
+            "few.csv: is read by this command too",
+        ),
+        (
+            ["lab", "text-train", "few.csv", "--out", "m", "--columns", "a"],
+            "--columns 'a' is not two names",
+        ),
+        (
+            ["lab", "text-train", "few.csv", "--out", "m", "--separator", ";;"],
+            "argument --separator: ';;' is",
+        ),
+        (["text"], "the following arguments are required: COMMAND"),
     ],
 )
 def test_bad_input_is_one_line(attnlens_here: Here, words: list[str], said: str) -> None:
     (attnlens_here.folder / "bad.csv").write_text("a\nx\n", encoding="utf-8")
     (attnlens_here.folder / "few.csv").write_text("a,b\nx,y\n", encoding="utf-8")
-    answer = attnlens_here("text", *words)
+    answer = attnlens_here(*words)
     assert (answer.status, answer.out) == (2, "")
     assert answer.err.startswith(f"attnlens: {said}")
     assert answer.err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`attnlens train` as its users meet it: settings, and what is refused before the work."""
+"""`attnlens lab train` as its users meet it: settings, and what is refused before the work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUICK = ("--hidden-dim", "12", "--epochs", "2", "--threads", "1", "--head-balls"
 def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
     source = attnlens_here.matches(4)
     words = ("--set", "heads.medium=3", "--set", "null=null", "--set", "learning_rate=0.001")
-    answer = attnlens_here("train", source, "--out", "mine.safetensors", *QUICK, *words)
+    answer = attnlens_here("lab", "train", source, "--out", "mine.safetensors", *QUICK, *words)
     assert answer.status == 0, answer.err
     assert "balls/s" not in answer.out
     predictor = load_predictor("mine.safetensors")
@@ -25,7 +25,7 @@ def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
     assert predictor.card["recipe"]["learning_rate"] == 0.001
     assert predictor.card["recipe"]["seed"] == 5
     assert [sorted(epoch) for epoch in predictor.card["epochs"]] == [
-        ["epoch", "train", "validation"]
+        ["epoch", "lab", "train", "validation"]
     ] * 2
 
 
@@ -61,7 +61,7 @@ def test_what_cannot_be_done_is_said_before_the_work(
         pytest.skip("there is a GPU here")
     source = attnlens_here.matches(1)
     before = attnlens_here.files()
-    answer = attnlens_here("train", source, "--out", "mine.safetensors", *words)
+    answer = attnlens_here("lab", "train", source, "--out", "mine.safetensors", *words)
     assert answer.status == 2
     assert complaint in answer.err
     assert "matches to train on" not in answer.err
@@ -80,7 +80,7 @@ def test_a_state_that_cannot_be_gone_on_from_is_refused_before_the_work(
         (few / path.name).write_bytes(path.read_bytes())
     state = Path("run.state")
     asked = ("--out", "mine.safetensors", *QUICK, "--epochs", "1", "--state", state)
-    assert attnlens_here("train", source, *asked).status == 0
+    assert attnlens_here("lab", "train", source, *asked).status == 0
     before = attnlens_here.files()
     days = ("--train-until", "2024-01-01", "--validate-until", "2024-01-01")
     for words in (
@@ -89,7 +89,7 @@ def test_a_state_that_cannot_be_gone_on_from_is_refused_before_the_work(
         (source, *asked, "--teacher", "boosted_trees"),
         ("few", *asked, *days),
     ):
-        answer = attnlens_here("train", *words)
+        answer = attnlens_here("lab", "train", *words)
         assert (answer.status, answer.err.splitlines()[-1]) == (
             2,
             "attnlens: run.state: a run with other settings, matches, sizes or teacher was begun "

@@ -27,11 +27,20 @@ REMOVED = {
 
 
 COMMANDS = (
-    "explain", "story", "predict", "match", "whatif", "over", "narrate", "check", "mcp", "train",
-    "ratings", "measured", "planted", "simulate", "text", "view", "audit",
-    "models", "dashboard", "schema",
+    "explain", "story", "predict", "whatif", "over", "match", "dashboard", "narrate", "check",
+    "mcp", "audit", "view", "models", "text", "lab", "schema",
 )  # fmt: skip
-"""The modules of `attnlens.cli` that add commands, in the order in which help lists them."""
+"""The modules of `attnlens.cli` that add commands."""
+
+GROUPS = {
+    "a match": "explain story predict whatif over match dashboard narrate check mcp",
+    "any model": "record audit view describe trace models text",
+    "lab": "lab",
+    "others": "schema",
+}
+"""Commands as the help lists them."""
+
+MOVED_TO_LAB = ("train", "ratings", "evaluate", "faithfulness", "heads", "planted", "simulate")
 
 
 def build_parser() -> Parser:
@@ -45,7 +54,20 @@ def build_parser() -> Parser:
     commands = parser.command_group("command")
     for name in COMMANDS:
         import_module(f"attnlens.cli.{name}").add_to(commands)
+    parser.groups = GROUPS
     return parser
+
+
+def _moved(words: Sequence[str]) -> str | None:
+    """Where the command that the words name has gone; ``None`` if it is there."""
+    command = words[0] if words else ""
+    if command in REMOVED:
+        return f"`{command}` is gone; {REMOVED[command]}"
+    if command in MOVED_TO_LAB:
+        return f"`attnlens {command}` has moved; use `attnlens lab {command}`"
+    if [*words[:2]] == ["text", "train"]:
+        return "`attnlens text train` has moved; use `attnlens lab text-train`"
+    return None
 
 
 def _offer_completion(parser: Parser) -> None:
@@ -72,8 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if arguments is None else list(arguments)
         if COMPLETION in words:
             _offer_completion(parser)
-        elif words and words[0] in REMOVED:
-            return complain(f"`{words[0]}` is gone; {REMOVED[words[0]]}")
+        elif moved := _moved(words):
+            return complain(moved)
         options = parser.parse_args(words)
         if options.command is None:
             parser.print_help()

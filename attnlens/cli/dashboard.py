@@ -52,7 +52,9 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument("--public", action="store_true", help="read-only: nothing can be uploaded")
     parser.add_argument(
-        "--heads", metavar="FILE", help="what heads do across matches, from `attnlens heads --json`"
+        "--heads",
+        metavar="FILE",
+        help="what `attnlens lab heads --json` wrote",
     )
     parser.add_argument("--corpus", metavar="DIR", help=argparse.SUPPRESS)
     add_model_options(parser)
@@ -205,13 +207,13 @@ def _story(session: Session, match: Match, evidence: bool, rest: Callable[[], No
 
 
 def _heads(path: str) -> Data:
-    """The document of ``attnlens heads --json``."""
+    """The document of ``attnlens lab heads --json``."""
     import json
 
     from attnlens.dashboard.heads_page import is_measured
     from attnlens.files import read_whole
 
-    remedy = "write one with `attnlens heads SRC --json`"
+    remedy = "write one with `attnlens lab heads SRC --json`"
     content = read_whole(path, MOST_BYTES, kind="document of heads", remedy=remedy)
     try:
         data: Data = json.loads(content)

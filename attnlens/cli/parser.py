@@ -19,10 +19,12 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         commands: the parsers of its commands, by name; empty if it has none.
+        groups: the names of the commands under each heading of the help; empty for one list.
     """
 
     def __init__(self, **settings: Any) -> None:
         self.commands: dict[str, Parser] = {}
+        self.groups: dict[str, str] = {}
         # An abbreviation that works today would break when a longer option comes.
         super().__init__(allow_abbrev=False, **settings)
 
@@ -37,6 +39,28 @@ class Parser(argparse.ArgumentParser):
         yield from self._actions
         for parser in self.commands.values():
             yield from parser.all_arguments()
+
+    def format_help(self) -> str:
+        """The help, its commands in their groups."""
+        if not self.groups:
+            return super().format_help()
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        helps = {
+            entry.dest: entry
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for entry in action._choices_actions
+        }
+        for heading, names in self.groups.items():
+            formatter.start_section(heading)
+            formatter.add_arguments([helps[name] for name in names.split()])
+            formatter.end_section()
+        formatter.start_section("options")
+        formatter.add_arguments([action for action in self._actions if action.option_strings])
+        formatter.end_section()
+        return formatter.format_help()
 
     def command_group(self, dest: str, *, required: bool = False) -> Commands:
         """Room for commands, the name of the one given under ``dest``."""

@@ -4,74 +4,23 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from typing import TYPE_CHECKING
 
-from attnlens.cli.options import MOST_SEED, add_formats, add_out, given, number, whole
-from attnlens.cli.output import check_files, show, since_now
+from attnlens.cli.options import MOST_SEED, add_formats, add_out, whole
+from attnlens.cli.output import check_files, show
 from attnlens.cli.parser import Commands
-from attnlens.errors import InputError
 
-if TYPE_CHECKING:
-    from attnlens.reference.text.sentences import SentencePairs
-
-MODEL = "seq2seq, which comes with attnlens, or a file that `text train` wrote"
+MODEL = "seq2seq, which comes with attnlens, or a file that `lab text-train` wrote"
 
 
 def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "text",
-        help="train and explain an encoder-decoder of sentences",
-        description="An encoder-decoder that reads a sentence and writes another: train it on a "
-        "CSV of pairs, see which words its answer came from, and whether that holds.",
+        help="explain an encoder-decoder of sentences",
+        description="An encoder-decoder that reads a sentence and writes another: which words its "
+        "answer came from, and whether that holds. `lab text-train` trains one.",
     )
     actions = parser.command_group("text_command", required=True)
-    _add_train(actions)
     _add_explain(actions)
-
-
-def _add_train(actions: Commands) -> None:
-    parser = actions.add_parser(
-        "train",
-        help="train on a CSV of sentence pairs",
-        description="Train an encoder-decoder on sentence pairs. A tenth of the inputs, and every "
-        "pair of some combinations of answers, is held out, and how many of those are answered "
-        "right is said. On one machine, the same pairs and seed give the same weights.",
-    )
-    parser.add_argument(
-        "csv", metavar="CSV", help="sentence pairs, a pair a row, columns named in the first row"
-    )
-    parser.add_argument(
-        "--columns",
-        metavar="A,B",
-        help="the names of the two columns, input first (default the first two)",
-    )
-    parser.add_argument(
-        "--separator", type=_separator, default=",", metavar="C", help="default a comma; or `tab`"
-    )
-    parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
-    for name, least, most, told in (
-        ("epochs", 1, 10_000, "default 30"),
-        ("seed", 0, MOST_SEED, "default 0"),
-        ("batch", 1, 10_000, "default 64"),
-        ("width", 1, 4096, "of the vectors (default 64)"),
-        ("heads", 1, 64, "of each attention (default 4)"),
-        ("d-ff", 1, 16_384, "width inside the feed-forward networks (default 128)"),
-        ("encoder-layers", 1, 24, "default 1"),
-        ("decoder-layers", 1, 24, "default 1"),
-    ):
-        parser.add_argument(f"--{name}", type=whole(least, most), metavar="N", help=told)
-    parser.add_argument(
-        "--learning-rate", type=number(0, 1), metavar="X", help="at its highest (default 0.003)"
-    )
-    parser.add_argument(
-        "--leading",
-        type=whole(0, 100),
-        default=0,
-        metavar="N",
-        help="the first N tokens of an answer say who, not what: they are no part of the "
-        "combinations that are held out (default 0)",
-    )
-    parser.set_defaults(run=_train)
 
 
 def _add_explain(actions: Commands) -> None:
@@ -97,44 +46,6 @@ def _add_explain(actions: Commands) -> None:
         "--seed", type=whole(0, MOST_SEED), default=0, metavar="N", help="of control sets"
     )
     parser.set_defaults(run=_explain)
-
-
-def _separator(text: str) -> str:
-    sign = "\t" if text in ("tab", "\\t") else text
-    if len(sign) != 1 or sign in '\r\n"' or not sign.isascii():
-        raise argparse.ArgumentTypeError(f"{text!r} is not one sign, such as `;` or `tab`")
-    return sign
-
-
-def _pairs(options: argparse.Namespace) -> SentencePairs:
-    from attnlens.reference.text.sentences import read_pairs
-
-    columns = None
-    if options.columns is not None:
-        columns = [name.strip() for name in options.columns.split(",")]
-        if len(columns) != 2:
-            raise InputError(
-                f"--columns {options.columns!r} is not two names", remedy="give INPUT,OUTPUT"
-            )
-    return read_pairs(options.csv, columns=columns, separator=options.separator)
-
-
-def _train(options: argparse.Namespace) -> int:
-    check_files(options)
-    pairs = _pairs(options)
-    from attnlens.reference.text.sentences import HeldOutRule
-    from attnlens.reference.text.text_model import TextRecipe, TextSizes, train_text
-
-    sizes = given(options, "width", "heads", "d_ff", "encoder_layers", "decoder_layers")
-    model = train_text(
-        pairs,
-        recipe=TextRecipe(**given(options, "epochs", "batch", "learning_rate", "seed")),
-        sizes=TextSizes(**sizes),
-        rule=HeldOutRule.of(pairs.pairs, leading=options.leading),
-        report=since_now(),
-    )
-    model.save(options.out)
-    return 0
 
 
 def _explain(options: argparse.Namespace) -> int:

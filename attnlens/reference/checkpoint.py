@@ -69,7 +69,7 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
     from safetensors import SafetensorError
     from safetensors.torch import load
 
-    remedy = "give a file that `attnlens train` wrote, or leave --model out"
+    remedy = "give a file that `attnlens lab train` wrote, or leave --model out"
     data = read_whole(path, LARGEST, kind="checkpoint", remedy=remedy, error=CheckpointError)
     try:
         tensors = load(data)

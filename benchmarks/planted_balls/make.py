@@ -7,7 +7,7 @@
 
 Matches are played by the three rules of `attnlens.cricket.lab.rules` in a league of equals,
 so it is known which past balls each ball depends on, and by how much. Each model is trained on
-matches of its own, as ``attnlens planted`` trains, and asked about others that no model has seen.
+matches of its own, as ``attnlens lab planted`` trains, and asked about others that no model saw.
 Nothing is random but by the seeds below. Training gives the same bits on one kind of machine; on
 another the last digits may differ, which is why the checkpoints are frozen.
 """

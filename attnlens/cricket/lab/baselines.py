@@ -2,7 +2,7 @@
 
 Each is fitted on the balls a predictor was trained on and asked about later ones. The
 regression and the trees get everything that the predictor knows, and every running total.
-`compare` asks them for `attnlens evaluate`.
+`compare` asks them for `attnlens lab evaluate`.
 """
 
 from __future__ import annotations

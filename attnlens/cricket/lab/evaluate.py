@@ -217,7 +217,7 @@ class OutsideTraining:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The document of ``attnlens evaluate --json``.
+    """The document of ``attnlens lab evaluate --json``.
 
     Attributes:
         in_sample: matches inside the training dates.

@@ -281,7 +281,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class Faithfulness:
-    """The document of ``attnlens faithfulness --json``; every figure is a mean over balls."""
+    """The document of ``attnlens lab faithfulness --json``; every figure is a mean over balls."""
 
     model: Checkpoint
     dates: tuple[str | None, str | None]

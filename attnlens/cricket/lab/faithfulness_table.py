@@ -33,7 +33,7 @@ FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
 
 @terminal_page(least=NARROWEST, most=WIDEST)
 def render_faithfulness(page: Page, shown: Faithfulness) -> None:
-    """The document of ``attnlens faithfulness``."""
+    """The document of ``attnlens lab faithfulness``."""
     add_opening(page, shown, f"does attention of {shown.model.name} say what mattered?")
     _worth(page, shown)
     page.blank()

@@ -1,4 +1,4 @@
-"""What heads do, as plain data: the document of ``attnlens heads --json``.
+"""What heads do, as plain data: the document of ``attnlens lab heads --json``.
 
 Every figure that has an interval has it beside it under the same name with ``_ci``: 95%,
 whole matches resampled. What could not be measured is null.
@@ -93,7 +93,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class HeadReport:
-    """The document of ``attnlens heads``: every head and slot of a predictor."""
+    """The document of ``attnlens lab heads``: every head and slot of a predictor."""
 
     model: Checkpoint
     dates: tuple[str | None, str | None]

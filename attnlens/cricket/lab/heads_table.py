@@ -52,7 +52,7 @@ LEGEND: Final = (
 
 @terminal_page(most=110)
 def render_heads(page: Page, shown: HeadReport) -> None:
-    """The document of ``attnlens heads``."""
+    """The document of ``attnlens lab heads``."""
     add_opening(page, shown, f"what the heads of {shown.model.name} do, over")
     for scale in shown.scales:
         _scale(page, scale)

@@ -1,4 +1,4 @@
-"""``attnlens planted``: train on matches played by rules, and ask whether the rules are found."""
+"""``attnlens lab planted``: train on matches played by rules; ask whether the rules are found."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class RuleTold:
 
 @dataclass(frozen=True, slots=True)
 class PlantedDocument:
-    """The document of ``attnlens planted``; ``model`` is how the one that was asked was trained."""
+    """The document of ``attnlens lab planted``; ``model`` is how the tested model was trained."""
 
     plan: PlantedPlan
     model: dict[str, list[Epoch]]

@@ -1,4 +1,4 @@
-"""``attnlens train``: from match files to a checkpoint, in one call."""
+"""``attnlens lab train``: from match files to a checkpoint, in one call."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ TRAINERS: Final[Mapping[str, tuple[Kind[Any], Callable[..., Trained]]]] = {
     "temporal": (PREDICTOR, train),
     "cricket": (OVERS, train_overs),
 }
-"""What can be set for each model that ``attnlens train`` knows, and how it is trained."""
+"""What can be set for each model that ``attnlens lab train`` knows, and how it is trained."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ INNINGS: Final = {"1": "first innings", "2": "chases"}
 
 @terminal_page(least=64)
 def render_winning(page: Page, shown: WinEvaluation) -> None:
-    """The document of ``attnlens evaluate --win``."""
+    """The document of ``attnlens lab evaluate --win``."""
     matches = count(shown.matches, "match", "matches")
     began, ended = (shown.dates[end] or "undated" for end in ("first", "last"))
     told = f"who wins, by {shown.checkpoint.name}, before {count(shown.balls, 'ball')} of {matches}"

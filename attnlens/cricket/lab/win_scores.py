@@ -107,7 +107,7 @@ class WinFigures:
 
 @dataclass(frozen=True, slots=True)
 class WinEvaluation:
-    """The document of ``attnlens evaluate --win --json``.
+    """The document of ``attnlens lab evaluate --win --json``.
 
     Attributes:
         left_out, unbalanced: as of `JudgedStates`.

@@ -1,8 +1,8 @@
 """The checkpoints of cricket that come with attnlens, and how often their probabilities came true.
 
-The table is measured by ``attnlens evaluate SRC --model CHECKPOINT --calibration-out FILE`` (see
-`attnlens.cricket.lab.evaluate.calibration_table`). A checkpoint ``name.safetensors`` carries one
-where ``name.calibration.json`` lies beside it and was measured on exactly those weights. The
+The table is measured by ``attnlens lab evaluate SRC --model CHECKPOINT --calibration-out FILE``
+(see `attnlens.cricket.lab.evaluate.calibration_table`). A checkpoint ``name.safetensors`` carries
+one where ``name.calibration.json`` lies beside it and was measured on exactly those weights. The
 shipped ``bundled`` checkpoint has ratings that know every match that could judge it, so it quotes
 the table of ``measured``, which says whose it is.
 """
@@ -128,7 +128,7 @@ def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> Calib
             "is no table of calibration that this attnlens reads "
             f"({' '.join(str(error).split())[:80]})",
             path=path,
-            remedy="measure it again with `attnlens evaluate --calibration-out`",
+            remedy="measure it again with `attnlens lab evaluate --calibration-out`",
         ) from error
     return table if shipped or table.sha256 == sha256 else None
 

@@ -36,7 +36,7 @@ KIND: Final = "seq2seq"
 """What the checkpoint says it is, and the name of the one that comes with attnlens."""
 
 _LARGEST_SIZE: Final = 1_000_000
-_REMEDY: Final = f"give a file that `attnlens text train` wrote, or the name {KIND}"
+_REMEDY: Final = f"give a file that `attnlens lab text-train` wrote, or the name {KIND}"
 
 
 @dataclass(frozen=True, slots=True)

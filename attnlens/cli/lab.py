@@ -1,0 +1,631 @@
+"""``attnlens lab``: what trains, simulates and measures models.
+
+``train``, ``ratings``, ``evaluate``, ``faithfulness``, ``heads``, ``planted``, ``simulate`` and
+``text-train``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from attnlens.cli.options import (
+    MOST,
+    MOST_SEED,
+    add_days,
+    add_formats,
+    add_history,
+    add_model,
+    add_out,
+    add_removed,
+    add_sources,
+    date,
+    given,
+    number,
+    whole,
+)
+from attnlens.cli.output import (
+    check_files,
+    check_outputs,
+    emit,
+    emit_json,
+    progress,
+    report_skipped,
+    say,
+    show,
+    since_now,
+    utf8_stdout,
+)
+from attnlens.cli.parser import Commands
+from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    import datetime
+
+    from attnlens.cricket.errors import MatchFileError
+    from attnlens.cricket.lab.evaluate import Evaluation
+    from attnlens.cricket.lab.faithfulness import Faithfulness
+    from attnlens.cricket.lab.figures import Document
+    from attnlens.cricket.lab.held_out import HeldOut
+    from attnlens.cricket.lab.win_scores import WinEvaluation
+    from attnlens.cricket.predictor.trained import Added
+    from attnlens.reference.text.sentences import SentencePairs
+    from attnlens.render.canvas import Renderer
+
+MOST_THREADS = 1024
+DONE, NOTHING_NEWER = 0, 1
+KNOWN = ("prior", "logistic", "boosted_trees")
+D = TypeVar("D", bound="Document")
+MOST_MATCHES = 100_000
+
+
+def add_to(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "lab",
+        help="train, simulate and measure models",
+        description="Train the predictors, simulate matches, and measure how good predictions and "
+        "explanations are.",
+    )
+    actions = parser.command_group("lab_command", required=True)
+    _add_train(actions)
+    _add_ratings(actions)
+    _add_evaluate(actions)
+    _add_faithfulness(actions)
+    _add_heads(actions)
+    _add_planted(actions)
+    _add_simulate(actions)
+    _add_text_train(actions)
+
+
+def _add_train(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "train",
+        help="train a predictor on match files",
+        description="Train a predictor, and the ratings it needs, on the matches of SRC, "
+        "split by date. On one machine, the same seed, matches and --threads give the same model.",
+    )
+    add_sources(parser)
+    parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
+    parser.add_argument(
+        "--model",
+        choices=("temporal", "cricket"),
+        default="temporal",
+        help="temporal: the predictor of balls (default); cricket: the encoder-decoder of overs",
+    )
+    parser.add_argument("--train-until", type=date, metavar="DATE", help="last day to train on")
+    parser.add_argument(
+        "--validate-until",
+        type=date,
+        metavar="DATE",
+        help="last day to validate on; the same day as --train-until: no validation",
+    )
+    parser.add_argument("--epochs", type=int, metavar="N", help="passes over the matches")
+    parser.add_argument("--seed", type=int, metavar="N", help="of everything random")
+    parser.add_argument("--hidden-dim", type=int, metavar="N", help="width of the predictor")
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="any other number of the recipe or of the predictor's sizes, such as "
+        "learning_rate=0.001, dropout=0.2 or heads.medium=8; may be given often",
+    )
+    parser.add_argument(
+        "--teacher",
+        choices=("boosted_trees",),
+        help="learn from what boosted trees on every running total say, too",
+    )
+    parser.add_argument(
+        "--device",
+        choices=("cpu", "cuda"),
+        default="cpu",
+        help="where to compute; torchrun starts several processes, each with a GPU of its own",
+    )
+    parser.add_argument(
+        "--head-balls",
+        type=whole(1, MOST),
+        metavar="N",
+        help="balls on which heads can earn their names (default 200; fewer is faster)",
+    )
+    # Starting very many would bring the process down.
+    parser.add_argument(
+        "--threads", type=whole(1, MOST_THREADS), metavar="N", help="default: all cores"
+    )
+    parser.add_argument(
+        "--state",
+        metavar="FILE",
+        help="keep the run's state here after every epoch, and go on from it",
+    )
+    parser.set_defaults(run=_train)
+
+
+def _train(options: argparse.Namespace) -> int:
+    check_outputs({"--out": options.out, "--state": options.state}, sources=options.sources)
+    for name in ("teacher", "head_balls", "hidden_dim") if options.model == "cricket" else ():
+        if getattr(options, name):
+            raise InputError(
+                f"--{name.replace('_', '-')} is not for --model cricket",
+                remedy="leave it out; its sizes are --set's",
+            )
+    from pathlib import Path
+
+    from attnlens.cricket.lab.course import Course
+    from attnlens.cricket.lab.processes import processes
+    from attnlens.cricket.lab.run import TRAINERS, Plan, recipe_and_sizes, use_threads
+
+    kind, train = TRAINERS[options.model]
+    numbers = given(options, "epochs", "seed", "hidden_dim")
+    recipe, sizes = recipe_and_sizes(kind, options.set, numbers)
+    plan = Plan(
+        sizes=sizes, **given(options, "train_until", "validate_until", "teacher", "head_balls")
+    )
+    among = processes(options.device)
+    use_threads(options.threads, among.count)
+    report = since_now() if among.first else lambda _: None
+    state = None if options.state is None else Path(options.state)
+    course = Course(state, report=report, among=among)
+    train(options.sources, options.out, plan, recipe, course)
+    among.close()
+    return 0
+
+
+def _add_ratings(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "ratings",
+        help="bring player and venue ratings up to date without retraining",
+        description="Write a copy of the checkpoint whose ratings have learnt every match of SRC "
+        "that is later than they are, date by date; the network's weights stay as they are. "
+        "Exit status 1 where there is nothing newer.",
+    )
+    add_sources(parser)
+    parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
+    add_model(parser)
+    add_formats(parser)
+    parser.set_defaults(run=_ratings)
+
+
+def _ratings(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from attnlens.cricket.answers import file_digest
+    from attnlens.cricket.predictor.trained import brought_up_to_date, save_predictor
+    from attnlens.cricket.readers.history import matches_to_learn
+    from attnlens.cricket.session import Session
+
+    # The checkpoint itself may be brought up to date in its place.
+    check_outputs({"--out": options.out}, sources=options.sources)
+    predictor = Session(options.model).predictor
+    skipped: list[MatchFileError] = []
+    given = matches_to_learn(options.sources, skipped, progress, "{} matches read")
+    now, added = brought_up_to_date(predictor, given)
+    if added.matches:
+        save_predictor(options.out, now)
+    report_skipped(skipped)
+    until = now.ratings.until
+    if options.format == "json":
+        emit_json(
+            asdict(added)
+            | {
+                "dates": [None if day is None else day.isoformat() for day in added.dates],
+                "ratings_until": None if until is None else until.isoformat(),
+                "sha256": file_digest(options.out) if added.matches else None,
+            },
+            None,
+        )
+    else:
+        emit(_learnt_sentence(predictor.ratings.until, until, added, options.out), None)
+    return DONE if added.matches else NOTHING_NEWER
+
+
+def _learnt_sentence(
+    before: datetime.date | None, until: datetime.date | None, added: Added, out: str
+) -> str:
+    """What was learnt, in words, and what was not."""
+    from attnlens.words import count
+
+    passed = {
+        "up to then teach nothing new": added.already_known,
+        "without a date left out": added.undated,
+    }
+    aside = "".join(
+        f"; {count(number, 'match', 'matches')} {why}" for why, number in passed.items() if number
+    )
+    if not added.matches:
+        return f"nothing newer than {before}: no file written{aside}"
+    return (
+        f"wrote {out}: ratings until {until} (were {before}), "
+        f"{count(added.matches, 'match', 'matches')} learnt{aside}"
+    )
+
+
+def _add_evaluate(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "evaluate",
+        help="log-loss, Brier, calibration and accuracy, beside the baselines",
+        description="Judge a predictor on the matches of SRC that were played after its "
+        "training, with ratings as of each match's date, beside baselines fitted on the dates "
+        "it was trained on. Intervals are 95%, from resampling whole matches.",
+    )
+    _add_matches(parser)
+    add_history(parser, "more matches for the ratings and for the baselines to be fitted on")
+    parser.add_argument(
+        "--baselines",
+        type=_baselines,
+        default=KNOWN,
+        metavar="NAMES",
+        help=f"of {','.join(KNOWN)} (default all), or none; the trees take minutes",
+    )
+    parser.add_argument(
+        "--win",
+        action="store_true",
+        help="judge instead who is winning before every ball, beside a logistic model of the state",
+    )
+    parser.add_argument(
+        "--calibration-out",
+        metavar="FILE",
+        help="write how often calls came true, per outcome and level; as NAME.calibration.json "
+        "beside NAME.safetensors, explanations quote it",
+    )
+    parser.set_defaults(run=_evaluate)
+
+
+def _add_faithfulness(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "faithfulness",
+        help="does attention say which past balls mattered?",
+        description="Over a sample of balls with at least 36 before them: what hiding past balls "
+        "does to the prediction, and how well attention and other scores tell it, beside "
+        "recency, uniform and random scores. Measured on the matches of SRC after the model's "
+        "training; earlier ones bring its ratings up to date.",
+    )
+    _add_matches(parser, sample=True)
+    parser.add_argument(
+        "--wide",
+        type=whole(0, MOST),
+        default=5000,
+        metavar="N",
+        help="balls of any place in an innings for the log-loss with, without and with scrambled "
+        "past (default 5000)",
+    )
+    remedy = "`measure` of attnlens.cricket.lab.faithfulness returns the balls"
+    add_removed(parser, "--per-ball", remedy)
+    parser.set_defaults(run=_faithfulness)
+
+
+def _add_heads(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "heads",
+        help="what every head does on many balls, and the name it has earned",
+        description="For every scale and head: its learnt biases, what it looks at beside what "
+        "even attention would, with 95% intervals, what the prediction loses without it, and "
+        "the name it has earned by both. Measured on the matches of SRC after the model's "
+        "training; earlier ones bring its ratings up to date.",
+    )
+    _add_matches(parser, sample=True)
+    parser.set_defaults(run=_heads)
+
+
+def _add_matches(parser: argparse.ArgumentParser, *, sample: bool = False) -> None:
+    """Matches, the model, where the answer goes, and of a ``sample`` how many balls it has."""
+    add_sources(parser)
+    add_model(parser)
+    if sample:
+        add_history(parser)
+        for name, least, default, words in (
+            ("--balls", 1, 500, "default 500"),
+            ("--seed", 0, 5, "of the sample; default 5"),
+        ):
+            kind = whole(least, MOST)
+            parser.add_argument(name, type=kind, default=default, metavar="N", help=words)
+    add_days(parser)
+    parser.add_argument(
+        "--allow-in-sample",
+        action="store_true",
+        help="take matches inside the model's training dates too: flattering figures",
+    )
+    add_formats(parser)
+    add_out(parser)
+
+
+def _baselines(text: str) -> tuple[str, ...]:
+    if text.strip() == "none":
+        return ()
+    wanted = [name.strip() for name in text.split(",")]
+    for name in wanted:
+        if name not in KNOWN:
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is no baseline; use {', '.join(KNOWN)}, or none"
+            )
+    return tuple(name for name in KNOWN if name in wanted)
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    """How well a predictor's probabilities fit, beside baselines."""
+    check_files(options, "calibration_out")
+    if options.win:
+        if options.calibration_out is not None:
+            raise InputError("--calibration-out is of outcomes", remedy="leave out --win")
+        return _evaluate_win(options)
+    import json
+
+    from attnlens.cricket.lab.baselines import compare
+    from attnlens.cricket.lab.evaluate import calibration_table, evaluation, judge
+    from attnlens.cricket.lab.evaluation_page import render_evaluation
+    from attnlens.files import write_text
+
+    def work(held: HeldOut) -> Evaluation:
+        balls = judge(held, progress)
+        compared = compare(held, balls, options.baselines, report=progress)
+        if options.calibration_out is not None:
+            table = calibration_table(held, balls)
+            write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
+        return evaluation(held, balls, compared)
+
+    document = _judged(options, work)
+    for line in document.remarks():
+        say(line)
+    return _give(document, options, render_evaluation, digits=6)
+
+
+def _evaluate_win(options: argparse.Namespace) -> int:
+    """How well the model tells who is winning."""
+    from attnlens.cricket.lab.baselines import logistic_value
+    from attnlens.cricket.lab.win_page import render_winning
+    from attnlens.cricket.lab.win_scores import judge_states, win_evaluation
+
+    def work(held: HeldOut) -> WinEvaluation:
+        states = judge_states(held, progress)
+        asked = "logistic" in options.baselines
+        chances, why = logistic_value(held, progress) if asked else (None, None)
+        return win_evaluation(held, states, chances, why)
+
+    return _give(_judged(options, work), options, render_winning, digits=9)
+
+
+def _faithfulness(options: argparse.Namespace) -> int:
+    """Does attention say which past balls mattered?"""
+    check_files(options)
+    from attnlens.cricket.lab.faithfulness import measure
+    from attnlens.cricket.lab.faithfulness_table import render_faithfulness
+
+    def work(held: HeldOut) -> Faithfulness:
+        found = measure(
+            held.predictor.model,
+            list(held.innings(progress)),
+            balls=options.balls,
+            seed=options.seed,
+            wide=options.wide,
+            report=progress,
+        )
+        return found.document(held)
+
+    return _give(_judged(options, work), options, render_faithfulness)
+
+
+def _heads(options: argparse.Namespace) -> int:
+    """What every head does on many balls, and the name it has earned."""
+    check_files(options)
+    from attnlens.cricket.lab.head_report import head_report
+    from attnlens.cricket.lab.heads_table import render_heads
+
+    work = partial(head_report, balls=options.balls, seed=options.seed, report=progress)
+    return _give(_judged(options, work), options, render_heads)
+
+
+def _judged(options: argparse.Namespace, work: Callable[[HeldOut], D]) -> D:
+    """What ``work`` makes of the matches that the model may be judged on."""
+    from attnlens.cricket.lab.held_out import held_out
+    from attnlens.cricket.session import Session
+
+    skipped: list[MatchFileError] = []
+    try:
+        held = held_out(
+            Session(options.model).predictor,
+            options.sources,
+            history=options.history or [],
+            first=options.first,
+            last=options.last,
+            allow_in_sample=options.allow_in_sample,
+            skipped=skipped,
+            report=progress,
+        )
+        document = work(held)
+    finally:
+        progress("")
+    report_skipped(skipped)
+    return document
+
+
+def _give(
+    document: D, options: argparse.Namespace, render: Renderer, *, digits: int | None = None
+) -> int:
+    """Write a document as JSON, its figures with so many ``digits``, or as a page."""
+    from attnlens.cricket.lab.figures import to_json
+    from attnlens.render.numbers import rounded_all
+
+    def data() -> object:
+        told = to_json(document)
+        return told if digits is None else rounded_all(told, digits)
+
+    return show(options, data, partial(render, document))
+
+
+def _add_planted(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "planted",
+        help="train on matches with known dependencies, and see whether they are found",
+        description="Simulate matches played by rules, so that it is known which past balls "
+        "each ball depends on and by how much; train a small predictor on them; then ask "
+        "whether attention and hiding balls point at those balls, and how often a claim that "
+        "should not be is called supported. docs/evidence.md says what each figure means.",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a small version that runs every part and finds little",
+    )
+    for name, least, words in (
+        ("--matches", 1, "simulated matches to train on (default 300)"),
+        ("--epochs", 1, "passes over them (default 8)"),
+        ("--balls", 1, "balls to ask every method about (default 200)"),
+        ("--claims", 1, "balls to pass verdicts on (default 50)"),
+        ("--seed", 0, "of everything random (default 5)"),
+    ):
+        parser.add_argument(name, type=whole(least, MOST), metavar="N", help=words)
+    add_formats(parser)
+    add_out(parser)
+    parser.set_defaults(run=_planted)
+
+
+def _planted(options: argparse.Namespace) -> int:
+    import dataclasses
+
+    from attnlens.cricket.lab.faithfulness_table import render_planted
+    from attnlens.cricket.lab.figures import to_json
+    from attnlens.cricket.lab.planted_training import FULL, QUICK, planted
+
+    check_files(options)  # before the work, not after it
+    changed = given(options, "matches", "epochs", "balls", "claims", "seed")
+    plan = dataclasses.replace(QUICK if options.quick else FULL, **changed)
+    data = to_json(planted(plan, report=since_now()))
+    if options.format == "json":
+        emit_json(data, options.out)
+    else:
+        utf8_stdout()
+        emit(render_planted(data), options.out)
+    return 0
+
+
+def _add_simulate(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "simulate",
+        help="write T20 matches from a seeded generator",
+        description="Write invented T20 matches as Cricsheet CSV2 or JSON. The same seed writes "
+        "the same bytes.",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        required=True,
+        help="one match: a .csv or .json file; several: a .zip",
+    )
+    parser.add_argument(
+        "--seed", type=whole(0, MOST_SEED), default=0, metavar="N", help="default 0"
+    )
+    parser.add_argument(
+        "--matches",
+        type=whole(1, MOST_MATCHES),
+        default=1,
+        metavar="N",
+        help="how many, with the seeds that follow (default 1)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("csv2", "json"),
+        help="of a zip (default csv2); a file's name tells",
+    )
+    remedy = "`attnlens lab planted` has the matches whose dependencies are known"
+    add_removed(parser, "--strength", remedy)
+    parser.set_defaults(run=_simulate)
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from attnlens.cricket.lab.files import save_simulated
+
+    if not options.out:
+        raise InputError("--out is empty", remedy="name a file")
+    try:
+        save_simulated(
+            options.out,
+            range(options.seed, options.seed + options.matches),
+            file_format=options.format,
+            report=lambda done: progress(f"simulating: {done} of {options.matches} matches"),
+        )
+    finally:
+        progress("")
+    return 0
+
+
+def _add_text_train(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "text-train",
+        help="train on a CSV of sentence pairs",
+        description="Train an encoder-decoder on sentence pairs. A tenth of the inputs, and every "
+        "pair of some combinations of answers, is held out, and how many of those are answered "
+        "right is said. On one machine, the same pairs and seed give the same weights.",
+    )
+    parser.add_argument(
+        "csv", metavar="CSV", help="sentence pairs, a pair a row, columns named in the first row"
+    )
+    parser.add_argument(
+        "--columns",
+        metavar="A,B",
+        help="the names of the two columns, input first (default the first two)",
+    )
+    parser.add_argument(
+        "--separator", type=_separator, default=",", metavar="C", help="default a comma; or `tab`"
+    )
+    parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
+    for name, least, most, told in (
+        ("epochs", 1, 10_000, "default 30"),
+        ("seed", 0, MOST_SEED, "default 0"),
+        ("batch", 1, 10_000, "default 64"),
+        ("width", 1, 4096, "of the vectors (default 64)"),
+        ("heads", 1, 64, "of each attention (default 4)"),
+        ("d-ff", 1, 16_384, "width inside the feed-forward networks (default 128)"),
+        ("encoder-layers", 1, 24, "default 1"),
+        ("decoder-layers", 1, 24, "default 1"),
+    ):
+        parser.add_argument(f"--{name}", type=whole(least, most), metavar="N", help=told)
+    parser.add_argument(
+        "--learning-rate", type=number(0, 1), metavar="X", help="at its highest (default 0.003)"
+    )
+    parser.add_argument(
+        "--leading",
+        type=whole(0, 100),
+        default=0,
+        metavar="N",
+        help="the first N tokens of an answer say who, not what: they are no part of the "
+        "combinations that are held out (default 0)",
+    )
+    parser.set_defaults(run=_text_train)
+
+
+def _separator(text: str) -> str:
+    sign = "\t" if text in ("tab", "\\t") else text
+    if len(sign) != 1 or sign in '\r\n"' or not sign.isascii():
+        raise argparse.ArgumentTypeError(f"{text!r} is not one sign, such as `;` or `tab`")
+    return sign
+
+
+def _pairs(options: argparse.Namespace) -> SentencePairs:
+    from attnlens.reference.text.sentences import read_pairs
+
+    columns = None
+    if options.columns is not None:
+        columns = [name.strip() for name in options.columns.split(",")]
+        if len(columns) != 2:
+            raise InputError(
+                f"--columns {options.columns!r} is not two names", remedy="give INPUT,OUTPUT"
+            )
+    return read_pairs(options.csv, columns=columns, separator=options.separator)
+
+
+def _text_train(options: argparse.Namespace) -> int:
+    check_files(options)
+    pairs = _pairs(options)
+    from attnlens.reference.text.sentences import HeldOutRule
+    from attnlens.reference.text.text_model import TextRecipe, TextSizes, train_text
+
+    sizes = given(options, "width", "heads", "d_ff", "encoder_layers", "decoder_layers")
+    model = train_text(
+        pairs,
+        recipe=TextRecipe(**given(options, "epochs", "batch", "learning_rate", "seed")),
+        sizes=TextSizes(**sizes),
+        rule=HeldOutRule.of(pairs.pairs, leading=options.leading),
+        report=since_now(),
+    )
+    model.save(options.out)
+    return 0
