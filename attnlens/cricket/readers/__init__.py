@@ -46,7 +46,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     cricsheet_json.FORMAT,
     cricsheet_csv.CSV2_FORMAT,
     cricsheet_csv.ORIGINAL_FORMAT,
-    *kaggle.LAYOUTS,
+    *kaggle.FORMATS,
 )
 
 

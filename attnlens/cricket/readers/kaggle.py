@@ -1,15 +1,18 @@
-"""The Kaggle tables of IPL deliveries, in three layouts, and the tables of results beside them."""
+"""The Kaggle tables of IPL deliveries, in three layouts, and the tables of results beside them.
+
+`_LAYOUTS` maps the columns of each layout to fields; what a layout gets wrong is put right, or
+refused, by the class `_MatchRows`.
+"""
 
 from __future__ import annotations
 
 import csv
 import datetime
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, Final, Literal
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import UNKNOWN_PLAYER, Facts, Match
@@ -32,26 +35,114 @@ from attnlens.cricket.readers.text import (
     whole,
 )
 
-OF_2019 = frozenset({"id", "Season", "date", "team1", "team2", "dl_applied", "win_by_runs"})
-OF_2024 = frozenset({"id", "season", "date", "team1", "team2", "result_margin", "super_over"})
-OF_2025 = frozenset({"match_id", "date", "team1", "team2", "first_ings_score", "match_winner"})
-
-NOTHING = frozenset({"", "NA"})
-"""What stands in these tables where there is nothing."""
-
-_MOST_BESIDE = 8
-_MOST_RESULTS = 50_000
+_MAX_BALLS_IN_OVER = 40
+_MAX_RESULT_TABLES = 8
+_MAX_RESULTS = 50_000
 _BALLS_PER_OVER = 6
+_MAIN_INNINGS = 2
+_NOT_OFF_THE_BAT = ("wides", "byes", "legbyes")
 _DECISIONS = {"bat": "bat", "bowl": "field", "field": "field"}
 _UNDECIDED = ("tie", "no result")
+_DISMISSALS = {"runout": "run out"}
+_BLANK = frozenset({"", "NA"})
+"""What stands in these tables where there is nothing."""
+
+Row = dict[str, str]
+"""A row's texts by field, without blanks around them; a field that is not there is empty."""
 
 
 @dataclass(frozen=True)
-class Result:
+class KaggleLayout:
+    """Where a layout has the fields of a ball and of a result.
+
+    Attributes:
+        recognized_by, results_recognized_by: columns that only this layout has.
+        columns, results: field to column; every one of ``columns`` is required.
+        extras: how kinds of extras are written: ``runs`` in a column for each kind; a ``kind``
+            in one column; ``flags``, with the runs apart.
+        first_over: the number of an innings' first over.
+    """
+
+    recognized_by: frozenset[str]
+    columns: Mapping[str, str]
+    results_recognized_by: frozenset[str]
+    results: Mapping[str, str]
+    extras: Literal["runs", "kind", "flags"]
+    first_over: int = 0
+
+
+def _columns(text: str) -> dict[str, str]:
+    """Field to column, from words ``field=column``, or ``field`` where both have one name."""
+    pairs = (word.partition("=") for word in text.split())
+    return {field: column or field for field, _, column in pairs}
+
+
+_LAYOUTS: Final = (
+    # 21 columns: seasons 2008 to 2017, and as extended to 2019. The tenth ball of an over is
+    # stored as 1; in the rows of 2018 and 2019 the batter's runs contain the extras, which are
+    # added again; the super overs of 2019 are innings 3 and 5, and lack balls.
+    KaggleLayout(
+        frozenset({"inning", "batsman", "wide_runs", "batsman_runs"}),
+        _columns(
+            "match_id innings=inning batting_team bowling_team over ball batter=batsman non_striker"
+            " bowler is_super_over wides=wide_runs noballs=noball_runs byes=bye_runs"
+            " legbyes=legbye_runs penalty=penalty_runs runs=batsman_runs extra=extra_runs"
+            " total=total_runs player_out=player_dismissed kind=dismissal_kind fielder"
+        ),
+        frozenset({"id", "Season", "date", "team1", "team2", "dl_applied", "win_by_runs"}),
+        _columns(
+            "id season=Season city date team1 team2 toss_winner toss_decision result dl_applied"
+            " winner by_runs=win_by_runs by_wickets=win_by_wickets venue"
+        ),
+        "runs",
+        first_over=1,
+    ),
+    # 17 columns: seasons 2008 to 2024, with Cricsheet's match ids. A ball has one kind of extra,
+    # so a no-ball with byes may stand as byes and count as a legal ball.
+    KaggleLayout(
+        frozenset({"inning", "batter", "batsman_runs", "extras_type"}),
+        _columns(
+            "match_id innings=inning batting_team bowling_team over ball batter bowler non_striker"
+            " runs=batsman_runs extra=extra_runs total=total_runs extras_type is_wicket"
+            " player_out=player_dismissed kind=dismissal_kind fielder"
+        ),
+        frozenset({"id", "season", "date", "team1", "team2", "result_margin", "super_over"}),
+        _columns(
+            "id season city date stage=match_type venue team1 team2 toss_winner toss_decision"
+            " winner result margin=result_margin target_runs target_overs method"
+        ),
+        "kind",
+    ),
+    # 19 columns: season 2025. Labels count legal balls, so that a wide and the next ball share
+    # one; there is no non-striker; teams are codes; super overs may have the teams exchanged;
+    # balls or runs are missing, so that totals fall short of the table of results.
+    KaggleLayout(
+        frozenset({"match_no", "striker", "runs_of_bat", "wide"}),
+        _columns(
+            "match_id=match_no date stage venue batting_team bowling_team innings over"
+            " batter=striker bowler runs=runs_of_bat extra=extras wides=wide legbyes byes noballs"
+            " kind=wicket_type player_out=player_dismissed fielder"
+        ),
+        frozenset({"match_id", "date", "team1", "team2", "first_ings_score", "match_winner"}),
+        _columns(
+            "id=match_id date venue team1 team2 stage toss_winner toss_decision"
+            " runs1=first_ings_score wickets1=first_ings_wkts runs2=second_ings_score"
+            " wickets2=second_ings_wkts result=match_result winner=match_winner by_runs=wb_runs"
+            " by_wickets=wb_wickets"
+        ),
+        "flags",
+    ),
+)
+_RESULT_FIELDS = frozenset[str]().union(*(layout.results for layout in _LAYOUTS))
+
+
+@dataclass(frozen=True)
+class MatchResult:
     """What a table of results says of one match; ``None`` and empty where it does not.
 
     Attributes:
         facts: by the names of a draft's fields.
+        scores: runs and wickets of the innings.
     """
 
     facts: dict[str, Any]
@@ -61,14 +152,14 @@ class Result:
 
     def is_of(self, teams: Sequence[str]) -> bool:
         """Whether these two sides played it; a plural may be written either way."""
-        return set(map(_plain, teams)) == set(map(_plain, self.facts["teams"]))
+        return set(map(_team_key, teams)) == set(map(_team_key, self.facts["teams"]))
 
     def spelt_as(self, teams: Sequence[str]) -> dict[str, Any]:
         """The facts with these spellings of the teams."""
-        spelling = {_plain(team): team for team in teams}
+        spelling = {_team_key(team): team for team in teams}
 
         def spelt(value: Any) -> Any:
-            return spelling.get(_plain(value), value) if isinstance(value, str) else value
+            return spelling.get(_team_key(value), value) if isinstance(value, str) else value
 
         facts = {
             key: Facts({name: spelt(value) for name, value in self.facts[key].items()})
@@ -77,172 +168,125 @@ class Result:
         return {**self.facts, **facts, "teams": tuple(map(spelt, self.facts["teams"]))}
 
 
+def _team_key(team: str) -> str:
+    return team.strip().lower().removesuffix("s")
+
+
 def is_results_table(file: MatchFile) -> bool:
     """Whether the first line is the header of a table of results."""
     header = set(header_of(file))
-    return any(header >= columns for columns in (OF_2019, OF_2024, OF_2025))
+    return any(header >= layout.results_recognized_by for layout in _LAYOUTS)
 
 
-def results_beside(file: MatchFile, columns: frozenset[str]) -> dict[str, Result]:
-    """Results by match id, from the table beside a table of deliveries that has these columns.
+def _results_beside(file: MatchFile, layout: KaggleLayout) -> dict[str, MatchResult]:
+    """Results by match id, from the table of the layout beside a table of deliveries.
 
     Raises:
         MatchFileError: the table is damaged.
     """
     tables = [name for name in file.siblings() if re.search(r"match.*\.csv$", name, re.I)]
-    for beside in filter(None, map(file.sibling, tables[:_MOST_BESIDE])):
-        results = _results(*beside, columns)
+    for sibling in filter(None, map(file.sibling, tables[:_MAX_RESULT_TABLES])):
+        results = _results(*sibling, layout)
         if results:
             return results
     return {}
 
 
-def _results(display: str, data: bytes, columns: frozenset[str]) -> dict[str, Result]:
+def _results(display: str, data: bytes, layout: KaggleLayout) -> dict[str, MatchResult]:
     reader = csv.reader(lines(decoded(data, display)))
-    rows = []
+    rows: list[Row] = []
     try:
         header = [name.strip() for name in next(reader, [])]
-        if not columns <= set(header):
+        if not layout.results_recognized_by <= set(header):
             return {}
-        for fields in reader:
-            if len(fields) == len(header):
-                rows.append(dict(zip(header, (field.strip() for field in fields), strict=True)))
-            if len(rows) > _MOST_RESULTS:
-                raise MatchFileError(f"has more than {_MOST_RESULTS} matches", path=display)
+        for texts in reader:
+            if len(texts) == len(header):
+                by_column = dict(zip(header, map(str.strip, texts), strict=True))
+                row = {field: by_column.get(name, "") for field, name in layout.results.items()}
+                rows.append(dict.fromkeys(_RESULT_FIELDS, "") | row)
+            if len(rows) > _MAX_RESULTS:
+                raise MatchFileError(f"has more than {_MAX_RESULTS} matches", path=display)
     except csv.Error as error:
         raise MatchFileError(
             f"this line is not CSV: {error}", path=display, line=reader.line_num
         ) from None
     day_first = day_comes_first(row["date"] for row in rows) is not False
-    key = "match_id" if columns == OF_2025 else "id"
-    outcome_of = _outcome_2025 if columns == OF_2025 else _outcome
-    return {row[key]: _result(row, day_first, outcome_of(row)) for row in rows}
+    return {row["id"]: _result(row, day_first) for row in rows}
 
 
-def _result(row: dict[str, str], day_first: bool, outcome: Facts) -> Result:
-    decision = _DECISIONS.get((_text(row, "toss_decision") or "").lower())
-    stage = _text(row, "stage") or _text(row, "match_type")
-    season = _text(row, "season") or (_text(row, "Season") or "").removeprefix("IPL-")
+def _result(row: Row, day_first: bool) -> MatchResult:
+    row = {field: "" if text in _BLANK else text for field, text in row.items()}
     date = date_from(row["date"], day_first=day_first)
-    return Result(
+    scores = [(_number(row[f"runs{n}"]), _number(row[f"wickets{n}"])) for n in (1, 2)]
+    return MatchResult(
         facts={
-            "teams": tuple(team for key in ("team1", "team2") if (team := _text(row, key))),
+            "teams": tuple(team for team in (row["team1"], row["team2"]) if team),
             "dates": () if date is None else (date,),
-            "season": season or None,
-            "city": _text(row, "city"),
-            "venue": _text(row, "venue"),
+            "season": row["season"].removeprefix("IPL-") or None,
+            "city": row["city"] or None,
+            "venue": row["venue"] or None,
             "event": Facts.known(
-                name="Indian Premier League", stage=stage if stage != "League" else None
+                name="Indian Premier League",
+                stage=row["stage"] if row["stage"] not in ("", "League") else None,
             ),
-            "toss": Facts.known(winner=_text(row, "toss_winner"), decision=decision),
-            "outcome": outcome,
+            "toss": Facts.known(
+                winner=row["toss_winner"] or None,
+                decision=_DECISIONS.get(row["toss_decision"].lower()),
+            ),
+            "outcome": _outcome(row),
         },
-        target=_number(row.get("target_runs")),
-        target_balls=balls_in(row.get("target_overs", ""), _BALLS_PER_OVER),
-        scores=_scores(row),
+        target=_number(row["target_runs"]),
+        target_balls=balls_in(row["target_overs"], _BALLS_PER_OVER),
+        scores=tuple((runs, out) for runs, out in scores if runs is not None and out is not None),
     )
 
 
-def _outcome(row: dict[str, str]) -> Facts:
-    """How it ended, in the layouts of 2019 and 2024."""
-    winner, result = _text(row, "winner"), row.get("result", "")
-    method = "D/L" if row.get("dl_applied") == "1" else _text(row, "method")
+def _outcome(row: Row) -> Facts:
+    """How a match ended."""
+    winner, result = row["winner"] or None, row["result"]
+    if winner and "super over" in (row["by_runs"], row["by_wickets"]):
+        result = "tie"
+    elif result == "tied" and not winner:
+        # Matches that rain ended stand as tied too.
+        result = "tie" if row["runs1"] and row["runs1"] == row["runs2"] else "no result"
+    method = "D/L" if row["dl_applied"] == "1" else row["method"] or None
     if result in _UNDECIDED:
         return Facts.known(result=result, eliminator=winner, method=method)
     if not winner:
         return Facts.known(method=method)
-    if result == "normal":
-        return Facts.known(winner=winner, by=_margin(row, "win_by_{}") or None, method=method)
-    margin = _number(row.get("result_margin"))
-    by = None if margin is None else {result: margin}
-    return Facts.known(winner=winner, by=by, method=method)
+    margin = _number(row["margin"])
+    # Of two columns the one that does not apply is blank or 0.
+    amounts = {unit: _number(row[f"by_{unit}"]) for unit in ("runs", "wickets")}
+    by = {unit: amount for unit, amount in amounts.items() if amount}
+    by = by if margin is None else {result: margin}
+    return Facts.known(winner=winner, by=by or None, method=method)
 
 
-def _outcome_2025(row: dict[str, str]) -> Facts:
-    winner = _text(row, "match_winner")
-    if winner and "super over" in (row.get("wb_runs"), row.get("wb_wickets")):
-        return Facts(result="tie", eliminator=winner)
-    if winner:
-        return Facts.known(winner=winner, by=_margin(row, "wb_{}") or None)
-    if row.get("match_result") != "tied":
-        return Facts()
-    # Matches that rain ended stand as tied too.
-    first = row.get("first_ings_score")
-    return Facts(result="tie" if first and first == row.get("second_ings_score") else "no result")
-
-
-def _margin(row: dict[str, str], column: str) -> dict[str, int]:
-    """The margin from two columns, of which the one that does not apply is blank or 0."""
-    amounts = {unit: _number(row.get(column.format(unit))) for unit in ("runs", "wickets")}
-    return {unit: amount for unit, amount in amounts.items() if amount}
-
-
-def _scores(row: dict[str, str]) -> tuple[tuple[int, int], ...]:
-    """Runs and wickets of the innings, as far as the layout of 2025 has them."""
-    scores = [
-        (_number(row.get(f"{which}_ings_score")), _number(row.get(f"{which}_ings_wkts")))
-        for which in ("first", "second")
-    ]
-    return tuple((runs, out) for runs, out in scores if runs is not None and out is not None)
-
-
-def _text(row: dict[str, str], column: str) -> str | None:
-    value = row.get(column, "")
-    return None if value in NOTHING else value
-
-
-def _number(text: str | None) -> int | None:
+def _number(text: str) -> int | None:
     # Spreadsheets and pandas write whole numbers with a .0 where some are blank.
-    return whole((text or "").removesuffix(".0"), 6)
+    return whole(text.removesuffix(".0"), 6)
 
 
-def _plain(team: str) -> str:
-    return team.strip().lower().removesuffix("s")
-
-
-MOST_IN_AN_OVER: Final = 40
-"""Balls."""
-
-_MAIN_INNINGS = 2
-_BY_KIND = ("wide_runs", "noball_runs", "bye_runs", "legbye_runs", "penalty_runs")
-_NOT_OFF_THE_BAT = ("wide_runs", "bye_runs", "legbye_runs")
-_FLAGS = {"wide": "wides", "noballs": "noballs", "byes": "byes", "legbyes": "legbyes"}
-
-Row = dict[str, str]
-"""A row's fields by column, without blanks around them."""
-
-
-class KaggleRows(ABC):
+class _MatchRows:
     """The rows of one match, kept until the last is there, since some traps show only then.
 
     Attributes:
-        telling: the columns by which a table is known to have this layout.
-        result_columns: those of the table of results that belongs to it.
-        innings_column, striker_column, kind_column: what the layout calls the innings, the
-            striker and the kind of wicket.
-        first_over: the number of an innings' first over.
-        labels_count_legal: whether a wide shares its label with the next ball.
-        every: the rows.
+        balls: the rows.
         innings: the number of the innings that the row at hand is of.
     """
 
-    columns: ClassVar[tuple[str, ...]]
-    telling: ClassVar[frozenset[str]]
-    result_columns: ClassVar[frozenset[str]]
-    id_column: ClassVar[str] = "match_id"
-    innings_column: ClassVar[str] = "inning"
-    striker_column: ClassVar[str] = "striker"
-    kind_column: ClassVar[str] = "dismissal_kind"
-    first_over: ClassVar[int] = 0
-    labels_count_legal: ClassVar[bool] = False
-
-    def __init__(self, table: Table, match_id: str, result: Result | None) -> None:
+    def __init__(
+        self, layout: KaggleLayout, table: Table, match_id: str, result: MatchResult | None
+    ) -> None:
+        self.layout = layout
         self._table = table
-        self._pick = table.picker(self.columns)
+        self._pick = table.picker(tuple(layout.columns.values()))
         self._lines: list[int] = []
         self._line = 0
-        self._innings_as_written = self.innings = 0
-        self.every: list[Row] = []
+        self._written_innings = self.innings = 0
+        self._previous_ball = (0, 0, 0)
+        self._runs_contain_extras = False
+        self.balls: list[Row] = []
         self.result = result
         self.draft = MatchDraft(
             match_id,
@@ -250,7 +294,7 @@ class KaggleRows(ABC):
             match_type="T20",
             gender="male",
             overs=20,
-            balls_per_over=6,
+            balls_per_over=_BALLS_PER_OVER,
             event=Facts(name="Indian Premier League"),
             penalties_known=False,
             method_known=result is not None,
@@ -262,10 +306,10 @@ class KaggleRows(ABC):
 
     def add(self, row: list[str]) -> None:
         """Keep a row."""
-        if len(self.every) == MOST_DELIVERIES:
+        if len(self.balls) == MOST_DELIVERIES:
             raise self._table.wrong(f"more than {MOST_DELIVERIES} balls of one match")
-        fields = zip(self.columns, self._pick(row), strict=True)
-        self.every.append({key: value.strip() for key, value in fields})
+        texts = map(str.strip, self._pick(row))
+        self.balls.append(dict(zip(self.layout.columns, texts, strict=True)))
         self._lines.append(self._table.line)
 
     def wrong(self, problem: str) -> MatchFileError:
@@ -273,89 +317,215 @@ class KaggleRows(ABC):
         return MatchFileError(problem, path=self._table.display, line=self._line or None)
 
     def note(self, text: str) -> None:
-        """Tell of something that was odd or repaired."""
+        """Note what was odd or repaired."""
         self.draft.notes.append(text)
-
-    def told(self) -> Iterator[Row]:
-        """The rows; what is wrong while one is at hand is said with its line."""
-        for line, row in zip(self._lines, self.every, strict=True):
-            self._line = line
-            yield row
-        self._line = 0
 
     def finished(self) -> Match:
         """The match of the rows kept."""
-        self.look_through()
-        rows = BallRows(self.draft, list, self.wrong, labels_count_legal=self.labels_count_legal)
-        for row in self.told():
+        if self.layout.extras == "runs":
+            self._find_doubled_extras()
+        if "date" in self.layout.columns:
+            self._take_date()
+        if "non_striker" not in self.layout.columns:
+            self._add_non_strikers()
+        counted = "ball" not in self.layout.columns
+        rows = BallRows(self.draft, list, self.wrong, labels_count_legal=counted)
+        for row in self._with_lines():
             rows.add(self._as_csv2(row))
         for innings in self.draft.innings:
             innings.super_over = innings.number > _MAIN_INNINGS
         self._take_result()
-        self.compare()
+        self._note_limits()
+        if self.layout.extras == "flags":
+            self._compare_scores()
         return rows.finished()
 
-    def look_through(self) -> None:  # noqa: B027  # one layout has nothing to fill in
-        """Look at all rows before any becomes a delivery, and fill in what they lack."""
+    def _with_lines(self) -> Iterator[Row]:
+        """The rows; an error while one is at hand names its line."""
+        for line, row in zip(self._lines, self.balls, strict=True):
+            self._line = line
+            yield row
+        self._line = 0
 
-    @abstractmethod
-    def compare(self) -> None:
-        """Compare the innings with what else is known, and tell what the layout hides."""
+    def _runs(self, row: Row, field: str) -> int:
+        return runs_in(row[field], self.layout.columns[field], self.wrong)
 
-    def label(self, row: Row) -> str:
-        """The ball's label, its over from 0."""
-        over = number_in(row["over"], "over", self.first_over, LAST_OVER, self.wrong)
-        ball = number_in(row["ball"], "ball", self.first_over, MOST_IN_AN_OVER, self.wrong)
-        return f"{over - self.first_over}.{ball}"
+    def _find_doubled_extras(self) -> None:
+        """Find whether the batter's runs contain the extras.
 
-    def adding_up(self, row: Row) -> tuple[int, int]:
-        """Runs in the batter's column and extras, which must add up to the total."""
-        bat, extra, total = (
-            runs_in(row[column], column, self.wrong)
-            for column in ("batsman_runs", "extra_runs", "total_runs")
+        Off a wide, a bye or a leg bye the batter has no runs, so where every such ball has as
+        many as its extras, they are the extras, and where none has, they are not.
+        """
+        contained = apart = unclear = 0
+        for row in self._with_lines():
+            extra = self._runs(row, "extra")
+            if not extra:
+                continue
+            contains = self._runs(row, "runs") >= extra
+            if any(row[kind] not in ("", "0") for kind in _NOT_OFF_THE_BAT):
+                contained += contains
+                apart += not contains
+            else:
+                unclear += contains
+        if contained and apart:
+            raise self.wrong(
+                f"batsman_runs contains the extras on {contained} wides, byes and leg byes and "
+                f"does not on {apart} others, so the score cannot be told"
+            )
+        if unclear and not contained and not apart:
+            raise self.wrong(
+                "whether batsman_runs contains the extras, as in the rows of 2018 and 2019, "
+                "cannot be told: the match has no wide, bye or leg bye"
+            )
+        self._runs_contain_extras = contained > 0
+        if contained:
+            self.note(
+                "batsman_runs contains the extras, which total_runs adds again: they were "
+                f"taken out of {contained + unclear} balls, so totals are lower than the file's"
+            )
+
+    def _take_date(self) -> None:
+        draft, first = self.draft, self.balls[0]
+        date = date_from(first["date"])
+        draft.dates = () if date is None else (date,)
+        draft.season = None if date is None else str(date.year)
+        draft.venue = first["venue"] or None
+
+    def _add_non_strikers(self) -> None:
+        """Work out who was at the other end, and who bats in a super over."""
+        partners: list[str | None] = []
+        for number in dict.fromkeys(row["innings"] for row in self.balls):
+            rows = [row for row in self.balls if row["innings"] == number]
+            # Of two balls labelled the same, the order of the rows is the order of play.
+            partners += non_strikers([(row["batter"], row["player_out"]) for row in rows])
+            if number not in ("1", "2"):
+                self._exchange_teams(number, rows)
+        unknown = partners.count(None)
+        for row, partner in zip(self.balls, partners, strict=True):
+            row["non_striker"] = partner or UNKNOWN_PLAYER.name
+        self.note(
+            "the non-striker is not in this layout: worked out from who batted together"
+            + (f", and not known on {unknown} of {len(self.balls)} balls" if unknown else "")
         )
-        if bat + extra != total:
-            raise self.wrong(f"{bat} and {extra} runs do not add up to total_runs, {total}")
-        return bat, extra
+        self.note("labels count legal balls: a wide or no-ball shares its label with the next ball")
 
-    @abstractmethod
-    def runs(self, row: Row) -> tuple[int, dict[str, int]]:
-        """Runs off the bat, and extras by kind."""
+    def _exchange_teams(self, number: str, rows: Sequence[Row]) -> None:
+        """Put the teams of a super over right where its batters batted for the other side."""
+        sides = {row["batter"]: row["batting_team"] for row in self.balls if row["innings"] in "12"}
+        batted_for = {sides[row["batter"]] for row in rows if row["batter"] in sides}
+        if batted_for == {rows[0]["bowling_team"]}:
+            for row in rows:
+                row["batting_team"], row["bowling_team"] = row["bowling_team"], row["batting_team"]
+            self.note(
+                f"innings {number} names the other side as batting, and its batters are "
+                f"{rows[0]['batting_team']}'s: the teams were exchanged"
+            )
 
     def _as_csv2(self, row: Row) -> list[str]:
         """A row's fields in the order that CSV2 has."""
-        self._number(row)
-        label = self.label(row)
-        bat, extras = self.runs(row)
-        told = (row[self.kind_column], row["player_dismissed"], *row["fielder"].split(","))
-        kind, out, *fielders = ("" if text.strip() in NOTHING else text.strip() for text in told)
+        self._number_innings(row)
+        label = row["over"] if "ball" not in row else self._label(row)
+        bat, extras = self._bat_and_extras(row)
+        texts = (row["kind"], row["player_out"], *row["fielder"].split(","))
+        kind, out, *fielders = ("" if text.strip() in _BLANK else text.strip() for text in texts)
         return [
             *(str(self.innings), label, row["batting_team"], row["bowling_team"]),
-            *(row[self.striker_column], row["non_striker"], row["bowler"]),
+            *(row["batter"], row["non_striker"], row["bowler"]),
             *(str(bat), str(sum(extras.values()))),
             *(str(extras.get(extra) or "") for extra in EXTRA_KINDS),
-            *("", "", kind, out, "", ""),
+            *("", "", _DISMISSALS.get(kind, kind), out, "", ""),
             *fielders,
         ]
 
-    def _number(self, row: Row) -> None:
+    def _number_innings(self, row: Row) -> None:
         """Number a row's innings; super overs on from the innings before, whatever is written."""
-        column = self.innings_column
-        written = number_in(row[column], column, 1, MOST_INNINGS, self.wrong)
-        if written < self._innings_as_written:
-            raise self.wrong(f"innings {written} comes after innings {self._innings_as_written}")
-        if written > self._innings_as_written:
+        column = self.layout.columns["innings"]
+        written = number_in(row["innings"], column, 1, MOST_INNINGS, self.wrong)
+        if written < self._written_innings:
+            raise self.wrong(f"innings {written} comes after innings {self._written_innings}")
+        if written > self._written_innings:
             number = written
             if self.innings and written > _MAIN_INNINGS:
                 number = max(self.innings, _MAIN_INNINGS) + 1
             if number != written:
                 self.note(f"innings {number} is numbered {written} in the file")
-            self.innings, self._innings_as_written = number, written
+            self.innings, self._written_innings = number, written
+
+    def _label(self, row: Row) -> str:
+        """The ball's label, its over from 0."""
+        first = self.layout.first_over
+        over = number_in(row["over"], "over", first, LAST_OVER, self.wrong) - first
+        ball = number_in(row["ball"], "ball", first, _MAX_BALLS_IN_OVER, self.wrong)
+        if self.layout.extras == "runs":
+            self._note_missing_balls(over, ball)
+        return f"{over}.{ball}"
+
+    def _note_missing_balls(self, over: int, ball: int) -> None:
+        innings, previous = self.innings, self._previous_ball
+        expected = previous[2] + 1 if previous[:2] == (innings, over) else 1
+        if ball > expected:
+            missing = [f"{over}.{number}" for number in range(expected, ball)]
+            verb, noun = ("is", "ball") if len(missing) == 1 else ("are", "balls")
+            balls = f"{noun} {', '.join(missing)} {verb}"
+            self.note(f"innings {innings}: {balls} missing from the file")
+        # The tenth ball is stored as 1.
+        stored_as_one = expected == 10 and ball == 1
+        self._previous_ball = (innings, over, expected if stored_as_one else ball)
+
+    def _bat_and_extras(self, row: Row) -> tuple[int, dict[str, int]]:
+        """Runs off the bat, and extras by kind."""
+        bat, extra = self._runs(row, "runs"), self._runs(row, "extra")
+        if "total" in row and bat + extra != (total := self._runs(row, "total")):
+            raise self.wrong(f"{bat} and {extra} runs do not add up to total_runs, {total}")
+        if self.layout.extras == "kind":
+            return bat, self._extras_of_kind(row, extra)
+        by_kind = {
+            kind: runs for kind in EXTRA_KINDS if kind in row and (runs := self._runs(row, kind))
+        }
+        if self.layout.extras == "flags":
+            return bat, self._extras_of_flags(row, extra, by_kind)
+        if sum(by_kind.values()) != extra:
+            kinds = sum(by_kind.values())
+            raise self.wrong(f"extra_runs is {extra}, and the kinds add up to {kinds}")
+        if self._runs_contain_extras:
+            bat -= extra
+        if not 0 <= bat <= MOST_RUNS:
+            raise self.wrong("batsman_runs is less than the extras it contains")
+        return bat, by_kind
+
+    def _extras_of_kind(self, row: Row, extra: int) -> dict[str, int]:
+        kind = row["extras_type"]
+        if (kind not in _BLANK and kind not in EXTRA_KINDS) or (extra and kind in _BLANK):
+            raise self.wrong(
+                f"extras_type is {shown(kind)} for {extra} runs; known: {', '.join(EXTRA_KINDS)}"
+            )
+        if (row["is_wicket"] == "1") != (row["kind"] not in _BLANK):
+            raise self.wrong(
+                f"is_wicket is {shown(row['is_wicket'])}, and dismissal_kind is "
+                f"{shown(row['kind'])}"
+            )
+        return {kind: extra} if extra else {}
+
+    def _extras_of_flags(self, row: Row, extra: int, by_kind: dict[str, int]) -> dict[str, int]:
+        if sum(by_kind.values()) == extra:
+            return by_kind
+        kinds = list(by_kind)
+        if not extra:
+            raise self.wrong(f"{kinds[0]} is set, and extras is 0")
+        if not kinds:
+            ball = f"innings {row['innings']}, ball {row['over']}"
+            self.note(f"{ball}: extras of no kind, taken as byes")
+        if len(kinds) < 2:
+            return {kinds[0] if kinds else "byes": extra}
+        if len(kinds) > 2 or kinds[0] != "noballs" or extra < 2:
+            raise self.wrong(f"extras are of several kinds: {', '.join(kinds)}")
+        # A no-ball is one run, and the rest ran.
+        return {kinds[0]: 1, kinds[1]: extra - 1}
 
     def _take_result(self) -> None:
         """Put what the table of results says into the draft, where it is of this match."""
         draft, result = self.draft, self.result
-        sides = [side for one in draft.innings for side in (one.batting_team, one.bowling_team)]
+        sides = [side for i in draft.innings for side in (i.batting_team, i.bowling_team)]
         teams = tuple(dict.fromkeys(sides))
         if result is not None and not result.is_of(teams):
             other = f"{' v '.join(result.facts['teams'])} is the match {draft.match_id}"
@@ -372,228 +542,22 @@ class KaggleRows(ABC):
                 innings.target = result.target
                 innings.target_balls = result.target_balls
 
-
-class Rows2019(KaggleRows):
-    """The table of 21 columns: seasons 2008 to 2017, and as extended to 2019.
-
-    Its traps: the tenth ball of an over is stored as 1; in the rows of 2018 and 2019 the
-    batter's runs contain the extras, which are added again; the super overs of 2019 are
-    innings 3 and 5, and balls are missing from them.
-    """
-
-    columns = (
-        "match_id", "inning", "batting_team", "bowling_team", "over", "ball",
-        "batsman", "non_striker", "bowler", "is_super_over",
-        *_BY_KIND, "batsman_runs", "extra_runs", "total_runs",
-        "player_dismissed", "dismissal_kind", "fielder",
-    )  # fmt: skip
-    telling = frozenset({"inning", "batsman", "wide_runs", "batsman_runs"})
-    result_columns = OF_2019
-    striker_column = "batsman"
-    first_over = 1
-
-    def look_through(self) -> None:
-        """Tell whether the batter's runs contain the extras.
-
-        Off a wide, a bye or a leg bye the batter has no runs, so where every such
-        ball has as many as its extras, they are the extras, and where none has,
-        they are not.
-        """
-        self._place = (0, 0, 0)
-        held = not_held = unclear = 0
-        for row in self.told():
-            extra = runs_in(row["extra_runs"], "extra_runs", self.wrong)
-            if not extra:
-                continue
-            contains = runs_in(row["batsman_runs"], "batsman_runs", self.wrong) >= extra
-            if any(row[column] not in ("", "0") for column in _NOT_OFF_THE_BAT):
-                held += contains
-                not_held += not contains
-            else:
-                unclear += contains
-        if held and not_held:
-            raise self.wrong(
-                f"batsman_runs contains the extras on {held} wides, byes and leg byes and does "
-                f"not on {not_held} others, so the score cannot be told"
-            )
-        if unclear and not held and not not_held:
-            raise self.wrong(
-                "whether batsman_runs contains the extras, as in the rows of 2018 and 2019, "
-                "cannot be told: the match has no wide, bye or leg bye"
-            )
-        self._twice = held > 0
-        if self._twice:
-            self.note(
-                "batsman_runs contains the extras, which total_runs adds again: they were "
-                f"taken out of {held + unclear} balls, so totals are lower than the file's"
-            )
-
-    def label(self, row: Row) -> str:
-        """The ball's label; balls that are missing are told."""
-        label, innings = super().label(row), self.innings
-        over, ball = map(int, label.split("."))
-        expected = self._place[2] + 1 if self._place[:2] == (innings, over) else 1
-        if ball > expected:
-            gone = [f"{over}.{number}" for number in range(expected, ball)]
-            what = f"ball {gone[0]} is" if len(gone) == 1 else f"balls {', '.join(gone)} are"
-            self.note(f"innings {innings}: {what} missing from the file")
-        # The tenth ball is stored as 1.
-        stored_as_one = expected == 10 and ball == 1
-        self._place = (innings, over, expected if stored_as_one else ball)
-        return label
-
-    def runs(self, row: Row) -> tuple[int, dict[str, int]]:
-        """Runs off the bat, and extras by kind."""
-        bat, extra = self.adding_up(row)
-        by_kind = [runs_in(row[column], column, self.wrong) for column in _BY_KIND]
-        if sum(by_kind) != extra:
-            raise self.wrong(f"extra_runs is {extra}, and the kinds add up to {sum(by_kind)}")
-        if self._twice:
-            bat -= extra
-        if not 0 <= bat <= MOST_RUNS:
-            raise self.wrong("batsman_runs is less than the extras it contains")
-        return bat, dict(zip(EXTRA_KINDS, by_kind, strict=True))
-
-    def compare(self) -> None:
-        """Warn of super overs whose last balls may be missing."""
-        if self._twice and len(self.draft.innings) > 2:
+    def _note_limits(self) -> None:
+        """Note what the layout hides."""
+        if self._runs_contain_extras and len(self.draft.innings) > _MAIN_INNINGS:
             self.note(
                 "super overs of 2018 and 2019 lack balls in this layout, mostly those on which "
                 "a wicket fell"
             )
-
-
-class Rows2024(KaggleRows):
-    """The table of 17 columns, seasons 2008 to 2024, with Cricsheet's match ids.
-
-    Its traps: one kind of extra for each ball, so that a no-ball with byes may stand as
-    byes and count as a legal ball; ``NA`` where there is nothing.
-    """
-
-    columns = (
-        "match_id", "inning", "batting_team", "bowling_team", "over", "ball",
-        "batter", "bowler", "non_striker", "batsman_runs", "extra_runs", "total_runs",
-        "extras_type", "is_wicket", "player_dismissed", "dismissal_kind", "fielder",
-    )  # fmt: skip
-    telling = frozenset({"inning", "batter", "batsman_runs", "extras_type"})
-    result_columns = OF_2024
-    striker_column = "batter"
-
-    def runs(self, row: Row) -> tuple[int, dict[str, int]]:
-        """Runs off the bat, and the one kind of extra."""
-        bat, extra = self.adding_up(row)
-        kind = row["extras_type"]
-        if (kind not in NOTHING and kind not in EXTRA_KINDS) or (extra and kind in NOTHING):
-            raise self.wrong(
-                f"extras_type is {shown(kind)} for {extra} runs; known: {', '.join(EXTRA_KINDS)}"
-            )
-        if (row["is_wicket"] == "1") != (row["dismissal_kind"] not in NOTHING):
-            raise self.wrong(
-                f"is_wicket is {shown(row['is_wicket'])}, and dismissal_kind is "
-                f"{shown(row['dismissal_kind'])}"
-            )
-        return bat, {kind: extra} if extra else {}
-
-    def compare(self) -> None:
-        """Say what one kind of extra for each ball hides."""
-        self.note(
-            "a ball has one kind of extra in this layout: a no-ball that also brought byes may "
-            "be told as byes, and counted as a legal ball"
-        )
-
-
-class Rows2025(KaggleRows):
-    """The table of 2025: 19 columns, ``match_no``.
-
-    Its traps: balls are labelled by legal balls, so that a wide and the next ball share a
-    label; kinds of extras are flags, and the runs stand in ``extras``; no non-striker; teams
-    as codes; a super over with the two teams exchanged; balls or runs that are missing, so
-    that some totals fall short of the table of results.
-    """
-
-    columns = (
-        "match_no", "date", "stage", "venue", "batting_team", "bowling_team", "innings", "over",
-        "striker", "bowler", "runs_of_bat", "extras", "wide", "legbyes", "byes", "noballs",
-        "wicket_type", "player_dismissed", "fielder",
-    )  # fmt: skip
-    telling = frozenset({"match_no", "striker", "runs_of_bat", "wide"})
-    result_columns = OF_2025
-    id_column = "match_no"
-    innings_column = "innings"
-    kind_column = "wicket_type"
-    labels_count_legal = True
-
-    def look_through(self) -> None:
-        """Work out who was at the other end, and who bats in a super over."""
-        draft = self.draft
-        every = self.every
-        first = every[0]
-        date = date_from(first["date"])
-        draft.dates = () if date is None else (date,)
-        draft.season = None if date is None else str(date.year)
-        draft.venue = first["venue"] or None
-        partners: list[str | None] = []
-        for number in dict.fromkeys(row["innings"] for row in every):
-            rows = [row for row in every if row["innings"] == number]
-            # Of two balls labelled the same, the order of the rows is the order of play.
-            partners += non_strikers([(row["striker"], row["player_dismissed"]) for row in rows])
-            if number not in ("1", "2"):
-                self._exchange_teams(number, rows, every)
-        unknown = partners.count(None)
-        for row, partner in zip(every, partners, strict=True):
-            row["non_striker"] = partner or UNKNOWN_PLAYER.name
-            if row["wicket_type"] == "runout":
-                row["wicket_type"] = "run out"
-        self.note(
-            "the non-striker is not in this layout: worked out from who batted together"
-            + (f", and not known on {unknown} of {len(every)} balls" if unknown else "")
-        )
-        self.note("labels count legal balls: a wide or no-ball shares its label with the next ball")
-
-    def _exchange_teams(self, number: str, rows: Sequence[Row], every: Sequence[Row]) -> None:
-        """Put the teams of a super over right where its batters batted for the other side."""
-        sides = {row["striker"]: row["batting_team"] for row in every if row["innings"] in "12"}
-        batted_for = {sides[row["striker"]] for row in rows if row["striker"] in sides}
-        if batted_for == {rows[0]["bowling_team"]}:
-            for row in rows:
-                row["batting_team"], row["bowling_team"] = row["bowling_team"], row["batting_team"]
+        if self.layout.extras == "kind":
             self.note(
-                f"innings {number} names the other side as batting, and its batters are "
-                f"{rows[0]['batting_team']}'s: the teams were exchanged"
+                "a ball has one kind of extra in this layout: a no-ball that also brought byes may "
+                "be told as byes, and counted as a legal ball"
             )
 
-    def label(self, row: Row) -> str:
-        """The ball's label, which is in the column ``over``."""
-        return row["over"]
-
-    def runs(self, row: Row) -> tuple[int, dict[str, int]]:
-        """Runs off the bat, and extras by kind."""
-        bat = runs_in(row["runs_of_bat"], "runs_of_bat", self.wrong)
-        extra = runs_in(row["extras"], "extras", self.wrong)
-        by_kind = {
-            kind: runs
-            for column, kind in _FLAGS.items()
-            if (runs := runs_in(row[column], column, self.wrong))
-        }
-        kinds = list(by_kind)
-        if sum(by_kind.values()) == extra:
-            return bat, by_kind
-        # The kinds are flags, and the runs stand apart.
-        if not extra:
-            raise self.wrong(f"{kinds[0]} is set, and extras is 0")
-        if not kinds:
-            place = f"innings {row['innings']}, ball {row['over']}"
-            self.note(f"{place}: extras of no kind, taken as byes")
-        if len(kinds) < 2:
-            return bat, {kinds[0] if kinds else "byes": extra}
-        if len(kinds) > 2 or kinds[0] != "noballs" or extra < 2:
-            raise self.wrong(f"extras are of several kinds: {', '.join(kinds)}")
-        # A no-ball is one run, and the rest ran.
-        return bat, {kinds[0]: 1, kinds[1]: extra - 1}
-
-    def compare(self) -> None:
-        """Compare with the scores in the table of results."""
-        # There is no word of rain rules in this layout.
+    def _compare_scores(self) -> None:
+        """Compare the innings with the scores in the table of results."""
+        # This layout does not mention rain rules.
         self.draft.method_known = False
         scores = () if self.result is None else self.result.scores
         for innings, score in zip(self.draft.innings, scores, strict=False):
@@ -642,16 +606,16 @@ def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
     return partners
 
 
-class KaggleReader:
+class _KaggleReader:
     """A table of one layout, and the table of results beside it."""
 
-    def __init__(self, layout: type[KaggleRows], file: MatchFile) -> None:
+    def __init__(self, layout: KaggleLayout, file: MatchFile) -> None:
         self._layout = layout
-        self._results = results_beside(file, layout.result_columns)
+        self._results = _results_beside(file, layout)
 
-    def begin(self, table: Table, match_id: str, row: list[str]) -> KaggleRows:  # noqa: ARG002  # for other formats
+    def begin(self, table: Table, match_id: str, row: list[str]) -> _MatchRows:  # noqa: ARG002  # for other formats
         """A builder for the match of that id."""
-        return self._layout(table, match_id, self._results.get(match_id))
+        return _MatchRows(self._layout, table, match_id, self._results.get(match_id))
 
     def date_of(self, table: Table, match_id: str, row: list[str]) -> datetime.date | None:
         """The date in the match's first row, or in the table of results."""
@@ -661,7 +625,12 @@ class KaggleReader:
         return result.facts["dates"][0] if result and result.facts["dates"] else None
 
 
-LAYOUTS: Final = tuple(
-    TableFormat(layout.telling, layout.columns, layout.id_column, partial(KaggleReader, layout))
-    for layout in (Rows2019, Rows2024, Rows2025)
+FORMATS: Final = tuple(
+    TableFormat(
+        layout.recognized_by,
+        tuple(layout.columns.values()),
+        layout.columns["match_id"],
+        partial(_KaggleReader, layout),
+    )
+    for layout in _LAYOUTS
 )
