@@ -143,9 +143,9 @@ def asked(trained: TrainedOvers, arrays: OverArrays, seed: int) -> tuple[list[Fl
     batch = over_batch([(arrays, row) for row in range(len(arrays))], model.sizes)
     parts = batch.history, batch.padded, batch.context
     with torch.no_grad():
-        logits = model(*parts, batch.given)
-    chances = logits.double().softmax(-1).gather(-1, batch.wanted[..., None])[..., 0].numpy()
-    kept = (batch.wanted != PAD).numpy()
+        logits = model(*parts, batch.inputs)
+    chances = logits.double().softmax(-1).gather(-1, batch.targets[..., None])[..., 0].numpy()
+    kept = (batch.targets != PAD).numpy()
     generator = torch.Generator().manual_seed(seed)
     drawn = Choice(greedy=False)
     tokens = decode(model, *parts, drawn, samples=SAMPLES, generator=generator)

@@ -93,7 +93,7 @@ def test_what_an_outcome_tells_is_what_a_match_would_write() -> None:
     for row, ball in enumerate(deliveries):
         runs = usual.get(ball.outcome, ball.runs_batter)
         if ball.runs_total == runs and "penalty" not in ball.extras:
-            np.testing.assert_array_equal(told_of(ball.outcome), arrays.happened[row])
+            np.testing.assert_array_equal(told_of(ball.outcome), arrays.past_outcome[row])
             seen.add(ball.outcome)
     assert {"0", "1", "4", "W"} <= seen
 
@@ -101,7 +101,7 @@ def test_what_an_outcome_tells_is_what_a_match_would_write() -> None:
 def told_anew(places: list[int], classes: list[int]) -> dict[str, Any]:
     """The batch of an innings whose past balls brought these outcomes, scoreboards as they were."""
     arrays = WINDOW.arrays
-    happened = arrays.happened.copy()
+    happened = arrays.past_outcome.copy()
     flags = {name: getattr(arrays, name).copy() for name in ("wicket", "boundary", "dot")}
     for place, number in zip(places, classes, strict=True):
         outcome = OUTCOMES[number]

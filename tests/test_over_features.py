@@ -174,11 +174,11 @@ def test_tokens_are_given_and_wanted_one_place_apart() -> None:
     for row, balls in enumerate(overs):
         tokens = [TOKEN_INDEX[token_of(ball)] for ball in balls]
         wanted = [*tokens, 2][: SIZES.length]
-        assert batch.wanted[row, : len(wanted)].tolist() == wanted
-        assert batch.wanted[row, len(wanted) :].tolist() == [0] * (
-            batch.wanted.shape[1] - len(wanted)
+        assert batch.targets[row, : len(wanted)].tolist() == wanted
+        assert batch.targets[row, len(wanted) :].tolist() == [0] * (
+            batch.targets.shape[1] - len(wanted)
         )
-        assert batch.given[row, : len(wanted)].tolist() == [1, *wanted[:-1]]
+        assert batch.inputs[row, : len(wanted)].tolist() == [1, *wanted[:-1]]
 
 
 def test_innings_of_every_kind_can_be_told(shared_data: Path) -> None:

@@ -81,10 +81,10 @@ def test_the_matches_are_kept_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
     save_predictor(path, made)
     bare = path.stat().st_size
-    assert load_predictor(path).seen is None
+    assert load_predictor(path).trained_on is None
     seen = identities(MATCHES)
     save_predictor(path, dataclasses.replace(made, seen=seen))
-    assert load_predictor(path).seen == seen
+    assert load_predictor(path).trained_on == seen
     # Eight bytes each, and the line of the header.
     assert path.stat().st_size - bare < 8 * len(seen) + 100
     checkpoint = read_checkpoint(path, "temporal")
@@ -105,5 +105,5 @@ def test_training_tells_them(attnlens_here: Here) -> None:
     assert done.status == 0
     mine = load_predictor("mine.safetensors")
     used = [match for match in read_matches("matches") if match.dates[0].day <= 3]
-    assert mine.seen == identities(used)
-    assert len(mine.seen or ()) == 3
+    assert mine.trained_on == identities(used)
+    assert len(mine.trained_on or ()) == 3

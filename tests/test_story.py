@@ -96,7 +96,7 @@ def test_a_swing_is_what_the_ball_did_and_nothing_is_lost_between(tested: MatchS
         # Before a ball: the mean of what may come of it. So on average no ball swings anything.
         may = side.chances * (side.winning.after - before[:, None])
         assert np.abs(may.sum(-1)).max() < 1e-6
-        assert after == pytest.approx(side.winning.happened, abs=1e-6)
+        assert after == pytest.approx(side.winning.actual, abs=1e-6)
         # And what became known between two balls is all that the swings do not hold.
         between = (before[1:] - after[:-1]).sum()
         swings = (after - before).sum()

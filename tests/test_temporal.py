@@ -217,7 +217,7 @@ def test_a_summary_skips_hidden_balls(in_over: int) -> None:
     visible[0, 2, :60] = visible[0, 0, :60]
     with torch.no_grad():
         summaries = temporal.over_summaries(vectors, who, visible, overs=overs)
-        placed = temporal.encoder("long").place(vectors, who.over, who.ball_in_over)[0]
+        placed = temporal.encoder("long").embed(vectors, who.over, who.ball_in_over)[0]
         for query in range(3):
             for over in range(overs):
                 kept = placed[visible[0, query] & (who.over[0] == over)]

@@ -23,7 +23,7 @@ from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.match.scorecard import match_data
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 from attnlens.cricket.predictor.win import (
-    MOST,
+    MAX_LOG_ODDS,
     Contest,
     States,
     Strength,
@@ -82,7 +82,7 @@ def test_nobody_has_won_before_it_is_decided(state: tuple[int, int, int, int]) -
     if target and score >= target:
         assert value(SHIPPED.win, score, left, wickets, target) == 1
         return
-    least = 1 / (1 + np.exp(MOST))
+    least = 1 / (1 + np.exp(MAX_LOG_ODDS))
     assert least * 0.999 <= value(SHIPPED.win, score, left, wickets, target) <= 1 - least * 0.999
 
 
@@ -120,7 +120,7 @@ def test_before_a_ball_is_the_mean_of_what_comes_after(number: int) -> None:
     for place, ball in enumerate(side.deliveries):
         if ball.outcome in "0123456" and not ball.extras:
             number_of = OUTCOMES.index(ball.outcome)
-            assert found.happened[place] == pytest.approx(found.after[place, number_of])
+            assert found.actual[place] == pytest.approx(found.after[place, number_of])
 
 
 def test_states_follow_one_another() -> None:

@@ -69,9 +69,9 @@ def run(options: argparse.Namespace) -> int:
 
     session = Session(None, options.history, overs=options.model, report=progress, tell=say)
     match = session.read(options.match)
-    from attnlens.cricket.over.next_over import NAMED
+    from attnlens.cricket.over.next_over import OVER_REMEDY
 
-    with balls_of(options.match, NAMED):
+    with balls_of(options.match, OVER_REMEDY):
         answer = session.over(
             match,
             over=options.over,

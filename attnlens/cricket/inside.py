@@ -18,7 +18,7 @@ from attnlens.cricket.over.features import (
     encode_overs,
     over_batch,
 )
-from attnlens.cricket.over.next_over import NAMED, OVER_GRAMMAR, find_over
+from attnlens.cricket.over.next_over import OVER_GRAMMAR, OVER_REMEDY, find_over
 from attnlens.cricket.over.trained import TrainedOvers, load_overs
 from attnlens.cricket.predictor.relations import Balls, Batch
 from attnlens.cricket.predictor.window import window_for
@@ -136,7 +136,7 @@ def read_over(
             raise InputError(
                 "which over is not said", path=text, remedy=f"add --over: {OVER_GRAMMAR}"
             )
-    with balls_of(text, NAMED):
+    with balls_of(text, OVER_REMEDY):
         asked = find_over(match, over, innings)
     if not asked.before:
         raise BallNotFoundError(
@@ -150,7 +150,7 @@ def read_over(
     parts = batch.history, batch.padded, batch.context
     told = decode(trained.model, *parts, Choice())[0].tolist()
     given = [START, *[number for number in told if number != PAD][:-1]]
-    tokens = batch.given.new_tensor([given])
+    tokens = batch.inputs.new_tensor([given])
     past = asked.past[-batch.history.shape[1] :]
     return ModelInput(
         inputs=(*parts, tokens),

@@ -325,7 +325,7 @@ class Replacement:
         table = relate(sequence["now"], balls, sequence["visible"])
         encoder = self.ball.model.temporal.encoder(scale)
         with torch.no_grad():
-            placed = encoder.place(key, balls.over, balls.ball_in_over)
+            placed = encoder.embed(key, balls.over, balls.ball_in_over)
         first = placed.shape[1] - self.ball.scales[scale].keys
         read = self.ball.read_by(scale, head, placed[:, first:], table[:, :, first:])
         return self.ball.with_head(scale, head, read)

@@ -222,7 +222,7 @@ def _win_probability(
     if winning is None:
         return None
     before, after, happened = (
-        part[place].round(DIGITS) for part in (winning.before, winning.after, winning.happened)
+        part[place].round(DIGITS) for part in (winning.before, winning.after, winning.actual)
     )
     return types.WinProbability(
         team=innings.batting_team,

@@ -25,7 +25,7 @@ from attnlens.cricket.match.competition import TABLES, table_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.over.encoder_decoder import PAD, OverModel, OverSizes
-from attnlens.cricket.over.features import OverArrays, Place, over_batch
+from attnlens.cricket.over.features import OverArrays, OverRow, over_batch
 from attnlens.cricket.predictor.predictor import KNOWLEDGE, FullModel, Sizes
 from attnlens.cricket.predictor.ratings import Ratings, by_date
 from attnlens.cricket.predictor.relations import Batch
@@ -359,23 +359,27 @@ class OverRecipe(Pace):
     hide_all: float = 0.04
 
 
-class OverLessons(Lessons[OverModel, Place]):
+class OverLessons(Lessons[OverModel, OverRow]):
     """Overs to learn from, each as its innings' arrays and its row there."""
 
     unit, noise, checked_at_once = "tokens", 8, 256
 
     def __init__(
-        self, train: Sequence[Place], check: Sequence[Place], sizes: OverSizes, recipe: OverRecipe
+        self,
+        train: Sequence[OverRow],
+        check: Sequence[OverRow],
+        sizes: OverSizes,
+        recipe: OverRecipe,
     ) -> None:
         super().__init__(train, check, recipe.overs)
         self.sizes, self.recipe = sizes, recipe
 
-    def length(self, row: Place) -> int:
+    def length(self, row: OverRow) -> int:
         """Balls before the over that the model is told of."""
         arrays, number = row
         return min(int(arrays.start[number]), self.sizes.history)
 
-    def weight(self, row: Place) -> int:
+    def weight(self, row: OverRow) -> int:
         """Tokens, ``<end>`` included."""
         arrays, number = row
         return min(len(arrays.tokens[number]) + 1, self.sizes.length)
@@ -383,7 +387,7 @@ class OverLessons(Lessons[OverModel, Place]):
     def loss(
         self,
         model: OverModel,
-        rows: Sequence[Place],
+        rows: Sequence[OverRow],
         device: torch.device,
         generator: np.random.Generator | None = None,
     ) -> Tensor:
@@ -392,7 +396,7 @@ class OverLessons(Lessons[OverModel, Place]):
         if generator is not None:
             hidden = hidden_at_random(hidden, self.recipe, generator)
             smoothing = self.recipe.smoothing
-        parts = (batch.history, hidden, batch.context, batch.given, batch.wanted)
+        parts = (batch.history, hidden, batch.context, batch.inputs, batch.targets)
         history, hidden, context, given, wanted = moved(parts, device)
         return nn.functional.cross_entropy(
             model(history, hidden, context, given).flatten(0, 1),

@@ -35,7 +35,7 @@ from attnlens.cricket.lab.held_out import read, sides
 from attnlens.cricket.match.doubts import RESULT
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
-from attnlens.cricket.over.features import RATED, Place, encode_overs
+from attnlens.cricket.over.features import RATED, OverRow, encode_overs
 from attnlens.cricket.over.trained import TrainedOvers, save_overs, token_runs
 from attnlens.cricket.predictor.kinds import kind_card
 from attnlens.cricket.predictor.predictor import Sizes
@@ -227,7 +227,7 @@ def train(
         ratings,
         card,
         win=fit_win(decided, seed=recipe.seed, report=course.report) if len(decided) else None,
-        seen=identities(split.used),
+        trained_on=identities(split.used),
     )
     if course.among.first:
         sample = validation or learnt
@@ -254,8 +254,8 @@ def train_overs(
     sizes = made(**{**SMALL, **plan.sizes})
     split, course, base = _begun(sources, plan, recipe, course)
     ratings = Ratings(kinds=RATED)
-    learn: list[Place] = []
-    check: list[Place] = []
+    learn: list[OverRow] = []
+    check: list[OverRow] = []
     encode = partial(encode_overs, ratings=ratings, base=base)
     for _, _, day, arrays in rated(split.used, ratings, encode):
         part = learn if day <= split.train_until else check
@@ -268,7 +268,7 @@ def train_overs(
         "token_runs": token_runs(split.training).round(9).tolist(),
     }
     trained = TrainedOvers(
-        Path(out).stem, "", fitted.model, base, ratings, card, seen=identities(split.used)
+        Path(out).stem, "", fitted.model, base, ratings, card, trained_on=identities(split.used)
     )
     if course.among.first:
         save_overs(out, trained)

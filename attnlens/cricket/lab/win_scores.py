@@ -64,7 +64,7 @@ def judge_states(held: HeldOut, report: Report = silent) -> JudgedStates:
         count = len(winning.before)
         columns.append(
             [
-                *(winning.before, winning.happened, np.full(count, label)),
+                *(winning.before, winning.actual, np.full(count, label)),
                 *(np.full(count, float(number)), np.full(count, float(one.innings))),
                 one.arrays.over.astype(float),
             ]

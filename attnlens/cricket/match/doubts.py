@@ -32,7 +32,7 @@ MOST_OFF_THE_BAT: Final = 7
 class Finding(NamedTuple):
     """What a rule found, and where."""
 
-    what: str
+    problem: str
     innings: Innings | None = None
     ball: Delivery | None = None
     over: int | None = None
@@ -155,8 +155,8 @@ class Side:
         for over, end in zip(overs, (*ends, last.legal_balls_before + last.is_legal), strict=True):
             over.legal = end - over.first.legal_balls_before
             self.surplus += max(over.legal - usual, 0)
-            for who in over.bowlers:
-                self.bowlers.setdefault(who, over.first)
+            for name in over.bowlers:
+                self.bowlers.setdefault(name, over.first)
         self.cut_short = overs[-1].legal < usual
         for _, ball in self.pairs:
             self.batters[ball.batter.name] = self.batters[ball.non_striker.name] = ball
@@ -236,11 +236,11 @@ def names(case: Case) -> Iterator[Finding]:
     teams, toss = match.teams, match.toss
     if len(set(teams)) != len(teams) or len(teams) > 2:
         yield Finding(f"its teams are {', '.join(teams)}")
-    named = [("toss", toss.get("winner"))]
-    named += [("match", match.outcome.get(key)) for key in ("winner", "eliminator", "bowl_out")]
-    for what, name in named:
+    winners = [("toss", toss.get("winner"))]
+    winners += [("match", match.outcome.get(key)) for key in ("winner", "eliminator", "bowl_out")]
+    for contest, name in winners:
         if name is not None and teams and name not in teams:
-            yield Finding(f"{name} won the {what} and did not play")
+            yield Finding(f"{name} won the {contest} and did not play")
     if match.innings and toss.get("winner") in teams:
         bats = match.innings[0].batting_team
         if {"bat": bats != toss["winner"], "field": bats == toss["winner"]}.get(
@@ -348,8 +348,8 @@ def result(case: Case) -> Iterator[Finding]:
         scores = ", ".join(
             f"{side.innings.batting_team} {side.total}/{side.wickets}" for side in case.main
         )
-        known = case.stated.penalties_known
-        caution = "" if known else "; penalty runs may be missing from this format"
+        complete = case.stated.penalties_known
+        caution = "" if complete else "; penalty runs may be missing from this format"
         yield Finding(
             f"the stated result ({stated}) does not follow from the balls ({scores}); "
             f"both are told as the file has them{caution}"
@@ -364,7 +364,7 @@ _SUPER_OVER_WICKETS = 2
 _HUNDRED = 5
 _OVERS_TOLD = 4
 _MOST_OF_A_KIND = 5
-_SAID = attrgetter("label", "batter", "non_striker", "bowler", "runs_total", "wickets")
+_BALL_RECORD = attrgetter("label", "batter", "non_striker", "bowler", "runs_total", "wickets")
 
 _OFF_AN_EXTRA: Final = (
     ("wides", "wide", NOT_THE_BOWLERS | {"stumped", "hit wicket"}),
@@ -396,13 +396,13 @@ def _both_ends(case: Case) -> Iterator[Finding]:
 
 def _to_himself(case: Case) -> Iterator[Finding]:
     for side in case.sides:
-        for who in sorted(side.batters.keys() & side.bowlers.keys()):
+        for player in sorted(side.batters.keys() & side.bowlers.keys()):
             squads = case.match.players.values()
-            if sum(who in names for names in squads) > 1:
+            if sum(player in names for names in squads) > 1:
                 continue  # two of one name: they may well meet
             for ball in side.innings.deliveries:
-                if ball.bowler.name == who in (ball.batter.name, ball.non_striker.name):
-                    yield Finding(f"{who} bats and bowls on one ball", side.innings, ball)
+                if ball.bowler.name == player in (ball.batter.name, ball.non_striker.name):
+                    yield Finding(f"{player} bats and bowls on one ball", side.innings, ball)
                     break
 
 
@@ -412,26 +412,26 @@ def _by_team(side: Side) -> tuple[tuple[str, dict[str, Delivery]], ...]:
 
 
 def _both_sides(case: Case) -> Iterator[Finding]:
-    seen: dict[str, str] = {}
-    named = set()
+    team_of: dict[str, str] = {}
+    reported = set()
     for side in case.sides:
         for team, players in _by_team(side):
-            for who, ball in players.items():
-                if seen.setdefault(who, team) != team and who not in named:
-                    named.add(who)
-                    what = f"{who} plays for both sides, or two have one name"
-                    yield Finding(what, side.innings, ball)
+            for player, ball in players.items():
+                if team_of.setdefault(player, team) != team and player not in reported:
+                    reported.add(player)
+                    problem = f"{player} plays for both sides, or two have one name"
+                    yield Finding(problem, side.innings, ball)
 
 
 def _squads(case: Case) -> Iterator[Finding]:
     squads = {team: frozenset(names) for team, names in case.match.players.items() if names}
-    named: set[str] = set()
+    reported: set[str] = set()
     for side in case.sides if squads else ():
         innings = side.innings
         for team, players in _by_team(side):
-            for who in sorted(players.keys() - squads.get(team, players.keys()) - named):
-                named.add(who)
-                yield Finding(f"{who} is not in the squad of {team}", innings, players[who])
+            for player in sorted(players.keys() - squads.get(team, players.keys()) - reported):
+                reported.add(player)
+                yield Finding(f"{player} is not in the squad of {team}", innings, players[player])
         batting = squads.get(innings.batting_team, frozenset())
         only_bat = batting - squads.get(innings.bowling_team, batting)
         for ball in side.fallen if only_bat else ():
@@ -441,25 +441,27 @@ def _squads(case: Case) -> Iterator[Finding]:
 
 
 def _twice(case: Case) -> Iterator[Finding]:
-    seen: dict[tuple[int, int], Side] = {}
+    by_figures: dict[tuple[int, int], Side] = {}
     for side in case.sides:
         balls = side.innings.deliveries
-        earlier = seen.setdefault((len(balls), side.total), side)
+        earlier = by_figures.setdefault((len(balls), side.total), side)
         if earlier is side or len(balls) < side.innings.balls_per_over:
             continue
-        if [_SAID(ball) for ball in balls] == [_SAID(ball) for ball in earlier.innings.deliveries]:
+        if [_BALL_RECORD(ball) for ball in balls] == [
+            _BALL_RECORD(ball) for ball in earlier.innings.deliveries
+        ]:
             yield Finding(f"every ball is as in innings {earlier.innings.number}", *_start(side))
 
 
 def _turns(case: Case) -> Iterator[Finding]:
     """Whose turn it is to bat."""
-    most = 1 if case.stated.limited else 2
+    allowed = 1 if case.stated.limited else 2
     times: dict[str, int] = {}
     for side in case.main:
         team = side.innings.batting_team
         times[team] = times.get(team, 0) + 1
-        if times[team] > most:
-            turns = "once" if most == 1 else "twice"
+        if times[team] > allowed:
+            turns = "once" if allowed == 1 else "twice"
             yield Finding(f"{team} bats again, and a side bats {turns}", *_start(side))
     extra = [side for side in case.sides if side.innings.super_over]
     for first, second in zip(extra[::2], extra[1::2], strict=False):
@@ -486,8 +488,10 @@ def _over_numbers(case: Case) -> Iterator[Finding]:
                     gone = f"overs {last + 1} to {number - 1} are"
                 yield Finding(f"{gone} missing", side.innings, over.first)
             elif number <= last:
-                again = any(one.number == number and one is not over for one in side.overs)
-                says = "comes back after another over" if again else f"comes after over {last}"
+                returns = any(
+                    earlier.number == number and earlier is not over for earlier in side.overs
+                )
+                says = "comes back after another over" if returns else f"comes after over {last}"
                 yield Finding(f"over {number} {says}", side.innings, over.first)
             last = number
 
@@ -518,9 +522,9 @@ def over_lengths(side: Side, stated: Collection[int]) -> tuple[str, list[Over]]:
     odd = [over for over in side.overs if over.legal != usual and over.number not in stated]
     if odd and odd[-1] is side.overs[-1] and side.cut_short:
         odd.pop()
-    told = ", ".join(f"over {over.number} has {over.legal}" for over in odd[:_OVERS_TOLD])
+    lengths = ", ".join(f"over {over.number} has {over.legal}" for over in odd[:_OVERS_TOLD])
     more = f" and {len(odd) - _OVERS_TOLD} more overs" if len(odd) > _OVERS_TOLD else ""
-    return f"{told} legal balls{more}, not {usual} (overs as the file labels them)", odd
+    return f"{lengths} legal balls{more}, not {usual} (overs as the file labels them)", odd
 
 
 def may_be_miscounted(side: Side, odd: list[Over]) -> bool:
@@ -531,8 +535,8 @@ def may_be_miscounted(side: Side, odd: list[Over]) -> bool:
 def _over_lengths(case: Case) -> Iterator[Finding]:
     for side in case.sides:
         miscounted = case.stated.miscounted
-        known = miscounted.get(side.innings.number, ()) if miscounted else ()
-        words, odd = over_lengths(side, known)
+        stated = miscounted.get(side.innings.number, ()) if miscounted else ()
+        words, odd = over_lengths(side, stated)
         if odd and not (miscounted is None and may_be_miscounted(side, odd)):
             yield Finding(words, side.innings, over=odd[0].number)
 
@@ -546,9 +550,9 @@ def _bowlers(case: Case) -> Iterator[Finding]:
                 names = ", ".join(over.bowlers)
                 yield Finding(f"is bowled by turns: {names}", innings, over=over.number)
             if last is not None and innings.balls_per_over != _HUNDRED:
-                for who in over.bowlers:
-                    if who in last.bowlers and who != UNKNOWN and over.number > last.number:
-                        yield Finding(f"{who} bowls two overs running", innings, over.first)
+                for bowler in over.bowlers:
+                    if bowler in last.bowlers and bowler != UNKNOWN and over.number > last.number:
+                        yield Finding(f"{bowler} bowls two overs running", innings, over.first)
             last = over
 
 
@@ -560,14 +564,16 @@ def _spells(case: Case) -> Iterator[Finding]:
     for side in case.main:
         innings = side.innings
         share = -(-overs // _SHARE_OF_A_BOWLER)
-        most = share * innings.balls_per_over + side.surplus
+        allowed = share * innings.balls_per_over + side.surplus
         bowled: dict[str, int] = {}
         for over in side.overs:
             if len(over.bowlers) == 1:
                 bowled[over.bowlers[0]] = bowled.get(over.bowlers[0], 0) + over.legal
-        for who, balls in bowled.items():
-            if balls > most and who != UNKNOWN:
-                yield Finding(f"{who} bowls {balls} balls, and {share} overs are the most", innings)
+        for bowler, balls in bowled.items():
+            if balls > allowed and bowler != UNKNOWN:
+                yield Finding(
+                    f"{bowler} bowls {balls} balls, and {share} overs are the most", innings
+                )
 
 
 def _out_again(case: Case) -> Iterator[Finding]:
@@ -576,17 +582,19 @@ def _out_again(case: Case) -> Iterator[Finding]:
         changed = {before.index for before, _ in side.pairs if before is not None}
         for ball in side.fallen:
             for wicket in ball.wickets:
-                who = wicket.player_out.name
-                if who in out:
-                    yield Finding(f"{who} is out a second time", side.innings, ball)
-                if not wicket.counts or who == UNKNOWN:
+                player = wicket.player_out.name
+                if player in out:
+                    yield Finding(f"{player} is out a second time", side.innings, ball)
+                if not wicket.counts or player == UNKNOWN:
                     continue
-                out.add(who)
-                later = side.batters.get(who, ball)
+                out.add(player)
+                later = side.batters.get(player, ball)
                 if later.index > ball.index:
-                    yield Finding(f"{who} bats after being out", side.innings, later)
-                elif ball.index not in changed and who in _pair(ball) and ball is not balls[-1]:
-                    yield Finding(f"{who} stays after being out", side.innings, balls[ball.index])
+                    yield Finding(f"{player} bats after being out", side.innings, later)
+                elif ball.index not in changed and player in _pair(ball) and ball is not balls[-1]:
+                    yield Finding(
+                        f"{player} stays after being out", side.innings, balls[ball.index]
+                    )
 
 
 def _pair(ball: Delivery) -> tuple[str, str]:
@@ -599,16 +607,18 @@ def _gone(case: Case) -> Iterator[Finding]:
     Of those who come back many files do not say that they had gone.
     """
     for side in case.sides:
-        for place, (before, ball) in enumerate(side.pairs):
+        for row, (before, ball) in enumerate(side.pairs):
             if before is None:
                 continue
             left = [wicket.player_out.name for wicket in before.wickets]
-            for who in _pair(before):
-                if who in left or who in _pair(ball) or who == UNKNOWN:
+            for player in _pair(before):
+                if player in left or player in _pair(ball) or player == UNKNOWN:
                     continue
-                again = next((was for was, now in side.pairs[place:] if who in _pair(now)), None)
-                if again is None or not again.wickets:
-                    yield Finding(f"{who} bats no more and was not out", side.innings, ball)
+                before_return = next(
+                    (was for was, ball in side.pairs[row:] if player in _pair(ball)), None
+                )
+                if before_return is None or not before_return.wickets:
+                    yield Finding(f"{player} bats no more and was not out", side.innings, ball)
 
 
 def _ends(case: Case) -> Iterator[Finding]:
@@ -616,15 +626,15 @@ def _ends(case: Case) -> Iterator[Finding]:
         return  # two overs come from one end, or one
     for side in case.sides:
         for ball in side.turned:
-            what = f"{ball.batter} faces, and by the balls around it {ball.non_striker} would"
-            yield Finding(what, side.innings, ball)
+            problem = f"{ball.batter} faces, and by the balls around it {ball.non_striker} would"
+            yield Finding(problem, side.innings, ball)
 
 
 def _wickets(case: Case) -> Iterator[Finding]:
     for side in case.sides:
         for ball in side.fallen:
-            for what in _impossible_wickets(ball):
-                yield Finding(what, side.innings, ball)
+            for problem in _impossible_wickets(ball):
+                yield Finding(problem, side.innings, ball)
         if side.wickets > ALL_OUT:
             yield Finding(f"has {side.wickets} wickets", side.innings)
         elif side.wickets == ALL_OUT and side.innings.deliveries[-1].wickets_before == ALL_OUT:
@@ -634,17 +644,17 @@ def _wickets(case: Case) -> Iterator[Finding]:
 def _impossible_wickets(ball: Delivery) -> Iterator[str]:
     credited, pair = 0, _pair(ball)
     for wicket in ball.wickets:
-        kind, who = wicket.kind, wicket.player_out.name
+        kind, player = wicket.kind, wicket.player_out.name
         is_the_bowlers = kind not in NOT_THE_BOWLERS
         credited += is_the_bowlers
-        if who not in pair:
+        if player not in pair:
             if kind not in _FROM_ANYWHERE and UNKNOWN not in pair:
-                yield f"{who} is out and was not at the crease"
-        elif is_the_bowlers and who != pair[0]:
-            yield f"{who} is out {kind} and did not face the ball"
+                yield f"{player} is out and was not at the crease"
+        elif is_the_bowlers and player != pair[0]:
+            yield f"{player} is out {kind} and did not face the ball"
         for extra, name, possible in _OFF_AN_EXTRA if ball.runs_extras else ():
             if extra in ball.extras and kind not in possible:
-                yield f"{who} is out {kind} off a {name}"
+                yield f"{player} is out {kind} off a {name}"
     if credited > 1:
         yield f"the bowler takes {credited} wickets with one ball"
 
@@ -682,16 +692,18 @@ class Rule:
 
     def doubts(self, case: Case) -> Iterator[Doubt]:
         """What it finds; the first few."""
-        for number, (what, innings, ball, over) in enumerate(self.find(case)):
+        for number, (problem, innings, ball, over) in enumerate(self.find(case)):
             if number == _MOST_OF_A_KIND:
                 return
-            place = None if innings is None else innings.number
+            innings_number = None if innings is None else innings.number
             if ball is None:
-                yield Doubt(self.kind, what, place, over, None, self.refused)
+                yield Doubt(self.kind, problem, innings_number, over, None, self.refused)
                 continue
             before = case.match.innings[: case.match.innings.index(innings)] if innings else ()
-            position = sum(len(one.deliveries) for one in before) + ball.index
-            yield Doubt(self.kind, what, place, ball.over, ball.label, self.refused, position)
+            position = sum(len(side.deliveries) for side in before) + ball.index
+            yield Doubt(
+                self.kind, problem, innings_number, ball.over, ball.label, self.refused, position
+            )
 
 
 RULES: Final = (

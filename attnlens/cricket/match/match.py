@@ -43,7 +43,7 @@ class Facts(Mapping[str, Any]):
         return (Facts, (dict(self._items),))
 
     @classmethod
-    def known(cls, **facts: Any) -> Facts:
+    def not_none(cls, **facts: Any) -> Facts:
         """Of these facts those that are not ``None``."""
         return cls({name: fact for name, fact in facts.items() if fact is not None})
 
@@ -61,7 +61,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _fields(value: Match | Innings) -> dict[str, Any]:
-    return {one.name: getattr(value, one.name) for one in fields(value)}
+    return {member.name: getattr(value, member.name) for member in fields(value)}
 
 
 def _printable(text: str) -> str:
@@ -173,7 +173,7 @@ class Doubt(NamedTuple):
 
     Attributes:
         kind: which rule does not hold: a name in `attnlens.cricket.match.doubts.RULES`.
-        what: a sentence.
+        problem: a sentence.
         innings, over, ball: where, as far as it has a place: the innings from 1, the over and the
             ball's label as the file has them.
         refused: whether the match is refused for it.
@@ -181,7 +181,7 @@ class Doubt(NamedTuple):
     """
 
     kind: str
-    what: str
+    problem: str
     innings: int | None = None
     over: int | None = None
     ball: str | None = None
@@ -191,8 +191,8 @@ class Doubt(NamedTuple):
     def __str__(self) -> str:
         """The sentence after its place."""
         if self.innings is None:
-            return self.what
-        return f"innings {self.innings}{f', ball {self.ball}' if self.ball else ''}: {self.what}"
+            return self.problem
+        return f"innings {self.innings}{f', ball {self.ball}' if self.ball else ''}: {self.problem}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -313,8 +313,8 @@ class Match:
         """Every field but where it was read from, as text: two files that tell the same have
         the same.
         """
-        told = {name: value for name, value in _fields(self).items() if name != "source"}
-        return repr({**told, "innings": [_fields(innings) for innings in self.innings]})
+        values = {name: value for name, value in _fields(self).items() if name != "source"}
+        return repr({**values, "innings": [_fields(innings) for innings in self.innings]})
 
     def __str__(self) -> str:
         kind = self.match_type or "match"

@@ -42,11 +42,11 @@ class BallReference:
 
 
 @contextmanager
-def balls_of(path: str | None, named: str = f"a ball is named {GRAMMAR}") -> Iterator[None]:
+def balls_of(path: str | None, remedy: str = f"a ball is named {GRAMMAR}") -> Iterator[None]:
     """The balls that are named in the block are of this file, which their naming does not know.
 
     Args:
-        named: how, where no better remedy is known.
+        remedy: how, where no better remedy is known.
 
     Raises:
         BallNotFoundError: as in the block, with the file.
@@ -54,7 +54,7 @@ def balls_of(path: str | None, named: str = f"a ball is named {GRAMMAR}") -> Ite
     try:
         yield
     except BallNotFoundError as error:
-        raise BallNotFoundError(error.problem, path=path, remedy=error.remedy or named) from None
+        raise BallNotFoundError(error.problem, path=path, remedy=error.remedy or remedy) from None
 
 
 def find_ball(match: Match, ball: str | int, innings: int | None = None) -> BallReference:
@@ -78,12 +78,12 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
     text = str(ball).strip().lower()
     prefix = _INNINGS_PREFIX.fullmatch(text)
     if prefix is not None:
-        named = int(prefix[1])
-        if innings is not None and innings != named:
+        number = int(prefix[1])
+        if innings is not None and innings != number:
             raise BallNotFoundError(
-                f"ball {text!r} names innings {named}, and innings is {innings}"
+                f"ball {text!r} names innings {number}, and innings is {innings}"
             )
-        innings, text = named, prefix[2]
+        innings, text = number, prefix[2]
     chosen = innings_numbered(match, innings_meant(match, text) if innings is None else innings)
     return BallReference(chosen.number, _index(chosen, text))
 
@@ -126,12 +126,12 @@ def _index(innings: Innings, text: str) -> int:
     # Without a prefix every ball counts.
     balls = [ball.index for ball in innings.deliveries if ball.is_legal or not legal]
     position = int(name)
-    place = position + len(balls) if position < 0 else position - 1
-    if not 0 <= place < len(balls):
-        unbowled_is_meant = not legal and place == len(balls)
+    row = position + len(balls) if position < 0 else position - 1
+    if not 0 <= row < len(balls):
+        unbowled_is_meant = not legal and row == len(balls)
         remedy = "the ball not yet bowled is called next" if unbowled_is_meant else None
         raise _absent(innings, f"{'legal ball' if legal else 'delivery'} {name}", remedy)
-    return balls[place]
+    return balls[row]
 
 
 def _called(innings: Innings, text: str) -> list[Delivery]:
@@ -142,20 +142,21 @@ def _called(innings: Innings, text: str) -> list[Delivery]:
     return [ball for ball in innings.deliveries if ball.is_legal and ball.actual_delivery == name]
 
 
-def _only(innings: Innings, name: str, found: Sequence[Delivery]) -> int:
-    if not found:
+def _only(innings: Innings, name: str, balls: Sequence[Delivery]) -> int:
+    if not balls:
         raise _absent(innings, name)
-    if len(found) > 1:
-        told = "; ".join(
+    if len(balls) > 1:
+        candidates = "; ".join(
             f"{delivery.index} ({delivery.label}, {delivery.bowler} to {delivery.batter}, "
             f"{delivery.runs_total} run{'' if delivery.runs_total == 1 else 's'})"
-            for delivery in found[:_CANDIDATES_TOLD]
+            for delivery in balls[:_CANDIDATES_TOLD]
         )
         raise BallNotFoundError(
-            f"{name} is carried by {len(found)} deliveries of innings {innings.number}: {told}",
+            f"{name} is carried by {len(balls)} deliveries of innings {innings.number}: "
+            f"{candidates}",
             remedy="name one by its position",
         )
-    return found[0].index
+    return balls[0].index
 
 
 def _absent(innings: Innings, name: str, remedy: str | None = None) -> BallNotFoundError:
@@ -200,15 +201,18 @@ def echo(match: Match, reference: BallReference) -> str:
 
 def people_of(match: Match) -> list[Player]:
     """Everybody who bats or bowls in the match, then those who are only in the squads."""
-    found = {
+    players = {
         player.key: player
         for side in match.innings
         for ball in side.deliveries
         for player in (ball.batter, ball.non_striker, ball.bowler)
     }
-    names = {player.name for player in found.values()}
+    names = {player.name for player in players.values()}
     squads = (name for squad in match.players.values() for name in squad)
-    return [*found.values(), *(Player(name) for name in dict.fromkeys(squads) if name not in names)]
+    return [
+        *players.values(),
+        *(Player(name) for name in dict.fromkeys(squads) if name not in names),
+    ]
 
 
 def people_called(name: str, *groups: Sequence[Player]) -> list[Player]:
@@ -221,8 +225,8 @@ def people_called(name: str, *groups: Sequence[Player]) -> list[Player]:
         lambda player: sought in (player.name.casefold(), player.key.casefold()),
         lambda player: bool(sought) and sought in player.name.casefold(),
     )
-    found = ({p.key: p for p in group if way(p)} for way in ways for group in groups)
-    return list(next(filter(None, found), {}).values())
+    matching = ({p.key: p for p in group if way(p)} for way in ways for group in groups)
+    return list(next(filter(None, matching), {}).values())
 
 
 def ordinal(number: int) -> str:
@@ -251,13 +255,13 @@ def hint(match: Match, text: str, reference: BallReference) -> str | None:
         return None
     innings = innings_numbered(match, reference.innings)
     meanings = {name: "the file's label {}", _LEGAL + name: "legal ball {}, as on television,"}
-    meant = meanings.pop(written).format(name)
+    chosen = meanings.pop(written).format(name)
     [(other, means)] = meanings.items()
-    found = [str(ball.index) for ball in _called(innings, other)]
-    if found == [str(reference.index)]:
+    indices = [str(ball.index) for ball in _called(innings, other)]
+    if indices == [str(reference.index)]:
         return None
-    where = f"is delivery {' and '.join(found)} (write {other})" if found else "does not exist"
-    return f"{meant} is delivery {reference.index}; {means.format(name)} {where}"
+    where = f"is delivery {' and '.join(indices)} (write {other})" if indices else "does not exist"
+    return f"{chosen} is delivery {reference.index}; {means.format(name)} {where}"
 
 
 def over_ended(innings: Innings, last: Delivery) -> bool:

@@ -45,10 +45,10 @@ def with_next_ball(
         raise BallNotFoundError(
             f"innings {number} has no next ball: {reason}", remedy="name a ball that was bowled"
         )
-    known = people_of(match)
+    people = people_of(match)
     last = innings.deliveries[-1] if innings.deliveries else None
     striker, other = (None, None) if last is None else at_the_crease(innings, last)
-    facing = _named(batter, known, "batter") or striker
+    facing = _player_called(batter, people, "batter") or striker
     if facing is None:
         raise InputError("a new batter faces the next ball", remedy="name the batter")
     if other is None or other.key == facing.key:
@@ -56,7 +56,9 @@ def with_next_ball(
         gone = {wicket.player_out.key for wicket in last.wickets} if last else set()
         other = next((p for p in candidates if p.key != facing.key and p.key not in gone), facing)
     same_over = last is not None and not over_ended(innings, last)
-    bowling = _named(bowler, known, "bowler") or (last.bowler if last and same_over else None)
+    bowling = _player_called(bowler, people, "bowler") or (
+        last.bowler if last and same_over else None
+    )
     if bowling is None:
         raise InputError("a new over begins", remedy="name the bowler")
     _refuse_impossible(innings, facing, bowling)
@@ -86,14 +88,14 @@ def _refuse_bowler(match: Match, innings: Innings, ball: Delivery) -> None:
 
     In overs of five balls the same bowler may go on for a second one.
     """
-    who, bowler = "name another bowler", ball.bowler
-    before = {one.bowler.key for one in innings.deliveries if one.over == ball.over - 1}
+    remedy, bowler = "name another bowler", ball.bowler
+    before = {past.bowler.key for past in innings.deliveries if past.over == ball.over - 1}
     if bowler.key in before and match.balls_per_over != FIVE:
-        raise InputError(f"{bowler} bowled the over before", remedy=who)
+        raise InputError(f"{bowler} bowled the over before", remedy=remedy)
     quota = quota_of(match, innings)
     bowled = sum(ball.is_legal and ball.bowler.key == bowler.key for ball in innings.deliveries)
     if quota is not None and bowled >= -(-quota // MOST_SHARE):
-        raise InputError(f"{bowler} has bowled all that one may: {bowled} balls", remedy=who)
+        raise InputError(f"{bowler} has bowled all that one may: {bowled} balls", remedy=remedy)
 
 
 def why_over(match: Match, innings: Innings) -> str | None:
@@ -116,7 +118,9 @@ def why_no_more(match: Match, innings: Innings) -> str | None:
     reason = why_over(match, innings)
     if reason is None and innings.set_later:
         return "it had ended, for its target was set afterwards"
-    later = [one.number for one in match.innings if one.number > innings.number and one.deliveries]
+    later = [
+        side.number for side in match.innings if side.number > innings.number and side.deliveries
+    ]
     if reason is None and later:
         return f"it had ended, for innings {later[0]} came after it"
     return reason
@@ -150,15 +154,15 @@ def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Play
     return ends[0], ends[1]
 
 
-def _named(name: str | None, known: list[Player], option: str) -> Player | None:
+def _player_called(name: str | None, people: list[Player], option: str) -> Player | None:
     """The player a name means; a person nobody knows where it fits no one in the match."""
     if name is None:
         return None
     written = " ".join(name.split())
     if not written:
         raise InputError(f"{option} names nobody", remedy="give a name")
-    found = people_called(written, known)
-    if len(found) > 1:
-        names = ", ".join(player.name for player in found)
+    players = people_called(written, people)
+    if len(players) > 1:
+        names = ", ".join(player.name for player in players)
         raise InputError(f"{option} {name!r} fits {names}", remedy="write the whole name")
-    return found[0] if found else Player(written)
+    return players[0] if players else Player(written)

@@ -12,33 +12,33 @@ OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 OUTCOME_INDEX: Final[dict[str, int]] = {name: position for position, name in enumerate(OUTCOMES)}
 
 
-class Told(NamedTuple):
+class OutcomeNames(NamedTuple):
     """What an outcome is called: in a sentence, in an id, beside a figure, and otherwise."""
 
     words: str
     thing: str
     label: str
-    others: tuple[str, ...] = ()
+    synonyms: tuple[str, ...] = ()
 
 
-TOLD: Final[dict[str, Told]] = {
-    "0": Told("a dot ball", "dot", "0 dot", ("dot", "dots", "dot balls")),
-    "1": Told("a single", "single", "1", ("singles",)),
-    "2": Told("two runs", "two", "2"),
-    "3": Told("three runs", "three", "3"),
-    "4": Told("a four", "four", "4 four", ("fours",)),
-    "5": Told("five runs", "five", "5"),
-    "6": Told("a six", "six", "6 six", ("sixes",)),
-    "W": Told("a wicket", "wicket", "W wicket"),
-    "wd": Told("a wide", "wide", "wide", ("wides",)),
-    "nb": Told("a no-ball", "no_ball", "no-ball", ("no-balls",)),
-    "bye": Told("byes or leg byes", "bye", "byes", ("byes", "leg byes")),
+OUTCOME_NAMES: Final[dict[str, OutcomeNames]] = {
+    "0": OutcomeNames("a dot ball", "dot", "0 dot", ("dot", "dots", "dot balls")),
+    "1": OutcomeNames("a single", "single", "1", ("singles",)),
+    "2": OutcomeNames("two runs", "two", "2"),
+    "3": OutcomeNames("three runs", "three", "3"),
+    "4": OutcomeNames("a four", "four", "4 four", ("fours",)),
+    "5": OutcomeNames("five runs", "five", "5"),
+    "6": OutcomeNames("a six", "six", "6 six", ("sixes",)),
+    "W": OutcomeNames("a wicket", "wicket", "W wicket"),
+    "wd": OutcomeNames("a wide", "wide", "wide", ("wides",)),
+    "nb": OutcomeNames("a no-ball", "no_ball", "no-ball", ("no-balls",)),
+    "bye": OutcomeNames("byes or leg byes", "bye", "byes", ("byes", "leg byes")),
 }
 
-CALLED: Final[dict[str, str]] = {
+OUTCOME_BY_NAME: Final[dict[str, str]] = {
     form: code
-    for code, told in TOLD.items()
-    for form in (told.words.removeprefix("a "), *told.others)
+    for code, names in OUTCOME_NAMES.items()
+    for form in (names.words.removeprefix("a "), *names.synonyms)
 }
 """Outcomes by what a text calls them, beside their codes."""
 
@@ -80,5 +80,7 @@ def classify(
 def outcome_called(name: str) -> str:
     """An outcome's code by what it is called: ``six`` is ``6``; any other name stays."""
     small = name.strip().lower()
-    things = {told.thing: code for code, told in TOLD.items()}
-    return name if name in OUTCOME_INDEX else ({"w": "W"} | things | CALLED).get(small, name)
+    things = {names.thing: code for code, names in OUTCOME_NAMES.items()}
+    return (
+        name if name in OUTCOME_INDEX else ({"w": "W"} | things | OUTCOME_BY_NAME).get(small, name)
+    )

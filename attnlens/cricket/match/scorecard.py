@@ -176,8 +176,8 @@ def _leave(card: Card, batting: dict[str, Batting], ball: Delivery, wicket: Wick
     line.out = how_out(wicket, ball.bowler)
     if wicket.counts:
         number, score = len(card.falls) + 1, ball.score_before + ball.runs_total
-        place = (ball.index, ball.label, ball.actual_delivery)
-        card.falls.append(Fall(number, score, out.name, wicket.kind, *place))
+        location = (ball.index, ball.label, ball.actual_delivery)
+        card.falls.append(Fall(number, score, out.name, wicket.kind, *location))
 
 
 def how_out(wicket: Wicket, bowler: Player) -> str:
@@ -187,8 +187,8 @@ def how_out(wicket: Wicket, bowler: Player) -> str:
         return f"run out ({fielders})" if fielders else "run out"
     if wicket.kind not in _HOW_OUT:
         return wicket.kind
-    named, unnamed = _HOW_OUT[wicket.kind]
-    return (named if fielders else unnamed).format(fielders=fielders, bowler=bowler)
+    with_fielders, without = _HOW_OUT[wicket.kind]
+    return (with_fielders if fielders else without).format(fielders=fielders, bowler=bowler)
 
 
 def did_not_bat(match: Match, card: Card) -> list[str]:
@@ -214,11 +214,13 @@ def card_data(match: Match, card: Card) -> Json:
         **_figures(innings, "target target_balls set_later declared penalty_runs"),
         "extras": {"total": sum(card.extras.values()), **card.extras},
         "batting": [
-            {"position": line.position, **_named(line.player), **_figures(line, batting)}
+            {"position": line.position, **_player_data(line.player), **_figures(line, batting)}
             for line in card.batting
         ],
         "did_not_bat": did_not_bat(match, card),
-        "bowling": [{**_named(line.player), **_figures(line, bowling)} for line in card.bowling],
+        "bowling": [
+            {**_player_data(line.player), **_figures(line, bowling)} for line in card.bowling
+        ],
         "fall_of_wickets": [asdict(fall) for fall in card.falls],
     }
 
@@ -255,7 +257,7 @@ def match_data(match: Match) -> Json:
     }
 
 
-def _named(player: Player) -> Json:
+def _player_data(player: Player) -> Json:
     return {"player": player.name, "id": player.id}
 
 

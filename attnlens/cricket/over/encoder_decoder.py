@@ -126,8 +126,8 @@ class HistoryEncoder(nn.Module):
         places = self.P[len(self.P) - history.shape[-2] :]
         h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)
         step("H_0", h_0, "past balls with their places")
-        mixed = self.attention(h_0, hidden=padded[:, None, None, :])
-        h_1 = step("H_1", self.norm_1(h_0 + mixed), "after the encoder's attention")
+        attended = self.attention(h_0, hidden=padded[:, None, None, :])
+        h_1 = step("H_1", self.norm_1(h_0 + attended), "after the encoder's attention")
         memory: Tensor = self.norm_2(h_1 + self.feed_forward(h_1))
         return step("M", memory, "the memory")
 
@@ -171,8 +171,8 @@ class OverDecoder(nn.Module):
         # All samples of an over ask one memory, so its keys and values are worked out once.
         queries = self.cross_attention.queries(y_1.reshape(len(memory), -1, self.d))
         hidden = padded[:, None, None, :]
-        asked = self.cross_attention.attend(queries, keys, values, hidden=hidden)
-        y_2 = step("Y_2", self.norm_2(y_1 + asked.view_as(y_1)), "after the cross-attention")
+        attended = self.cross_attention.attend(queries, keys, values, hidden=hidden)
+        y_2 = step("Y_2", self.norm_2(y_1 + attended.view_as(y_1)), "after the cross-attention")
         y_3 = step("Y_3", self.norm_3(y_2 + self.feed_forward(y_2)), "the decoder's output")
         return step("L", y_3 @ self.W_out + self.b, "logits of the next token")
 
@@ -261,8 +261,8 @@ def _chosen(logits: Tensor, choice: Choice, generator: torch.Generator | None) -
     if choice.greedy:
         return logits.argmax(-1)
     if choice.top_k is not None and choice.top_k < logits.shape[-1]:
-        least = logits.topk(choice.top_k, -1).values[:, -1:]
-        logits = logits.masked_fill(logits < least, -math.inf)
+        threshold = logits.topk(choice.top_k, -1).values[:, -1:]
+        logits = logits.masked_fill(logits < threshold, -math.inf)
     # In double, or a small temperature would divide what differs by nothing.
     chances = (logits.double() / choice.temperature).softmax(-1)
     return torch.multinomial(chances, 1, generator=generator)[:, 0]

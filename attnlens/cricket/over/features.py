@@ -88,10 +88,10 @@ def legal(token: str) -> bool:
 
 def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
     """The deliveries of each over, by the over's number as the file labels it, in file order."""
-    found: dict[int, list[Delivery]] = {}
+    overs: dict[int, list[Delivery]] = {}
     for ball in innings.deliveries:
-        found.setdefault(ball.over, []).append(ball)
-    return {over: tuple(balls) for over, balls in found.items()}
+        overs.setdefault(ball.over, []).append(ball)
+    return {over: tuple(balls) for over, balls in overs.items()}
 
 
 def fewer_balls(innings: Innings) -> int | None:
@@ -182,7 +182,7 @@ class OverArrays:
     """The overs of one innings as numbers; a row of ``n`` for each ball, of ``m`` for each over.
 
     Attributes:
-        told: `PAST_FEATURES` of every ball, 0 where they depend on the over, ``(n, 18)``.
+        past_features: `PAST_FEATURES` of every ball, 0 where they depend on the over, ``(n, 18)``.
         batter, bowler: who played it, numbered within the innings ``(n,)``.
         ball_over: its over's label ``(n,)``; ``legal``: whether it counted ``(n,)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
@@ -194,7 +194,7 @@ class OverArrays:
         allotment: legal balls that one bowler may bowl; 0 where there is no limit.
     """
 
-    told: Floats32
+    past_features: Floats32
     batter: Integers
     bowler: Integers
     ball_over: Integers
@@ -211,23 +211,23 @@ class OverArrays:
     def __len__(self) -> int:
         return len(self.over)
 
-    def history(self, row: int, most: int) -> Floats32:
+    def history(self, row: int, max_balls: int) -> Floats32:
         """`PAST_FEATURES` of the last balls before an over, oldest first, ``(balls, 18)``.
 
         Args:
             row: which over.
-            most: balls at most.
+            max_balls: balls at most.
         """
         end = int(self.start[row])
-        some = slice(max(0, end - most), end)
-        found = self.told[some].copy()
+        some = slice(max(0, end - max_balls), end)
+        features = self.past_features[some].copy()
         if not end:
-            return found
-        found[:, OVERS_AGO] = (self.over[row] - self.ball_over[some]) / 20
+            return features
+        features[:, OVERS_AGO] = (self.over[row] - self.ball_over[some]) / 20
         bowler = self.bowler[some]
         bowled = np.bincount(self.bowler[:end], self.legal[:end])
         used = np.minimum(bowled / self.allotment, 1) if self.allotment else np.zeros_like(bowled)
-        found[:, FOR_NOW] = np.stack(
+        features[:, FOR_NOW] = np.stack(
             [
                 self.batter[some] == self.pair[row, 0],
                 self.batter[some] == self.pair[row, 1],
@@ -236,7 +236,7 @@ class OverArrays:
             ],
             1,
         )
-        return found
+        return features
 
 
 def encode_overs(
@@ -264,7 +264,7 @@ def encode_overs(
     bowler = np.array([number_of(ball.bowler) for ball in deliveries], np.int64)
     pairs = [_pair(innings, start) for start in first.values()]
     return OverArrays(
-        told=_told(deliveries, expected, outcome, quota),
+        past_features=_past_features(deliveries, expected, outcome, quota),
         batter=batter,
         bowler=bowler,
         ball_over=np.array([ball.over for ball in deliveries], np.int64),
@@ -284,7 +284,7 @@ def encode_overs(
     )
 
 
-def _told(
+def _past_features(
     deliveries: tuple[Delivery, ...], expected: Floats32, outcome: Integers, quota: int | None
 ) -> Floats32:
     """`PAST_FEATURES` of every ball, 0 where they depend on the over, ``(n, 18)``."""
@@ -292,7 +292,7 @@ def _told(
     rows = [
         [
             ball.legal_balls_before / quota if quota else 0.0,
-            min(place, 12) / 6,
+            min(ball_number, 12) / 6,
             0.0,
             min(ball.runs_batter, 8) / 6,
             min(ball.runs_extras, 8) / 4,
@@ -304,10 +304,10 @@ def _told(
             "noballs" in ball.extras,
             "byes" in ball.extras or "legbyes" in ball.extras,
             *(0.0, 0.0, 0.0, 0.0),
-            -float(chances[happened]) / 3 if happened >= 0 else 0.0,
-            (min(ball.runs_total, 8) - float(usual)) / 4,
+            -float(chances[outcome_index]) / 3 if outcome_index >= 0 else 0.0,
+            (min(ball.runs_total, 8) - float(expected_runs)) / 4,
         ]
-        for ball, place, chances, happened, usual in zip(
+        for ball, ball_number, chances, outcome_index, expected_runs in zip(
             deliveries, balls_in_over(deliveries), expected, outcome, runs, strict=True
         )
     ]
@@ -340,16 +340,19 @@ def _context(
     board = scoreboard(match, replace(innings, deliveries=waiting))
     expected = base.log_probabilities(base_inputs(match, board))
     around = expected + ratings.of_sides(match, innings.batting_team, innings.bowling_team)
-    alone, runs, wickets = _six(expected)[0], *_six(around)
+    baseline_runs, runs, wickets = _six(expected)[0], *_six(around)
     quota = quota_of(match, innings)
     rows: list[list[float]] = []
     for row, (ball, pair) in enumerate(zip(waiting, pairs, strict=True)):
         legal = ball.legal_balls_before
         left = max(quota - legal, 0) if quota else innings.balls_per_over
         phase = phase_of(legal, quota)
-        known = [player for player in pair if player is not None]
-        records = [ratings.of("striker", ratings.player_key(one)) for one in known]
-        added = [float(_six(around[row : row + 1] + one)[0][0] - runs[row]) for one in records]
+        batters = [player for player in pair if player is not None]
+        batter_ratings = [ratings.of("striker", ratings.player_key(player)) for player in batters]
+        added = [
+            float(_six(around[row : row + 1] + rating)[0][0] - runs[row])
+            for rating in batter_ratings
+        ]
         rows.append(
             [
                 legal / quota if quota else 0.0,
@@ -358,21 +361,21 @@ def _context(
                 left / 120 if quota else 0.0,
                 min(left, innings.balls_per_over) / 6,
                 sum(added) / (2 * 4),
-                (2 - len(known)) / 2,
+                (2 - len(batters)) / 2,
             ]
         )
-    place, score, chase = board["phase_state"], board["score_state"], board["chase_state"]
-    told = np.array(rows, np.float32).reshape(len(waiting), 7)
-    expectation = np.stack([runs / 8 - 1, wickets, (runs - alone) / 4], 1)
+    phase_state, score, chase = board["phase_state"], board["score_state"], board["chase_state"]
+    row_features = np.array(rows, np.float32).reshape(len(waiting), 7)
+    expectation = np.stack([runs / 8 - 1, wickets, (runs - baseline_runs) / 4], 1)
     return np.concatenate(
         [
-            place[:, [0, 1, 4]],
-            told[:, :5],
+            phase_state[:, [0, 1, 4]],
+            row_features[:, :5],
             score[:, :2],
             board["wicket_buffer"][:, :1],
             chase[:, :4],
             expectation,
-            told[:, 5:],
+            row_features[:, 5:],
         ],
         axis=1,
     )
@@ -386,7 +389,7 @@ def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
     return runs, wickets
 
 
-Place = tuple[OverArrays, int]
+OverRow = tuple[OverArrays, int]
 """An innings' arrays and the row of an over in them."""
 
 
@@ -399,22 +402,22 @@ class OverBatch:
             with the longest past has.
         padded: true for what is no ball ``(overs, balls)``.
         context: ``(overs, context)``.
-        given: tokens before each place, ``<start>`` first ``(overs, places)``.
-        wanted: the token of each place, ``<end>`` after the last, then padding
+        inputs: tokens before each place, ``<start>`` first ``(overs, places)``.
+        targets: the token of each place, ``<end>`` after the last, then padding
             ``(overs, places)``; an over longer than the model's length is cut.
     """
 
     history: Tensor
     padded: Tensor
     context: Tensor
-    given: Tensor
-    wanted: Tensor
+    inputs: Tensor
+    targets: Tensor
 
     def __len__(self) -> int:
         return len(self.context)
 
 
-def over_batch(places: Sequence[Place], sizes: OverSizes) -> OverBatch:
+def over_batch(places: Sequence[OverRow], sizes: OverSizes) -> OverBatch:
     """Tensors of some overs."""
     pasts = [arrays.history(row, sizes.history) for arrays, row in places]
     balls = max(map(len, pasts))
@@ -426,13 +429,13 @@ def over_batch(places: Sequence[Place], sizes: OverSizes) -> OverBatch:
             padded[number, balls - len(past) :] = False
     tokens = [[*arrays.tokens[row], END][: sizes.length] for arrays, row in places]
     longest = max(map(len, tokens))
-    wanted = torch.tensor([row + [PAD] * (longest - len(row)) for row in tokens])
+    targets = torch.tensor([row + [PAD] * (longest - len(row)) for row in tokens])
     first = torch.full((len(places), 1), START)
     context = np.stack([arrays.context[row] for arrays, row in places])
     return OverBatch(
         owned(history),
         owned(padded),
         owned(context),
-        torch.cat([first, wanted[:, :-1]], 1),
-        wanted,
+        torch.cat([first, targets[:, :-1]], 1),
+        targets,
     )

@@ -53,7 +53,7 @@ from attnlens.recording import record
 from attnlens.render.numbers import rounded
 
 OVER_GRAMMAR: Final = "12 (as the file labels it, from 0), last, next, or 2:12"
-NAMED: Final = f"an over is named {OVER_GRAMMAR}"
+OVER_REMEDY: Final = f"an over is named {OVER_GRAMMAR}"
 _NAME: Final = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,4}|last|next)")
 
 
@@ -135,8 +135,8 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
             f"innings {chosen.number} has no deliveries yet", remedy="ask for its over 0"
         )
     labels = list(overs) or [-1]
-    wanted = {"last": labels[-1], "next": labels[-1] + 1}.get(name[2])
-    label = int(name[2]) if wanted is None else wanted
+    over_label = {"last": labels[-1], "next": labels[-1] + 1}.get(name[2])
+    label = int(name[2]) if over_label is None else over_label
     if label in overs:
         balls = overs[label]
         before = balls[0].index - 1
@@ -149,7 +149,7 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
         raise BallNotFoundError(
             f"there is no over {label}: innings {chosen.number} has overs {labels[0]} to "
             f"{labels[-1]}",
-            remedy=NAMED,
+            remedy=OVER_REMEDY,
         )
     _refuse_next(match, chosen, label)
     count = len(chosen.deliveries)
@@ -204,7 +204,7 @@ class WrittenToken(TokenChance):
 
 
 @dataclass(frozen=True, slots=True)
-class ToldBall:
+class TokenBall:
     """A ball as a token, and who played it."""
 
     index: int
@@ -222,7 +222,7 @@ class ToldBall:
 
 
 @dataclass(frozen=True, slots=True)
-class BowledBall(ToldBall):
+class BowledBall(TokenBall):
     """A ball of the over as it was bowled, with the chance it was given.
 
     That follows what was bowled before it; ``None`` past the model's length.
@@ -232,7 +232,7 @@ class BowledBall(ToldBall):
 
 
 @dataclass(frozen=True, slots=True)
-class PastBall(ToldBall):
+class HistoryBall(TokenBall):
     """A ball before the over."""
 
     over: int
@@ -253,14 +253,14 @@ class CrossAttention:
     tokens: list[str]
     labels: list[str | None]
     padded: int
-    balls: list[PastBall]
+    balls: list[HistoryBall]
     weights: list[list[float]]
     by_head: list[list[list[float]]]
     effects_nats: list[list[float]] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Caution:
+class OverFlag:
     """Something a reader should know before trusting the answer."""
 
     flag: str
@@ -283,7 +283,7 @@ class OverMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn(Choice):
+class SampledChoice(Choice):
     """How the tokens were chosen, and the seed of what was drawn."""
 
     seed: int
@@ -301,13 +301,13 @@ class NextOver:
     echo: str
     bowled: bool
     finished: bool
-    choice: Drawn
+    choice: SampledChoice
     tokens: list[WrittenToken]
     actual: list[str]
     actual_balls: list[BowledBall]
     cross_attention: CrossAttention
     samples: Samples | None
-    flags: list[Caution]
+    flags: list[OverFlag]
 
     def to_dict(self) -> Json:
         """Plain data."""
@@ -316,8 +316,8 @@ class NextOver:
 
 def choice_of(temperature: float | None, top_k: int | None) -> Choice:
     """The likeliest token each time, unless a temperature or a top-k is given: then drawn."""
-    drawn = temperature is not None or top_k is not None
-    return Choice(not drawn, 1.0 if temperature is None else temperature, top_k)
+    sampled = temperature is not None or top_k is not None
+    return Choice(not sampled, 1.0 if temperature is None else temperature, top_k)
 
 
 @one_thread()
@@ -353,18 +353,18 @@ def next_over(
     parts = batch.history, batch.padded, batch.context
     numbers = decode(model, *parts, choice, generator=generator)[0]
     words = written(numbers.tolist(), fewer_balls(innings))
-    wanted = numbers[: len(words)]
-    given = torch.cat([torch.tensor([START]), wanted[:-1]])[None]
-    both, weights = _read(model, batch, given)
+    targets = numbers[: len(words)]
+    inputs = torch.cat([torch.tensor([START]), targets[:-1]])[None]
+    both, weights = _read(model, batch, inputs)
     past = question.past[len(question.past) - weights.shape[-1] :]
-    effects = single_effects(model, batch, given) if evidence and past else None
-    drawn = None
+    effects = single_effects(model, batch, inputs) if evidence and past else None
+    sampled = None
     if samples:
         start, some = question.start, replace(choice, greedy=False)
         limits = Limits.of(innings, start.score_before, start.wickets_before)
         generator = torch.Generator().manual_seed(seed)
         tokens = decode(model, *parts, some, samples=samples, generator=generator).numpy()
-        drawn = brought(tokens, trained.token_runs, limits, np.random.default_rng(seed))
+        sampled = brought(tokens, trained.token_runs, limits, np.random.default_rng(seed))
     flags = _flags(question, trained, len(past), evidence=evidence, history=history)
     return NextOver(
         schema_version=SCHEMA_VERSION,
@@ -375,16 +375,16 @@ def next_over(
         echo=question.echo,
         bowled=question.bowled,
         finished=question.finished,
-        choice=Drawn(**asdict(choice), seed=seed),
+        choice=SampledChoice(**asdict(choice), seed=seed),
         tokens=[
             _token(number, chances)
-            for number, chances in zip(wanted.tolist(), both[0], strict=False)
+            for number, chances in zip(targets.tolist(), both[0], strict=False)
         ],
         actual=[token_of(ball) for ball in question.balls],
         actual_balls=_actual(question, batch, both[1]),
         cross_attention=_cross_attention(weights, words, past, model.sizes.history, effects),
-        samples=None if drawn is None else samples_of(drawn, seed=seed),
-        flags=[Caution(*flag) for flag in flags],
+        samples=None if sampled is None else samples_of(sampled, seed=seed),
+        flags=[OverFlag(*flag) for flag in flags],
     )
 
 
@@ -410,23 +410,26 @@ def _check(choice: Choice, samples: int, seed: int) -> None:
 def _token(number: int, chances: Floats) -> WrittenToken:
     """A token that was written, with the likeliest others."""
     order = [int(n) for n in np.argsort(-chances, kind="stable") if n not in (number, PAD, START)]
-    others = [TokenChance(TOKENS[n], rounded(chances[n])) for n in order[:RUNNERS_UP]]
-    return WrittenToken(TOKENS[number], rounded(chances[number]), others)
+    runners_up = [TokenChance(TOKENS[n], rounded(chances[n])) for n in order[:RUNNERS_UP]]
+    return WrittenToken(TOKENS[number], rounded(chances[number]), runners_up)
 
 
-def _read(model: OverModel, batch: OverBatch, given: Tensor) -> tuple[Floats, Floats]:
+def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, Floats]:
     """Chances after what was written and after what was bowled, from one pass.
 
     Args:
-        given: what stands before each token that was written ``(1, place)``.
+        inputs: what stands before each token that was written ``(1, place)``.
 
     Returns:
         chances ``(2, places, token)`` of the tokens written and of those bowled, and
         cross-attention ``(head, place, ball)`` of those written.
     """
-    places = max(given.shape[1], batch.given.shape[1])
+    places = max(inputs.shape[1], batch.inputs.shape[1])
     both = torch.cat(
-        [nn.functional.pad(one, (0, places - one.shape[1])) for one in (given, batch.given)]
+        [
+            nn.functional.pad(tokens, (0, places - tokens.shape[1]))
+            for tokens in (inputs, batch.inputs)
+        ]
     )
     with torch.no_grad(), record(model) as recording:
         logits = model(
@@ -436,23 +439,25 @@ def _read(model: OverModel, batch: OverBatch, given: Tensor) -> tuple[Floats, Fl
             both,
         )
     chances: Floats = logits.double().softmax(-1).numpy()
-    weights = recording[SITE].weights[0, :, : given.shape[1]].double().numpy()
+    weights = recording[SITE].weights[0, :, : inputs.shape[1]].double().numpy()
     return chances, weights
 
 
-def single_effects(model: OverModel, batch: OverBatch, given: Tensor) -> Floats:
+def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats:
     """Nats that hiding each past ball alone costs each token, ``(place, ball)``.
 
     Args:
         batch: of one over.
-        given: what stands before each token ``(1, place)``.
+        inputs: what stands before each token ``(1, place)``.
     """
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
     for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), AT_ONCE):
-        told = (one.expand(len(some), *one.shape[1:]) for one in (batch.context, given))
+        others_expanded = (
+            tensor.expand(len(some), *tensor.shape[1:]) for tensor in (batch.context, inputs)
+        )
         with torch.no_grad():
-            logits = model(batch.history.expand(len(some), -1, -1), some, *told)
+            logits = model(batch.history.expand(len(some), -1, -1), some, *others_expanded)
         chances.append(logits.double().softmax(-1).numpy())
     every = np.concatenate(chances)
     effects: Floats = divergence(every[:1], every[1:]).T
@@ -461,10 +466,12 @@ def single_effects(model: OverModel, batch: OverBatch, given: Tensor) -> Floats:
 
 def _actual(question: OverQuestion, batch: OverBatch, chances: Floats) -> list[BowledBall]:
     """The over as it was bowled, its balls with their chances ``(place, token)``."""
-    given = [rounded(row[token]) for row, token in zip(chances, batch.wanted[0], strict=False)]
+    probabilities = [
+        rounded(row[token]) for row, token in zip(chances, batch.targets[0], strict=False)
+    ]
     return [
-        BowledBall.of(ball, given[place] if place < len(given) else None)
-        for place, ball in enumerate(question.balls)
+        BowledBall.of(ball, probabilities[row] if row < len(probabilities) else None)
+        for row, ball in enumerate(question.balls)
     ]
 
 
@@ -477,15 +484,15 @@ def _cross_attention(
 ) -> CrossAttention:
     heads, places, balls = weights.shape
     padded = history - balls
-    whole = np.zeros((heads, places, history))
-    whole[..., padded:] = weights
+    padded_weights = np.zeros((heads, places, history))
+    padded_weights[..., padded:] = weights
     return CrossAttention(
         tokens=list(words),
         labels=[*[None] * padded, *(ball.label for ball in past)],
         padded=padded,
-        balls=[PastBall.of(ball, ball.over) for ball in past],
-        weights=np.round(whole.mean(0), DIGITS).tolist(),
-        by_head=np.round(whole, DIGITS).tolist(),
+        balls=[HistoryBall.of(ball, ball.over) for ball in past],
+        weights=np.round(padded_weights.mean(0), DIGITS).tolist(),
+        by_head=np.round(padded_weights, DIGITS).tolist(),
         effects_nats=None if effects is None else np.round(effects, NATS).tolist(),
     )
 

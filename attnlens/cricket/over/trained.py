@@ -111,12 +111,12 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
     """
     name, path = named_checkpoint(OVERS if model is None else model)
     checkpoint = read_checkpoint(path, KIND)
-    about, tensors = checkpoint.metadata, checkpoint.tensors
-    check_format(about, FORMAT, NAMES, path)
+    metadata, tensors = checkpoint.metadata, checkpoint.tensors
+    check_format(metadata, FORMAT, NAMES, path)
     with damage_told(path):
-        sizes = OverSizes.from_dict(about["sizes"])
-        wanted = (len(PAST_FEATURES), len(CONTEXT_FEATURES), len(TOKENS))
-        if (sizes.features, sizes.context, sizes.tokens) != wanted:
+        sizes = OverSizes.from_dict(metadata["sizes"])
+        expected_sizes = (len(PAST_FEATURES), len(CONTEXT_FEATURES), len(TOKENS))
+        if (sizes.features, sizes.context, sizes.tokens) != expected_sizes:
             raise ValueError("its sizes are not those of its features")
         weights = network_of(tensors)
         if sum(value.numel() for value in weights.values()) != sizes.parameters:
@@ -154,7 +154,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class SampledOvers:
     """Overs drawn, a row each.
 
     Attributes:
@@ -187,7 +187,7 @@ def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
 
 def brought(
     tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
-) -> Drawn:
+) -> SampledOvers:
     """What overs written as tokens ``(over, place)`` bring; ``<end>`` or padding ends each."""
     deliveries = tokens >= len(SPECIAL)
     edges = token_runs.cumsum(1)[tokens]
@@ -205,11 +205,11 @@ def brought(
     finished = (tokens == TOKEN_INDEX["<end>"]).any(1) | stopped
     boundaries = (tokens == TOKEN_INDEX["4"]) | (tokens == TOKEN_INDEX["6"])
     fell, hit = ((flags & played).sum(1) for flags in (wickets, boundaries))
-    return Drawn((runs * played).sum(1), fell, hit, finished)
+    return SampledOvers((runs * played).sum(1), fell, hit, finished)
 
 
 @dataclass(frozen=True, slots=True)
-class RunsDrawn:
+class SampledRuns:
     """How many runs the overs brought, and how often each number."""
 
     mean: float
@@ -219,7 +219,7 @@ class RunsDrawn:
 
 
 @dataclass(frozen=True, slots=True)
-class EventsDrawn:
+class SampledEvents:
     """How many wickets fell in the overs, or boundaries were hit, and how often each number."""
 
     mean: float
@@ -227,7 +227,7 @@ class EventsDrawn:
     shares: list[dict[str, float]]
 
     @classmethod
-    def of(cls, counts: Integers, name: str) -> EventsDrawn:
+    def of(cls, counts: Integers, name: str) -> SampledEvents:
         return cls(rounded(counts.mean()), rounded((counts > 0).mean()), _shares(counts, name))
 
 
@@ -237,24 +237,24 @@ class Samples:
 
     count: int
     seed: int
-    runs: RunsDrawn
-    wickets: EventsDrawn
-    boundaries: EventsDrawn
+    runs: SampledRuns
+    wickets: SampledEvents
+    boundaries: SampledEvents
     unfinished: float
 
 
-def samples_of(drawn: Drawn, *, seed: int) -> Samples:
+def samples_of(overs: SampledOvers, *, seed: int) -> Samples:
     """Overs drawn, described."""
-    low, middle, high = np.quantile(drawn.runs, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
-    runs = drawn.runs
+    low, middle, high = np.quantile(overs.runs, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
+    runs = overs.runs
     tenths = [int(low), int(high)]
     return Samples(
         len(runs),
         seed,
-        RunsDrawn(rounded(runs.mean()), int(middle), tenths, _shares(runs, "runs")),
-        EventsDrawn.of(drawn.wickets, "wickets"),
-        EventsDrawn.of(drawn.boundaries, "boundaries"),
-        rounded((~drawn.finished).mean()),
+        SampledRuns(rounded(runs.mean()), int(middle), tenths, _shares(runs, "runs")),
+        SampledEvents.of(overs.wickets, "wickets"),
+        SampledEvents.of(overs.boundaries, "boundaries"),
+        rounded((~overs.finished).mean()),
     )
 
 

@@ -47,7 +47,7 @@ class Level:
     def __post_init__(self) -> None:
         chances = (self.most, self.predicted, self.happened, *(self.happened_ci or ()))
         if (
-            not all(0 <= one <= 1 for one in chances)
+            not all(0 <= chance <= 1 for chance in chances)
             or int(self.balls) != self.balls
             or (self.balls < 1)
         ):
@@ -81,8 +81,10 @@ class CalibrationTable:
         """
         levels = {
             name: tuple(
-                Level(**{**one, "happened_ci": one["happened_ci"] and tuple(one["happened_ci"])})
-                for one in bins
+                Level(
+                    **{**level, "happened_ci": level["happened_ci"] and tuple(level["happened_ci"])}
+                )
+                for level in bins
             )
             for name, bins in data["outcomes"].items()
         }
@@ -101,7 +103,7 @@ class CalibrationTable:
     def like(self, outcome: str, chance: float) -> Level:
         """The balls like one with this probability; beyond the bins, those of the outermost."""
         bins = self.levels[outcome]
-        return next((one for one in bins if chance <= one.most), bins[-1])
+        return next((level for level in bins if chance <= level.most), bins[-1])
 
 
 def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> CalibrationTable | None:

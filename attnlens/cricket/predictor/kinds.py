@@ -43,30 +43,36 @@ def kind_card(matches: Sequence[Match]) -> Json:
 def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
     """How a match differs in kind from those of the training: flags and their sentences."""
     card = predictor.card
-    found = []
+    results = []
     types = card.get("match_types") or []
     other_type = bool(types) and match.match_type not in (None, *types)
     overs = _overs(predictor)
-    told = None
+    problem = None
     if other_type:
-        told = f"trained on {' and '.join(types)}, this is {match.match_type}"
+        problem = f"trained on {' and '.join(types)}, this is {match.match_type}"
     elif overs and match.overs not in (None, *overs):
-        told = f"trained on matches of {_numbers(overs)} overs a side, this is one of {match.overs}"
-    if told:
-        found.append(("other_format", f"{told}: take the figures as a sketch"))
+        problem = (
+            f"trained on matches of {_numbers(overs)} overs a side, this is one of {match.overs}"
+        )
+    if problem:
+        results.append(("other_format", f"{problem}: take the figures as a sketch"))
     gender = card.get("gender")
     if gender is not None and match.gender not in (None, gender):
-        found.append(("other_gender", f"trained on {gender} cricket, this match is {match.gender}"))
+        results.append(
+            ("other_gender", f"trained on {gender} cricket, this match is {match.gender}")
+        )
     broad = (card.get("competitions") or 0) >= MANY
     if not broad and not predictor.knows_a_team(match.teams):
         teams = " nor ".join(match.teams)
-        found.append(("other_teams", f"trained on matches of neither {teams}: another competition"))
+        results.append(
+            ("other_teams", f"trained on matches of neither {teams}: another competition")
+        )
     balls = card.get("balls_per_over") or USUAL_BALLS
     if match.balls_per_over not in balls:
         words = "six" if tuple(balls) == USUAL_BALLS else _numbers(balls)
         text = f"overs of {match.balls_per_over} balls, the training data has {words}"
-        found.append(("other_balls_per_over", text))
-    return found
+        results.append(("other_balls_per_over", text))
+    return results
 
 
 def cautions(
@@ -79,10 +85,10 @@ def cautions(
         history: whether the ratings were brought to the match's date by its own history.
     """
     if match.doubts:
-        told = "; ".join(map(str, match.doubts[:DOUBTS_TOLD]))
+        doubts = "; ".join(map(str, match.doubts[:DOUBTS_TOLD]))
         rest = len(match.doubts) - DOUBTS_TOLD
         more = f"; and {rest} more (attnlens match --check)" if rest > 0 else ""
-        yield "doubted", f"the file is in doubt: {told}{more}"
+        yield "doubted", f"the file is in doubt: {doubts}{more}"
     if innings.super_over:
         yield "super_over", "super overs were not in the training data"
     yield from differences(match, predictor)
@@ -93,9 +99,9 @@ def cautions(
     elif quota is not None and innings.number == 1 and _cut_short(match, innings, quota):
         bowled = innings.legal_balls
         yield "reduced_match", f"an innings cut short: {bowled} of {quota} balls were bowled"
-    known = in_training(match, predictor)
-    if known is not None:
-        yield "in_training", known
+    reason = in_training(match, predictor)
+    if reason is not None:
+        yield "in_training", reason
     until = predictor.ratings.until
     if not history and until is not None and match.date is not None and match.date <= until:
         yield (
@@ -117,7 +123,7 @@ def cautions(
 
 def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
     """Whether the first innings of a match that went on ended before its balls and its wickets."""
-    went_on = any(one.deliveries for one in match.innings if one.number > innings.number)
+    went_on = any(side.deliveries for side in match.innings if side.number > innings.number)
     down = sum(len(ball.wickets) for ball in innings.deliveries)
     # With nine down somebody may have been unable to bat.
     return went_on and innings.legal_balls < quota and down < ALL_OUT - 1 and not innings.declared
@@ -144,8 +150,8 @@ def in_training(match: Match, predictor: Trained) -> str | None:
     better = "it looks better than it is"
     if match.date is None:
         return None
-    if predictor.seen is not None:
-        if identity_of(match) not in predictor.seen:
+    if predictor.trained_on is not None:
+        if identity_of(match) not in predictor.trained_on:
             return None
         weights = predictor.date("weights_until")
         if weights is not None and match.dates and max(match.dates) > weights:
@@ -189,9 +195,9 @@ def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]
 
 def _overs(predictor: Trained) -> list[int]:
     """Overs a side in the training; from the types of match where the card does not say."""
-    told = predictor.card.get("overs")
-    if told is not None:
-        return list(told)
+    overs = predictor.card.get("overs")
+    if overs is not None:
+        return list(overs)
     types = predictor.card.get("match_types") or []
     if not all(name in LIMITED for name in types):
         return []

@@ -112,10 +112,10 @@ class Sizes:
 
     @classmethod
     def from_dict(cls, data: Json) -> Sizes:
-        known = {"strict": False, **data}
-        known["past_nodes"] = tuple(known["past_nodes"])
-        known["scoreboard"] = tuple(known["scoreboard"])
-        return cls(**known)
+        values = {"strict": False, **data}
+        values["past_nodes"] = tuple(values["past_nodes"])
+        values["scoreboard"] = tuple(values["scoreboard"])
+        return cls(**values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,18 +210,18 @@ class FullModel(nn.Module):
         classes = self.sizes.outcomes
         expected = step("P", expected, "what was expected of each past ball")
         surprise = past["happened"][..., :classes] - expected
-        known = {"batsman_identity": striker_known, "bowler_identity": bowler_known}
+        masks = {"batsman_identity": striker_known, "bowler_identity": bowler_known}
         nodes = {
             name: step(
                 f"N_{{{name}}}",
-                self.within_ball.node(name, past["nodes"][name], known.get(name)),
+                self.within_ball.node(name, past["nodes"][name], masks.get(name)),
                 "a node of every past ball",
             )
             for name in self.sizes.past_nodes
         }
         vector, _ = self.within_ball(self.within_ball.read(nodes))
-        told = self.to_past(torch.cat([past["happened"], surprise], -1))
-        result: Tensor = self.dropout(self.past_norm(vector + told))
+        outcome_vector = self.to_past(torch.cat([past["happened"], surprise], -1))
+        result: Tensor = self.dropout(self.past_norm(vector + outcome_vector))
         return step("B", result, "the past balls")
 
     def predict(
@@ -238,7 +238,7 @@ class FullModel(nn.Module):
                 ``base`` (log-probabilities ``(batch, query, outcome)``), ``ratings``
                 (vectors by name, same shape), and optionally ``known`` (group of
                 `KNOWLEDGE` to boolean ``(batch, query)``).
-                ``sequence``: ``now`` and ``past`` (`Balls`), ``visible``
+                ``sequence``: ``current`` and ``past`` (`Balls`), ``visible``
                 ``(batch, query, key)``, ``overs``, and optionally ``shared``
                 ``(batch, key)``; ``past`` holds the past side's tensors. Where
                 ``graph_data`` has one query and ``visible`` has many, the one is asked
@@ -248,17 +248,17 @@ class FullModel(nn.Module):
                 with ``shared``.
         """
         graph, sequence = batch["graph_data"], batch["sequence"]
-        known: Mapping[str, Tensor] = graph.get("known") or {}
-        now, before, visible = sequence["now"], sequence["balls"], sequence["visible"]
+        knowledge_masks: Mapping[str, Tensor] = graph.get("known") or {}
+        current, before, visible = sequence["now"], sequence["balls"], sequence["visible"]
         key = self.past(sequence) if key is None else key
-        relations = relate(now, before, visible)
+        relations = relate(current, before, visible)
         relations = step("R", relations, "how each past ball stands to this one", as_input=True)
 
         group_of = {node: group for group, nodes in KNOWLEDGE.items() for node in nodes}
         nodes = {
             name: step(
                 f"n_{{{name}}}",
-                self.within_ball.node(name, features, known.get(group_of[name])),
+                self.within_ball.node(name, features, knowledge_masks.get(group_of[name])),
                 "a node of the ball",
             )
             for name, features in graph["nodes"].items()
@@ -275,50 +275,50 @@ class FullModel(nn.Module):
             nodes = {name: vector.expand(shape) for name, vector in nodes.items()}
             begun = mapped(begun, lambda part: part.expand(-1, queries, -1))
         slots, slot_weights, counts, slot_values = self.slots(
-            question, key, now, before, visible, relations
+            question, key, current, before, visible, relations
         )
         ball, within = self.within_ball(self.within_ball.read({**nodes, **slots}, begun=begun))
-        expected = self.expected(graph, known)
+        expected = self.expected(graph, knowledge_masks)
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
         ball = step("b", ball, "the ball")
         vectors, scales = self.temporal.read(
             self.dropout(ball),
             key,
-            now,
+            current,
             before,
             visible,
             relations,
             overs=sequence["overs"],
             shared=sequence.get("shared"),
-            place_known=known.get("scoreboard"),
+            place_known=knowledge_masks.get("scoreboard"),
             summaries=summaries,
         )
         gates = self.fusion_probe(self.gate(ball).softmax(-1))
         gates = step("a_{fusion}", gates, "attention to the ball and the four scales")
-        told = ball if self.readout is None else ball + self.readout(slot_values)
-        parts = torch.stack([told, *(vectors[scale] for scale in SCALES)], -2)
+        own_part = ball if self.readout is None else ball + self.readout(slot_values)
+        parts = torch.stack([own_part, *(vectors[scale] for scale in SCALES)], -2)
         fused = step("f", (gates[..., None] * parts).sum(-2), "the ball and its past")
         logits = self.to_outcome(self.dropout(fused)) + expected
         logits = step("logits", logits, "a score for every outcome")
         return Prediction(logits, gates, scales, slot_weights, counts, within)
 
-    def expected(self, graph: Batch, known: Mapping[str, Tensor]) -> Tensor:
+    def expected(self, graph: Batch, knowledge_masks: Mapping[str, Tensor]) -> Tensor:
         """Logits from scoreboard and ratings alone, which skip the attention."""
         base = graph["base"]
         board = torch.cat([graph["nodes"][name] for name in self.sizes.scoreboard], -1)
-        scoreboard = known.get("scoreboard")
+        scoreboard = knowledge_masks.get("scoreboard")
         skip = self.skip(board)
         if scoreboard is not None:
             base = torch.where(scoreboard[..., None], base, self.prior)
             skip = skip * scoreboard[..., None]
         logits = base
-        kept = {
-            rating: known.get(group)
+        mask_of = {
+            rating: knowledge_masks.get(group)
             for group, ratings in KNOWLEDGE_RATINGS.items()
             for rating in ratings
         }
         for name in RATINGS:
-            mask = kept.get(name)
+            mask = mask_of.get(name)
             rating = graph["ratings"][name] * self.rating_scale[name]
             logits = logits + (rating if mask is None else rating * mask[..., None])
         result: Tensor = logits.log_softmax(-1) * self.trust + skip
@@ -363,8 +363,8 @@ class FullModel(nn.Module):
         shares: dict[str, Tensor] = {}
         for number, (layer, nodes) in enumerate(self.within_ball.graph.items()):
             share = prediction.within["layers"][..., number]
-            for place, node in enumerate(nodes):
-                shares[node] = share * prediction.within[layer][..., place]
+            for index, node in enumerate(nodes):
+                shares[node] = share * prediction.within[layer][..., index]
         stacked = torch.stack([shares[name] for name in SLOTS], -1)
         return stacked if self.readout is None else stacked + 1 / len(SLOTS)
 

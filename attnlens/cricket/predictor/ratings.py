@@ -69,9 +69,9 @@ class Table:
 
     def row(self, key: str, *, create: bool = False) -> int:
         """The number of ``key``, or -1 for an entity never met."""
-        known = self.keys.get(key)
-        if known is not None:
-            return known
+        existing_row = self.keys.get(key)
+        if existing_row is not None:
+            return existing_row
         if not create:
             return -1
         number = len(self.keys)
@@ -102,19 +102,19 @@ class Table:
             surprise: ``y - p``, ``(n, 11)``.
             information: ``p(1 - p)``, ``(n, 11)``.
         """
-        entities, place = np.unique(rows, return_inverse=True)
+        entities, positions = np.unique(rows, return_inverse=True)
         gradient = np.zeros((len(entities), len(OUTCOMES)), np.float32)
         fisher = np.zeros_like(gradient)
-        np.add.at(gradient, place, surprise)
-        np.add.at(fisher, place, information)
+        np.add.at(gradient, positions, surprise)
+        np.add.at(fisher, positions, information)
         variance = 1 / self.precision[entities] + np.float32(self.kind.drift)
         precision: Floats32 = (1 / variance + fisher).astype(np.float32)
         self.precision[entities] = precision
         self.rating[entities] += np.float32(STEP) * gradient / precision
-        self.balls[entities] += np.bincount(place, minlength=len(entities)).astype(np.float32)
+        self.balls[entities] += np.bincount(positions, minlength=len(entities)).astype(np.float32)
 
 
-Lesson: TypeAlias = tuple[NDArray[np.int64], Floats32, NDArray[np.int64]]
+RatingUpdate: TypeAlias = tuple[NDArray[np.int64], Floats32, NDArray[np.int64]]
 """The arguments of `Ratings.learn` that one innings gives."""
 
 
@@ -180,8 +180,8 @@ class Ratings:
     def of(self, kind: str, key: str) -> Floats32:
         """The rating of one entity ``(11,)``, zeros for one never met."""
         table = self.tables[kind]
-        found: Floats32 = table.look_up(np.array([table.row(key) if key else -1]))[0][0]
-        return found
+        vector: Floats32 = table.look_up(np.array([table.row(key) if key else -1]))[0][0]
+        return vector
 
     def of_sides(self, match: Match, batting: str, bowling: str) -> Floats32:
         """Ground, competition, day and both sides together, whoever plays ``(11,)``."""
@@ -197,12 +197,12 @@ class Ratings:
 
     def parts(self, rows: NDArray[np.int64]) -> dict[str, Floats32]:
         """Ratings ``(n, 11)`` per kind for each ball, and ``<kind>_balls`` counts ``(n,)``."""
-        found: dict[str, Floats32] = {}
+        vectors: dict[str, Floats32] = {}
         for column, kind in enumerate(KINDS):
             rating, balls = self.tables[kind.name].look_up(rows[:, column])
-            found[kind.name] = rating
-            found[f"{kind.name}_balls"] = balls
-        return found
+            vectors[kind.name] = rating
+            vectors[f"{kind.name}_balls"] = balls
+        return vectors
 
     def learn(self, rows: NDArray[np.int64], base: Floats32, outcomes: NDArray[np.int64]) -> None:
         """Update every table from the balls of one date.
@@ -223,7 +223,7 @@ class Ratings:
             if met.any():
                 self.tables[kind.name].learn(rows[met, column], surprise[met], information[met])
 
-    def learn_day(self, day: datetime.date, lessons: Sequence[Lesson]) -> None:
+    def learn_day(self, day: datetime.date, lessons: Sequence[RatingUpdate]) -> None:
         """`learn` from all innings of one date."""
         rows, base, outcomes = zip(*lessons, strict=True)
         self.learn(np.concatenate(rows), np.concatenate(base), np.concatenate(outcomes))

@@ -170,10 +170,12 @@ def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over:
     return torch.cat([distance[..., None], shares[..., 1:]], -1)
 
 
-def sights(balls: Balls, visible: Tensor, overs: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The distinct sights of overs: most masks leave most overs as they are.
+def visible_overs(
+    balls: Balls, visible: Tensor, overs: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The distinct sets of visible balls of overs: most masks leave most overs as they are.
 
-    A seat is a delivery's place in its over. A key that belongs to no over (padding) has none.
+    A slot is a delivery's position in its over. A key that belongs to no over (padding) has none.
 
     Args:
         balls: who the past balls are ``(batch, key)``.
@@ -181,37 +183,37 @@ def sights(balls: Balls, visible: Tensor, overs: int) -> tuple[Tensor, Tensor, T
         overs: how many overs, from over 0.
 
     Returns:
-        of every sight its row of the batch ``(sight,)``, the key on each seat
-        ``(sight, seat)`` and whether it is seen, same shape; and the sight of each over
+        of every distinct set its row of the batch ``(set,)``, the key on each slot
+        ``(set, slot)`` and whether it is visible, same shape; and the set of each over
         ``(batch * query * over,)``.
     """
     batch, queries, keys = visible.shape
     device = visible.device
     slots = int(balls.ball_in_over.max())
-    seat = balls.ball_in_over - 1
-    home = torch.where((balls.over < overs) & (balls.over >= 0), balls.over, overs)
+    slot = balls.ball_in_over - 1
+    over_index = torch.where((balls.over < overs) & (balls.over >= 0), balls.over, overs)
     # A key that belongs to no over sits in the spare over, which is cut off.
     flat = torch.zeros(batch, overs + 1, slots, dtype=torch.long, device=device)
     row = torch.arange(batch, device=device)[:, None].expand(batch, keys)
     key_number = torch.arange(keys, device=device).expand(batch, keys)
-    flat[row, home, seat] = key_number
+    flat[row, over_index, slot] = key_number
     present = torch.zeros(batch, queries, overs + 1, slots, dtype=torch.bool, device=device)
     every = torch.arange(queries, device=device)
-    present[row[:, None], every[None, :, None], home[:, None], seat[:, None]] = visible
+    present[row[:, None], every[None, :, None], over_index[:, None], slot[:, None]] = visible
     flat, present = flat[:, :overs], present[:, :, :overs]
     where = torch.arange(batch, device=device)[:, None, None] * overs
     where = (where + torch.arange(overs, device=device)).expand(present.shape[:3])
     present = present.flatten(0, 2)
     codes = back = where = where.flatten()
     for start in range(0, slots, BITS):
-        # A number for the seats, as many at a time as fit one beside the sights so far.
+        # A number for the slots, as many at a time as fit one beside the sets so far.
         bits = present[:, start : start + BITS].long()
         code = (bits << torch.arange(bits.shape[1], device=device)).sum(-1)
         codes, back = torch.unique((back << BITS) + code, return_inverse=True)
     example = torch.empty_like(codes)
     example[back] = torch.arange(len(back), device=device)
-    place = where[example]
-    return place // overs, flat[place // overs, place % overs], present[example], back
+    flat_over = where[example]
+    return flat_over // overs, flat[flat_over // overs, flat_over % overs], present[example], back
 
 
 STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
@@ -311,8 +313,8 @@ class RelationAttention(nn.Module):
         content = q @ k.transpose(-1, -2)
         if distance is not None and self.position.shape[1]:
             by_distance = torch.einsum("bhqd,hpd->bhqp", q, self.position)
-            place = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
-            content = content + by_distance.gather(-1, place.expand(-1, heads, -1, -1))
+            position = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
+            content = content + by_distance.gather(-1, position.expand(-1, heads, -1, -1))
         # The same as content + relations @ bias.T, with the heads in front as they are needed, in
         # one pass over memory: there are as many logits as pairs of balls.
         table = self.bias.expand(len(relations), -1, -1)
@@ -327,8 +329,8 @@ class RelationAttention(nn.Module):
             weights = hidden_softmax(logits, hidden)
             weights = self.probe(weights, content, bias)
             weights = step("A", weights, "attention")
-            mixed = weights @ v
-            return self.to_output(join_heads(mixed)), weights
+            attended = weights @ v
+            return self.to_output(join_heads(attended)), weights
         # The last key is never hidden, so no row is without a key.
         last, own_value = rest
         weights = torch.cat([logits.masked_fill_(hidden, -math.inf), last], -1).softmax(-1)
@@ -341,15 +343,15 @@ class RelationAttention(nn.Module):
                 torch.cat([bias, last if built_in else nothing], -1),
             )
         weights = step("A", weights, "attention, the last key being no past ball")
-        mixed = weights[..., :-1] @ v
+        attended = weights[..., :-1] @ v
         if own_value is not None:
-            mixed = mixed + weights[..., -1:] * own_value
-        return self.to_output(join_heads(mixed)), weights
+            attended = attended + weights[..., -1:] * own_value
+        return self.to_output(join_heads(attended)), weights
 
     def _out_of_pattern(self, relations: Tensor) -> Tensor:
         """Keys that are not of a head's pattern, ``(batch, head, query, key)``; of others none."""
-        named = STARTING_PATTERNS[1 : self.num_heads]
-        own = [relations[..., RELATIONS.index(pattern)] <= 0 for pattern in named]
+        patterns = STARTING_PATTERNS[1 : self.num_heads]
+        own = [relations[..., RELATIONS.index(pattern)] <= 0 for pattern in patterns]
         none = torch.zeros_like(relations[..., 0], dtype=torch.bool)
         return torch.stack([none, *own, *[none] * (self.num_heads - 1 - len(own))], 1)
 
@@ -398,9 +400,9 @@ class RelationBlock(nn.Module):
         distance: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """As `RelationAttention`; ``query`` and ``key`` are normalised here."""
-        mixed, weights = self.attention(
+        attended, weights = self.attention(
             self.query_norm(query), self.query_norm(key), relations, hidden, distance
         )
-        value = step("h_1", query + self.dropout(mixed), "after attention")
+        value = step("h_1", query + self.dropout(attended), "after attention")
         fed = value + self.dropout(self.feed(self.feed_norm(value)))
         return step("h_2", fed, "after the feed-forward network"), weights

@@ -25,7 +25,7 @@ from attnlens.cricket.predictor.relations import (
     RelationAttention,
     RelationBlock,
     relate_overs,
-    sights,
+    visible_overs,
 )
 from attnlens.recording.probe import AttentionProbe, step
 from attnlens.reference.attention import hidden_softmax, unflattened
@@ -78,13 +78,13 @@ class LayerAttention(nn.Module):
         nodes = step("X", nodes, "the layer's nodes")
         query = step("q", self.question + self.from_above(above), "what the layer is asked")
         # (W n) · q = n · (Wᵀ q): one product per ball instead of one per node.
-        asked = query @ self.to_key.weight
+        scores = query @ self.to_key.weight
         # A sum of products: matrices of a few rows each are slow to multiply, and slower back.
-        logits = (nodes * asked[..., None, :]).sum(-1) * query.shape[-1] ** -0.5
+        logits = (nodes * scores[..., None, :]).sum(-1) * query.shape[-1] ** -0.5
         weights = step("a", self.probe(hidden_softmax(logits, hidden)), "attention to nodes")
-        mixed = self.to_value((weights[..., None] * nodes).sum(-2)) + above
-        mixed = step("z", mixed, "nodes, mixed by attention")
-        return step("c", mixed + self.feed(self.norm(mixed)), "the layer's answer"), weights
+        answer = self.to_value((weights[..., None] * nodes).sum(-2)) + above
+        answer = step("z", answer, "nodes, mixed by attention")
+        return step("c", answer + self.feed(self.norm(answer)), "the layer's answer"), weights
 
 
 class WithinBallEncoder(nn.Module):
@@ -127,14 +127,14 @@ class WithinBallEncoder(nn.Module):
         self.layer_score = nn.Linear(hidden_dim, 1)
         self.layer_probe = AttentionProbe(("batch", "query", "layer"))
 
-    def node(self, name: str, features: Tensor, known: Tensor | None = None) -> Tensor:
+    def node(self, name: str, features: Tensor, is_known: Tensor | None = None) -> Tensor:
         """A node's vector ``(..., hidden_dim)`` from its features ``(..., size)``.
 
-        Where ``known`` ``(...)`` is false the learnt vector for "unknown" stands in.
+        Where ``is_known`` ``(...)`` is false the learnt vector for "unknown" stands in.
         """
         value: Tensor = self.features[name](features)
-        if known is not None:
-            value = torch.where(known[..., None], value, self.unknown[name])
+        if is_known is not None:
+            value = torch.where(is_known[..., None], value, self.unknown[name])
         return value
 
     def read(
@@ -154,12 +154,14 @@ class WithinBallEncoder(nn.Module):
         above = empty
         answers = dict(begun or {})
         for layer, names in self.graph.items():
-            given = [name in nodes for name in names]
-            if layer not in answers and any(given) and (layers is None or layer in layers):
+            present = [name in nodes for name in names]
+            if layer not in answers and any(present) and (layers is None or layer in layers):
                 stacked = torch.stack([nodes.get(name, empty) for name in names], -2)
-                named = torch.stack([self.names[name] for name in names])
-                hidden = ~torch.tensor(given, device=empty.device)
-                answers[layer] = self.layers[layer](self.node_norm(stacked) + named, above, hidden)
+                node_names = torch.stack([self.names[name] for name in names])
+                hidden = ~torch.tensor(present, device=empty.device)
+                answers[layer] = self.layers[layer](
+                    self.node_norm(stacked) + node_names, above, hidden
+                )
             above = answers[layer][0] if layer in answers else above
         return answers
 
@@ -171,13 +173,13 @@ class WithinBallEncoder(nn.Module):
             ``(..., node)`` per layer. A layer without an answer has weight 0.
         """
         shape = next(iter(answers.values()))[0]
-        told, weights = [], {}
+        rows, weights = [], {}
         for layer, names in self.graph.items():
             answer = answers.get(layer)
-            told.append(torch.zeros_like(shape) if answer is None else self.layer_norm(answer[0]))
+            rows.append(torch.zeros_like(shape) if answer is None else self.layer_norm(answer[0]))
             none = shape.new_zeros(*shape.shape[:-1], len(names))
             weights[layer] = none if answer is None else answer[1]
-        table = torch.stack(told, -2)
+        table = torch.stack(rows, -2)
         absent = ~torch.tensor([layer in answers for layer in self.graph], device=shape.device)
         table = step("T", table, "the layers' answers")
         shares = self.layer_probe(hidden_softmax(self.layer_score(table)[..., 0], absent))
@@ -201,7 +203,7 @@ class PastSlots(nn.Module):
         self,
         query: Tensor,
         key: Tensor,
-        now: Balls,
+        current: Balls,
         past: Balls,
         visible: Tensor,
         relations: Tensor,
@@ -213,13 +215,13 @@ class PastSlots(nn.Module):
             ``(batch, slot, query, key)``, numbers of balls seen ``(batch, slot, query)`` and
             what was read ``(batch, query, slot * slot_dim)``.
         """
-        seen = slot_masks(now, past, visible)
-        seen = step("seen", seen, "which past balls each slot may read", as_input=True)
-        mixed, weights = self.attention(query, key, relations, ~seen)
+        readable = slot_masks(current, past, visible)
+        readable = step("seen", readable, "which past balls each slot may read", as_input=True)
+        attended, weights = self.attention(query, key, relations, ~readable)
         weights = weights[..., : key.shape[1]]
-        count = seen.sum(-1).to(mixed.dtype)
-        mixed = step("z", mixed, "past balls, mixed by attention")
-        values = unflattened(mixed, -1, (len(SLOTS), -1))
+        count = readable.sum(-1).to(attended.dtype)
+        attended = step("z", attended, "past balls, mixed by attention")
+        values = unflattened(attended, -1, (len(SLOTS), -1))
         nodes = {
             name: step(
                 f"n_{{{name}}}",
@@ -230,20 +232,20 @@ class PastSlots(nn.Module):
             )
             for slot, name in enumerate(SLOTS)
         }
-        return nodes, weights, count, mixed
+        return nodes, weights, count, attended
 
 
-def slot_masks(now: Balls, past: Balls, visible: Tensor) -> Tensor:
+def slot_masks(current: Balls, past: Balls, visible: Tensor) -> Tensor:
     """Which visible past balls each slot may read, ``(batch, slot, query, key)``."""
     if past.dot is None:
         raise ValueError("past balls need the flag dot")
-    distance = now.index[:, :, None] - past.index[:, None, :]
-    batter = now.batter[:, :, None] == past.batter[:, None, :]
-    bowler = now.bowler[:, :, None] == past.bowler[:, None, :]
-    crossed = (now.batter[:, :, None] == past.non_striker[:, None, :]) & (
-        now.non_striker[:, :, None] == past.batter[:, None, :]
+    distance = current.index[:, :, None] - past.index[:, None, :]
+    batter = current.batter[:, :, None] == past.batter[:, None, :]
+    bowler = current.bowler[:, :, None] == past.bowler[:, None, :]
+    crossed = (current.batter[:, :, None] == past.non_striker[:, None, :]) & (
+        current.non_striker[:, :, None] == past.batter[:, None, :]
     )
-    stand = crossed | (batter & (now.non_striker[:, :, None] == past.non_striker[:, None, :]))
+    stand = crossed | (batter & (current.non_striker[:, :, None] == past.non_striker[:, None, :]))
     recent, longer = distance <= 12, distance <= 24
     kinds = {
         "batsman_state": batter,
@@ -300,20 +302,20 @@ class TemporalEncoder(nn.Module):
             for _ in range(num_layers)
         )
 
-    def place(
-        self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor, known: Tensor | None = None
+    def embed(
+        self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor, is_known: Tensor | None = None
     ) -> Tensor:
         """Ball vectors at the encoder's width, with over and ball-in-over embedded.
 
         Overs and deliveries beyond the embedded range share the last embedding; where
-        ``known`` is false the place is not told.
+        ``is_known`` is false the place is not told.
         """
         over = overs.clamp(0, self.over.num_embeddings - 1)
         ball = balls_in_over.clamp(0, self.ball_in_over.num_embeddings - 1)
-        place = self.over(over) + self.ball_in_over(ball)
-        if known is not None:
-            place = place * known[..., None]
-        result: Tensor = self.to_hidden(vectors) + place
+        position = self.over(over) + self.ball_in_over(ball)
+        if is_known is not None:
+            position = position * is_known[..., None]
+        result: Tensor = self.to_hidden(vectors) + position
         return result
 
     def read(
@@ -358,10 +360,10 @@ class TemporalEncoder(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """As `forward`, with the last ball's weights ``(batch, head, ball)``, itself last."""
         positions, overs, balls_in_over = (
-            torch.as_tensor(place, device=ball_sequence.device)
+            torch.as_tensor(numbers, device=ball_sequence.device)
             .long()
             .expand(ball_sequence.shape[:2])
-            for place in (positions, overs, balls_in_over)
+            for numbers in (positions, overs, balls_in_over)
         )
         length = ball_sequence.shape[1]
         distance = positions[:, :, None] - positions[:, None, :]
@@ -377,7 +379,7 @@ class TemporalEncoder(nn.Module):
             relations.dtype
         )
         relations = relations * ~hidden[..., None]
-        vectors, weights = self.place(ball_sequence, overs, balls_in_over), relations
+        vectors, weights = self.embed(ball_sequence, overs, balls_in_over), relations
         for layer in self.layers:
             vectors, weights = layer(vectors, vectors, relations, hidden[:, None], distance)
         # As a key among the others the last ball is hidden from itself; its own place is the last.
@@ -423,9 +425,9 @@ class SpecializedTemporalAttention(nn.Module):
         batch, length, _ = x.shape
         # A ball is a key of its own here, with whatever the masks say of it.
         hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
-        place = torch.arange(length, device=x.device)
+        positions = torch.arange(length, device=x.device)
         relations = x.new_zeros(batch, length, length, len(RELATIONS))
-        relations[..., RECENCY] = (place[None, :] - place[:, None]).to(x.dtype)
+        relations[..., RECENCY] = (positions[None, :] - positions[:, None]).to(x.dtype)
         for name, mask in (
             ("same_bowler", same_bowler_mask),
             ("same_batsman", same_batsman_mask),
@@ -505,9 +507,9 @@ class MultiScaleTemporalEncoder(nn.Module):
         if not keys:
             return vectors.new_zeros(batch, queries, overs, self.hidden_dim)
         long = self.encoder("long")
-        placed = long.place(vectors, balls.over, balls.ball_in_over)
-        row, keys_of, seen, back = sights(balls, visible, overs)
-        state = self._run(placed[row[:, None], keys_of], seen)
+        placed = long.embed(vectors, balls.over, balls.ball_in_over)
+        row, keys_of, present, back = visible_overs(balls, visible, overs)
+        state = self._run(placed[row[:, None], keys_of], present)
         return unflattened(state[back], 0, (batch, queries, overs))
 
     def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
@@ -525,7 +527,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         self,
         query: Tensor,
         key: Tensor,
-        now: Balls,
+        current: Balls,
         past: Balls,
         visible: Tensor,
         relations: Tensor,
@@ -540,7 +542,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         Args:
             query: current ball vectors ``(batch, query, ball_dim)``.
             key: past ball vectors ``(batch, key, ball_dim)``.
-            now: who the current balls are.
+            current: who the current balls are.
             past: who the past balls are.
             visible: ``(batch, query, key)``.
             relations: `relate`'s table.
@@ -556,24 +558,24 @@ class MultiScaleTemporalEncoder(nn.Module):
             by scale. The query itself is the last key; before it come the past balls from
             the first that any query's window reaches, or for ``long`` the overs.
         """
-        distance = now.index[:, :, None] - past.index[:, None, :]
+        distance = current.index[:, :, None] - past.index[:, None, :]
         distance = step("d", distance, "how many balls back")
         vectors, weights = {}, {}
         for scale, window in SCALES.items():
             encoder = self.encoder(scale)
-            asking = encoder.place(query, now.over, now.ball_in_over, place_known)
+            asking = encoder.embed(query, current.over, current.ball_in_over, place_known)
             asking = step(f"x_{{{scale}}}", asking, "the ball and its place")
             if scale == "long":
                 vector, weight = self._read_overs(
-                    asking, key, now, past, visible, relations, overs, shared, summaries
+                    asking, key, current, past, visible, relations, overs, shared, summaries
                 )
             else:
                 # Keys that no query's window reaches are left out, not only hidden.
-                near = (distance > 0) & (distance < window)
-                reached = near.flatten(0, 1).any(0).nonzero()[:, 0]
+                in_window = (distance > 0) & (distance < window)
+                reached = in_window.flatten(0, 1).any(0).nonzero()[:, 0]
                 first = int(reached[0]) if len(reached) else visible.shape[-1]
                 hidden = ~visible | (distance >= window)
-                placed = encoder.place(
+                placed = encoder.embed(
                     key[:, first:], past.over[:, first:], past.ball_in_over[:, first:]
                 )
                 placed = step(f"X_{{{scale}}}", placed, "the past balls and their places")
@@ -593,7 +595,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         self,
         asking: Tensor,
         key: Tensor,
-        now: Balls,
+        current: Balls,
         past: Balls,
         visible: Tensor,
         relations: Tensor,
@@ -609,12 +611,12 @@ class MultiScaleTemporalEncoder(nn.Module):
         """
         long = self.encoder("long")
         membership = (past.over[..., None] == torch.arange(overs, device=key.device)).to(key.dtype)
-        earlier = visible & (past.over[:, None, :] < now.over[:, :, None])
-        table = relate_overs(relations, earlier, membership, now.over)
+        earlier = visible & (past.over[:, None, :] < current.over[:, :, None])
+        table = relate_overs(relations, earlier, membership, current.over)
         table = step("R_{over}", table, "how each over stands to the ball", as_input=True)
-        told = torch.einsum("bqk,bko->bqo", earlier.to(key.dtype), membership) > 0
-        hidden = step("unseen", ~told, "overs without a visible ball", as_input=True)
-        gap = now.over[..., None] - torch.arange(overs, device=key.device)
+        has_balls = torch.einsum("bqk,bko->bqo", earlier.to(key.dtype), membership) > 0
+        hidden = step("unseen", ~has_balls, "overs without a visible ball", as_input=True)
+        gap = current.over[..., None] - torch.arange(overs, device=key.device)
         if summaries is None and shared is not None:
             summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
         if summaries is not None:
@@ -655,15 +657,15 @@ class MultiScaleTemporalEncoder(nn.Module):
         batch, length, _ = full_sequence.shape
         device = full_sequence.device
         start = torch.as_tensor(current_over_start, device=device).long().expand(batch)[:, None]
-        place = torch.arange(length, device=device).expand(batch, length)
-        overs_back = torch.div(start - place + 5, 6, rounding_mode="floor").clamp(min=0)
+        position = torch.arange(length, device=device).expand(batch, length)
+        overs_back = torch.div(start - position + 5, 6, rounding_mode="floor").clamp(min=0)
         over = (over_summaries.shape[1] - overs_back).clamp(min=0)
-        ball = torch.where(place >= start, place - start, (place - start) % 6) + 1
+        ball = torch.where(position >= start, position - start, (position - start) % 6) + 1
         vectors, weights = {}, {}
         for scale, window in SCALES.items():
             encoder = self.encoder(scale)
             if scale == "long":
-                asking = encoder.place(full_sequence[:, -1:], over[:, -1:], ball[:, -1:])
+                asking = encoder.embed(full_sequence[:, -1:], over[:, -1:], ball[:, -1:])
                 summaries = over_summaries
                 if summaries.shape[-1] != self.hidden_dim:
                     summaries = encoder.to_hidden(summaries)
@@ -677,7 +679,7 @@ class MultiScaleTemporalEncoder(nn.Module):
             else:
                 tail = slice(max(0, length - window), length)
                 vector, weight = encoder.last(
-                    full_sequence[:, tail], place[:, tail], over[:, tail], ball[:, tail]
+                    full_sequence[:, tail], position[:, tail], over[:, tail], ball[:, tail]
                 )
             vectors[scale] = self.output_norms[scale](vector)
             weights[scale] = weight

@@ -84,8 +84,8 @@ class InningsArrays:
 
     Attributes:
         nodes: node name to features ``(n, size)``, query side.
-        place: `phase_state` features for the past side, without the free hit ``(n, 26)``.
-        happened: what a past ball tells of its outcome ``(n, 14)``.
+        phase: `phase_state` features for the past side, without the free hit ``(n, 26)``.
+        past_outcome: the outcome as a past ball has it ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
         prior: log-probabilities from kind of cricket, over and innings alone ``(n, 11)``.
         ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today; the
@@ -98,8 +98,8 @@ class InningsArrays:
     """
 
     nodes: dict[str, Floats32]
-    place: Floats32
-    happened: Floats32
+    phase: Floats32
+    past_outcome: Floats32
     base: Floats32
     prior: Floats32
     ratings: dict[str, Floats32]
@@ -177,11 +177,11 @@ def free_hits(deliveries: tuple[Delivery, ...]) -> list[bool]:
 
 def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
     """Each delivery's number within its over, from 1, whatever counts."""
-    seen: Counter[int] = Counter()
+    n_met: Counter[int] = Counter()
     numbers = []
     for ball in deliveries:
-        seen[ball.over] += 1
-        numbers.append(seen[ball.over])
+        n_met[ball.over] += 1
+        numbers.append(n_met[ball.over])
     return numbers
 
 
@@ -201,7 +201,9 @@ def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
     target = innings.target
     rows: dict[str, list[list[float]]] = {name: [] for name in SCOREBOARD_NODES}
     balls = innings.deliveries
-    for ball, free_hit, place in zip(balls, free_hits(balls), balls_in_over(balls), strict=True):
+    for ball, free_hit, ball_number in zip(
+        balls, free_hits(balls), balls_in_over(balls), strict=True
+    ):
         legal, score, wickets = ball.legal_balls_before, ball.score_before, ball.wickets_before
         left = max(quota - legal, 1) if quota else 0
         rate = 6 * score / max(legal, 6)
@@ -225,7 +227,7 @@ def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
                 second,
                 float(innings.super_over),
                 legal / 60 - 1 if quota else 0.0,
-                min(place, 8) / 6,
+                min(ball_number, 8) / 6,
                 float(ball.over) / 20,
                 float(free_hit),
                 *one_hot(over_class, OVER_CLASSES),
@@ -300,10 +302,10 @@ def rate_today(
         parts = ratings.parts(ratings.entities(match, side))
         logits = base.of_innings(match, side)
         expected = softmax(logits + sum(parts[kind.name] for kind in KINDS))
-        happened = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in side.deliveries])
-        bowled = happened >= 0
+        outcome = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in side.deliveries])
+        bowled = outcome >= 0
         expected = expected[bowled]
-        surprise += np.bincount(happened[bowled], minlength=len(OUTCOMES)) - expected.sum(0)
+        surprise += np.bincount(outcome[bowled], minlength=len(OUTCOMES)) - expected.sum(0)
         information += (expected * (1 - expected)).sum(0)
         balls += int(bowled.sum())
     return surprise / information, balls
@@ -327,8 +329,8 @@ def encode_innings(
     def with_count(rating: Floats32, balls: Floats32) -> Floats32:
         return np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
 
-    here = with_count(np.tile(today, (count, 1)), np.full(count, today_balls, np.float32))
-    nodes["venue"] = np.hstack([with_count(venue, parts["venue_balls"]), here])
+    venue_today = with_count(np.tile(today, (count, 1)), np.full(count, today_balls, np.float32))
+    nodes["venue"] = np.hstack([with_count(venue, parts["venue_balls"]), venue_today])
     nodes["team_context"] = np.hstack(
         [
             with_count(parts[team], parts[f"{team}_balls"])
@@ -344,10 +346,10 @@ def encode_innings(
     nodes["bowler_identity"] = np.concatenate(
         [with_count(bowler, parts["bowler_balls"]), (parts["bowler_balls"] == 0)[:, None]], axis=1
     ).astype(np.float32)
-    place = nodes["phase_state"].copy()
-    place[:, 5] = 0
+    phase = nodes["phase_state"].copy()
+    phase[:, 5] = 0
 
-    over_class = place[:, 6:].argmax(1) if count else np.zeros(0, np.int64)
+    over_class = phase[:, 6:].argmax(1) if count else np.zeros(0, np.int64)
     prior = base.prior[table_of(match), (innings.number + 1) % 2, over_class]
     outcome = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in deliveries], np.int64)
     numbers: dict[str, int] = {}
@@ -357,8 +359,8 @@ def encode_innings(
 
     return InningsArrays(
         nodes=nodes,
-        place=place,
-        happened=_happened(deliveries, outcome),
+        phase=phase,
+        past_outcome=_past_outcome(deliveries, outcome),
         base=base.log_probabilities(base_inputs(match, nodes)),
         prior=prior,
         ratings={
@@ -384,15 +386,15 @@ def encode_innings(
     )
 
 
-def _happened(deliveries: Sequence[Delivery], outcome: Integers) -> Floats32:
+def _past_outcome(deliveries: Sequence[Delivery], outcome: Integers) -> Floats32:
     """What each ball tells later ones of its outcome, ``(n, PAST_OUTCOME_SIZE)``."""
-    happened = np.zeros((len(deliveries), PAST_OUTCOME_SIZE), np.float32)
+    features = np.zeros((len(deliveries), PAST_OUTCOME_SIZE), np.float32)
     bowled = np.flatnonzero(outcome >= 0)
-    happened[bowled, outcome[bowled]] = 1
+    features[bowled, outcome[bowled]] = 1
     for number, ball in enumerate(deliveries):
-        happened[number, len(OUTCOMES) :] = (
+        features[number, len(OUTCOMES) :] = (
             min(ball.runs_total, 8) / 4,
             ball.boundary,
             "penalty" in ball.extras,
         )
-    return happened
+    return features

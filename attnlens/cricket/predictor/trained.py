@@ -31,7 +31,7 @@ from attnlens.cricket.predictor.calibration import (
 )
 from attnlens.cricket.predictor.heads import SCALES, UNSPECIALISED
 from attnlens.cricket.predictor.predictor import FullModel, Sizes
-from attnlens.cricket.predictor.ratings import ALL_KINDS, Lesson, Ratings
+from attnlens.cricket.predictor.ratings import ALL_KINDS, Ratings, RatingUpdate
 from attnlens.cricket.predictor.tensors import BASE_SIZE, NODES, OVER_CLASSES, BaseModel
 from attnlens.cricket.predictor.win import WinModel
 from attnlens.errors import CheckpointError, InputError
@@ -61,7 +61,7 @@ class Trained:
         calibration: how often its calls came true (`attnlens.cricket.predictor.calibration`);
             ``None`` where it carries no such table.
         win: the value of states of a match; ``None`` where it carries none.
-        seen: the matches it was trained and validated on, see `identity_of`;
+        trained_on: the matches it was trained and validated on, see `identity_of`;
             ``None`` where the file does not tell.
     """
 
@@ -73,7 +73,7 @@ class Trained:
     card: Json = field(default_factory=dict)
     calibration: CalibrationTable | None = None
     win: WinModel | None = None
-    seen: frozenset[int] | None = None
+    trained_on: frozenset[int] | None = None
 
     def date(self, key: str) -> datetime.date | None:
         """A date of the card, such as ``trained_until``."""
@@ -101,15 +101,17 @@ class TrainedPredictor(Trained):
 
 def save_predictor(path: str | os.PathLike[str], predictor: TrainedPredictor) -> None:
     """Write a predictor to one safetensors file."""
-    about = {"kind": KIND, "format": FORMAT, "outcomes": list(OUTCOMES)}
-    save_trained(path, predictor, about, predictor.model.sizes.to_dict())
+    metadata = {"kind": KIND, "format": FORMAT, "outcomes": list(OUTCOMES)}
+    save_trained(path, predictor, metadata, predictor.model.sizes.to_dict())
 
 
-def save_trained(path: str | os.PathLike[str], trained: Trained, about: Json, sizes: Json) -> None:
+def save_trained(
+    path: str | os.PathLike[str], trained: Trained, metadata: Json, sizes: Json
+) -> None:
     """Write a network and all that it knows to one safetensors file.
 
     Args:
-        about: what whoever reads it checks first: its kind, its format and so on.
+        metadata: what whoever reads it checks first: its kind, its format and so on.
         sizes: of the network.
     """
     until = trained.ratings.until
@@ -119,7 +121,7 @@ def save_trained(path: str | os.PathLike[str], trained: Trained, about: Json, si
         "ratings_until": None if until is None else until.isoformat(),
         "card": trained.card,
     }
-    write_checkpoint(path, network | known_tensors(trained), about | more)
+    write_checkpoint(path, network | known_tensors(trained), metadata | more)
 
 
 def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredictor:
@@ -130,10 +132,10 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
     """
     name, path = named_checkpoint(model)
     checkpoint = read_checkpoint(path, KIND)
-    about, tensors = checkpoint.metadata, checkpoint.tensors
-    check_format(about, FORMAT, {"outcomes": list(OUTCOMES)}, path)
+    metadata, tensors = checkpoint.metadata, checkpoint.tensors
+    check_format(metadata, FORMAT, {"outcomes": list(OUTCOMES)}, path)
     with damage_told(path):
-        sizes = Sizes.from_dict(about["sizes"])
+        sizes = Sizes.from_dict(metadata["sizes"])
         if {k: dict(v) for k, v in sizes.graph.items()} != NODES:
             raise other_features(path)
         if set(sizes.heads) != set(SCALES) or not all(
@@ -152,7 +154,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
     return replace(predictor, calibration=table)
 
 
-def check_format(about: Json, number: int, names: Mapping[str, list[str]], path: Path) -> None:
+def check_format(metadata: Json, number: int, names: Mapping[str, list[str]], path: Path) -> None:
     """Whether a checkpoint is one that this attnlens reads.
 
     Args:
@@ -162,15 +164,15 @@ def check_format(about: Json, number: int, names: Mapping[str, list[str]], path:
     Raises:
         CheckpointError: it is another.
     """
-    told = about.get("format")
-    if told != number:
-        newer = isinstance(told, int) and told > number
+    format_number = metadata.get("format")
+    if format_number != number:
+        newer = isinstance(format_number, int) and format_number > number
         raise CheckpointError(
-            f"has format {told}, this attnlens reads {number}",
+            f"has format {format_number}, this attnlens reads {number}",
             path=path,
             remedy="update attnlens" if newer else "train it again",
         )
-    if any(about.get(name) != value for name, value in names.items()):
+    if any(metadata.get(name) != value for name, value in names.items()):
         raise other_features(path)
 
 
@@ -212,40 +214,40 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
     Raises:
         KeyError, ValueError: they are damaged.
     """
-    tensors, about = checkpoint.tensors, checkpoint.metadata
+    tensors, metadata = checkpoint.tensors, checkpoint.metadata
     win = None
     if any(name.startswith("win.") for name in tensors):
         win = WinModel()
         win.load_state_dict(network_of(tensors, "win."))
-    seen = tensors.get("seen")
-    if seen is not None and (seen.dtype != torch.int64 or seen.dim() != 1):
+    identities = tensors.get("seen")
+    if identities is not None and (identities.dtype != torch.int64 or identities.dim() != 1):
         raise ValueError("the matches it has seen are told in another shape")
     return {
         "sha256": checkpoint.sha256,
         "base": base_of(tensors),
-        "ratings": ratings_of(tensors, about["ratings_until"], kinds),
-        "card": checked_card(about["card"]),
+        "ratings": ratings_of(tensors, metadata["ratings_until"], kinds),
+        "card": checked_card(metadata["card"]),
         "win": None if win is None else win.eval(),
-        "seen": None if seen is None else frozenset(seen.tolist()),
+        "trained_on": None if identities is None else frozenset(identities.tolist()),
     }
 
 
-def checked_card(told: Any) -> Json:
+def checked_card(card: Any) -> Json:
     """The card, as it stands.
 
     Raises:
         AttributeError, TypeError, ValueError: what is read of it is not what it has to be.
     """
-    if not isinstance(told, dict):
+    if not isinstance(card, dict):
         raise ValueError("its card is no table")
     for name in DATES:
-        datetime.date.fromisoformat(told.get(name) or "2000-01-01")
-    lists = [(name, told.get(name, []), kind) for name, kind in LISTS.items()]
-    lists += [(f"earned {scale}", names, str) for scale, names in told.get("earned", {}).items()]
+        datetime.date.fromisoformat(card.get(name) or "2000-01-01")
+    lists = [(name, card.get(name, []), kind) for name, kind in LISTS.items()]
+    lists += [(f"earned {scale}", names, str) for scale, names in card.get("earned", {}).items()]
     for name, value, kind in lists:
-        if not isinstance(value, list) or not all(isinstance(one, kind) for one in value):
+        if not isinstance(value, list) or not all(isinstance(member, kind) for member in value):
             raise ValueError(f"its {name} are no list of the kind {kind.__name__}")
-    return dict(told)
+    return dict(card)
 
 
 def identity_of(match: Match) -> int | None:
@@ -262,29 +264,29 @@ def identity_of(match: Match) -> int | None:
         return None
     teams = sorted(" ".join(team.split()).casefold() for team in match.teams)
     teams += ["women"] * (match.gender == "female")
-    told = "\n".join([match.date.isoformat(), *teams])
-    return int.from_bytes(hashlib.sha256(told.encode()).digest()[:8], "little", signed=True)
+    text = "\n".join([match.date.isoformat(), *teams])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little", signed=True)
 
 
 def identities(matches: Iterable[Match]) -> frozenset[int]:
     """Of all matches that have one."""
-    found = (identity_of(match) for match in matches)
-    return frozenset(one for one in found if one is not None)
+    each = (identity_of(match) for match in matches)
+    return frozenset(identity for identity in each if identity is not None)
 
 
 def once(matches: Iterable[Match]) -> Iterator[Match]:
     """Each match once: what tells the same balls of the same day and sides is the same match,
     whatever its file is called.
     """
-    known: set[int] = set()
+    hashes: set[int] = set()
     for match in matches:
         balls = tuple(
             (side.number, tuple((ball.outcome, ball.runs_total) for ball in side.deliveries))
             for side in match.innings
         )
-        told = hash((identity_of(match) or match.match_id, balls))
-        if told not in known:
-            known.add(told)
+        content_hash = hash((identity_of(match) or match.match_id, balls))
+        if content_hash not in hashes:
+            hashes.add(content_hash)
             yield match
 
 
@@ -308,8 +310,8 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
     tensors["ratings.alias_keys"] = _words(list(aliases.values()))
     if trained.win is not None:
         tensors |= {f"win.{name}": value for name, value in trained.win.state_dict().items()}
-    if trained.seen is not None:
-        tensors["seen"] = torch.tensor(sorted(trained.seen), dtype=torch.int64)
+    if trained.trained_on is not None:
+        tensors["seen"] = torch.tensor(sorted(trained.trained_on), dtype=torch.int64)
     return tensors
 
 
@@ -328,8 +330,8 @@ def base_of(tensors: dict[str, Tensor]) -> BaseModel:
     if base.prior.shape != (TABLES, 2, OVER_CLASSES, len(OUTCOMES)):
         raise ValueError("its table of overs has another shape")
     # A matrix that does not fit the next one is found by asking.
-    told = base.log_probabilities(np.zeros((1, BASE_SIZE), np.float32))
-    if base.everything.shape != (len(OUTCOMES),) or told.shape != (1, len(OUTCOMES)):
+    log_probs = base.log_probabilities(np.zeros((1, BASE_SIZE), np.float32))
+    if base.everything.shape != (len(OUTCOMES),) or log_probs.shape != (1, len(OUTCOMES)):
         raise ValueError("what the scoreboard expects is told in another shape")
     return base
 
@@ -374,10 +376,10 @@ def _split(data: Tensor) -> list[str]:
     return text.split("\n") if text else []
 
 
-LISTED: Final = 8
+MAX_LISTED_NAMES: Final = 8
 """At most this many names are listed where one was not enough."""
 
-NEAR: Final = 5
+MAX_SUGGESTIONS: Final = 5
 """At most this many names are offered for one that nobody has."""
 
 
@@ -397,16 +399,16 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
     sought = written.casefold()
     if not sought:
         raise InputError(f"{option} names nobody", remedy="give a name")
-    here, rated = people_of(match), rated_players(predictor)
-    called = people_called(written, here, rated)
+    players, rated = people_of(match), rated_players(predictor)
+    called = people_called(written, players, rated)
     if called:
         return _only(called, written, option)
-    names = {player.name for player in (*here, *rated)}
-    near = _nearest(sought, names)
-    told = "the nearest known name is" if len(near) == 1 else "the nearest known names are"
-    known = f"{told} {', '.join(near)}" if near else "no known name is near"
+    names = {player.name for player in (*players, *rated)}
+    similar = _nearest(sought, names)
+    phrase = "the nearest known name is" if len(similar) == 1 else "the nearest known names are"
+    suggestion = f"{phrase} {', '.join(similar)}" if similar else "no known name is near"
     raise InputError(
-        f"{option}: nobody in the match or the ratings is called {written!r}; {known}",
+        f"{option}: nobody in the match or the ratings is called {written!r}; {suggestion}",
         remedy="write the name as the match files do",
     )
 
@@ -422,9 +424,9 @@ def _only(called: list[Player], written: str, option: str) -> Player:
     names = sorted({player.name for player in called})
     if len(names) == 1:
         names = sorted(f"{player.name} ({player.key})" for player in called)
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
     raise InputError(
-        f"{option} {written!r} fits {', '.join(names[:LISTED])}{more}",
+        f"{option} {written!r} fits {', '.join(names[:MAX_LISTED_NAMES])}{more}",
         remedy="write the whole name, or the registry id",
     )
 
@@ -437,10 +439,10 @@ def _nearest(sought: str, names: set[str]) -> list[str]:
         for form in {name.casefold(), *(word for word in words if len(word) > 2)}:
             forms.setdefault(form, []).append(name)
     last = sought.split()[-1]
-    near = difflib.get_close_matches(sought, forms, NEAR, 0.75)
-    near += difflib.get_close_matches(last, forms, NEAR, 0.75)
-    found = dict.fromkeys(name for form in near for name in forms[form])
-    return list(found)[:NEAR]
+    forms_found = difflib.get_close_matches(sought, forms, MAX_SUGGESTIONS, 0.75)
+    forms_found += difflib.get_close_matches(last, forms, MAX_SUGGESTIONS, 0.75)
+    similar = dict.fromkeys(name for form in forms_found for name in forms[form])
+    return list(similar)[:MAX_SUGGESTIONS]
 
 
 def sides_of(match: Match, player: Player) -> set[str]:
@@ -481,9 +483,9 @@ def rated_players(predictor: TrainedPredictor) -> list[Player]:
         for key, row in ratings.tables[kind].keys.items()
         if ratings.tables[kind].balls[row] > 0
     }
-    named = [Player(name, key) for name, key in ratings.aliases.items() if key in rated]
-    nameless = rated - {player.key for player in named}
-    return [*named, *(Player(key, key) for key in nameless)]
+    with_names = [Player(name, key) for name, key in ratings.aliases.items() if key in rated]
+    without_names = rated - {player.key for player in with_names}
+    return [*with_names, *(Player(key, key) for key in without_names)]
 
 
 T = TypeVar("T", bound=Trained)
@@ -503,7 +505,7 @@ class Timeline(Generic[T]):
         self._is_dated = history is not None
         self._names = copy.deepcopy(predictor.ratings) if self._is_dated else predictor.ratings
         # Of a match only what its balls teach is kept: there may be thousands.
-        taught: dict[datetime.date, list[tuple[str, Lesson]]] = defaultdict(list)
+        taught: dict[datetime.date, list[tuple[str, RatingUpdate]]] = defaultdict(list)
         for match in once(history or ()):
             for side in match.innings if match.dates else ():
                 if side.deliveries and not side.super_over:
@@ -514,7 +516,7 @@ class Timeline(Generic[T]):
                     )
                     taught[max(match.dates)].append((match.match_id, lesson))
         self._days = [
-            (day, [lesson for _, lesson in sorted(taught[day], key=lambda one: one[0])])
+            (day, [lesson for _, lesson in sorted(taught[day], key=lambda entry: entry[0])])
             for day in sorted(taught)
         ]
         self._now: Ratings | None = None
@@ -614,7 +616,7 @@ def brought_up_to_date(
     later = [match for match in dated if max(match.dates) > before]
     learnt = [m for m in later if any(s.deliveries and not s.super_over for s in m.innings)]
     days = sorted({max(match.dates) for match in learnt})
-    now = Timeline(predictor, learnt).at_the_end() if learnt else predictor
+    updated = Timeline(predictor, learnt).at_the_end() if learnt else predictor
     added = Added(
         len(learnt),
         (days[0], days[-1]) if days else (None, None),
@@ -635,4 +637,4 @@ def brought_up_to_date(
         "ratings_until": days[-1].isoformat(),
         "ratings_added": [*predictor.card.get("ratings_added", []), entry],
     }
-    return replace(now, card=card), added
+    return replace(updated, card=card), added

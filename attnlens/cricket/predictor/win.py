@@ -131,7 +131,7 @@ WIDTH: Final = 12
 CHASE_FEATURES: Final = 12
 TOTAL_FEATURES: Final = 9
 
-MOST: Final = 7.6
+MAX_LOG_ODDS: Final = 7.6
 """Log-odds are within this: before a match is decided nobody has won it (0.05% to 99.95%)."""
 
 RUNS_DEVIATION: Final = 1.7
@@ -168,17 +168,21 @@ class Knowing(Protocol):
     def base(self) -> BaseModel: ...
 
 
-def strength_of(match: Match, innings: Innings, arrays: InningsArrays, known: Knowing) -> Strength:
+def strength_of(
+    match: Match, innings: Innings, arrays: InningsArrays, predictor: Knowing
+) -> Strength:
     """By the ratings of ground, competition, sides and day.
 
     Args:
         arrays: of the innings, of which how the match's earlier innings went is taken.
     """
-    level = np.log(np.exp(known.base.prior[table_of(match)]).mean((0, 1)))
+    level = np.log(np.exp(predictor.base.prior[table_of(match)]).mean((0, 1)))
     today = arrays.ratings["today"][0]
 
-    def of(one: str, other: str) -> tuple[float, float]:
-        chances = softmax(level + today + known.ratings.of_sides(match, one, other)).astype(float)
+    def of(batting_side: str, bowling_side: str) -> tuple[float, float]:
+        chances = softmax(
+            level + today + predictor.ratings.of_sides(match, batting_side, bowling_side)
+        ).astype(float)
         return float(chances @ RUNS), float(chances @ FALLEN)
 
     batting, bowling = innings.batting_team, innings.bowling_team
@@ -203,7 +207,7 @@ class Rising(nn.Module):
         return value
 
 
-def spent(balls: Tensor, wickets: Tensor, per_wicket: float) -> Tensor:
+def balls_available(balls: Tensor, wickets: Tensor, per_wicket: float) -> Tensor:
     """Balls that a side may hope to face: no more than are left, nor than its wickets last."""
     lasting = wickets * per_wicket
     together: Tensor = balls * lasting / (balls**2 + lasting**2).sqrt().clamp(min=1e-6)
@@ -218,8 +222,8 @@ def pace(score: Tensor, bowled: Tensor, runs: Tensor) -> Tensor:
 
 def stacked(features: list[Tensor]) -> Tensor:
     """Features that broadcast against each other, as a last axis."""
-    shape = np.broadcast_shapes(*(tuple(one.shape) for one in features))
-    return torch.stack([one.expand(shape) for one in features], -1)
+    shape = np.broadcast_shapes(*(tuple(feature.shape) for feature in features))
+    return torch.stack([feature.expand(shape) for feature in features], -1)
 
 
 class WinModel(nn.Module):
@@ -245,7 +249,11 @@ class WinModel(nn.Module):
         """
         needed, balls = needed.clamp(min=0.5), balls.clamp(min=0.5)
         ahead = []
-        for left in (balls, spent(balls, wickets, 12.0), spent(balls, wickets, 25.0)):
+        for left in (
+            balls,
+            balls_available(balls, wickets, 12.0),
+            balls_available(balls, wickets, 25.0),
+        ):
             margin = (runs * left - needed) / (RUNS_DEVIATION * (left + 1).sqrt())
             ahead += [margin / 3, (margin / 2).tanh()]
         rate = -(needed / (balls * runs)).log()
@@ -253,17 +261,17 @@ class WinModel(nn.Module):
         features = [*ahead, rate, -needed / 50, wickets / 5 - 1, strong, solid]
         features.append(pace(score, bowled, runs))
         log_odds: Tensor = self.chase(stacked(features))
-        return log_odds.clamp(-MOST, MOST)
+        return log_odds.clamp(-MAX_LOG_ODDS, MAX_LOG_ODDS)
 
     def remaining(
         self, score: Tensor, balls: Tensor, bowled: Tensor, wickets: Tensor, runs: Tensor,
         wicket_rate: Tensor,
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """Mean and deviation of the runs that a first innings still brings."""
-        lasting = spent(balls, wickets, 25.0)
+        lasting = balls_available(balls, wickets, 25.0)
         features = [
             *(balls / 60, (balls + 1).log() / 3, wickets / 5, (wickets + 0.5).log()),
-            *(spent(balls, wickets, 12.0) / 60, lasting / 60),
+            *(balls_available(balls, wickets, 12.0) / 60, lasting / 60),
             *(4 * runs - 5, 1 - 20 * wicket_rate, pace(score, bowled, runs)),
         ]
         factor = nn.functional.softplus(self.rest(stacked(features)))
@@ -292,7 +300,7 @@ class WinModel(nn.Module):
             torch.from_numpy(np.asarray(part, np.float32))
             for part in (states.score, states.left, states.wickets)
         )
-        told = [
+        strengths = [
             torch.tensor(part)
             for part in (
                 *(strength.runs, strength.wickets),
@@ -305,11 +313,11 @@ class WinModel(nn.Module):
                 balls = left.masked_fill(over, 0.0)
                 bowled = contest.quota - balls
                 chances = self.setting(
-                    score, balls, bowled, wickets, *(one.expand_as(score) for one in told)
+                    score, balls, bowled, wickets, *(part.expand_as(score) for part in strengths)
                 )
                 return chances.double().numpy()
             needed, bowled = contest.target - score, contest.quota - left
-            log_odds = self.chasing(needed, score, left, bowled, wickets, *told[:2])
+            log_odds = self.chasing(needed, score, left, bowled, wickets, *strengths[:2])
             chances = log_odds.double().sigmoid()
             chances = torch.where(over, 0.5 * (needed == 1), chances)
             chances = torch.where(needed <= 0, 1.0, chances)
@@ -323,12 +331,12 @@ class WinChances:
     Attributes:
         before: its chance before the ball, the mean of ``after`` by the forecast ``(n,)``.
         after: after each outcome ``(n, 11)``.
-        happened: after what happened, runs run on a no-ball and the like included ``(n,)``.
+        actual: after what happened, runs run on a no-ball and the like included ``(n,)``.
     """
 
     before: Floats
     after: Floats
-    happened: Floats
+    actual: Floats
 
 
 def win_chances(
@@ -347,6 +355,6 @@ def win_chances(
     if contest is None or win is None or not innings.deliveries:
         return None
     after = win.value(contest, states_before(innings, contest.quota).after(), strength)
-    happened = win.value(contest, states_then(innings, contest.quota), strength)
+    actual = win.value(contest, states_then(innings, contest.quota), strength)
     # A forecast told in so many decimals may sum to a little more than 1.
-    return WinChances((chances * after).sum(-1).clip(0, 1), after, happened)
+    return WinChances((chances * after).sum(-1).clip(0, 1), after, actual)

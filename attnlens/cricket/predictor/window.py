@@ -48,20 +48,22 @@ def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0
 def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
     """``graph_data`` for every ball of each innings, ``(innings, length, ...)``."""
     return {
-        "nodes": _tables([one.nodes for one in innings], innings[0].nodes, length),
-        "base": stacked([one.base for one in innings], length),
-        "ratings": _tables([one.ratings for one in innings], RATINGS, length),
+        "nodes": _tables([arrays.nodes for arrays in innings], innings[0].nodes, length),
+        "base": stacked([arrays.base for arrays in innings], length),
+        "ratings": _tables([arrays.ratings for arrays in innings], RATINGS, length),
     }
 
 
 def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
     """What each ball tells later ones, ``(innings, length, ...)``."""
-    told = [{**one.nodes, "phase_state": one.place} for one in innings]
+    nodes = [{**arrays.nodes, "phase_state": arrays.phase} for arrays in innings]
     return {
-        "nodes": _tables(told, PAST_NODES, length),
-        "happened": stacked([one.happened for one in innings], length),
-        "prior": stacked([one.prior for one in innings], length),
-        "ratings": _tables([one.ratings for one in innings], ("striker", "bowler", "era"), length),
+        "nodes": _tables(nodes, PAST_NODES, length),
+        "happened": stacked([arrays.past_outcome for arrays in innings], length),
+        "prior": stacked([arrays.prior for arrays in innings], length),
+        "ratings": _tables(
+            [arrays.ratings for arrays in innings], ("striker", "bowler", "era"), length
+        ),
     }
 
 
@@ -69,18 +71,20 @@ def _tables(
     each: Sequence[Mapping[str, Floats32]], names: Iterable[str], length: int
 ) -> dict[str, Tensor]:
     """Some of the arrays of every innings, by name."""
-    return {name: stacked([one[name] for one in each], length) for name in names}
+    return {name: stacked([table[name] for table in each], length) for name in names}
 
 
 def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
     """Who and what every ball is, padded with ball 1 of over -1 that nothing can see."""
     fills = {"over": -1, "ball_in_over": 1}
     kinds = {
-        name: stacked([getattr(one, name) for one in innings], length, fills.get(name, 0))
+        name: stacked([getattr(arrays, name) for arrays in innings], length, fills.get(name, 0))
         for name in Balls.__slots__
         if name != "last_in_over"
     }
-    ends = [np.append(one.over[1:] != one.over[:-1], False)[: len(one)] for one in innings]
+    ends = [
+        np.append(arrays.over[1:] != arrays.over[:-1], False)[: len(arrays)] for arrays in innings
+    ]
     return Balls(**kinds, last_in_over=stacked(ends, length))
 
 
@@ -91,24 +95,24 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
         the predictor's batch, with ``shared`` all true, and the outcomes
         ``(innings, length)``, -1 for padding.
     """
-    length = max(len(one) for one in innings)
-    who = balls(innings, length)
-    real = stacked([np.ones(len(one), bool) for one in innings], length)
+    length = max(len(arrays) for arrays in innings)
+    identity = balls(innings, length)
+    real = stacked([np.ones(len(arrays), bool) for arrays in innings], length)
     order = torch.ones(length, length, dtype=torch.bool).tril(-1)
     visible = order & real[:, None, :]
     # Padding queries stand in over 0, so that over distances stay small.
     batch = {
         "graph_data": query_side(innings, length),
         "sequence": {
-            "now": who,
-            "balls": who,
+            "now": identity,
+            "balls": identity,
             "past": past_side(innings, length),
             "visible": visible,
             "shared": real,
-            "overs": max(int(who.over.max()) + 1, 1),
+            "overs": max(int(identity.over.max()) + 1, 1),
         },
     }
-    return batch, stacked([one.outcome for one in innings], length, fill=-1)
+    return batch, stacked([arrays.outcome for arrays in innings], length, fill=-1)
 
 
 def window_batch(innings: InningsArrays, position: int) -> Batch:
@@ -123,17 +127,17 @@ def window_batch(innings: InningsArrays, position: int) -> Batch:
     """
     length = position + 1
     head = [truncate(innings, length)]
-    who = balls(head, length)
+    identity = balls(head, length)
     query, past = slice(position, length), slice(0, position)
-    before = take(who, past)
+    before = take(identity, past)
     return {
         "graph_data": take(query_side(head, length), query),
         "sequence": {
-            "now": take(who, query),
+            "now": take(identity, query),
             "balls": before,
             "past": take(past_side(head, length), past),
             "visible": torch.ones(1, 1, position, dtype=torch.bool),
-            "overs": max(int(who.over.max()) + 1, 1),
+            "overs": max(int(identity.over.max()) + 1, 1),
         },
     }
 
@@ -278,8 +282,8 @@ def foretell(match: Match, predictor: TrainedPredictor) -> Iterator[Foretold]:
 
 def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
     """One row per delivery, as `foretell` has them; its own outcome stands in ``actual``."""
-    for told in foretell(match, predictor):
-        innings, winning = told.innings, told.winning
+    for forecast in foretell(match, predictor):
+        innings, winning = forecast.innings, forecast.winning
         free = free_hits(innings.deliveries)
         for row, ball in enumerate(innings.deliveries):
             which = match.match_id, innings.number, ball.index, ball.label
@@ -288,5 +292,5 @@ def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
             if winning is not None:
                 each = (winning.before[row], *winning.after[row])
                 win = [round(float(chance), DIGITS) for chance in each]
-            expected = *told.chances[row].tolist(), *win, int(free[row])
+            expected = *forecast.chances[row].tolist(), *win, int(free[row])
             yield dict(zip(COLUMNS, (*which, *played, *expected), strict=True))

@@ -26,7 +26,7 @@ from attnlens.cricket.readers.files import (
     source_of,
 )
 from attnlens.cricket.readers.tables import Format, Part
-from attnlens.cricket.readers.text import looks_like, shown
+from attnlens.cricket.readers.text import looks_like, quoted
 from attnlens.errors import InputError
 
 __all__ = [
@@ -61,27 +61,27 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
     Raises:
         MatchFileError: what is wrong, and on which line where there is one.
     """
-    named = source_of(source)
+    location = source_of(source)
     with closing(Shelf()) as shelf:
-        file = open_one(named, shelf)
-        if file.is_zip and named.member is None:
-            file, *more = islice(_files(named, shelf, None), 2)
+        file = open_one(location, shelf)
+        if file.is_zip and location.member is None:
+            file, *more = islice(_files(location, shelf, None), 2)
             if more:
                 remedy = f"name one, such as {file.display}"
                 raise MatchFileError(
-                    "this zip holds several match files", path=named.path, remedy=remedy
+                    "this zip holds several match files", path=location.path, remedy=remedy
                 )
         if growing:
             file = file.whole_lines()
         # A table that is not read to its end is closed, whatever holds the generator.
-        with closing(format_of(file).matches(file)) as found:
-            match = next(found, None)
-            second = None if file.wanted is not None else next(found, None)
+        with closing(format_of(file).matches(file)) as matches:
+            match = next(matches, None)
+            second = None if file.selected_id is not None else next(matches, None)
         if match is None:
             raise file.wrong("has no match")
         if second is not None:
             raise file.wrong(
-                f"holds several matches ({shown(match.match_id)}, {shown(second.match_id)}, ...)",
+                f"holds several matches ({quoted(match.match_id)}, {quoted(second.match_id)}, ...)",
                 f"name one, such as {file.display}{MEMBER_SEPARATOR}{match.match_id}, "
                 "or list them with `attnlens match`",
             )
@@ -112,14 +112,14 @@ def read_matches(
         InputError: ``on_error`` is something else.
     """
     if on_error not in ("stop", "skip"):
-        raise InputError(f"on_error is {shown(on_error)}; it is stop or skip")
-    named, shelf = source_of(source), Shelf()
-    if not named.is_collection:
-        open_one(named, shelf)
-    elif not named.path.is_dir():
-        shelf.archive(named.path)
+        raise InputError(f"on_error is {quoted(on_error)}; it is stop or skip")
+    location, shelf = source_of(source), Shelf()
+    if not location.is_collection:
+        open_one(location, shelf)
+    elif not location.path.is_dir():
+        shelf.archive(location.path)
     refused = [] if skipped is None else skipped
-    return _matches(named, shelf, None if on_error == "stop" else refused)
+    return _matches(location, shelf, None if on_error == "stop" else refused)
 
 
 def _matches(source: Source, shelf: Shelf, refused: list[MatchFileError] | None) -> Iterator[Match]:
@@ -160,7 +160,7 @@ def _files(
         try:
             if isinstance(file, MatchFileError):
                 raise file
-            if _known(file) or (file.expected and not kaggle.is_results_table(file)):
+            if _recognized_format(file) or (file.expected and not kaggle.is_results_table(file)):
                 seen_any = True
                 yield file
         except MatchFileError as error:
@@ -175,7 +175,7 @@ def _files(
 def member_names(path: str | PathLike[str]) -> list[str]:
     """The names of the files in a zip or folder that promise a match, which are not opened."""
     with closing(Shelf()) as shelf:
-        files = [one for one in files_in(Path(path), shelf) if isinstance(one, MatchFile)]
+        files = [file for file in files_in(Path(path), shelf) if isinstance(file, MatchFile)]
     return [
         file.display.removeprefix(f"{path}{MEMBER_SEPARATOR}") for file in files if file.expected
     ]
@@ -196,7 +196,7 @@ class MatchShelf:
         """
         if match_id is None:
             file = open_one(source_of(path), self._shelf)
-            found = format_of(file).matches(file)
+            matches = format_of(file).matches(file)
         else:
             if self._table is None or self._table[0] != path:
                 file = open_one(source_of(path), self._shelf)
@@ -204,9 +204,9 @@ class MatchShelf:
                 parts = {part.match_id: part for part in form.parts(file)}
                 self._table = (path, form, file, parts)
             _, form, file, parts = self._table
-            found = form.matches(file, parts.get(match_id, Part(match_id)))
-        with closing(found):
-            match = next(found, None)
+            matches = form.matches(file, parts.get(match_id, Part(match_id)))
+        with closing(matches):
+            match = next(matches, None)
         if match is None:
             raise MatchFileError("has no match", path=path)
         return match
@@ -221,14 +221,18 @@ def tells_of_matches(path: str | PathLike[str]) -> bool:
     if str(path).endswith(INFO):
         return True
     with closing(Shelf()) as shelf, suppress(MatchFileError):
-        named = Source(Path(path))
-        found = files_in(named.path, shelf) if named.is_collection else [open_one(named, shelf)]
-        files = (file for file in found if isinstance(file, MatchFile))
-        return any(kaggle.is_results_table(file) or _known(file) for file in files)
+        location = Source(Path(path))
+        entries = (
+            files_in(location.path, shelf)
+            if location.is_collection
+            else [open_one(location, shelf)]
+        )
+        files = (file for file in entries if isinstance(file, MatchFile))
+        return any(kaggle.is_results_table(file) or _recognized_format(file) for file in files)
     return False
 
 
-def _known(file: MatchFile) -> Format | None:
+def _recognized_format(file: MatchFile) -> Format | None:
     return next((form for form in FORMATS if form.recognises(file)), None)
 
 
@@ -238,9 +242,9 @@ def format_of(file: MatchFile) -> Format:
     Raises:
         MatchFileError: it is none that is read; what it looks like instead.
     """
-    known = _known(file)
-    if known is not None:
-        return known
+    form = _recognized_format(file)
+    if form is not None:
+        return form
     if kaggle.is_results_table(file):
         raise MatchFileError(
             "this table has the results; the balls are in the deliveries file beside it",

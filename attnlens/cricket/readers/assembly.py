@@ -334,8 +334,12 @@ class MatchDraft:
             "players": Facts(self.players),
             "doubts": (),
         }
-        kept = {one.name: getattr(self, one.name) for one in fields(Match) if one.name not in made}
-        match = Match(**kept, **made)
+        values = {
+            member.name: getattr(self, member.name)
+            for member in fields(Match)
+            if member.name not in made
+        }
+        match = Match(**values, **made)
         miscounted = {innings.number: innings.miscounted for innings in self.innings}
         stated = Stated(
             limited,
@@ -384,9 +388,9 @@ class MatchDraft:
             else:
                 self.notes.append("match type and overs a side are not in the file")
         elif self.match_type in TWENTY_OVER_TYPES and (self.overs is None or self.overs > _TWENTY):
-            said = "has no overs a side" if self.overs is None else f"says {self.overs} overs"
+            statement = "has no overs a side" if self.overs is None else f"says {self.overs} overs"
             self.notes.append(
-                f"the file {said}: taken as {_TWENTY}, as its type is a twenty-over match"
+                f"the file {statement}: taken as {_TWENTY}, as its type is a twenty-over match"
             )
             self.overs = _TWENTY
 
@@ -449,7 +453,7 @@ class MatchDraft:
                 f"one more than innings 1{caution}"
             )
         if _set_later(second, first.total + 1):
-            second.set_later = Facts.known(runs=second.target, balls=second.target_balls)
+            second.set_later = Facts.not_none(runs=second.target, balls=second.target_balls)
             second.target, second.target_balls, method = first.total + 1, None, None
             self.notes.append(
                 f"innings 2 passed the target {second.set_later['runs']} and went on: it was set "
@@ -496,6 +500,6 @@ def _set_later(chase: InningsDraft, usual: int) -> bool:
 
 
 def _some(items: list[str], separator: str = ", ") -> str:
-    told = separator.join(items[:_ODDITIES_TOLD])
+    text = separator.join(items[:_ODDITIES_TOLD])
     rest = len(items) - _ODDITIES_TOLD
-    return f"{told} and {rest} more" if rest > 0 else told
+    return f"{text} and {rest} more" if rest > 0 else text

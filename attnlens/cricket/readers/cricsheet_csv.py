@@ -35,8 +35,8 @@ from attnlens.cricket.readers.text import (
     is_rewritten,
     number_in,
     over_of,
+    quoted,
     runs_in,
-    shown,
 )
 
 REQUIRED = (
@@ -160,13 +160,17 @@ class BallRows:
         if not kind:
             return ()
         if not out.strip():
-            raise self.wrong(f"{prefix}wicket_type is {shown(kind)}, and no one is out")
+            raise self.wrong(f"{prefix}wicket_type is {quoted(kind)}, and no one is out")
         return (Wicket(kind, self.draft.people[out], tuple(fielders)),)
 
     def finished(self) -> Match:
         """The match of the rows added."""
         draft = self.draft
-        sides = [side for one in draft.innings for side in (one.batting_team, one.bowling_team)]
+        sides = [
+            side
+            for innings in draft.innings
+            for side in (innings.batting_team, innings.bowling_team)
+        ]
         draft.teams = draft.teams or tuple(dict.fromkeys(sides))
         if self.info is not None:
             self.info.mark(draft.innings, draft.balls_per_over or 6)
@@ -178,8 +182,8 @@ class Csv2Reader:
 
     def __init__(self, file: MatchFile) -> None:
         self._file = file
-        beside = file.sibling(f"{file.stem}_info.csv")
-        self._info = None if beside is None else read_info(*beside)
+        info_file = file.sibling(f"{file.stem}_info.csv")
+        self._info = None if info_file is None else read_info(*info_file)
 
     def begin(self, table: Table, match_id: str, row: list[str]) -> BallRows:
         """A builder for the match that begins in this row."""
@@ -226,9 +230,9 @@ class Csv2Reader:
             return None
         # The id comes from the file, and must not lead to another folder.
         plain = not {"/", "\\"} & set(match_id)
-        beside = self._file.sibling(f"{match_id}_info.csv") if plain else None
-        if beside is not None:
-            return read_info(*beside)
+        info_file = self._file.sibling(f"{match_id}_info.csv") if plain else None
+        if info_file is not None:
+            return read_info(*info_file)
         notes.append("there is no _info.csv beside it: result, toss and ids are not known")
         return None
 
@@ -242,11 +246,11 @@ class Csv2Reader:
             order = "day first" if day_first else "month first"
             why = "a guess" if self._day_first is None else "as other dates in the file show"
             notes.append(
-                f"start_date is {shown(text)}, as a spreadsheet writes it: read {order}, {why}"
+                f"start_date is {quoted(text)}, as a spreadsheet writes it: read {order}, {why}"
             )
         date = date_from(text, day_first=day_first)
         if date is None:
-            raise table.wrong(f"start_date is {shown(text)}, not YYYY-MM-DD")
+            raise table.wrong(f"start_date is {quoted(text)}, not YYYY-MM-DD")
         return (date,)
 
 
@@ -275,8 +279,8 @@ def recognises(file: MatchFile) -> bool:
 
 def first_day(file: MatchFile) -> datetime.date | None:
     """The first date among the info rows."""
-    found = _INFO_DATE.search(file.head)
-    return None if found is None else date_from(found[1].decode("utf-8", "replace"))
+    date = _INFO_DATE.search(file.head)
+    return None if date is None else date_from(date[1].decode("utf-8", "replace"))
 
 
 def match_of(file: MatchFile) -> Match:
@@ -291,7 +295,7 @@ def match_of(file: MatchFile) -> Match:
         written = ".".join(map(str, info.version)) or "missing"
         raise file.wrong(f"the version is {written}; attnlens reads the original CSV 1.x")
     match_id = info.match_id or file.stem
-    file.check_wanted(match_id)
+    file.check_selected(match_id)
     line = 0
 
     def wrong(problem: str) -> MatchFileError:
@@ -317,8 +321,8 @@ def _as_csv2(row: list[str], teams: tuple[str, ...], wrong: WrongHere) -> list[s
     """The fields of a row in the order that CSV2 has."""
     batting = row[3]
     if batting not in teams:
-        known = ", ".join(teams) or "none named"
-        raise wrong(f"batting_team is {shown(batting)}; the teams are: {known}")
+        names = ", ".join(teams) or "none named"
+        raise wrong(f"batting_team is {quoted(batting)}; the teams are: {names}")
     bowling = next((team for team in teams if team != batting), None)
     if bowling is None:
         raise wrong(f"the file names one team only: {batting}")
@@ -344,7 +348,7 @@ def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) 
             "give this match as JSON",
         )
     if kind != "ball":
-        raise wrong(f"the row begins with {shown(kind)}, not version, info or ball")
+        raise wrong(f"the row begins with {quoted(kind)}, not version, info or ball")
     if len(row) not in (_FIELDS_OF_A_BALL, _FIELDS_FROM_1_8):
         raise wrong(
             f"a ball row of {len(row)} fields, not {_FIELDS_OF_A_BALL} or {_FIELDS_FROM_1_8}",

@@ -39,8 +39,8 @@ from attnlens.cricket.readers.text import (
     keys_in,
     line_of,
     place_in_words,
-    shown,
-    whole,
+    quoted,
+    whole_number,
 )
 from attnlens.files import Json
 
@@ -59,8 +59,8 @@ _FIRST_DATE = re.compile(rb'"dates"\s*:\s*\[\s*"([0-9]{4}-[0-9]{2}-[0-9]{2})"')
 
 def first_day(file: MatchFile) -> datetime.date | None:
     """The date that stands first in a file of Cricsheet JSON."""
-    found = _FIRST_DATE.search(file.head)
-    return None if found is None else date_from(found[1].decode())
+    date = _FIRST_DATE.search(file.head)
+    return None if date is None else date_from(date[1].decode())
 
 
 def match_of(file: MatchFile) -> Match:
@@ -70,7 +70,7 @@ def match_of(file: MatchFile) -> Match:
         MatchFileError: it is damaged, of another kind, or of version 2 and up.
     """
     text = decoded(file.data, file.display)
-    file.check_wanted(file.stem)
+    file.check_selected(file.stem)
     document: Json = {}
     try:
         document = _parsed(text, file)
@@ -78,9 +78,9 @@ def match_of(file: MatchFile) -> Match:
     except RecursionError:
         raise file.wrong("nested far deeper than a match") from None
     except Wrong as wrong:
-        place = place_in_words(document, wrong.path, _NOUNS)
+        location = place_in_words(document, wrong.path, _NOUNS)
         line = line_of(text, wrong.path) if wrong.path else None
-        raise file.wrong(f"{place}{wrong.problem}", line=line) from None
+        raise file.wrong(f"{location}{wrong.problem}", line=line) from None
     except ImpossibleMatchError as error:
         raise error.at(line_of(text, _path_of(document, error.doubt.position))) from None
 
@@ -89,10 +89,10 @@ def _path_of(document: Json, position: int | None) -> Path:
     """Where a ball stands, by its place in the match; its innings where there is no ball."""
     left = position or 1
     for number, innings in enumerate(document["innings"]):
-        for place, over in enumerate(innings.get("overs", ())):
+        for over_position, over in enumerate(innings.get("overs", ())):
             deliveries = over.get("deliveries", ())
             if left <= len(deliveries):
-                return ("innings", number, "overs", place, "deliveries", left - 1)
+                return ("innings", number, "overs", over_position, "deliveries", left - 1)
             left -= len(deliveries)
     return ("innings",)
 
@@ -115,7 +115,7 @@ def _parsed(text: str, file: MatchFile) -> Json:
     if not isinstance(document, dict):
         raise file.wrong("a JSON list, not a Cricsheet match", "give one match per file")
     if not any(key in document for key in _KEYS_OF_A_MATCH):
-        keys = ", ".join(shown(key) for key in list(document)[:5]) or "no keys"
+        keys = ", ".join(quoted(key) for key in list(document)[:5]) or "no keys"
         raise file.wrong(
             f"JSON, but not a cricket match: it has {keys} where a Cricsheet match has "
             "meta, info and innings"
@@ -181,7 +181,7 @@ def _match(document: Json, file: MatchFile, text: str) -> Match:
         doubled = doubled_key(text)
         if doubled is not None:
             key, line = doubled
-            raise file.wrong(f"an object has the key {shown(key)} twice", line=line)
+            raise file.wrong(f"an object has the key {quoted(key)} twice", line=line)
     return draft.finished()
 
 
@@ -191,8 +191,8 @@ def _version_notes(meta: Node) -> list[str]:
         return ["the file does not say its data version: read as 1.x"]
     major, minor, *_ = (*version.split("."), "")
     if major != "1":
-        raise meta.wrong(f"is {shown(version)}; attnlens reads Cricsheet JSON 1.x", "data_version")
-    if (whole(minor, 6) or 0) > NEWEST_MINOR_KNOWN:
+        raise meta.wrong(f"is {quoted(version)}; attnlens reads Cricsheet JSON 1.x", "data_version")
+    if (whole_number(minor, 6) or 0) > NEWEST_MINOR_KNOWN:
         return [f"data version {version} is newer than 1.{NEWEST_MINOR_KNOWN}: read as that"]
     return []
 
@@ -202,10 +202,10 @@ def _innings(innings: Node, number: int, match: MatchDraft, keys: _Keys) -> Inni
     teams = match.teams
     team = innings.text("team")
     if team is None or (teams and team not in teams):
-        known = ", ".join(teams) or "none named"
-        raise innings.wrong(f"is {shown(team)}; the teams are: {known}", "team")
+        names = ", ".join(teams) or "none named"
+        raise innings.wrong(f"is {quoted(team)}; the teams are: {names}", "team")
     penalties, target = innings.inner("penalty_runs"), innings.inner("target")
-    miscounted = (whole(over) for over in innings.inner("miscounted_overs").value)
+    miscounted = (whole_number(over) for over in innings.inner("miscounted_overs").value)
     draft = InningsDraft(
         number=number,
         batting_team=team,
@@ -242,14 +242,14 @@ def _target_balls(target: Node, balls_per_over: int) -> int | None:
     text = str(overs) if type(overs) is int or isinstance(overs, str) else ""
     balls = balls_in(text, balls_per_over)
     if balls is None:
-        raise target.wrong(f"is {shown(overs)}, not overs such as 20 or 8.1", "overs")
+        raise target.wrong(f"is {quoted(overs)}, not overs such as 20 or 8.1", "overs")
     return balls
 
 
 def _add_over(draft: InningsDraft, over: Node, match: MatchDraft, keys: _Keys) -> None:
     number = over.value.get("over")
     if type(number) is not int or not 0 <= number <= LAST_OVER:
-        raise over.wrong(f"is {shown(number)}, not an over's number from 0", "over")
+        raise over.wrong(f"is {quoted(number)}, not an over's number from 0", "over")
     deliveries = over.members("deliveries")
     if len(draft.deliveries) + len(deliveries) > MOST_DELIVERIES:
         raise over.wrong(f"make the innings longer than {MOST_DELIVERIES}", "deliveries")
@@ -313,20 +313,20 @@ def _add_over(draft: InningsDraft, over: Node, match: MatchDraft, keys: _Keys) -
         rest += [value for key, value in over.value.items() if key != "deliveries"]
 
 
-def _replacements(replacements: object, place: str) -> Iterator[str]:
+def _replacements(replacements: object, location: str) -> Iterator[str]:
     """Who came in for whom before the delivery that carries this; nothing of what is not clear."""
     kinds = replacements if isinstance(replacements, dict) else {}
     for kind in ("match", "role"):
         changes = kinds.get(kind)
         for change in changes[:_MOST_TOLD] if isinstance(changes, list) else ():
             facts = change if isinstance(change, dict) else {}
-            told = {key: value for key, value in facts.items() if isinstance(value, str)}
-            became = f"became {told['role']}" if "role" in told else "changed role"
+            texts = {key: value for key, value in facts.items() if isinstance(value, str)}
+            became = f"became {texts['role']}" if "role" in texts else "changed role"
             does = "came in" if kind == "match" else became
-            instead = f" for {told['out']}" if "out" in told else ""
-            why = f" ({told['reason'].replace('_', ' ')})" if "reason" in told else ""
-            if "in" in told:
-                yield f"{place}: {told['in']} {does}{instead}{why}"
+            instead = f" for {texts['out']}" if "out" in texts else ""
+            why = f" ({texts['reason'].replace('_', ' ')})" if "reason" in texts else ""
+            if "in" in texts:
+                yield f"{location}: {texts['in']} {does}{instead}{why}"
 
 
 def _extras_add_up(extras: Mapping[str, int], total: int) -> bool:
@@ -357,24 +357,24 @@ def _diagnose(delivery: Any, over: Node, position: int) -> NoReturn:
     """Say what is wrong with a delivery that could not be read."""
     ball = Node(delivery, (*over.path, "deliveries", position))
     if not isinstance(delivery, dict):
-        raise ball.wrong(f"is {shown(delivery)}, not an object")
+        raise ball.wrong(f"is {quoted(delivery)}, not an object")
     for key in ("batter", "non_striker", "bowler"):
         name = delivery.get(key)
         if not isinstance(name, str) or not name.strip():
-            raise ball.wrong(f"is {shown(name)}, not a player's name", key)
+            raise ball.wrong(f"is {quoted(name)}, not a player's name", key)
     runs, extras = ball.inner("runs"), ball.inner("extras")
-    for part, key, most in (
+    for part, key, maximum in (
         (runs, "batter", MOST_RUNS),
         (runs, "extras", MOST_RUNS),
         (runs, "total", 2 * MOST_RUNS),
         *((extras, kind, MOST_RUNS) for kind in extras.value),
     ):
         value = part.value.get(key)
-        if type(value) is not int or not 0 <= value <= most:
-            raise part.wrong(f"is {shown(value)}, not a number of runs", key)
+        if type(value) is not int or not 0 <= value <= maximum:
+            raise part.wrong(f"is {quoted(value)}, not a number of runs", key)
         if part is extras and key not in EXTRA_KINDS:
-            known = ", ".join(EXTRA_KINDS)
-            raise part.wrong(f"is not a kind of extra; known: {known}", key)
+            kinds = ", ".join(EXTRA_KINDS)
+            raise part.wrong(f"is not a kind of extra; known: {kinds}", key)
     batter, extra, total = (runs.value[key] for key in ("batter", "extras", "total"))
     if batter + extra != total:
         raise runs.wrong(f"do not add up: {batter} + {extra} is not {total}")
@@ -382,7 +382,7 @@ def _diagnose(delivery: Any, over: Node, position: int) -> NoReturn:
         raise extras.wrong(f"do not add up to runs.extras, {extra}")
     actual = ball.text("actual_delivery")
     if actual is not None and balls_in(actual, 0) is None:
-        raise ball.wrong(f"is {shown(actual)}, not a ball such as 7.4", "actual_delivery")
+        raise ball.wrong(f"is {quoted(actual)}, not a ball such as 7.4", "actual_delivery")
     raise ball.wrong("are not a list of kind, player_out and fielders", "wickets")
 
 

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from attnlens.cricket.errors import MatchFileError
-from attnlens.cricket.readers.text import shown
+from attnlens.cricket.readers.text import quoted
 
 MEMBER_SEPARATOR = "::"
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
@@ -77,7 +77,7 @@ class Archive:
         """How messages name a member."""
         return f"{self.display}{MEMBER_SEPARATOR}{member}"
 
-    def beside(self, member: str) -> list[str]:
+    def siblings(self, member: str) -> list[str]:
         """The names of the members in the same folder of the zip, that member left out."""
         folder = PurePosixPath(member).parent
         return [
@@ -210,18 +210,18 @@ class MatchFile:
         display: how messages name it: the path, or ``archive.zip::member``.
         size: in bytes, as the folder or zip says.
         open: a new stream from the first byte.
-        beside: the file of that name beside this one, ``None`` where there is none.
+        sibling_file: the file of that name beside this one, ``None`` where there is none.
         siblings: the names of the files beside it.
-        wanted: the match that was asked for with ``file::match_id``.
+        selected_id: the match that was asked for with ``file::match_id``.
     """
 
     name: str
     display: str
     size: int
     open: Callable[[], BinaryIO]
-    beside: Callable[[str], MatchFile | None]
+    sibling_file: Callable[[str], MatchFile | None]
     siblings: Callable[[], Sequence[str]]
-    wanted: str | None = None
+    selected_id: str | None = None
 
     def __post_init__(self) -> None:
         if self.size > MAX_TABLE_BYTES:
@@ -276,7 +276,7 @@ class MatchFile:
 
     def sibling(self, name: str) -> tuple[str, bytes] | None:
         """How messages name the file of that name beside this one, and its bytes."""
-        file = self.beside(name)
+        file = self.sibling_file(name)
         return None if file is None else (file.display, file.data)
 
     def wrong(
@@ -285,14 +285,14 @@ class MatchFile:
         """An error about this file."""
         return MatchFileError(problem, path=self.display, line=line, remedy=remedy)
 
-    def check_wanted(self, match_id: str) -> None:
+    def check_selected(self, match_id: str) -> None:
         """Whether the one match in it is the one that was asked for.
 
         Raises:
             MatchFileError: it is another.
         """
-        if self.wanted not in (None, match_id):
-            raise self.wrong(f"has no match {shown(self.wanted)}", f"it has {match_id}")
+        if self.selected_id not in (None, match_id):
+            raise self.wrong(f"has no match {quoted(self.selected_id)}", f"it has {match_id}")
 
     def forget(self) -> None:
         """Let go of the bytes held; they are read again where they are asked for again."""
@@ -321,7 +321,7 @@ class Source:
 
     path: Path
     member: str | None = None
-    wanted: str | None = None
+    selected_id: str | None = None
 
     @property
     def is_collection(self) -> bool:
@@ -330,9 +330,9 @@ class Source:
         Raises:
             MatchFileError: there is no such file, or it cannot be read.
         """
-        if self.member is not None or self.wanted is not None:
+        if self.member is not None or self.selected_id is not None:
             return False
-        return stat.S_ISDIR(_about(self.path).st_mode) or is_zip(self.path)
+        return stat.S_ISDIR(_status(self.path).st_mode) or is_zip(self.path)
 
 
 def source_of(source: str | os.PathLike[str]) -> Source:
@@ -364,7 +364,7 @@ def is_zip(path: Path) -> bool:
     Raises:
         MatchFileError: there is no such file, or it cannot be read.
     """
-    if not stat.S_ISREG(_about(path).st_mode):
+    if not stat.S_ISREG(_status(path).st_mode):
         return False
     with _stream(path) as stream:
         return stream.read(4) in ZIP_MAGIC
@@ -377,8 +377,8 @@ def open_one(source: Source, shelf: Shelf) -> MatchFile:
         MatchFileError: it does not exist, cannot be read, or is too large.
     """
     if source.member is not None:
-        return _member_file(source.path, source.member, shelf, source.wanted)
-    return _open_path(source.path, source.wanted)
+        return _member_file(source.path, source.member, shelf, source.selected_id)
+    return _open_path(source.path, source.selected_id)
 
 
 def files_in(path: Path, shelf: Shelf) -> Iterator[FileOrError]:
@@ -393,7 +393,7 @@ def files_in(path: Path, shelf: Shelf) -> Iterator[FileOrError]:
         yield from _in_zip(path, shelf)
 
 
-def _about(path: Path) -> os.stat_result:
+def _status(path: Path) -> os.stat_result:
     try:
         return path.stat()
     except FileNotFoundError:
@@ -402,30 +402,30 @@ def _about(path: Path) -> os.stat_result:
         raise unreadable(path, error) from None
 
 
-def _open_path(path: Path, wanted: str | None = None) -> MatchFile:
-    about = _about(path)
-    if stat.S_ISDIR(about.st_mode):
+def _open_path(path: Path, match_id: str | None = None) -> MatchFile:
+    status = _status(path)
+    if stat.S_ISDIR(status.st_mode):
         raise MatchFileError(
             "this is a folder, not a match file",
             path=path,
             remedy="name a file in it, or list them with `attnlens match`",
         )
     # A pipe or a device would be waited for, perhaps for ever.
-    if not stat.S_ISREG(about.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise MatchFileError("not a regular file", path=path)
 
-    def beside(name: str) -> MatchFile | None:
+    def sibling_file(name: str) -> MatchFile | None:
         other = path.with_name(name)
         return _open_path(other) if os.path.exists(other) else None
 
     return MatchFile(
         name=path.name,
         display=str(path),
-        size=about.st_size,
+        size=status.st_size,
         open=partial(_stream, path),
-        beside=beside,
+        sibling_file=sibling_file,
         siblings=lambda: sorted(name for name in _entries(path.parent) if name != path.name),
-        wanted=wanted,
+        selected_id=match_id,
     )
 
 
@@ -449,14 +449,14 @@ def _is_expected(name: str) -> bool:
 
 def _without_doubles(names: Sequence[str]) -> list[str]:
     """The names in one folder that may be matches, each match once."""
-    kept = []
+    candidates = []
     for name in names:
         # Some zips are written with backslashes between folders.
         own = PurePosixPath(name).name.lower().rpartition("\\")[2]
         if not own.startswith(".") and own not in _NOT_MATCH_NAMES:
-            kept += [] if own.endswith(_NOT_MATCHES) else [name]
-    singles = [name for name in kept if PurePosixPath(name).name.lower() != _ALL_IN_ONE]
-    return singles if any(_is_expected(name) for name in singles) else kept
+            candidates += [] if own.endswith(_NOT_MATCHES) else [name]
+    singles = [name for name in candidates if PurePosixPath(name).name.lower() != _ALL_IN_ONE]
+    return singles if any(_is_expected(name) for name in singles) else candidates
 
 
 def _in_folder(folder: Path, shelf: Shelf) -> Iterator[FileOrError]:
@@ -496,11 +496,11 @@ def _or_error(open_: Callable[[], MatchFile]) -> FileOrError:
         return error
 
 
-def _member_file(path: Path, member: str, shelf: Shelf, wanted: str | None = None) -> MatchFile:
+def _member_file(path: Path, member: str, shelf: Shelf, match_id: str | None = None) -> MatchFile:
     # The shelf may close a zip in between, so it is asked for it each time.
     archive = partial(shelf.archive, path)
 
-    def beside(name: str) -> MatchFile | None:
+    def sibling_file(name: str) -> MatchFile | None:
         other = str(PurePosixPath(member).with_name(name))
         return _member_file(path, other, shelf) if other in archive() else None
 
@@ -509,7 +509,7 @@ def _member_file(path: Path, member: str, shelf: Shelf, wanted: str | None = Non
         display=archive().name_of(member),
         size=archive().size_of(member),
         open=lambda: archive().open(member),
-        beside=beside,
-        siblings=lambda: archive().beside(member),
-        wanted=wanted,
+        sibling_file=sibling_file,
+        siblings=lambda: archive().siblings(member),
+        selected_id=match_id,
     )

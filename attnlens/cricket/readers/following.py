@@ -41,7 +41,7 @@ class News:
     @property
     def innings(self) -> int:
         """The innings in play: the last one with a ball."""
-        return next(one.number for one in reversed(self.match.innings) if one.deliveries)
+        return next(side.number for side in reversed(self.match.innings) if side.deliveries)
 
 
 @dataclass(slots=True)
@@ -69,15 +69,21 @@ class Growing:
     settled: bool = False
     as_of: float = 0.0
     trouble: str | None = None
-    _seen: Signature | None = None
+    _last_signature: Signature | None = None
     _since: float = 0.0
     _read: Match | None = None
     _refused: str | None = None
 
     def __post_init__(self) -> None:
         if self.match is not None:
-            self._read, self._since, self._seen = self.match, self.clock(), _signature(self.source)
-            self.as_of = time.time() if self._seen is None else self._seen[0] / 1e9
+            self._read, self._since, self._last_signature = (
+                self.match,
+                self.clock(),
+                _signature(self.source),
+            )
+            self.as_of = (
+                time.time() if self._last_signature is None else self._last_signature[0] / 1e9
+            )
 
     def poll(self) -> News | None:
         """What is new; ``None`` where nothing is, or what there is cannot be read yet.
@@ -86,14 +92,14 @@ class Growing:
         for the next time, and a file that cannot be read is tried again when it has changed or
         has been left alone for `SETTLED` seconds.
         """
-        now, found = self.clock(), _signature(self.source)
-        if found != self._seen:
-            self._seen, self._since, self.settled = found, now, False
-        elif self.settled or now - self._since < SETTLED:
+        time_now, signature = self.clock(), _signature(self.source)
+        if signature != self._last_signature:
+            self._last_signature, self._since, self.settled = signature, time_now, False
+        elif self.settled or time_now - self._since < SETTLED:
             return None
         else:
             self.settled = True
-        if found is None:
+        if signature is None:
             # It is being replaced, or is gone if it stays so.
             if self.settled:
                 self.error = MatchFileError("no such file", path=self.source)
@@ -103,7 +109,7 @@ class Growing:
         except MatchFileError as error:
             self.error = error
             return None
-        if _signature(self.source) != found:
+        if _signature(self.source) != signature:
             return None  # written to meanwhile
         self.error = None
         return self._news(match)
@@ -123,15 +129,15 @@ class Growing:
         if not balls or balls == before:
             return None
         bowled = tuple(reference for reference in balls if reference not in before)
-        corrected = any(balls.get(one) != ball for one, ball in before.items())
+        corrected = any(balls.get(reference) != ball for reference, ball in before.items())
         self._read = match
         return News(match, bowled, corrected, another)
 
     def newer(self) -> Match | None:
         """The match where it is good and has changed since it was last asked."""
-        news, known = self.poll(), self.match
+        news, previous = self.poll(), self.match
         if news is not None:
-            self._refused = None if known is None else _refusal(known, news.match)
+            self._refused = None if previous is None else _refusal(previous, news.match)
         wrong, name = None, os.path.basename(self.source)
         if self.settled and not self.is_there:
             wrong = f"{name}: is not there any more"
@@ -142,7 +148,7 @@ class Growing:
         # Said once it has been so for a while, and until it is not so any more.
         if wrong is None or self.settled:
             self.trouble = wrong
-        if news is None or self._refused is not None or news.match == known:
+        if news is None or self._refused is not None or news.match == previous:
             return None
         self.match, self.as_of = news.match, time.time()
         return self.match
@@ -159,10 +165,10 @@ def _balls(match: Match) -> dict[BallReference, Delivery]:
 def _signature(source: str) -> Signature | None:
     """What changes when the file on disk does: of a zip's member, the zip."""
     try:
-        about = os.stat(source if os.path.exists(source) else source.partition("::")[0])
+        status = os.stat(source if os.path.exists(source) else source.partition("::")[0])
     except OSError:
         return None
-    return about.st_mtime_ns, about.st_size, about.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _refusal(before: Match, after: Match) -> str | None:
@@ -175,7 +181,7 @@ def _refusal(before: Match, after: Match) -> str | None:
     if not same:
         when = "" if after.date is None else f", {after.date.isoformat()}"
         return f"holds another match now ({' v '.join(after.teams) or after.match_id}{when})"
-    were, are = (sum(len(one.deliveries) for one in match.innings) for match in (before, after))
+    were, are = (sum(len(side.deliveries) for side in match.innings) for match in (before, after))
     if are < were - TAKEN_BACK:
         return f"holds {are} balls, where there were {were}"
     return None

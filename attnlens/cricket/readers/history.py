@@ -32,14 +32,14 @@ def matches_to_learn(
     sources: Sequence[File],
     skipped: list[MatchFileError],
     report: Report = silent,
-    told: str = "reading the history: {} matches",
+    progress_text: str = "reading the history: {} matches",
 ) -> Iterator[Match]:
     """Every match that ratings can learn from.
 
     Args:
         skipped: takes in the files that could not be read; they are passed over.
         report: takes passing words of progress; an empty text at the end.
-        told: those words, with a place for the number of matches.
+        progress_text: those words, with a place for the number of matches.
 
     Raises:
         InputError: after the last one, where there was none.
@@ -49,7 +49,7 @@ def matches_to_learn(
         for match in read_matches(source, on_error="skip", skipped=skipped):
             number += 1
             if number % 20 == 0:
-                report(told.format(number))
+                report(progress_text.format(number))
             yield match
     report("")
     if not number:
@@ -76,21 +76,21 @@ class History:
 
     def __init__(
         self,
-        given: Iterable[Match] | File = (),
+        source: Iterable[Match] | File = (),
         report: Report = silent,
         tell: Report = warned,
         *,
         sources: Sequence[File] = (),
     ) -> None:
-        self.path = given if isinstance(given, str | os.PathLike) else None
+        self.path = source if isinstance(source, str | os.PathLike) else None
         self.skipped: list[MatchFileError] = []
         self._sources = list(sources) or ([] if self.path is None else [self.path])
         self._tell = tell
-        self._as_given: Any = given
-        self._given: Any = given
-        if self.path is None and isinstance(given, Collection):
+        self._source: Any = source
+        self._matches: Any = source
+        if self.path is None and isinstance(source, Collection):
             # A list may change later: this is what it held.
-            self._given = tuple(given)
+            self._matches = tuple(source)
         self._report = report
         self._lock = threading.Lock()
 
@@ -103,14 +103,14 @@ class History:
         if self._sources:
             return self._read()
         with self._lock:
-            if isinstance(self._given, Iterator):
-                self._given = tuple(self._given)
-                if not self._given:
+            if isinstance(self._matches, Iterator):
+                self._matches = tuple(self._matches)
+                if not self._matches:
                     raise InputError(
                         "the history holds no match, or was read to its end before",
                         remedy="give a list of matches, or what reads them anew",
                     )
-        return iter(self._given)
+        return iter(self._matches)
 
     def _read(self) -> Iterator[Match]:
         self.skipped = []
@@ -119,11 +119,11 @@ class History:
             lost = f"{count(len(self.skipped), 'file')} of the history cannot be read"
             self._tell(f"{lost}, and taught nothing, such as {self.skipped[0]}")
 
-    def is_same(self, given: Iterable[Match] | File) -> bool:
+    def is_same(self, source: Iterable[Match] | File) -> bool:
         """Whether this is what is given: the same object, the same file or the same matches."""
         if self.path is not None:
-            return given == self.path
-        if isinstance(self._as_given, Collection) and isinstance(given, Collection):
-            kept = tuple(self._given)
-            return len(given) == len(kept) and all(map(is_, given, kept))
-        return given is self._as_given
+            return source == self.path
+        if isinstance(self._source, Collection) and isinstance(source, Collection):
+            matches = tuple(self._matches)
+            return len(source) == len(matches) and all(map(is_, source, matches))
+        return source is self._source

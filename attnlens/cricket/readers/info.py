@@ -16,7 +16,15 @@ from typing import Any, Final
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Facts
 from attnlens.cricket.readers.assembly import InningsDraft, People
-from attnlens.cricket.readers.text import Node, balls_in, date_from, decoded, lines, shown, whole
+from attnlens.cricket.readers.text import (
+    Node,
+    balls_in,
+    date_from,
+    decoded,
+    lines,
+    quoted,
+    whole_number,
+)
 from attnlens.files import Json
 
 PLACES: Final[dict[str, tuple[str, ...]]] = {
@@ -67,12 +75,12 @@ def facts_of(info: Node) -> dict[str, Any]:
         try:
             dates.append(datetime.date.fromisoformat(text))
         except (TypeError, ValueError):
-            problem = f"is {shown(text)}, not a date (YYYY-MM-DD)"
+            problem = f"is {quoted(text)}, not a date (YYYY-MM-DD)"
             raise info.wrong(problem, "dates", position) from None
     squads, people = info.inner("players"), info.inner("registry").inner("people")
     for name, identity in people.value.items():
         if not isinstance(identity, str):
-            raise people.wrong(f"is {shown(identity)}, not an id", name)
+            raise people.wrong(f"is {quoted(identity)}, not an id", name)
     season = info.value.get("season")
     toss, outcome = info.inner("toss"), info.inner("outcome")
     by = outcome.inner("by")
@@ -85,13 +93,13 @@ def facts_of(info: Node) -> dict[str, Any]:
         "season": str(season) if type(season) is int else info.text("season"),
         "event": _event_of(info.inner("event")),
         "teams": tuple(info.texts("teams", "a team's name")),
-        "toss": Facts.known(
+        "toss": Facts.not_none(
             winner=toss.text("winner"),
             decision=toss.text("decision"),
             uncontested=True if toss.value.get("uncontested") is True else None,
         ),
-        "outcome": Facts.known(
-            **{key: outcome.text(key) for key in results}, by=Facts.known(**margin) or None
+        "outcome": Facts.not_none(
+            **{key: outcome.text(key) for key in results}, by=Facts.not_none(**margin) or None
         ),
         "overs": info.number("overs") or None,
         "balls_per_over": info.number("balls_per_over") or None,
@@ -102,7 +110,7 @@ def facts_of(info: Node) -> dict[str, Any]:
 
 def _event_of(event: Node) -> Facts:
     """The competition; match_number and group are numbers in some files and text in others."""
-    return Facts.known(
+    return Facts.not_none(
         **{
             key: event.value[key] if type(event.value.get(key)) is int else event.text(key)
             for key in ("name", "match_number", "group", "stage", "sub_name")
@@ -127,8 +135,8 @@ class InfoRows:
     @property
     def match_id(self) -> str | None:
         """The id, where the rows have one."""
-        found: str | None = self.info.get("match_id")
-        return found
+        value: str | None = self.info.get("match_id")
+        return value
 
     @property
     def registry(self) -> Json:
@@ -155,16 +163,16 @@ class InfoRows:
         elif key == "date":
             date = date_from(value)
             if date is None:
-                raise self._wrong(f"date is {shown(value)}, not YYYY/MM/DD", line)
+                raise self._wrong(f"date is {quoted(value)}, not YYYY/MM/DD", line)
             self.info.setdefault("dates", []).append(date.isoformat())
         elif key in ("player", "players") and rest.strip():
             self.info.setdefault("players", {}).setdefault(values[0], []).append(rest)
         elif key in _OF_AN_INNINGS:
-            number = whole(value, 3)
+            number = whole_number(value, 3)
             if number is None:
-                raise self._wrong(f"{key} is of innings {shown(value)}, not a number", line)
+                raise self._wrong(f"{key} is of innings {quoted(value)}, not a number", line)
             if key.startswith("target") and balls_in(rest.strip(), 6) is None:
-                raise self._wrong(f"{key} is {shown(rest.strip())}, not a number", line)
+                raise self._wrong(f"{key} is {quoted(rest.strip())}, not a number", line)
             self._of_innings[key, number] = rest.strip()
         elif key in PLACES:
             self._put(key, value, line)
@@ -172,16 +180,16 @@ class InfoRows:
     def _put(self, key: str, value: str, line: int) -> None:
         """Take in a row of one value; of several such rows the first counts."""
         *folders, name = PLACES[key]
-        place = self.info
+        node = self.info
         for folder in folders:
-            place = place.setdefault(folder, {})
-        number = whole(value, 6) if key in _NUMBERS or key == "match_number" else None
+            node = node.setdefault(folder, {})
+        number = whole_number(value, 6) if key in _NUMBERS or key == "match_number" else None
         if key in _NUMBERS and number is None:
-            raise self._wrong(f"{key} is {shown(value)}, not a whole number", line)
+            raise self._wrong(f"{key} is {quoted(value)}, not a whole number", line)
         if key == "toss_uncontested":
-            place[name] = value.lower() in ("true", "yes", "1")
+            node[name] = value.lower() in ("true", "yes", "1")
         elif value:
-            place.setdefault(name, value if number is None else number)
+            node.setdefault(name, value if number is None else number)
 
     def _wrong(self, problem: str, line: int) -> MatchFileError:
         return MatchFileError(problem, path=self._display, line=line)
@@ -191,14 +199,14 @@ class InfoRows:
         version = self.version or (0,)
         says_innings = version >= _SAYS_INNINGS_FROM.get(version[0], (sys.maxsize,))
         for draft in innings:
-            number, told = draft.number, self._of_innings
+            number, facts = draft.number, self._of_innings
             if says_innings:
-                draft.super_over = ("super_over", number) in told
-                draft.declared = ("declared", number) in told
-            if ("target_runs", number) in told:
-                draft.target = int(told["target_runs", number].partition(".")[0])
-            if ("target_overs", number) in told:
-                draft.target_balls = balls_in(told["target_overs", number], balls_per_over)
+                draft.super_over = ("super_over", number) in facts
+                draft.declared = ("declared", number) in facts
+            if ("target_runs", number) in facts:
+                draft.target = int(facts["target_runs", number].partition(".")[0])
+            if ("target_overs", number) in facts:
+                draft.target_balls = balls_in(facts["target_overs", number], balls_per_over)
 
 
 def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoRows:
@@ -220,7 +228,7 @@ def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoR
         for row in filter(None, reader):
             kind = row[0].strip()
             if kind == "version":
-                numbers = [whole(part) for part in (*row, "")[1].strip().split(".")]
+                numbers = [whole_number(part) for part in (*row, "")[1].strip().split(".")]
                 if None not in numbers:
                     info.version = tuple(number for number in numbers if number is not None)
             elif kind == "info":
@@ -231,7 +239,7 @@ def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoR
             elif other is not None:
                 other(row, reader.line_num)
             else:
-                raise wrong(f"the row begins with {shown(kind)}, not version or info")
+                raise wrong(f"the row begins with {quoted(kind)}, not version or info")
     except csv.Error as error:
         raise wrong(f"this line is not CSV: {error}") from None
     return info

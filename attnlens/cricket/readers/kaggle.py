@@ -30,9 +30,9 @@ from attnlens.cricket.readers.text import (
     decoded,
     lines,
     number_in,
+    quoted,
     runs_in,
-    shown,
-    whole,
+    whole_number,
 )
 
 _MAX_BALLS_IN_OVER = 40
@@ -225,11 +225,11 @@ def _result(row: Row, day_first: bool) -> MatchResult:
             "season": row["season"].removeprefix("IPL-") or None,
             "city": row["city"] or None,
             "venue": row["venue"] or None,
-            "event": Facts.known(
+            "event": Facts.not_none(
                 name="Indian Premier League",
                 stage=row["stage"] if row["stage"] not in ("", "League") else None,
             ),
-            "toss": Facts.known(
+            "toss": Facts.not_none(
                 winner=row["toss_winner"] or None,
                 decision=_DECISIONS.get(row["toss_decision"].lower()),
             ),
@@ -251,20 +251,20 @@ def _outcome(row: Row) -> Facts:
         result = "tie" if row["runs1"] and row["runs1"] == row["runs2"] else "no result"
     method = "D/L" if row["dl_applied"] == "1" else row["method"] or None
     if result in _UNDECIDED:
-        return Facts.known(result=result, eliminator=winner, method=method)
+        return Facts.not_none(result=result, eliminator=winner, method=method)
     if not winner:
-        return Facts.known(method=method)
+        return Facts.not_none(method=method)
     margin = _number(row["margin"])
     # Of two columns the one that does not apply is blank or 0.
     amounts = {unit: _number(row[f"by_{unit}"]) for unit in ("runs", "wickets")}
     by = {unit: amount for unit, amount in amounts.items() if amount}
     by = by if margin is None else {result: margin}
-    return Facts.known(winner=winner, by=by or None, method=method)
+    return Facts.not_none(winner=winner, by=by or None, method=method)
 
 
 def _number(text: str) -> int | None:
     # Spreadsheets and pandas write whole numbers with a .0 where some are blank.
-    return whole(text.removesuffix(".0"), 6)
+    return whole_number(text.removesuffix(".0"), 6)
 
 
 class _MatchRows:
@@ -497,12 +497,12 @@ class _MatchRows:
         kind = row["extras_type"]
         if (kind not in _BLANK and kind not in EXTRA_KINDS) or (extra and kind in _BLANK):
             raise self.wrong(
-                f"extras_type is {shown(kind)} for {extra} runs; known: {', '.join(EXTRA_KINDS)}"
+                f"extras_type is {quoted(kind)} for {extra} runs; known: {', '.join(EXTRA_KINDS)}"
             )
         if (row["is_wicket"] == "1") != (row["kind"] not in _BLANK):
             raise self.wrong(
-                f"is_wicket is {shown(row['is_wicket'])}, and dismissal_kind is "
-                f"{shown(row['kind'])}"
+                f"is_wicket is {quoted(row['is_wicket'])}, and dismissal_kind is "
+                f"{quoted(row['kind'])}"
             )
         return {kind: extra} if extra else {}
 

@@ -14,7 +14,7 @@ from typing import BinaryIO, Protocol
 from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers.files import MatchFile
-from attnlens.cricket.readers.text import decoded, shown
+from attnlens.cricket.readers.text import decoded, quoted
 
 Refused = Callable[[MatchFileError], None]
 """Receives the error of one match of a table, so that reading goes on with the next."""
@@ -128,7 +128,7 @@ class TableFormat:
     def matches(
         self, file: MatchFile, part: Part | None = None, refused: Refused | None = None
     ) -> Generator[Match, None, None]:
-        """The matches of the table, or the one that a part or ``file.wanted`` names.
+        """The matches of the table, or the one that a part or ``file.selected_id`` names.
 
         Args:
             refused: receives what is wrong with one of several; without it, it is raised.
@@ -137,41 +137,41 @@ class TableFormat:
             MatchFileError: with the line that is wrong.
         """
         reader = self.reader(file)
-        wanted = file.wanted if part is None else part.match_id
-        seen: dict[str | None, None] = {}
+        match_id_wanted = file.selected_id if part is None else part.match_id
+        match_ids: dict[str | None, None] = {}
         with closing(Table(file, self.required, part)) as table:
             for match_id, rows in groupby(table.by_match(self.id_column), key=itemgetter(0)):
-                if wanted is None or match_id == wanted:
+                if match_id_wanted is None or match_id == match_id_wanted:
                     try:
-                        match = _built(reader, table, rows, match_id in seen)
+                        match = _built(reader, table, rows, match_id in match_ids)
                     except MatchFileError as error:
-                        told = error
+                        problem = error
                         if isinstance(error, ImpossibleMatchError):
-                            told = error.at(self._line_of(file, match_id, error.doubt.position))
+                            problem = error.at(self._line_of(file, match_id, error.doubt.position))
                         if refused is None:
-                            raise told from None
-                        refused(told)
+                            raise problem from None
+                        refused(problem)
                     else:
                         yield match
-                    if wanted is not None:
+                    if match_id_wanted is not None:
                         return
                 elif part is not None and part.offset is not None:
                     break
-                seen[match_id] = None
-        if not seen:
+                match_ids[match_id] = None
+        if not match_ids:
             raise file.wrong("has a header and no deliveries")
-        if wanted is not None:
-            names = [name for name in seen if name is not None]
+        if match_id_wanted is not None:
+            names = [name for name in match_ids if name is not None]
             more = ", ..." if len(names) > _MATCHES_TOLD else ""
             remedy = f"it has {', '.join(names[:_MATCHES_TOLD])}{more}"
-            raise file.wrong(f"has no match {shown(wanted)}", remedy)
+            raise file.wrong(f"has no match {quoted(match_id_wanted)}", remedy)
 
     def _line_of(self, file: MatchFile, match_id: str | None, row: int | None) -> int | None:
         """The line of a match's row, from 1; its first where none is named."""
         left = row or 1
         with closing(Table(file, (), errors="replace")) as table:
-            for found, _ in table.by_match(self.id_column):
-                left -= found == match_id
+            for row_match_id, _ in table.by_match(self.id_column):
+                left -= row_match_id == match_id
                 if not left:
                     return table.line
         return None
@@ -191,7 +191,7 @@ def _built(
             raise row
         if builder is None:
             if seen_before:
-                raise table.wrong(f"rows of match {shown(match_id)} come back after another's")
+                raise table.wrong(f"rows of match {quoted(match_id)} come back after another's")
             builder = reader.begin(table, str(match_id), row)
         builder.add(row)
     assert builder is not None, "a group has a row"

@@ -79,7 +79,7 @@ def binary_kind(data: bytes) -> str | None:
     return "a binary file" if b"\0" in data[:4096] else None
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """A foreign value inside a message: short, printable, on one line."""
     if value is None:
         return "missing"
@@ -115,7 +115,7 @@ def looks_like(data: bytes, display: str) -> str:
     first = decoded(data, display).lstrip().partition("\n")[0].strip()
     if first.startswith("version,"):
         return "looks like the _info.csv that stands beside a match"
-    return f"looks like text that begins with {shown(first)}"
+    return f"looks like text that begins with {quoted(first)}"
 
 
 def runs_in(text: str, column: str, wrong: WrongHere) -> int:
@@ -127,15 +127,15 @@ def runs_in(text: str, column: str, wrong: WrongHere) -> int:
     digits = text.strip()
     if not digits:
         return 0
-    runs = whole(digits)
+    runs = whole_number(digits)
     if runs is None:
-        raise wrong(f"{column} is {shown(text)}, not a number of runs")
+        raise wrong(f"{column} is {quoted(text)}, not a number of runs")
     if runs > MOST_RUNS:
         raise wrong(f"{column} is {runs}, more than a ball can bring")
     return runs
 
 
-def whole(digits: str, longest: int = 4) -> int | None:
+def whole_number(digits: str, longest: int = 4) -> int | None:
     """The whole number from 0 that these digits write, ``None`` where it is none or too long."""
     fits = digits.isascii() and digits.isdigit() and len(digits) <= longest
     return int(digits) if fits else None
@@ -152,18 +152,18 @@ def over_of(label: str, column: str, wrong: WrongHere) -> int:
         number = int(over[:5])
         if number <= LAST_OVER:
             return number
-    raise wrong(f"{column} is {shown(label)}, not over and ball such as 7.4")
+    raise wrong(f"{column} is {quoted(label)}, not over and ball such as 7.4")
 
 
-def number_in(text: str, column: str, least: int, most: int, wrong: WrongHere) -> int:
+def number_in(text: str, column: str, minimum: int, maximum: int, wrong: WrongHere) -> int:
     """A whole number between two others.
 
     Raises:
         MatchFileError: it is none, or not between them.
     """
-    number = whole(text.strip())
-    if number is None or not least <= number <= most:
-        raise wrong(f"{column} is {shown(text)}, not a number from {least} to {most}")
+    number = whole_number(text.strip())
+    if number is None or not minimum <= number <= maximum:
+        raise wrong(f"{column} is {quoted(text)}, not a number from {minimum} to {maximum}")
     return number
 
 
@@ -183,11 +183,11 @@ def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
         ``None`` where it is no date.
     """
     numbers = _NUMBERS.fullmatch(text.strip())
-    named = _MONTH_NAMED.fullmatch(text.strip())
+    month_first = _MONTH_NAMED.fullmatch(text.strip())
     try:
-        if named is not None:
-            month = _MONTHS.index(named[1][:3].lower()) + 1
-            return datetime.date(int(named[3]), month, int(named[2]))
+        if month_first is not None:
+            month = _MONTHS.index(month_first[1][:3].lower()) + 1
+            return datetime.date(int(month_first[3]), month, int(month_first[2]))
         if numbers is None:
             return None
         if len(numbers[1]) > 2:
@@ -253,44 +253,44 @@ class Node:
         """The object at a key, empty where there is none."""
         value = self.value.get(key, {})
         if not isinstance(value, dict):
-            raise self.wrong(f"is {shown(value)}, not an object", key)
+            raise self.wrong(f"is {quoted(value)}, not an object", key)
         return Node(value, (*self.path, key))
 
     def members(self, key: str) -> list[Any]:
         """The list at a key, empty where there is none."""
         value = self.value.get(key, [])
         if not isinstance(value, list):
-            raise self.wrong(f"is {shown(value)}, not a list", key)
+            raise self.wrong(f"is {quoted(value)}, not a list", key)
         return value
 
     def objects(self, key: str) -> list[Node]:
         """The objects in the list at a key."""
-        found = self.members(key)
-        for position, value in enumerate(found):
+        members = self.members(key)
+        for position, value in enumerate(members):
             if not isinstance(value, dict):
-                raise self.wrong(f"is {shown(value)}, not an object", key, position)
-        return [Node(value, (*self.path, key, position)) for position, value in enumerate(found)]
+                raise self.wrong(f"is {quoted(value)}, not an object", key, position)
+        return [Node(value, (*self.path, key, position)) for position, value in enumerate(members)]
 
     def text(self, key: str) -> str | None:
         """The text at a key; ``None`` where there is none or it is empty."""
         value = self.value.get(key)
         if value is not None and not isinstance(value, str):
-            raise self.wrong(f"is {shown(value)}, not text", key)
+            raise self.wrong(f"is {quoted(value)}, not text", key)
         return value or None
 
     def texts(self, key: str, each: str = "a name") -> list[str]:
         """The texts in the list at a key; ``each`` is what one should be, for the message."""
-        found = self.members(key)
-        for position, text in enumerate(found):
+        members = self.members(key)
+        for position, text in enumerate(members):
             if not isinstance(text, str) or not text.strip():
-                raise self.wrong(f"is {shown(text)}, not {each}", key, position)
-        return found
+                raise self.wrong(f"is {quoted(text)}, not {each}", key, position)
+        return members
 
     def number(self, key: str) -> int | None:
         """The whole number from 0 at a key, ``None`` where there is none."""
         value = self.value.get(key)
         if value is not None and (type(value) is not int or not 0 <= value < 10**6):
-            raise self.wrong(f"is {shown(value)}, not a whole number from 0", key)
+            raise self.wrong(f"is {quoted(value)}, not a whole number from 0", key)
         return value
 
 
@@ -310,8 +310,8 @@ def place_in_words(document: Json, path: Path, nouns: Mapping[str | int, str]) -
         number = node.get(noun) if isinstance(node, dict) else None
         words.append(f"{noun} {number if type(number) is int else position + 1}")
         rest = rest[2:]
-    place, field = ", ".join(words), ".".join(map(str, rest))
-    return f"{place}{': ' if place else ''}{field}{' ' if field else ''}"
+    location, field = ", ".join(words), ".".join(map(str, rest))
+    return f"{location}{': ' if location else ''}{field}{' ' if field else ''}"
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
@@ -324,10 +324,10 @@ def line_of(text: str, path: Sequence[str | int]) -> int | None:
     """
     position = _next(text, 0)
     for step in path:
-        found = _member(text, position, step)
-        if found is None:
+        member = _member(text, position, step)
+        if member is None:
             break
-        position = found
+        position = member
     return text.count("\n", 0, position) + 1
 
 
@@ -375,7 +375,7 @@ def _member(text: str, position: int, step: str | int) -> int | None:
     opening = text[position]
     if opening not in "{[" or (opening == "{") != isinstance(step, str):
         return None
-    found, index = None, 0
+    value_start, index = None, 0
     position = _next(text, position + 1)
     while text[position] not in "}]":
         key: str | int = index
@@ -385,6 +385,6 @@ def _member(text: str, position: int, step: str | int) -> int | None:
         index += 1
         # Of a key given twice, the last one counts, as it does to the parser.
         if key == step:
-            found = position
+            value_start = position
         position = _next(text, _DECODER.raw_decode(text, position)[1])
-    return found
+    return value_start

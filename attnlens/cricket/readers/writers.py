@@ -114,9 +114,9 @@ def _info_rows(match: Match, info: Json) -> Iterator[Sequence[str]]:
         "toss_uncontested": list(_innings_rows(match)),
     }
     yield ("version", CSV2_VERSION)
-    for key, place in PLACES.items():
+    for key, path in PLACES.items():
         value: Any = info
-        for step in place:
+        for step in path:
             value = value.get(step, {})
         if value != {} and key != "competition":
             yield ("info", key, "true" if value is True else str(value))
@@ -145,16 +145,16 @@ def _innings_rows(match: Match) -> Iterator[tuple[str, ...]]:
 
 def _target(innings: Innings) -> tuple[int | None, str | None]:
     """The file's target: runs; and overs and balls: 49 balls are 8.1, and 50 overs are 50."""
-    kept = innings.set_later or Facts.known(runs=innings.target, balls=innings.target_balls)
-    if "balls" not in kept:
-        return kept.get("runs"), None
-    overs, balls = divmod(kept["balls"], innings.balls_per_over)
-    return kept.get("runs"), f"{overs}.{balls}" if balls else str(overs)
+    target = innings.set_later or Facts.not_none(runs=innings.target, balls=innings.target_balls)
+    if "balls" not in target:
+        return target.get("runs"), None
+    overs, balls = divmod(target["balls"], innings.balls_per_over)
+    return target.get("runs"), f"{overs}.{balls}" if balls else str(overs)
 
 
 def _row(match: Match, innings: Innings, ball: Delivery) -> list[str]:
     """A delivery as CSV2 has it, which has room for two wickets and three fielders."""
-    wickets = [text for one in ball.wickets for text in (one.kind, one.player_out.name)]
+    wickets = [text for wicket in ball.wickets for text in (wicket.kind, wicket.player_out.name)]
     fielders = ball.wickets[0].fielders if ball.wickets else ()
     return [
         match.match_id,
@@ -181,7 +181,7 @@ def _row(match: Match, innings: Innings, ball: Delivery) -> list[str]:
 
 
 def _json_innings(innings: Innings) -> Json:
-    found: Json = {
+    data: Json = {
         "team": innings.batting_team,
         "overs": [
             {"over": over, "deliveries": [_delivery(ball) for ball in balls]}
@@ -191,13 +191,13 @@ def _json_innings(innings: Innings) -> Json:
     runs, overs = _target(innings)
     target: Json = {} if overs is None else {"overs": json.loads(overs)}
     target = {} if runs is None else {**target, "runs": runs}
-    told = {
+    facts = {
         "penalty_runs": {name: runs for name, runs in innings.penalty_runs.items() if runs},
         "declared": bool(innings.declared),
         "target": target,
         "super_over": innings.super_over,
     }
-    return found | {key: value for key, value in told.items() if value}
+    return data | {key: value for key, value in facts.items() if value}
 
 
 def _delivery(ball: Delivery) -> Json:
@@ -235,7 +235,10 @@ def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
     """Ids by name, in order of name, of everyone whose id is known."""
     people = {
-        player for one in (sides, sides_of(match)) for side in one.values() for player in side
+        player
+        for elevens in (sides, sides_of(match))
+        for side in elevens.values()
+        for player in side
     }
     balls = (ball for innings in match.innings for ball in innings.deliveries)
     people |= {wicket.player_out for ball in balls for wicket in ball.wickets}

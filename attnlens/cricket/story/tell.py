@@ -182,7 +182,7 @@ def _bowled(match: Match, side: Foretold, team: str | None) -> Iterator[Bowled]:
         left = None if quota is None else quota - ball.legal_balls_before
         bowled = Bowled(side.innings, ball, chance, left)
         if side.winning is not None:
-            ends = float(side.winning.before[row]), float(side.winning.happened[row])
+            ends = float(side.winning.before[row]), float(side.winning.actual[row])
             if side.innings.batting_team != team:
                 ends = 1 - ends[0], 1 - ends[1]
             before, after = (rounded(end, DIGITS) for end in ends)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Any, Final, Generic, TypeVar
 
 from attnlens.cricket.explain.types import Document, Explanation, Fact, Sentence
-from attnlens.cricket.match.outcomes import TOLD
+from attnlens.cricket.match.outcomes import OUTCOME_NAMES
 from attnlens.render.numbers import percent
 
-OUTCOME_WORDS: Final = {outcome: told.words for outcome, told in TOLD.items()}
+OUTCOME_WORDS: Final = {outcome: names.words for outcome, names in OUTCOME_NAMES.items()}
 
 UNFAIR: Final = 0.3
 """The part of a difference that whole percents may add or take away."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match.outcomes import CALLED
+from attnlens.cricket.match.outcomes import OUTCOME_BY_NAME
 from attnlens.errors import InputError
 from attnlens.llm.spot_check import Facts, SpotCheck, check_text, read_data
 
@@ -21,7 +21,7 @@ _REWRITES: Final = {
     r"\b(\d+) (?:of them )?(?:from|off) (\d+)\b(?!\.\d)": r"batter runs \1, batter balls \2",
     r"\b(\d+) balls (?:still )?(?:left|to go|remain)": r"balls left \1",
     **{
-        rf"(?i)\b{word}\b(?! (?:of|runs|balls|overs))": f"={code}=" for word, code in CALLED.items()
+        rf"(?i)\b{word}\b(?! (?:of|runs|balls|overs))": f"={code}=" for word, code in OUTCOME_BY_NAME.items()
     },
 }
 """What a report writes, and what is read in its place."""
