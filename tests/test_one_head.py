@@ -109,7 +109,7 @@ def told_anew(places: list[int], classes: list[int]) -> dict[str, Any]:
         flags["wicket"][place] = outcome == "W"
         flags["boundary"][place] = outcome in ("4", "6")
         flags["dot"][place] = outcome == "0"
-    changed = dataclasses.replace(arrays, happened=happened, **flags)
+    changed = dataclasses.replace(arrays, past_outcome=happened, **flags)
     return window_batch(changed, WINDOW.delivery.index - 1)
 
 

@@ -60,7 +60,7 @@ def test_the_flag_is_for_matches_that_were_seen() -> None:
     dates = {"trained_until": "2024-01-06", "weights_until": "2024-01-02"}
     made = small_predictor(matches=3)
     made = dataclasses.replace(made, card={**made.card, **dates})
-    told = dataclasses.replace(made, seen=identities([MATCHES[0], MATCHES[3]]))
+    told = dataclasses.replace(made, trained_on=identities([MATCHES[0], MATCHES[3]]))
     better = "it looks better than it is"
     assert said(MATCHES[0], told) == f"the model was trained on this match: {better}"
     assert said(MATCHES[3], told) == (
@@ -83,7 +83,7 @@ def test_the_matches_are_kept_in_the_file(tmp_path: Path) -> None:
     bare = path.stat().st_size
     assert load_predictor(path).trained_on is None
     seen = identities(MATCHES)
-    save_predictor(path, dataclasses.replace(made, seen=seen))
+    save_predictor(path, dataclasses.replace(made, trained_on=seen))
     assert load_predictor(path).trained_on == seen
     # Eight bytes each, and the line of the header.
     assert path.stat().st_size - bare < 8 * len(seen) + 100

@@ -173,7 +173,7 @@ class Doubt(NamedTuple):
 
     Attributes:
         kind: which rule does not hold: a name in `attnlens.cricket.match.doubts.RULES`.
-        problem: a sentence.
+        what: a sentence.
         innings, over, ball: where, as far as it has a place: the innings from 1, the over and the
             ball's label as the file has them.
         refused: whether the match is refused for it.
@@ -181,7 +181,7 @@ class Doubt(NamedTuple):
     """
 
     kind: str
-    problem: str
+    what: str
     innings: int | None = None
     over: int | None = None
     ball: str | None = None
@@ -191,8 +191,8 @@ class Doubt(NamedTuple):
     def __str__(self) -> str:
         """The sentence after its place."""
         if self.innings is None:
-            return self.problem
-        return f"innings {self.innings}{f', ball {self.ball}' if self.ball else ''}: {self.problem}"
+            return self.what
+        return f"innings {self.innings}{f', ball {self.ball}' if self.ball else ''}: {self.what}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
