@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from attnlens.cricket.match.outcomes import TOLD
+from attnlens.cricket.match.outcomes import OUTCOME_NAMES
 from attnlens.cricket.pages.heads import (
     Balls,
     add_attention,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     )
 
 
-NAMES: Final = {outcome: told.label for outcome, told in TOLD.items()}
+NAMES: Final = {outcome: names.label for outcome, names in OUTCOME_NAMES.items()}
 
 WORTH_A_BAR: Final = 0.03
 FELT: Final = 0.05
