@@ -226,7 +226,7 @@ def _entries(
             finally:
                 file.forget()
             for part in parts:
-                if file.selected_id is None or part.match_id == file.wanted:
+                if file.selected_id is None or part.match_id == file.selected_id:
                     entry = MatchEntry(file.display, part.match_id, part.date, len(parts) > 1)
                     entries.setdefault(part.match_id, entry)
             report(f"finding matches: {len(entries):,}")
