@@ -21,7 +21,8 @@ _REWRITES: Final = {
     r"\b(\d+) (?:of them )?(?:from|off) (\d+)\b(?!\.\d)": r"batter runs \1, batter balls \2",
     r"\b(\d+) balls (?:still )?(?:left|to go|remain)": r"balls left \1",
     **{
-        rf"(?i)\b{word}\b(?! (?:of|runs|balls|overs))": f"={code}=" for word, code in OUTCOME_BY_NAME.items()
+        rf"(?i)\b{word}\b(?! (?:of|runs|balls|overs))": f"={code}="
+        for word, code in OUTCOME_BY_NAME.items()
     },
 }
 """What a report writes, and what is read in its place."""
