@@ -59,8 +59,7 @@ def settle(page: Any, name: str) -> None:
     if name in ("match", "head", "claims"):
         page.wait_for_selector("#claims-button", timeout=60_000)
     if name == "head":
-        page.locator("#head-graph .heatmaplayer image").wait_for(state="attached", timeout=60_000)
-        page.wait_for_timeout(500)
+        page.locator("#head-figure image").wait_for(timeout=60_000)
         page.evaluate("document.querySelector('#enlarged').scrollIntoView({block: 'start'})")
     if name == "claims":
         page.select_option("#what-if-bowler", index=9)

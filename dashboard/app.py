@@ -1,31 +1,35 @@
-"""The app: pages by address, made of what it is handed."""
+"""The app: the frame of every page, its scripts, and which page an address means."""
 
 from __future__ import annotations
 
+import hashlib
+from importlib.resources import files
 from typing import Final
 
-from dash import ClientsideFunction, Dash, Input, Output, dcc
+from dash import ClientsideFunction, Dash, Input, Output, dcc, html
 from flask import Flask, Response, request
 
-from .figures import CONFIG, empty_heat_map
-from .frame import frame
-from .functions import Functions
-from .heads_page import heads_page
-from .library import Matches, Recordings
-from .match_pages import ball_page, home, story_page
-from .parts import Page, lost
-from .recording_pages import (
+from attnlens.render.page import template_text
+
+from .answer_queue import Answers
+from .library import Functions, Matches, Recordings
+from .pages import (
+    Page,
+    ball_page,
     compare_recordings_page,
+    heads_page,
+    home_page,
+    hyphenated,
+    loading,
+    not_found_page,
     recording_page,
     recordings_page,
+    story_page,
 )
-from .replies import compress
-from .routes import add_routes
-from .scripts import add_scripts
-from .security import protect
-from .work import Answers
+from .routes import add_routes, compress_text
+from .serving import protect
 
-INDEX: Final = """<!DOCTYPE html>
+_INDEX: Final = """<!DOCTYPE html>
 <html lang="en">
 <head>
 {%metas%}
@@ -42,7 +46,7 @@ INDEX: Final = """<!DOCTYPE html>
 </html>
 """
 
-REMOVED: Final = {
+_REMOVED_PAGES: Final = {
     "compare": "The Compare page is gone. What if, on the page of a ball, shows a ball before and "
     "after a change.",
     "models": "The models pages are gone: attnlens describe MODEL --format html and attnlens trace "
@@ -64,17 +68,17 @@ def create_app(
     """The dashboard, ready to be served.
 
     Args:
-        host: what it will listen on; another than loopback is answered under any name.
-        public: nothing can be uploaded.
+        host: what it will listen on; unless it is loopback, any host name is answered.
+        public: whether uploads are refused.
     """
     app = Dash(
         __name__,
         title="attnlens",
         update_title="",
-        index_string=INDEX,
+        index_string=_INDEX,
         suppress_callback_exceptions=True,
         health_endpoint="health",
-        # One script, made of the files in assets: `attnlens.dashboard.scripts`.
+        # The files in assets are served as one script.
         assets_ignore=r".*\.js$",
         meta_tags=[
             {"name": "viewport", "content": "width=device-width, initial-scale=1"},
@@ -87,7 +91,7 @@ def create_app(
     add_scripts(app, server)
     add_routes(app, functions, matches, recordings, Answers(), public=public)
 
-    # A change of ball leaves the page as it is: only another page is asked of the server.
+    # A change of ball keeps the page; only another page is requested from the server.
     app.clientside_callback(  # type: ignore[no-untyped-call]  # of dash
         ClientsideFunction("attnlens_dash", "page_key"),
         Output("page-key", "data"),
@@ -100,35 +104,24 @@ def create_app(
     )
 
     @app.callback(Output("page", "children"), Input("page-key", "data"))
-    def show(key: str | None) -> Page:
+    def draw_page(key: str | None) -> Page:
         return page_of(key or "", functions, matches, recordings, public)[0]
 
-    @app.callback(
-        Output("head-figure", "children"),
-        Input("head-wanted", "data"),
-        prevent_initial_call=True,
-    )
-    def enlarge(wanted: str | None) -> Page:
-        """Plotly is large: it is loaded when the first head is enlarged."""
-        if not wanted:
-            return []
-        return [dcc.Graph(id="head-graph", figure=empty_heat_map(), config=CONFIG)]
-
     @server.after_request
-    def missed(response: Response) -> Response:
-        """The page of an address that leads nowhere is the app's, which says so; with 404."""
+    def set_page_status(response: Response) -> Response:
+        """Answer 404 or 410 where the app's page says that nothing is there."""
         if request.endpoint == "/<path:path>" and request.method == "GET":
             key = page_key(request.path)
             response.status_code = page_of(key, functions, matches, recordings, public)[1]
         return response
 
     protect(app, host)
-    server.after_request(compress)
+    server.after_request(compress_text)
     return app
 
 
 def page_key(path: str) -> str:
-    """What page an address means, as the page's own script has it: one for all balls of a match."""
+    """The page that an address means, as `keyOf` of frame.js: one for all balls of a match."""
     kind, *rest = [part for part in path.split("/") if part] or [""]
     if kind == "match" and rest:
         return f"{'ball' if len(rest) > 1 else 'story'}/{rest[0]}"
@@ -138,10 +131,10 @@ def page_key(path: str) -> str:
 def page_of(
     key: str, functions: Functions, matches: Matches, recordings: Recordings, public: bool
 ) -> tuple[Page, int]:
-    """The page of an address, and its status; ``ball/NAME`` for every ball of that match."""
+    """The page of a key, and its status."""
     kind, _, name = key.partition("/")
     if key == "":
-        return home(matches, public=public), 200
+        return home_page(matches, public=public), 200
     if key == "heads" and functions.heads is not None:
         return heads_page(functions.heads), 200
     if key == "recordings":
@@ -149,22 +142,95 @@ def page_of(
     if key == "recordings/compare":
         return compare_recordings_page(recordings), 200
     if kind in ("story", "ball"):
-        shown = matches.get(name)
-        if shown is None:
-            return lost(
+        item = matches.get(name)
+        if item is None:
+            return not_found_page(
                 "This match is not open (any more). What was uploaded is kept only for a while: "
                 "bring the file again."
             ), 404
         if kind == "story":
-            return story_page(shown, functions.models), 200
-        if any(one["balls"] for one in shown.about["innings"]):
-            return ball_page(shown, functions.models, functions.texts), 200
-        return lost("No ball was bowled in this match."), 404
+            return story_page(item, functions.models), 200
+        if any(innings["balls"] for innings in item.about["innings"]):
+            return ball_page(item, functions.models, functions.texts), 200
+        return not_found_page("No ball was bowled in this match."), 404
     if kind == "recording":
         recording = recordings.get(name)
         if recording is not None:
             return recording_page(recording), 200
-        return lost("This recording is not open (any more)."), 404
-    if kind in REMOVED:
-        return lost(REMOVED[kind]), 410
-    return lost("There is no such page."), 404
+        return not_found_page("This recording is not open (any more)."), 404
+    if kind in _REMOVED_PAGES:
+        return not_found_page(_REMOVED_PAGES[kind]), 410
+    return not_found_page("There is no such page."), 404
+
+
+def frame(*, public: bool, heads: bool) -> html.Div:
+    """The menu and what is on every page."""
+    links = [
+        ("/", "Matches"),
+        ("/recordings", "Recordings"),
+    ]
+    if heads:
+        links.insert(1, ("/heads", "Heads"))
+    return html.Div(
+        [
+            html.A("Skip to the content", href="#page", className="skip"),
+            html.Header(
+                [
+                    dcc.Link(
+                        [html.Span(className="logo", **hyphenated(aria_hidden="true")), "attnlens"],
+                        href="/",
+                        className="brand",
+                    ),
+                    html.Nav(
+                        [dcc.Link(text, href=href) for href, text in links],
+                        **hyphenated(aria_label="Pages"),
+                    ),
+                    html.Div(id="find", className="find"),
+                    html.Div(
+                        [
+                            html.Span("read-only", className="chip") if public else None,
+                            html.Button("?", id="keys-button", **hyphenated(aria_label="Keyboard")),
+                            html.Button("theme", id="theme-button"),
+                        ],
+                        className="tools",
+                    ),
+                ],
+                className="top",
+            ),
+            dcc.Location(id="url", refresh=False),
+            dcc.Store(id="page-key"),
+            dcc.Store(id="drawn"),
+            html.Main(id="page", tabIndex="-1", children=loading("opening")),
+            html.Div(id="say", className="unseen", role="status", **hyphenated(aria_live="polite")),
+            html.Div(id="toast", **hyphenated(aria_hidden="true")),
+        ],
+        id="frame",
+    )
+
+
+_FIRST_SCRIPT: Final = "core.js"
+"""Defines what the others use while they load; their own order does not matter."""
+
+
+def script() -> str:
+    """All scripts inside one function, so that they define nothing global."""
+    folder = files("attnlens.dashboard") / "assets"
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".js"))
+    names.sort(key=lambda name: name != _FIRST_SCRIPT)
+    # heat_maps.js is shared with the pages of recordings.
+    parts = [template_text("heat_maps.js"), '(function () {\n"use strict";']
+    parts += [(folder / name).read_text("utf-8") for name in names]
+    return "\n".join([*parts, "})();\n"])
+
+
+def add_scripts(app: Dash, server: Flask) -> None:
+    """Add the script to every page. Its address is its hash, so browsers cache it for good."""
+    text = script()
+    name = f"/attnlens-{hashlib.sha256(text.encode()).hexdigest()[:12]}.js"
+    app.config.external_scripts.append(name)
+
+    @server.get(name)
+    def serve_script() -> Response:
+        response = Response(text, mimetype="text/javascript")
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response

@@ -1,7 +1,7 @@
-"""The matches and recordings that the dashboard knows, by the name that stands in the address.
+"""The matches and recordings that are open, by the name that stands in the address.
 
-What was given on the command line stays; what was uploaded is reached by a name that only who
-has the file can work out, is listed nowhere, and goes when there is too much of it.
+What the command line named stays open. An upload is reached by a name that only who has the file
+can work out, is listed nowhere, and is dropped when there are too many.
 """
 
 from __future__ import annotations
@@ -13,37 +13,91 @@ import tempfile
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
-
-from .functions import Data, Followed, Functions
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
 
-MOST_UPLOADED: Final = 64
-UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+Data = dict[str, Any]
+"""A JSON document: the page's script reads it, and nothing here looks deep into it."""
 
 
-Value = TypeVar("Value", "Match", str)
-"""A match as the reader gave it, or a recording's page as text."""
+class Followed(Protocol):
+    """A match whose file is read again as it grows.
+
+    Attributes:
+        as_of: when its last valid state was read, in seconds since 1970.
+        trouble: why the file is no longer valid, in one line, or ``None``.
+    """
+
+    as_of: float
+    trouble: str | None
+
+    def newer(self) -> Match | None:
+        """The match if it has changed since the last call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """What the dashboard shows, computed elsewhere: it only passes matches and plain data on.
+
+    Attributes:
+        read: a file's path to its match. Raises `AttnlensError` with the reader's words.
+        match: the match without its balls.
+        people: the match's players, by where they faced or bowled first.
+        story: match, whether its claims are tested, model, and what is called now and then while
+            they are, to the match as a story (``attnlens story --json``).
+        innings: match, innings and model to every ball (`attnlens.cricket.explain.showing`).
+        explain: match, innings, ball, model and an outcome, or ``None`` for the story's, to an
+            explanation with evidence.
+        next_ball: match and model to the forecast of the ball not yet bowled, or why it is
+            ``waiting``.
+        what_if: match, innings, ball, model and the changes, to the answer.
+        texts: file names, such as ``prompt.txt``, to functions from an explanation to its text.
+        page: a recording's path and name to a page of its heat maps.
+        models: the names of the models to choose from, the default first.
+        heads: the document of ``attnlens lab heads --json``, if the command line names its file.
+    """
+
+    read: Callable[[str], Match]
+    match: Callable[[Match], Data]
+    people: Callable[[Match], list[Data]]
+    story: Callable[[Match, bool, str, Callable[[], None]], Data]
+    innings: Callable[[Match, int, str], Data]
+    explain: Callable[[Match, int, int, str, str | None], Data]
+    next_ball: Callable[[Match, str], Data]
+    what_if: Callable[[Match, int, int, str, Data], Data]
+    texts: Mapping[str, Callable[[Data], str]]
+    page: Callable[[str, str], str]
+    models: tuple[str, ...]
+    heads: Data | None = None
+
+
+_MAX_UPLOADS: Final = 64
+_UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+Content = TypeVar("Content", "Match", str)
+"""A match, or a recording's page of HTML."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown(Generic[Value]):
+class LibraryItem(Generic[Content]):
     """A match, or a recording's page.
 
     Attributes:
         key: its name in the address.
         about: the match's plain data, or the recording's name.
-        sample: whether it is the one that is there where none was given.
-        followed: tells how the match stands now; ``None`` where it is not being followed.
+        sample: whether it is the simulated match, open if the command line names no file.
+        followed: gives the match as its file is now, or ``None``.
         version: how often it has changed.
     """
 
     key: str
-    value: Value
+    value: Content
     about: Data
     sample: bool = False
     followed: Followed | None = None
@@ -51,102 +105,102 @@ class Shown(Generic[Value]):
 
 
 def safe_name(text: str) -> str:
-    """What stands in an address for a name."""
-    return UNSAFE.sub("-", text).strip("-.")[:80] or "match"
+    """A name as part of an address."""
+    return _UNSAFE_CHARACTERS.sub("-", text).strip("-.")[:80] or "match"
 
 
-class Library(ABC, Generic[Value]):
-    """What is open, by key."""
+class Library(ABC, Generic[Content]):
+    """Open items by key."""
 
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
-        self._given: dict[str, Shown[Value]] = {}
-        self._uploaded: OrderedDict[str, Shown[Value]] = OrderedDict()
+        self._permanent: dict[str, LibraryItem[Content]] = {}
+        self._uploaded: OrderedDict[str, LibraryItem[Content]] = OrderedDict()
         self._lock = threading.Lock()
 
     @abstractmethod
-    def _read(self, path: str, name: str) -> tuple[Value, Data]:
-        """What a file holds, and its plain data. Raises what the reader raises."""
+    def _read(self, path: str, name: str) -> tuple[Content, Data]:
+        """A file's content and its plain data. Raises what the reader raises."""
 
     @property
-    def given(self) -> list[Shown[Value]]:
-        """What was there at the start, in order."""
-        return list(self._given.values())
+    def permanent(self) -> list[LibraryItem[Content]]:
+        """What the command line named, in order."""
+        return list(self._permanent.values())
 
-    def get(self, key: str) -> Shown[Value] | None:
-        """What has that key, or ``None`` where it was never there or has gone."""
+    def get(self, key: str) -> LibraryItem[Content] | None:
+        """The item of that key, or ``None`` if it was never open or has been dropped."""
         with self._lock:
             if key in self._uploaded:
                 self._uploaded.move_to_end(key)
                 return self._uploaded[key]
-        return self._given.get(key)
+        return self._permanent.get(key)
 
-    def _give(self, name: str, shown: Shown[Value]) -> Shown[Value]:
-        """Keep it from the start, under a key like its name that nothing else has."""
-        wanted = key = safe_name(name)
+    def _add(self, name: str, item: LibraryItem[Content]) -> LibraryItem[Content]:
+        """Keep it for good, under a unique key like its name."""
+        base = key = safe_name(name)
         number = 2
-        while key in self._given:
-            key, number = f"{wanted}-{number}", number + 1
-        self._given[key] = replace(shown, key=key)
-        return self._given[key]
+        while key in self._permanent:
+            key, number = f"{base}-{number}", number + 1
+        self._permanent[key] = replace(item, key=key)
+        return self._permanent[key]
 
-    def upload(self, name: str, content: bytes) -> Shown[Value]:
-        """A file that somebody brought.
+    def upload(self, name: str, content: bytes) -> LibraryItem[Content]:
+        """Open an uploaded file.
 
         Raises:
             AttnlensError: it cannot be read; the reader's own words.
         """
         key = "u-" + hashlib.sha256(content).hexdigest()[:32]
-        known = self.get(key)
-        if known is not None:
-            return known
+        item = self.get(key)
+        if item is not None:
+            return item
         short = safe_name(os.path.basename(name.replace("\\", "/")))
         with tempfile.TemporaryDirectory(prefix="attnlens-") as folder:
             path = Path(folder) / short
             path.write_bytes(content)
             value, about = self._read(str(path), short)
-        shown = Shown(key, value, about)
+        item = LibraryItem(key, value, about)
         with self._lock:
-            self._uploaded[key] = shown
-            while len(self._uploaded) > MOST_UPLOADED:
+            self._uploaded[key] = item
+            while len(self._uploaded) > _MAX_UPLOADS:
                 self._uploaded.popitem(last=False)
-        return shown
+        return item
 
 
 class Matches(Library["Match"]):
     """Matches by key.
 
     Attributes:
-        note: what to know of those that were given.
+        note: a remark on those that the command line named.
     """
 
     def __init__(self, functions: Functions) -> None:
         super().__init__(functions)
         self.note = ""
-        self._following = threading.Lock()
+        self._refreshing = threading.Lock()
 
     def _read(self, path: str, name: str) -> tuple[Match, Data]:
         del name
         match = self._functions.read(path)
         return match, self._functions.match(match)
 
-    def give(
+    def add(
         self, match: Match, *, sample: bool = False, followed: Followed | None = None
-    ) -> Shown[Match]:
-        """A match from the command line."""
+    ) -> LibraryItem[Match]:
+        """Open a match that the command line named."""
         about = self._functions.match(match)
-        return self._give(about["match_id"], Shown("", match, about, sample, followed))
+        return self._add(about["match_id"], LibraryItem("", match, about, sample, followed))
 
-    def refreshed(self, key: str) -> Shown[Match] | None:
-        """What has that key, as it stands now where it is being followed."""
-        with self._following:
-            shown = self.get(key)
-            match = None if shown is None or shown.followed is None else shown.followed.newer()
-            if shown is not None and match is not None:
+    def refreshed(self, key: str) -> LibraryItem[Match] | None:
+        """The match of that key, read again if it is followed and has changed."""
+        with self._refreshing:
+            item = self.get(key)
+            match = None if item is None or item.followed is None else item.followed.newer()
+            if item is not None and match is not None:
                 about = self._functions.match(match)
-                shown = replace(shown, value=match, about=about, version=shown.version + 1)
-                self._given[key] = shown
-            return shown
+                item = replace(item, value=match, about=about, version=item.version + 1)
+                self._permanent[key] = item
+            return item
 
 
 class Recordings(Library[str]):
@@ -155,8 +209,8 @@ class Recordings(Library[str]):
     def _read(self, path: str, name: str) -> tuple[str, Data]:
         return self._functions.page(path, name), {"name": name}
 
-    def give(self, path: str) -> Shown[str]:
-        """A recording from the command line."""
+    def add(self, path: str) -> LibraryItem[str]:
+        """Open a recording that the command line named."""
         name = os.path.basename(os.path.normpath(path))
         page, about = self._read(path, name)
-        return self._give(name, Shown("", page, about))
+        return self._add(name, LibraryItem("", page, about))

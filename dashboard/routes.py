@@ -1,29 +1,153 @@
-"""What the page fetches: plain data by address, files to take away, and what somebody brings."""
+"""The addresses that a page fetches: JSON, downloads, uploads, and how errors are answered."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import html
+import io
 import json
 import re
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import TimeoutError as TookTooLong
+from functools import lru_cache, partial, wraps
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from dash import Dash
 from flask import Flask, Response, request
 
-from .functions import Functions
-from .library import Matches, Recordings
-from .match_routes import add_match_routes
-from .replies import GONE, answered, problem, sent
-from .security import from_our_page
-from .work import Answers
+from attnlens.errors import AttnlensError, InputError
+from attnlens.render.safe import cell, on_one_line
 
-MOST_UPLOAD: Final = 32_000_000
-"""Bytes of a file that somebody brings."""
-MOST_QUESTION: Final = 1_000_000
-"""Bytes of anything else that is sent."""
-MAPS: Final = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
-POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
+from .answer_queue import (
+    AHEAD,
+    FIRST,
+    LONG,
+    NOW,
+    Answers,
+    BusyError,
+    DisconnectedError,
+    never_disconnected,
+)
+from .library import Data, Functions, LibraryItem, Matches, Recordings
+from .pages import match_link
+from .serving import from_our_page
+
+if TYPE_CHECKING:
+    from attnlens.cricket.match.match import Match
+
+_NOT_OPEN: Final = "is not here (any more): it has to be opened or uploaded again"
+
+_MIME_TYPES: Final = {
+    "txt": "text/plain",
+    "html": "text/html",
+}
+"""Of downloads, by the suffix of their names."""
+
+
+def error_response(text: str, status: int) -> Response:
+    """The error as JSON, on one line."""
+    return plain_json({"error": on_one_line(text)}, status)
+
+
+def plain_json(value: Any, status: int = 200) -> Response:
+    """JSON that is neither compressed nor cached."""
+    text = json.dumps(value, ensure_ascii=False)
+    response = Response(text, status, mimetype="application/json")
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def errors_as_json(make: Callable[..., Response]) -> Callable[..., Response]:
+    """Answer expected errors as one line of JSON, never as a page with a traceback."""
+
+    @wraps(make)
+    def answer(*arguments: Any, **parameters: Any) -> Response:
+        try:
+            return make(*arguments, **parameters)
+        except InputError as error:
+            return error_response(error.without_folder(), 422)
+        except AttnlensError as error:
+            return error_response(str(error), 422)
+        except RecursionError:
+            return error_response("what is asked is nested too deeply", 400)
+        except BusyError:
+            return error_response("too much is being worked out; ask again", 503)
+        except DisconnectedError:
+            return error_response("nobody waits for this", 499)
+        except TookTooLong:
+            return error_response("it took too long and was given up; ask again", 504)
+
+    return answer
+
+
+def disconnected() -> Callable[[], bool]:
+    """A check whether the client of this request has disconnected, if the server knows."""
+    check: Callable[[], bool] = request.environ.get(
+        "waitress.client_disconnected", never_disconnected
+    )
+    return check
+
+
+def json_response(packed: bytes, *, lasting: bool = True) -> Response:
+    """Compressed JSON, decompressed for clients that do not accept gzip.
+
+    Args:
+        lasting: whether the same address will always answer the same.
+    """
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        response = Response(packed, mimetype="application/json")
+        response.headers["Content-Encoding"] = "gzip"
+    else:
+        response = Response(gzip.decompress(packed), mimetype="application/json")
+    response.headers["Vary"] = "Accept-Encoding"
+    response.headers["Cache-Control"] = "private, max-age=3600" if lasting else "no-store"
+    return response
+
+
+def download(text: str, name: str, kind: str) -> Response:
+    """A file to download, in which no script runs."""
+    response = Response(text.encode("utf-8", "replace"), mimetype=kind)
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return response
+
+
+_MIN_COMPRESSED_BYTES: Final = 1400
+"""Smaller answers fit into one packet."""
+_TEXT_TYPES: Final = ("text/", "application/json", "application/javascript", "image/svg")
+
+
+@lru_cache(maxsize=64)
+def _compressed_once(content: bytes) -> bytes:
+    """A script or a style sheet, compressed as far as possible."""
+    return gzip.compress(content, 9, mtime=0)
+
+
+def compress_text(response: Response) -> Response:
+    """Compress texts for clients that accept gzip."""
+    accepts_gzip = "gzip" in request.headers.get("Accept-Encoding", "")
+    if not accepts_gzip or response.status_code != 200 or "Content-Encoding" in response.headers:
+        return response
+    if not (response.mimetype or "").startswith(_TEXT_TYPES):
+        return response
+    response.direct_passthrough = False
+    content = response.get_data()
+    if len(content) > _MIN_COMPRESSED_BYTES:
+        lasting = response.mimetype in ("text/javascript", "application/javascript", "text/css")
+        response.set_data(_compressed_once(content) if lasting else gzip.compress(content, 3))
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Vary"] = "Accept-Encoding"
+    return response
+
+
+_MAX_UPLOAD_BYTES: Final = 32_000_000
+"""Of an uploaded file."""
+_MAX_REQUEST_BYTES: Final = 1_000_000
+"""Of any other request."""
+_MAPS: Final = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
+_POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
 def add_routes(
@@ -43,39 +167,38 @@ def add_routes(
 
 
 def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, public: bool) -> None:
-    server.config["MAX_CONTENT_LENGTH"] = MOST_QUESTION
+    server.config["MAX_CONTENT_LENGTH"] = _MAX_REQUEST_BYTES
 
     @server.post("/upload/<kind>")
-    @answered
+    @errors_as_json
     def upload(kind: str) -> Response:
         if public:
-            return problem("this dashboard is read-only: nothing can be uploaded", 403)
+            return error_response("this dashboard is read-only: nothing can be uploaded", 403)
         if not from_our_page(request) or kind not in ("match", "recording"):
-            return problem("only the dashboard's own pages may upload", 403)
+            return error_response("only the dashboard's own pages may upload", 403)
         if request.content_length is None:  # it would be cut where it is too large
-            return problem("the file's size has to be told", 411)
-        request.max_content_length = MOST_UPLOAD
+            return error_response("the file's size has to be told", 411)
+        request.max_content_length = _MAX_UPLOAD_BYTES
         library = recordings if kind == "recording" else matches
         name, content = request.args.get("name", kind), request.get_data()
-        shown = library.upload(name, content)
-        said = {"key": shown.key, "about": shown.about}
-        return Response(json.dumps(said, ensure_ascii=False), mimetype="application/json")
+        item = library.upload(name, content)
+        return plain_json({"key": item.key, "about": item.about})
 
     @server.errorhandler(413)
     def too_large(_: Exception) -> Response:
-        most = request.max_content_length or MOST_QUESTION
-        return problem(f"what is sent is larger than {most // 1_000_000} MB", 413)
+        limit = request.max_content_length or _MAX_REQUEST_BYTES
+        return error_response(f"what is sent is larger than {limit // 1_000_000} MB", 413)
 
 
 def _add_recordings(server: Flask, recordings: Recordings) -> None:
     @server.get("/page/<key>")
     def recording_page(key: str) -> Response:
-        shown = recordings.get(key)
-        if shown is None:
-            return Response(f"this recording {GONE}\n", 404, mimetype="text/plain")
-        policy = POLICY.search(shown.value)
+        item = recordings.get(key)
+        if item is None:
+            return Response(f"this recording {_NOT_OPEN}\n", 404, mimetype="text/plain")
+        policy = _POLICY.search(item.value)
         assert policy is not None, "a page of a recording has a policy of its own"
-        response = Response(shown.value, mimetype="text/html")
+        response = Response(item.value, mimetype="text/html")
         response.headers["Content-Security-Policy"] = (
             f"{html.unescape(policy[1])}; frame-ancestors 'self'"
         )
@@ -83,9 +206,185 @@ def _add_recordings(server: Flask, recordings: Recordings) -> None:
 
     @server.get("/maps/<key>.json")
     def recording_maps(key: str) -> Response:
-        shown = recordings.get(key)
-        if shown is None:
-            return problem(f"the recording {key} {GONE}", 404)
-        data = MAPS.search(shown.value)
+        item = recordings.get(key)
+        if item is None:
+            return error_response(f"the recording {key} {_NOT_OPEN}", 404)
+        data = _MAPS.search(item.value)
         assert data is not None, "a page of a recording holds its maps"
-        return sent(gzip.compress(data[1].encode(), 1))
+        return json_response(gzip.compress(data[1].encode(), 1))
+
+
+_MAX_HITS: Final = 12
+_MAX_SEARCH_CHARACTERS: Final = 80
+_MAX_CACHED_MATCHES: Final = 256
+"""Whose players are cached."""
+
+
+def search_hits(
+    matches: Iterable[LibraryItem[Match]],
+    people: Callable[[Match], list[Data]],
+    words: list[str],
+) -> list[Data]:
+    """Players and matches whose names contain all the words, with addresses."""
+
+    def holds(*texts: str | None) -> bool:
+        text = " ".join(filter(None, texts)).casefold()
+        return all(word in text for word in words)
+
+    def rows() -> Iterator[Data]:
+        for item in matches:
+            summary = item.about
+            when = " · ".join(filter(None, (summary["title"], summary["date"])))
+            if holds(summary["title"], summary["date"], summary["event"], summary["venue"]):
+                yield {"text": summary["title"], "more": summary["date"], "href": match_link(item)}
+            for player in people(item.value):
+                if holds(player["name"]):
+                    ball = f"innings/{player['innings']}/ball/{player['ball']}"
+                    role = (
+                        f"{player['role']} from {player['label']} on, innings {player['innings']}"
+                    )
+                    href = f"{match_link(item)}/{ball}"
+                    yield {"text": player["name"], "more": f"{role} · {when}", "href": href}
+
+    return list(islice(rows(), _MAX_HITS)) if words else []
+
+
+def add_match_routes(
+    server: Flask, functions: Functions, matches: Matches, answers: Answers
+) -> None:
+    """Every address below a match."""
+
+    def of_open_match(make: Callable[..., Response]) -> Callable[..., Response]:
+        """Pass the open match of that key, or answer that there is none."""
+
+        @wraps(make)
+        def answer(key: str, **parameters: Any) -> Response:
+            item = matches.get(key)
+            if item is None:
+                return error_response(f"the match {key} {_NOT_OPEN}", 404)
+            return make(item, **parameters)
+
+        return errors_as_json(answer)
+
+    def chosen_model() -> str:
+        name = request.args.get("model") or functions.models[0]
+        return name if name in functions.models else functions.models[0]
+
+    def respond(
+        item: LibraryItem[Match], make: Callable[..., Data], *arguments: Any, urgency: int = FIRST
+    ) -> Response:
+        """What ``make`` returns for a match, cached; by default before the tests of balls."""
+        model = chosen_model()
+        key = (make, item.key, item.version, *arguments, model)
+        work = partial(make, item.value, *arguments, model)
+        packed = answers.get(key, work, urgency=urgency, disconnected=disconnected())
+        return json_response(packed, lasting=item.followed is None)
+
+    def ball_key(item: LibraryItem[Match], *ball: int) -> tuple[Any, ...]:
+        return item.key, item.version, *ball, chosen_model(), request.args.get("outcome")
+
+    def explained(item: LibraryItem[Match], innings: int, ball: int) -> bytes:
+        """A ball's explanation, compressed."""
+        model, outcome = chosen_model(), request.args.get("outcome")
+        return answers.get(
+            ball_key(item, innings, ball),
+            lambda: functions.explain(item.value, innings, ball, model, outcome),
+            urgency=AHEAD if "ahead" in request.args else NOW,
+            disconnected=disconnected(),
+        )
+
+    def story_of(match: Match, evidence: bool, model: str) -> Data:
+        return functions.story(match, evidence, model, answers.let_others_run)
+
+    @server.get("/data/<key>/story.json")
+    @of_open_match
+    def story(item: LibraryItem[Match]) -> Response:
+        evidence = "untested" not in request.args
+        return respond(item, story_of, evidence, urgency=LONG if evidence else FIRST)
+
+    @server.get("/data/<key>/next.json")
+    @of_open_match
+    def next_ball(item: LibraryItem[Match]) -> Response:
+        return respond(item, functions.next_ball)
+
+    @server.get("/data/<key>/<int:innings>/balls.json")
+    @of_open_match
+    def innings_data(item: LibraryItem[Match], innings: int) -> Response:
+        return respond(item, functions.innings, innings)
+
+    @server.get("/data/<key>/<int:innings>/<int:ball>/explanation.json")
+    @of_open_match
+    def explanation(item: LibraryItem[Match], innings: int, ball: int) -> Response:
+        return json_response(explained(item, innings, ball), lasting=item.followed is None)
+
+    @server.get("/data/<key>/<int:innings>/<int:ball>/place.json")
+    @of_open_match
+    def queue_position(item: LibraryItem[Match], innings: int, ball: int) -> Response:
+        """How many jobs run before that ball's."""
+        return plain_json({"before": answers.position(ball_key(item, innings, ball))})
+
+    people = lru_cache(maxsize=_MAX_CACHED_MATCHES)(functions.people)
+
+    @server.get("/find.json")
+    @errors_as_json
+    def find() -> Response:
+        words = request.args.get("text", "")[:_MAX_SEARCH_CHARACTERS].casefold().split()
+        current = matches.get(request.args.get("match", ""))
+        items = [item for item in matches.permanent if current is None or item.key != current.key]
+        return plain_json(search_hits([current, *items] if current else items, people, words))
+
+    @server.get("/live/<key>.json")
+    @errors_as_json
+    def live(key: str) -> Response:
+        item = matches.refreshed(key)
+        if item is None:
+            return error_response(f"the match {key} {_NOT_OPEN}", 404)
+        followed = item.followed
+        state = {
+            "version": item.version,
+            "about": item.about,
+            "as_of": followed and followed.as_of,
+            "trouble": followed and followed.trouble and on_one_line(followed.trouble),
+        }
+        return plain_json(state)
+
+    @server.get("/files/<key>/<int:innings>/<int:ball>/<name>")
+    @of_open_match
+    def file(item: LibraryItem[Match], innings: int, ball: int, name: str) -> Response:
+        data = json.loads(gzip.decompress(explained(item, innings, ball)))
+        stem = f"{item.key}-{innings}-{ball}"
+        if name == "explanation.json":
+            text = json.dumps(data, ensure_ascii=False, indent=2)
+            return download(text, f"{stem}.json", "application/json")
+        if name == "balls.csv":
+            return download(_csv(data), f"{stem}.csv", "text/csv")
+        make = functions.texts.get(name)
+        if make is None:
+            return error_response(f"there is no file {name}", 404)
+        kind = _MIME_TYPES[name.rpartition(".")[2]]
+        return download(make(data), f"{stem}-{name}", kind)
+
+    @server.post("/ask/<key>/<int:innings>/<int:ball>/what-if")
+    @of_open_match
+    def what_if(item: LibraryItem[Match], innings: int, ball: int) -> Response:
+        if not from_our_page(request):
+            return error_response("only the dashboard's own pages may ask", 403)
+        changes = request.get_json(silent=True)
+        if not isinstance(changes, dict):
+            return error_response("that is no question", 400)
+        model = chosen_model()
+        answer = answers.run(
+            lambda: functions.what_if(item.value, innings, ball, model, changes), disconnected()
+        )
+        return plain_json(answer)
+
+
+def _csv(data: Data) -> str:
+    """The past balls of a ball as a table."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    columns = ["index", "label", "batter", "bowler", "outcome", "runs", "attention", "effect_nats"]
+    writer.writerow(columns)
+    for row in data["history"]:
+        writer.writerow([cell(row[name]) for name in columns])
+    return out.getvalue()

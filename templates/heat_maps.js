@@ -1,4 +1,23 @@
 "use strict";
+// Colours and pixels of every heat map: the pages of recordings and the dashboard share them.
+// A colour is a list of red, green and blue, each 0 to 255.
+const rgbOf = (hex) => [1, 3, 5].map((place) => parseInt(hex.slice(place, place + 2), 16));
+const pixelOf = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+// 256 colours along stops that are equally far apart.
+function colourRamp(stops) {
+  return Array.from({ length: 256 }, (_, step) => {
+    const place = (step / 255) * (stops.length - 1), low = Math.min(Math.floor(place), stops.length - 2);
+    const mixed = (part, which) => Math.round(part + (stops[low + 1][which] - part) * (place - low));
+    return stops[low].map(mixed);
+  });
+}
+// A canvas of that size; `draw` fills its pixels, row by row.
+function paintPixels(canvas, width, height, draw) {
+  Object.assign(canvas, { width, height });
+  const context = canvas.getContext("2d"), image = context.createImageData(width, height);
+  draw(new Uint32Array(image.data.buffer), width);
+  context.putImageData(image, 0, 0);
+}
 // The heat maps of a recording: what is stored of them, on what scale they are, how they are drawn.
 // A map is an object: rows, columns, levels of its cells column by column, its largest weight `top`,
 // the largest outside sinks `rest`, which columns are sinks, bounds of the entropy of each row.
@@ -65,36 +84,23 @@ function heatMaps(data, choice) {
 
   // Colours: the ramp of every page, and one of its own for sinks.
   let blues, greys;
-  function between(stops) {
-    return Array.from({ length: SHADES + 1 }, (_, step) => {
-      const place = (step / SHADES) * (stops.length - 1), low = Math.min(Math.floor(place), stops.length - 2);
-      const mixed = (part, which) => Math.round(part + (stops[low + 1][which] - part) * (place - low));
-      return stops[low].map(mixed);
-    });
-  }
   function readColours() {
     const style = getComputedStyle(document.documentElement);
-    const of = (name) => {
-      const hex = style.getPropertyValue("--" + name).trim();
-      return [1, 3, 5].map((place) => parseInt(hex.slice(place, place + 2), 16));
-    };
-    blues = between([0, 1, 2, 3, 4].map((step) => of("ramp" + step)));
-    greys = between([of("ramp0"), of("sink")]);
+    const of = (name) => rgbOf(style.getPropertyValue("--" + name).trim());
+    blues = colourRamp([0, 1, 2, 3, 4].map((step) => of("ramp" + step)));
+    greys = colourRamp([of("ramp0"), of("sink")]);
   }
   function colourAt(map, row, column) {
     const weight = weightAt(map, row, column);
     return isSink(map, column) ? greys[shade(weight, darkestSink(map))] : blues[shade(weight, darkest(map))];
   }
-  const asPixels = (table) =>
-    Uint32Array.from(table, ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
-
   // Draws a map into a box of pixels; where several cells share one, it has the darkest of them.
   function paint(pixels, stride, box, map) {
     const shift = fine ? 8 : 0, steps = (data.levels >> shift) + 1;
     const shades = (most) =>
       Uint8Array.from({ length: steps }, (_, cell) => shade(weightOf(map, cell << shift), most));
     const [usual, aside] = [shades(darkest(map)), shades(darkestSink(map))];
-    const [blue, grey] = [asPixels(blues), asPixels(greys)];
+    const [blue, grey] = [blues.map(pixelOf), greys.map(pixelOf)];
     for (let x = 0; x < box.width; x++) {
       const left = Math.floor((x * map.columns) / box.width);
       const right = Math.ceil(((x + 1) * map.columns) / box.width);
@@ -113,13 +119,6 @@ function heatMaps(data, choice) {
       }
     }
   }
-  // A canvas of that size; `draw` fills its pixels.
-  function painted(canvas, width, height, draw) {
-    Object.assign(canvas, { width, height });
-    const context = canvas.getContext("2d"), image = context.createImageData(width, height);
-    draw(new Uint32Array(image.data.buffer), width);
-    context.putImageData(image, 0, 0);
-  }
   return { unpacked, weightAt, entropy, within, whole, anySink, darkest, darkestSink, isSink, length,
-    readColours, colourAt, paint, painted };
+    readColours, colourAt, paint };
 }

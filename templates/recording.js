@@ -106,7 +106,7 @@
     grid = laidOut();
     const { rows, cell, side, pitch } = grid, scale = window.devicePixelRatio > 1 ? 2 : 1;
     const maps = await Promise.all(rows.map(({ one }) => unpacked(one)));
-    heat.painted(at("all"), grid.width * scale, grid.height * scale, (pixels, stride) => {
+    paintPixels(at("all"), grid.width * scale, grid.height * scale, (pixels, stride) => {
       const size = cell * scale;
       rows.forEach(({ y }, row) => maps[row].forEach((one, head) => {
         const box = { left: head * pitch * scale, top: y * scale, width: size, height: size };
@@ -350,7 +350,7 @@
     const wide = clamp(windowWidth() - 40 - side, 200, WIDEST_MAP);
     const cell = clamp(Math.floor(wide / Math.max(map.columns, map.rows)), 1, LARGEST_CELL);
     place = { side, top, cell };
-    heat.painted(at("one"), map.columns, map.rows, (pixels, stride) =>
+    paintPixels(at("one"), map.columns, map.rows, (pixels, stride) =>
       heat.paint(pixels, stride, { left: 0, top: 0, width: map.columns, height: map.rows }, map));
     const width = map.columns * cell, height = map.rows * cell;
     put(at("one"), { width, height });

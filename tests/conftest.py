@@ -99,6 +99,8 @@ def chromium() -> Iterator[Any]:
     Of one module: while it is open, nothing else in this process can run an event loop.
     """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    # Each wait is for a state of the page: the time-out only ends a test that would hang.
+    playwright.expect.set_options(timeout=PATIENCE)
     options: dict[str, Any] = {"args": list(SWITCHES)}
     found = browser_path()
     with playwright.sync_playwright() as driver:

@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from command_line import clean_environment, command
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 SAMPLE = "/match/simulated-82/innings/1/ball/47"
-PATIENCE = 40_000
+PATIENCE = 150_000
+"""Milliseconds after which a wait for a state of a page ends a test that would hang."""
 SWITCHES = (
     "--no-sandbox",
     "--disable-gpu",
@@ -65,6 +66,12 @@ class Server:
             return error.code, error.read(), dict(error.headers)
 
 
+def _healthy(server: Server) -> bool:
+    with contextlib.suppress(OSError):
+        return server.get("/health")[0] == 200
+    return False
+
+
 @contextlib.contextmanager
 def serving(
     folder: Path, *arguments: str | Path, port: str = "0", **environment: str
@@ -83,11 +90,7 @@ def serving(
         url = process.stdout.readline().strip().rstrip("/")
         assert url.startswith("http://"), (folder / "dashboard.err").read_text()
         server = Server(url, process)
-        for _ in range(200):
-            with contextlib.suppress(OSError):
-                if server.get("/health")[0] == 200:
-                    break
-            time.sleep(0.1)
+        until(lambda: _healthy(server))
         yield server
     finally:
         process.terminate()
@@ -159,6 +162,14 @@ def taken(page: Any, panel: str, item: str) -> tuple[str, bytes]:
     with page.expect_download() as waiting:
         page.click(f"#{panel}-tools .menu-list >> text='{item}'")
     return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a state of a server or of a queue."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come"
+        time.sleep(0.01)
 
 
 def figures(found: Any) -> list[float]:

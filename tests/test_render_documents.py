@@ -26,7 +26,7 @@ from attnlens.cricket.pages.ball_page import story_of
 from attnlens.cricket.pages.documents import render_html, render_markdown
 from attnlens.render.heat_map import LEVELS
 from attnlens.render.numbers import percent_seen
-from attnlens.render.safe import markdown, seen
+from attnlens.render.safe import markdown, printable
 
 VOID = {"meta", "br", "img", "input", "hr", "link"}
 
@@ -218,7 +218,7 @@ def test_the_drawings_are_the_heat_maps_on_one_scale() -> None:
 @given(st.text(min_size=1, max_size=40))
 @settings(max_examples=40, deadline=None)
 def test_any_text_is_only_text_in_markdown(name: str) -> None:
-    name = seen(name).strip()
+    name = printable(name).strip()
     for template in ("A {} B", "| h |\n| --- |\n| x {} |"):
         plain = skeleton(template.format("x"))
         page = template.format(markdown(name))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from dashboard_server import PATIENCE
 from recording_cases import AXES, every_kind
 from test_view_command import HOSTILE, hostile_recording, planted_sink
 
@@ -38,7 +39,7 @@ def opened(chromium: Any, tmp_path: Path) -> Iterator[Open]:
         context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         page.on("request", lambda request: asked.append(request.url))
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))

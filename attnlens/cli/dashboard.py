@@ -15,13 +15,12 @@ from attnlens.errors import InputError
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
     from attnlens.cricket.session import Session
-    from attnlens.dashboard.functions import Data, Functions
-    from attnlens.dashboard.library import Matches, Recordings
+    from attnlens.dashboard.library import Data, Functions, Matches, Recordings
 
-MOST_MATCHES = 200
-MOST_BYTES = 50_000_000
+_MAX_MATCHES = 200
+_MAX_HEADS_BYTES = 50_000_000
 """Of a document of heads."""
-SAMPLE_SEED = 7
+_SAMPLE_SEED = 7
 
 
 def add_to(commands: Commands) -> None:
@@ -70,8 +69,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         from attnlens.dashboard.app import create_app
         from attnlens.dashboard.library import Matches, Recordings
-        from attnlens.dashboard.security import is_loopback
-        from attnlens.dashboard.serve import listen
+        from attnlens.dashboard.serving import is_loopback, listen
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("dash", "plotly", "flask", "waitress"):
             raise
@@ -104,20 +102,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _first_page(matches: Matches, recordings: Recordings) -> str:
-    """The one thing that was given, or what there is to choose from."""
-    from attnlens.dashboard.match_pages import last_ball_link, match_link
-    from attnlens.dashboard.recording_pages import recording_link
+    """The only match or recording, or the list to choose from."""
+    from attnlens.dashboard.pages import last_ball_link, match_link, recording_link
 
-    if len(matches.given) == 1:
-        alone = matches.given[0]
-        return str(match_link(alone) if alone.followed is None else last_ball_link(alone))
-    if matches.given:
+    if len(matches.permanent) == 1:
+        match = matches.permanent[0]
+        return str(match_link(match) if match.followed is None else last_ball_link(match))
+    if matches.permanent:
         return "/"
-    return recording_link(recordings.given[0]) if len(recordings.given) == 1 else "/recordings"
+    only = len(recordings.permanent) == 1
+    return str(recording_link(recordings.permanent[0])) if only else "/recordings"
 
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
-    """What was given, or an invented match, the same every time."""
+    """Open the files of the command line, or else a simulated match that is always the same."""
     from attnlens.cricket.lab.simulate import simulate_match
     from attnlens.cricket.readers import read_match, read_matches
     from attnlens.cricket.readers.following import Growing
@@ -125,49 +123,49 @@ def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings)
     for path in options.files:
         progress(f"reading {path}")
         if path.lower().endswith(".safetensors"):
-            recordings.give(path)
+            recordings.add(path)
             continue
-        alone = os.path.isfile(path) and not path.lower().endswith(".zip")
-        if options.follow and alone:
+        is_file = os.path.isfile(path) and not path.lower().endswith(".zip")
+        if options.follow and is_file:
             match = read_match(path, growing=True)
-            matches.give(match, followed=Growing(path, match=match))
+            matches.add(match, followed=Growing(path, match=match))
             continue
         skipped: list[Any] = []
-        for match in read_matches(path, on_error="stop" if alone else "skip", skipped=skipped):
-            if len(matches.given) == MOST_MATCHES:
-                matches.note = f"{path}: only the first {MOST_MATCHES} matches are opened"
+        for match in read_matches(path, on_error="stop" if is_file else "skip", skipped=skipped):
+            if len(matches.permanent) == _MAX_MATCHES:
+                matches.note = f"{path}: only the first {_MAX_MATCHES} matches are opened"
                 say(matches.note)
                 return
-            matches.give(match)
-            progress(f"reading {path}: {len(matches.given)} matches")
+            matches.add(match)
+            progress(f"reading {path}: {len(matches.permanent)} matches")
         if skipped:
             say(f"{path}: {len(skipped)} could not be read")
-    if options.follow and not any(shown.followed for shown in matches.given):
+    if options.follow and not any(item.followed for item in matches.permanent):
         raise InputError("--follow has no match file to follow", remedy="give one, not a folder")
     if not options.files:
-        matches.give(simulate_match(SAMPLE_SEED), sample=True)
+        matches.add(simulate_match(_SAMPLE_SEED), sample=True)
 
 
 def _functions(options: argparse.Namespace) -> Functions:
-    """What the dashboard is handed: each model answers by a session of its own."""
+    """What the dashboard calls; each model has a session of its own."""
     from functools import lru_cache
 
     from attnlens.cricket.explain.showing import shown_innings, shown_match, shown_people
     from attnlens.cricket.predictor.calibration import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
-    from attnlens.cricket.whatif.types import asked
-    from attnlens.dashboard.functions import Functions
+    from attnlens.cricket.whatif import types
+    from attnlens.dashboard.library import Functions
 
-    wanted = options.model or SHIPPED[0]
+    default_model = options.model or SHIPPED[0]
 
     @lru_cache(maxsize=4)
     def session(model: str) -> Session:
         return Session(model, options.history, report=progress, tell=say)
 
     def explain(match: Match, innings: int, ball: int, model: str, outcome: str | None) -> Data:
-        asked = session(model).explain(match, ball=ball, innings=innings, outcome=outcome)
-        return asked.to_dict()
+        answer = session(model).explain(match, ball=ball, innings=innings, outcome=outcome)
+        return answer.to_dict()
 
     def next_ball(match: Match, model: str) -> Data:
         try:
@@ -177,9 +175,10 @@ def _functions(options: argparse.Namespace) -> Functions:
         return {**answer.ball.model_dump(), "outcomes": answer.to_dict()["prediction"]["outcomes"]}
 
     def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> Data:
-        return session(model).what_if(match, asked(changes), ball=ball, innings=innings).to_dict()
+        answer = session(model).what_if(match, types.asked(changes), ball=ball, innings=innings)
+        return answer.to_dict()
 
-    session(wanted).predictor  # noqa: B018  # a wrong --model is told before anything is served
+    session(default_model).predictor  # noqa: B018  # a wrong --model fails before anything is served
     return Functions(
         read=read_match,
         match=shown_match,
@@ -193,28 +192,28 @@ def _functions(options: argparse.Namespace) -> Functions:
         what_if=what_if,
         texts=_texts(),
         page=_recording_page,
-        models=tuple(dict.fromkeys((wanted, *SHIPPED))),
+        models=tuple(dict.fromkeys((default_model, *SHIPPED))),
         heads=None if options.heads is None else _heads(options.heads),
     )
 
 
 def _story(session: Session, match: Match, evidence: bool, rest: Callable[[], None]) -> Data:
-    """The match as a story, with pauses in which others are answered."""
+    """The match as a story; ``rest`` is called between its steps, so that shorter jobs can run."""
     from attnlens.cricket.pages.parts import shown_story
 
-    told = session.story(match, evidence=evidence, report=lambda *_: rest())
-    return shown_story(told).to_dict()
+    story = session.story(match, evidence=evidence, report=lambda *_: rest())
+    return shown_story(story).to_dict()
 
 
 def _heads(path: str) -> Data:
     """The document of ``attnlens lab heads --json``."""
     import json
 
-    from attnlens.dashboard.heads_page import is_measured
+    from attnlens.dashboard.pages import is_measured
     from attnlens.files import read_whole
 
     remedy = "write one with `attnlens lab heads SRC --json`"
-    content = read_whole(path, MOST_BYTES, kind="document of heads", remedy=remedy)
+    content = read_whole(path, _MAX_HEADS_BYTES, kind="document of heads", remedy=remedy)
     try:
         data: Data = json.loads(content)
     except (ValueError, RecursionError):
@@ -225,7 +224,7 @@ def _heads(path: str) -> Data:
 
 
 def _texts() -> dict[str, Callable[[Data], str]]:
-    """Files that can be made of an explanation."""
+    """Files to download for an explanation, by name."""
     from attnlens.cricket.explain.types import Explanation
     from attnlens.cricket.pages.ball_page import render_terminal
     from attnlens.cricket.pages.documents import render_html

@@ -55,7 +55,7 @@ class Section:
     more: str = ""
 
 
-@terminal_page(most=WIDTH)
+@terminal_page(max_width=WIDTH)
 def render_audit(page: Page, audit: Audit) -> None:
     """At most some forty lines."""
     page.paragraph(heading(audit), "title", indent=0)
@@ -70,34 +70,34 @@ def render_audit(page: Page, audit: Audit) -> None:
         page.paragraph(line, "quiet", indent=0)
 
 
-@terminal_page(most=WIDTH)
+@terminal_page(max_width=WIDTH)
 def render_heads(page: Page, table: HeadTable) -> None:
     """Every head."""
     _add(page, heads_section(table))
 
 
-@terminal_page(most=WIDTH)
+@terminal_page(max_width=WIDTH)
 def render_ablation(page: Page, ablation: Ablation) -> None:
     """Every head that was listed."""
     way = {"zero": "set to 0", "mean": "attending evenly"}[ablation.how]
-    told = f"loss {ablation.loss:.4f}, mean of {count(ablation.inputs, 'input')}"
-    page.paragraph(f"{told}; heads {way} one by one", "title", indent=0)
+    summary = f"loss {ablation.loss:.4f}, mean of {count(ablation.inputs, 'input')}"
+    page.paragraph(f"{summary}; heads {way} one by one", "title", indent=0)
     heads = ("head", "change", "beyond random", "p", "q", "site")
     rows = [
         [
-            f"L{one.layer}H{one.head}",
-            *map(_signed, (one.change, one.beyond)),
-            *(number(chance, 3) for chance in (one.p, one.q)),
-            one.site,
+            f"L{head.layer}H{head.head}",
+            *map(_signed, (head.change, head.beyond)),
+            *(number(chance, 3) for chance in (head.p, head.q)),
+            head.site,
         ]
-        for one in ablation.heads
+        for head in ablation.heads
     ]
     _add(page, Section("", heads, rows, (1, 2, 3, 4)))
     if ablation.random:
-        most, mean = max(ablation.random), sum(ablation.random) / len(ablation.random)
-        others = count(len(ablation.random), "head")
-        told = f"{_signed(mean)} on average, {_signed(most)} at most"
-        page.paragraph(f"{others} drawn at random: {told}")
+        largest, mean = max(ablation.random), sum(ablation.random) / len(ablation.random)
+        drawn_heads = count(len(ablation.random), "head")
+        summary = f"{_signed(mean)} on average, {_signed(largest)} at most"
+        page.paragraph(f"{drawn_heads} drawn at random: {summary}")
 
 
 def _signed(nats: float) -> str:
@@ -114,21 +114,21 @@ def _add(page: Page, section: Section) -> None:
 def heading(audit: Audit) -> str:
     """What was audited, and about what."""
     model = audit.model
-    told = f"{model.name}, {count(model.heads, 'head')} at {count(model.sites, 'site')}"
-    return f"audit of {told}: {audit.target}"
+    model_words = f"{model.name}, {count(model.heads, 'head')} at {count(model.sites, 'site')}"
+    return f"audit of {model_words}: {audit.target}"
 
 
 def inputs_of(audit: Audit) -> list[str]:
     """The first inputs: their words, what was answered, and what is left out."""
 
-    def line(one: Input) -> str:
-        chance = "" if one.probability is None else f" {fine_percent(one.probability)}"
-        sinks = f"sinks, left out of claims: {', '.join(one.sinks)}" if one.sinks else "no sink"
-        text = f"{one.text}: " if one.text else ""
-        return f"{text}{count(len(one.items), 'item')}; {one.target}{chance}; {sinks}"
+    def line(item: Input) -> str:
+        chance = "" if item.probability is None else f" {fine_percent(item.probability)}"
+        sinks = f"sinks, left out of claims: {', '.join(item.sinks)}" if item.sinks else "no sink"
+        text = f"{item.text}: " if item.text else ""
+        return f"{text}{count(len(item.items), 'item')}; {item.target}{chance}; {sinks}"
 
     left = len(audit.inputs) - SHOWN_INPUTS
-    return [line(one) for one in audit.inputs[:SHOWN_INPUTS]] + (
+    return [line(item) for item in audit.inputs[:SHOWN_INPUTS]] + (
         [f"and {count(left, 'more input')}"] if left > 0 else []
     )
 
@@ -136,49 +136,51 @@ def inputs_of(audit: Audit) -> list[str]:
 def sections(audit: Audit) -> list[Section]:
     """Claims about the model, about heads, and the heads screened highest."""
     many = len(audit.inputs) > 1
-    found = [
-        claims_section(told, [one for one in audit.claims if one.removed_from == place], many)
-        for place, told in (
+    claim_sections = [
+        claims_section(
+            title, [claim for claim in audit.claims if claim.removed_from == target], many
+        )
+        for target, title in (
             ("model", "what mattered: hidden from the whole model"),
             ("head", "what heads look at: hidden from that head alone"),
         )
     ]
     ranked = sorted(audit.heads, key=lambda row: -(row.importance or 0.0))[:SHOWN_HEADS]
-    return [*(one for one in found if one.rows), heads_section(ranked)]
+    return [*(section for section in claim_sections if section.rows), heads_section(ranked)]
 
 
 def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Section:
     """Claims with their verdicts, those that hold first; of ``many`` inputs, of which."""
     order = [*VERDICTS, None]
-    ranked = sorted(claims, key=lambda one: (order.index(one.verdict), -one.effect_nats))
-    left = Counter(one.verdict or PICTURE for one in ranked[SHOWN_CLAIMS:])
-    told = ", ".join(f"{many} {verdict}" for verdict, many in left.most_common())
-    most = max((abs(one.top_change.points) for one in ranked), default=0.0) or 1.0
+    ranked = sorted(claims, key=lambda claim: (order.index(claim.verdict), -claim.effect_nats))
+    left = Counter(claim.verdict or PICTURE for claim in ranked[SHOWN_CLAIMS:])
+    omitted = ", ".join(f"{many} {verdict}" for verdict, many in left.most_common())
+    largest = max((abs(claim.top_change.points) for claim in ranked), default=0.0) or 1.0
     some = ranked[:SHOWN_CLAIMS]
-    of_heads = any(one.share is not None for one in some)
+    of_heads = any(claim.share is not None for claim in some)
     return Section(
         title,
         ("verdict", "q", "target", *(["share"] if of_heads else []), "claim"),
-        [_claim_row(one, f"input {one.input + 1}: " if many else "") for one in some],
+        [_claim_row(claim, f"input {claim.input + 1}: " if many else "") for claim in some],
         (1, 3) if of_heads else (1,),
-        tuple(one.top_change.points / most for one in some),
-        tuple("reference" if one.reference else _sign(one)[1] for one in some),
-        f"and {sum(left.values())} more: {told}" if left else "",
+        tuple(claim.top_change.points / largest for claim in some),
+        tuple("reference" if claim.reference else _sign(claim)[1] for claim in some),
+        f"and {sum(left.values())} more: {omitted}" if left else "",
     )
 
 
-def _sign(one: AuditedClaim) -> tuple[str, str]:
-    return VERDICTS[one.verdict] if one.verdict else ("○", "picture")
+def _sign(claim: AuditedClaim) -> tuple[str, str]:
+    return VERDICTS[claim.verdict] if claim.verdict else ("○", "picture")
 
 
-def _claim_row(one: AuditedClaim, lead: str) -> list[str]:
-    change = one.top_change
+def _claim_row(claim: AuditedClaim, lead: str) -> list[str]:
+    change = claim.top_change
     return [
-        f"{_sign(one)[0]} {one.verdict or PICTURE}",
-        number(one.q, 3),
+        f"{_sign(claim)[0]} {claim.verdict or PICTURE}",
+        number(claim.q, 3),
         f"{fine_percent(change.before)} → {fine_percent(change.after)}",
-        *([] if one.share is None else [fine_percent(one.share)]),
-        lead + one.claim.replace(" mattered:", ":"),
+        *([] if claim.share is None else [fine_percent(claim.share)]),
+        lead + claim.claim.replace(" mattered:", ":"),
     ]
 
 
@@ -201,18 +203,20 @@ def heads_section(table: Sequence[HeadRow]) -> Section:
 
 def closing(audit: Audit) -> list[str]:
     """What all heads' looks come to, the placebos and the cost."""
-    known = [row.p for row in audit.heads if row.p is not None]
-    few, even = sum(p <= UNLIKELY for p in known), UNLIKELY * len(known)
+    p_values = [row.p for row in audit.heads if row.p is not None]
+    few, even = sum(p <= UNLIKELY for p in p_values), UNLIKELY * len(p_values)
     looks = (
-        f"p ≤ {UNLIKELY} for what {few} of {count(len(known), 'head')} look at, hidden from the "
+        f"p ≤ {UNLIKELY} for what {few} of {count(len(p_values), 'head')} look at, hidden from the "
         f"whole model; chance alone gives {even:.0f}"
     )
-    told = ", ".join(f"{one.kind} {one.supported} of {one.tested}" for one in audit.placebos)
+    placebos = ", ".join(
+        f"{placebo.kind} {placebo.supported} of {placebo.tested}" for placebo in audit.placebos
+    )
     cost = f"cost: {count(audit.cost.forwards, 'forward')}, {audit.cost.seconds:.1f} s"
-    return [*([looks] if known else []), f"placebos supported: {told}", cost]
+    return [*([looks] if p_values else []), f"placebos supported: {placebos}", cost]
 
 
-def importance_map(table: Sequence[HeadRow], most: float) -> HeatMap:
+def importance_map(table: Sequence[HeadRow], largest: float) -> HeatMap:
     """Sites down, heads across, the darkest the most important."""
     sites: dict[str, list[HeadRow]] = {}
     for row in table:
@@ -220,28 +224,28 @@ def importance_map(table: Sequence[HeadRow], most: float) -> HeatMap:
 
     def cell(row: HeadRow) -> Cell:
         value = row.importance or 0.0
-        return Cell.shaded(value, most, f"{row.name}: {number(value, 3)}")
+        return Cell.shaded(value, largest, f"{row.name}: {number(value, 3)}")
 
     return HeatMap(
         anchor="importance",
         title="Gradient times attention of every head",
-        told=f"{count(len(sites), 'site')}, {count(len(table), 'head')}",
+        description=f"{count(len(sites), 'site')}, {count(len(table), 'head')}",
         columns=[Column(f"H{head}") for head in range(max(map(len, sites.values()), default=0))],
         rows=[Row(f"L{rows[0].layer}", [cell(row) for row in rows]) for rows in sites.values()],
     )
 
 
 def _document(draw: Callable[..., str], template: str, audit: Audit) -> str:
-    shown = visible_all(audit)
-    most = max((row.importance or 0.0 for row in shown.heads), default=0.0)
+    visible = visible_all(audit)
+    largest = max((row.importance or 0.0 for row in visible.heads), default=0.0)
     return draw(
         template,
-        title=heading(shown),
-        inputs=inputs_of(shown),
-        sections=sections(shown),
-        map=importance_map(shown.heads, most),
-        most=number(most),
-        closing=closing(shown),
+        title=heading(visible),
+        inputs=inputs_of(visible),
+        sections=sections(visible),
+        map=importance_map(visible.heads, largest),
+        most=number(largest),
+        closing=closing(visible),
     )
 
 
@@ -256,13 +260,13 @@ def audit_markdown(audit: Audit) -> str:
 
 
 def _text(render: Any) -> Any:
-    return lambda one: render(one, width=WIDTH, color=False)
+    return lambda result: render(result, width=WIDTH, color=False)
 
 
 FORMS: Final = {
     "Audit": {
         "text": _text(render_audit),
-        "html": lambda one: framed(audit_page(one), "An audit"),
+        "html": lambda audit: framed(audit_page(audit), "An audit"),
         "page": audit_page,
         "markdown": audit_markdown,
     },

@@ -76,15 +76,15 @@ def cut(text: str, width: int, ellipsis: str = "…") -> str:
     """The text, or as much as leaves room for the ellipsis."""
     if display_width(text) <= width:
         return text
-    room, kept = width - display_width(ellipsis), ""
+    room, letters = width - display_width(ellipsis), ""
     if room < 0:
         return ellipsis[: max(width, 0)]
     for character in text:
         room -= _columns(character)
         if room < 0:
             break
-        kept += character
-    return kept.rstrip() + ellipsis
+        letters += character
+    return letters.rstrip() + ellipsis
 
 
 def pad(text: str, width: int, ellipsis: str = "…") -> str:
@@ -100,13 +100,13 @@ def fit(line: Line, width: int) -> Line:
     """The line, cut where it would pass the width."""
     if width_of(line) <= width:
         return line
-    kept: Line = []
+    spans: Line = []
     for text, style in line:
-        room = width - width_of(kept)
+        room = width - width_of(spans)
         if display_width(text) > room - (0 if text.isspace() else 1):
-            return [*kept, (cut(text + " " * width, room), style)]
-        kept.append((text, style))
-    return kept
+            return [*spans, (cut(text + " " * width, room), style)]
+        spans.append((text, style))
+    return spans
 
 
 @dataclass(slots=True)
@@ -184,49 +184,51 @@ No line is wider than the width, but for tables that need more; without colour n
 """
 
 
-def terminal_page(*, least: int = 40, most: int = 100) -> Callable[[Callable[..., None]], Renderer]:
+def terminal_page(
+    *, min_width: int = 40, max_width: int = 100
+) -> Callable[[Callable[..., None]], Renderer]:
     """Makes a function that fills a page one that gives its text.
 
     The function is given an empty page and the document with its names fit to be shown.
 
     Args:
-        least, most: columns of the page, however narrow or wide the terminal is.
+        min_width, max_width: of the page in columns, whatever the terminal's width.
     """
 
-    def made(fill: Callable[..., None]) -> Renderer:
+    def decorate(fill: Callable[..., None]) -> Renderer:
         @wraps(fill)
         def render(document: Any, /, *, width: int, color: bool, **options: Any) -> str:
-            page = Page(max(least, min(width, most)))
+            page = Page(max(min_width, min(width, max_width)))
             fill(page, clean_all(document), **options)
             return page.text(color=color)
 
         return render
 
-    return made
+    return decorate
 
 
-def bar(now: float, base: float, room: int) -> Line:
-    """A bar to ``now``: what the baseline has in one tone, what is gained or lost in another.
+def bar(share: float, base: float, room: int) -> Line:
+    """A bar to ``share``: the baseline in one tone, the gain or loss in another.
 
     Args:
-        now, base: parts of the room, 0 to 1.
+        share, base: parts of the room, 0 to 1.
     """
-    whole, rest = divmod(int(now * room * 8 + 0.5), 8)
+    full_cells, rest = divmod(int(share * room * 8 + 0.5), 8)
     tip = EIGHTHS[rest - 1] if rest else ""
-    known = min(whole, int(base * room + 0.5))
-    line: Line = [(FULL * known, "bar")]
-    gained = FULL * (whole - known) + tip
+    base_cells = min(full_cells, int(base * room + 0.5))
+    line: Line = [(FULL * base_cells, "bar")]
+    gained = FULL * (full_cells - base_cells) + tip
     if gained:
-        line.append((gained, "more" if now > base else "bar"))
+        line.append((gained, "more" if share > base else "bar"))
     lost = int(base * room + 0.5) - width_of(line)
     if lost > 0:
         line.append((LOST * lost, "less"))
     return pad_line(line, room)
 
 
-def tone(points: float, felt: float) -> str:
-    """The style of a change: more, less, or too little to be felt."""
-    return "more" if points >= felt else "less" if points <= -felt else "quiet"
+def tone(points: float, threshold: float) -> str:
+    """The style of a change: more, less, or below the threshold."""
+    return "more" if points >= threshold else "less" if points <= -threshold else "quiet"
 
 
 # ---- a heat map: a sign per weight, shades by the square root of its part of the darkest
@@ -234,14 +236,14 @@ def tone(points: float, felt: float) -> str:
 LEVELS = 8
 
 
-def level(weight: float, most: float) -> int:
-    """The shade of a weight beside the darkest: 0 to 7."""
-    return min(LEVELS - 1, int(LEVELS * math.sqrt(max(weight, 0) / most))) if most > 0 else 0
+def level(weight: float, darkest: float) -> int:
+    """The shade of a weight relative to the darkest: 0 to 7."""
+    return min(LEVELS - 1, int(LEVELS * math.sqrt(max(weight, 0) / darkest))) if darkest > 0 else 0
 
 
-def shade(weight: float, most: float, *, cell: int = 1) -> Span:
+def shade(weight: float, darkest: float, *, cell: int = 1) -> Span:
     """A weight as signs of one shade."""
-    step = level(weight, most)
+    step = level(weight, darkest)
     return SHADES[step] * cell, f"shade{step + 1}"
 
 
@@ -257,7 +259,7 @@ def add_row(page: Page, name: Span, side: int, groups: Iterable[Sequence[Span]])
     page.add(*line)
 
 
-def legend(most: float, digits: int = 0) -> str:
+def legend(darkest: float, digits: int = 0) -> str:
     """What the darkest shade and the middle one stand for: ``█ 36%, ▅ 9%``."""
     middle = SHADES[level(1, 4)]
-    return f"{FULL} {percent_seen(most, digits)}, {middle} {percent_seen(most / 4, digits)}"
+    return f"{FULL} {percent_seen(darkest, digits)}, {middle} {percent_seen(darkest / 4, digits)}"

@@ -62,28 +62,28 @@ def figure(record: AttentionRecord) -> Figure:
     maps = maps_data(Recording([record]))["records"][0]["maps"]
     wide = math.ceil(math.sqrt(len(maps)))
     tall = math.ceil(len(maps) / wide)
-    drawn: Figure = make_subplots(
+    chart: Figure = make_subplots(
         rows=tall,
         cols=wide,
-        subplot_titles=[_lead(record, one["lead"]) for one in maps],
+        subplot_titles=[_lead(record, heads["lead"]) for heads in maps],
         horizontal_spacing=0.3 / wide,
         vertical_spacing=0.35 / tall,
     )
     for number, trace in enumerate(_traces(record)):
-        drawn.add_trace(trace, row=number // wide + 1, col=number % wide + 1)
-    drawn.update_xaxes(type="category")
-    drawn.update_yaxes(type="category", autorange="reversed")
-    drawn.update_xaxes(title_text=_plain(record.axes[-1].name), row=tall)
-    drawn.update_yaxes(title_text=_row(record), col=1)
-    top, rest = (max(one[name] for one in maps) for name in ("top", "rest"))
+        chart.add_trace(trace, row=number // wide + 1, col=number % wide + 1)
+    chart.update_xaxes(type="category")
+    chart.update_yaxes(type="category", autorange="reversed")
+    chart.update_xaxes(title_text=_plain(record.axes[-1].name), row=tall)
+    chart.update_yaxes(title_text=_row(record), col=1)
+    top, rest = (max(heads[name] for heads in maps) for name in ("top", "rest"))
     side = SIDE if len(maps) > 1 else 2 * SIDE
-    drawn.update_layout(
+    chart.update_layout(
         coloraxis=_scale(rest or top, sinks=0 < rest < top),
         title={"text": _plain(record.site or "attention")},
         width=wide * side + 2 * MARGIN,
         height=tall * side + 2 * MARGIN,
     )
-    return drawn
+    return chart
 
 
 def _check(record: AttentionRecord) -> None:
@@ -110,21 +110,21 @@ def _check(record: AttentionRecord) -> None:
 def _traces(record: AttentionRecord) -> Iterator[Json]:
     keys = _names(record.names(len(record.axes) - 1))
     queries = _names(record.names(len(record.axes) - 2)) if len(record.axes) > 1 else [""]
-    told = f"{_row(record)} %{{y}} → {_plain(record.axes[-1].name)} %{{x}}: %{{z:.4f}}"
-    shown = HEAT_MAP | {"x": keys, "y": queries, "coloraxis": "coloraxis"}
+    position = f"{_row(record)} %{{y}} → {_plain(record.axes[-1].name)} %{{x}}: %{{z:.4f}}"
+    shared = HEAT_MAP | {"x": keys, "y": queries, "coloraxis": "coloraxis"}
     for cells in record.to_numpy().reshape(-1, len(queries), len(keys)):
-        yield shown | {"z": cells, "hovertemplate": f"{told}<extra></extra>"}
+        yield shared | {"z": cells, "hovertemplate": f"{position}<extra></extra>"}
 
 
-def _scale(most: float, *, sinks: bool) -> Json:
+def _scale(largest: float, *, sinks: bool) -> Json:
     """The colours from nothing to ``most``, by the square root."""
     from plotly.colors import sample_colorscale
 
     parts = [step / STEPS for step in range(STEPS + 1)]
     colours = zip((part**2 for part in parts), sample_colorscale(RAMP, parts), strict=True)
-    title = f"weight<br>(sinks: more<br>than {most:.3g})" if sinks else "weight"
+    title = f"weight<br>(sinks: more<br>than {largest:.3g})" if sinks else "weight"
     bar = {"title": {"text": title}}
-    return {"colorscale": list(colours), "cmin": 0, "cmax": most, "colorbar": bar}
+    return {"colorscale": list(colours), "cmin": 0, "cmax": largest, "colorbar": bar}
 
 
 def _row(record: AttentionRecord) -> str:
@@ -132,9 +132,9 @@ def _row(record: AttentionRecord) -> str:
 
 
 def _lead(record: AttentionRecord, lead: Sequence[str]) -> str:
-    named = zip(record.axes, lead, record.sizes, strict=False)
-    told = (f"{axis.name} {name}" for axis, name, size in named if size > 1 or axis.labels)
-    return _plain(", ".join(told))
+    axes = zip(record.axes, lead, record.sizes, strict=False)
+    words = (f"{axis.name} {name}" for axis, name, size in axes if size > 1 or axis.labels)
+    return _plain(", ".join(words))
 
 
 def _names(names: Sequence[str]) -> list[str]:

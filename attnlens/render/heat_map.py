@@ -25,9 +25,9 @@ GAP: Final = 4.0
 LONGEST_LABEL: Final = 24
 
 
-def level(value: float, most: float) -> int:
+def level(value: float, largest: float) -> int:
     """The shade of a weight, 0 to `LEVELS`."""
-    return round(LEVELS * math.sqrt(min(max(value / most, 0.0), 1.0))) if most > 0 else 0
+    return round(LEVELS * math.sqrt(min(max(value / largest, 0.0), 1.0))) if largest > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,17 @@ class Cell:
     strength: float | None = None
 
     @classmethod
-    def shaded(cls, value: float, most: float, words: str, *, framed: bool = False) -> Cell:
+    def shaded(cls, value: float, largest: float, words: str, *, framed: bool = False) -> Cell:
         """A weight beside the darkest."""
-        return cls(f"s{level(value, most)}", words, framed=framed)
+        return cls(f"s{level(value, largest)}", words, framed=framed)
 
     @classmethod
-    def either(cls, value: float, most: float, words: str, printed: str = "") -> Cell:
+    def either(cls, value: float, largest: float, words: str, printed: str = "") -> Cell:
         """A number above or below nothing."""
-        if not value or not most:
+        if not value or not largest:
             return cls("none", words, printed)
         way = "over" if value > 0 else "under"
-        return cls(way, words, printed, strength=0.75 * min(abs(value) / most, 1.0))
+        return cls(way, words, printed, strength=0.75 * min(abs(value) / largest, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class HeatMap:
     Attributes:
         anchor: a name that no other heat map of the page has.
         title: what it is.
-        told: what it shows, for those who do not see it.
+        description: what it shows, for screen readers.
         width, height: of a cell.
         marks: what to call the row of marks; without, none is drawn.
         sparse: only the first of each group has a label.
@@ -91,7 +91,7 @@ class HeatMap:
 
     anchor: str
     title: str
-    told: str
+    description: str
     columns: Sequence[Column]
     rows: Sequence[Row]
     width: float = 19.0
@@ -109,7 +109,7 @@ class HeatMap:
     @property
     def labels_end(self) -> float:
         """Room for the labels of columns."""
-        longest = max((min(len(one.label), LONGEST_LABEL) for one in self.columns), default=0)
+        longest = max((min(len(column.label), LONGEST_LABEL) for column in self.columns), default=0)
         if not longest:
             return 2.0
         return 10 + LETTER * longest

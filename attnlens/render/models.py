@@ -13,11 +13,11 @@ from attnlens.render.safe import clean, clean_all, latex
 if TYPE_CHECKING:
     from attnlens.reference.symbolic import Description, Equation
 
-MOST = 1000
-"""Columns: as wide as the terminal."""
+_MAX_COLUMNS = 1000
+"""As wide as the terminal."""
 
 
-@terminal_page(least=1, most=MOST)
+@terminal_page(min_width=1, max_width=_MAX_COLUMNS)
 def render_models(page: Page, models: Sequence[Json]) -> None:
     """A paragraph for each model: name, title, source, purpose, input, parameters and sizes."""
     for model in models:
@@ -43,33 +43,43 @@ def render_description(description: Description) -> str:
     rows = [[clean(cell) for cell in row] for row in _parameters(description)]
     lines += ["", "parameters", *columns([PARAMETER_HEADS, *rows]), "", "equations"]
     rows = [
-        [clean(one.text), clean(shape(one.shape, one.axes)), clean(one.description)]
-        for one in description.equations
+        [
+            clean(equation.text),
+            clean(shape(equation.shape, equation.axes)),
+            clean(equation.description),
+        ]
+        for equation in description.equations
     ]
-    lines += columns(rows, most=72)
+    lines += columns(rows, max_width=72)
     return "\n".join(line.rstrip() for line in lines)
 
 
 def _parameters(description: Description) -> list[list[str]]:
     """A row for each parameter, under `PARAMETER_HEADS`."""
     return [
-        [one.name, one.symbol, shape(one.shape, one.axes), one.dtype, one.description]
-        for one in description.parameters
+        [
+            parameter.name,
+            parameter.symbol,
+            shape(parameter.shape, parameter.axes),
+            parameter.dtype,
+            parameter.description,
+        ]
+        for parameter in description.parameters
     ]
 
 
 def shape(sizes: Iterable[int], axes: Sequence[str] = ()) -> str:
     """``(5, 10)``, or ``(token 5, width 10)`` where all axes are known; a number is ``()``."""
-    named = zip(axes, sizes, strict=True) if axes and all(axes) else ((one,) for one in sizes)
-    return f"({', '.join(' '.join(map(str, one)) for one in named)})"
+    sized = zip(axes, sizes, strict=True) if axes and all(axes) else ((size,) for size in sizes)
+    return f"({', '.join(' '.join(map(str, size)) for size in sized)})"
 
 
-def columns(rows: Sequence[Sequence[str]], most: int = 48) -> list[str]:
-    """Rows with their cells below one another; a cell beyond ``most`` moves its own row only."""
+def columns(rows: Sequence[Sequence[str]], max_width: int = 48) -> list[str]:
+    """Rows with their cells below one another; a cell beyond ``max_width`` moves its row only."""
     if not rows:
         return []
     widths = [
-        max((len(row[at]) for row in rows if len(row[at]) <= most), default=0)
+        max((len(row[at]) for row in rows if len(row[at]) <= max_width), default=0)
         for at in range(len(rows[0]))
     ]
     return [
@@ -91,7 +101,8 @@ def render_description_latex(description: Description) -> str:
 def render_description_html(description: Description) -> str:
     """The same as a page of HTML."""
     equations = [
-        [one.text, shape(one.shape, one.axes), one.description] for one in description.equations
+        [equation.text, shape(equation.shape, equation.axes), equation.description]
+        for equation in description.equations
     ]
     tables = [
         ("Sizes", ("size", "value"), [[*map(str, size)] for size in description.sizes.items()]),
@@ -123,8 +134,8 @@ def _rendered(template: str, description: Description) -> str:
     )
 
 
-def _aligned(one: Equation) -> str:
-    left, _, right = one.latex.partition(" = ")
-    words = f"\\text{{{latex(one.description)}, }}" if one.description else ""
-    sizes = " \\times ".join(map(str, one.shape))
+def _aligned(equation: Equation) -> str:
+    left, _, right = equation.latex.partition(" = ")
+    words = f"\\text{{{latex(equation.description)}, }}" if equation.description else ""
+    sizes = " \\times ".join(map(str, equation.shape))
     return f"{left} &= {right} && {words}{sizes or '1'}"

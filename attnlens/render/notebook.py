@@ -80,11 +80,11 @@ def render_recording_page(data: Mapping[str, Any], *, name: str) -> str:
     names: dict[tuple[str, ...], int] = {}
     layers = layers_of(calls)
     stored = [_stored(record, names) for record in records]
-    for record, one in zip(records, stored, strict=True):
+    for record, entry in zip(records, stored, strict=True):
         group, layer = layers[record["site"]]
         if not layer and calls[record["site"]] > 1:
             layer = f"call {record['call']}"
-        one |= {"calls": calls[record["site"]], "group": group, "layer": layer}
+        entry |= {"calls": calls[record["site"]], "group": group, "layer": layer}
     return render_page(
         "recording.html",
         title=f"{on_one_line(name)}: attention",
@@ -112,14 +112,14 @@ def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
     alike: dict[str, list[str]] = {}
     for site in sites:
         alike.setdefault(NUMBER.sub("*", site), []).append(site)
-    found = {}
+    layers = {}
     for like, members in alike.items():
         numbers = [NUMBER.findall(site) for site in members]
         several = [len(set(among)) > 1 for among in zip(*numbers, strict=True)]
         for site, own in zip(members, numbers, strict=True):
             group = like if len(members) > 1 else site
-            found[site] = group, ".".join(compress(own, several))
-    return found
+            layers[site] = group, ".".join(compress(own, several))
+    return layers
 
 
 def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dict[str, Any]:

@@ -34,16 +34,16 @@ def percent(share: float, digits: int = 0) -> str:
 
 def percent_seen(share: float, digits: int = 0) -> str:
     """`percent`, but ``<1%`` where something is there and rounds to nothing."""
-    shown = percent(share, digits)
-    if share > 0 and not float(shown[:-1]):
+    text = percent(share, digits)
+    if share > 0 and not float(text[:-1]):
         return f"<{10.0**-digits:.{digits}f}%"
-    return shown
+    return text
 
 
 def signed_points(points: float, minus: str = "-") -> str:
     """``+4.9``, ``-3.6``, and ``0.0`` for what rounds to it."""
-    shown = f"{abs(points):.1f}"
-    return shown if shown == "0.0" else f"{'+' if points > 0 else minus}{shown}"
+    text = f"{abs(points):.1f}"
+    return text if text == "0.0" else f"{'+' if points > 0 else minus}{text}"
 
 
 def fine_percent(share: float) -> str:

@@ -164,16 +164,16 @@ def _compiled(source: str, name: str) -> Template:
 def _messages(template: Template, context: Json) -> Prompt:
     """The blocks ``system`` and ``user``; without ``user``, all of it is the user's message."""
     # The data is escaped as JSON is, and no other text of the context has a sign to escape.
-    given = {**context, "data": Markup(context["data"])}
+    values = {**context, "data": Markup(context["data"])}
     blocks = template.blocks
     if "user" not in blocks:
-        return Prompt("", _joined(template.generate(given)))
-    system = _block(template, "system", given) if "system" in blocks else ""
-    return Prompt(system, _block(template, "user", given))
+        return Prompt("", _joined(template.generate(values)))
+    system = _block(template, "system", values) if "system" in blocks else ""
+    return Prompt(system, _block(template, "user", values))
 
 
-def _block(template: Template, name: str, given: Json) -> str:
-    context: Context = template.new_context(given)
+def _block(template: Template, name: str, values: Json) -> str:
+    context: Context = template.new_context(values)
     return _joined(template.blocks[name](context))
 
 
@@ -191,17 +191,17 @@ def _answered(question: Json) -> Json:
     """What the process of its own answers: the two messages, or what is wrong."""
     name = question["name"]
     try:
-        found = _messages(_compiled(question["source"], name), question["context"])
+        prompt = _messages(_compiled(question["source"], name), question["context"])
     except MemoryError:
         return {}
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}"
         if isinstance(error, TemplateError):
-            said = str(error.message)
+            problem = str(error.message)
         line = error.lineno if isinstance(error, TemplateSyntaxError) else _line_of(error, name)
         remedy = f"known names: {', '.join(question['context'])}"
-        return {"problem": f"cannot be rendered: {said}"[:300], "line": line, "remedy": remedy}
-    return {"system": found.system, "user": found.user}
+        return {"problem": f"cannot be rendered: {problem}"[:300], "line": line, "remedy": remedy}
+    return {"system": prompt.system, "user": prompt.user}
 
 
 def _line_of(error: BaseException, name: str) -> int | None:

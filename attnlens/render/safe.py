@@ -70,14 +70,14 @@ def clean(text: str) -> str:
     """Text that a terminal only shows: no escape sequences, controls, or direction marks."""
     if text.isascii() and text.isprintable():
         return text
-    return seen(_SEQUENCES.sub("", text))
+    return printable(_SEQUENCES.sub("", text))
 
 
 def to_ascii(text: str) -> str:
     """Text where only ASCII can be shown: accents are off, ``?`` is for what has no form in it."""
     bare = unicodedata.normalize("NFKD", text.translate(_TO_ASCII))
-    kept = "".join(sign for sign in bare if not unicodedata.combining(sign))
-    return kept.encode("ascii", "replace").decode("ascii")
+    characters = "".join(sign for sign in bare if not unicodedata.combining(sign))
+    return characters.encode("ascii", "replace").decode("ascii")
 
 
 def clean_all(value: Any) -> Any:
@@ -93,7 +93,7 @@ def _visible(character: str) -> str:
     return "" if category in _UNSEEN or character in _BLANK else character
 
 
-def seen(text: str) -> str:
+def printable(text: str) -> str:
     """The text without what cannot be seen or obeyed; the same for a whole and for its parts."""
     return "".join(map(_visible, text))
 
@@ -104,10 +104,10 @@ def visible(text: str, longest: int | None = None) -> str:
     Args:
         longest: characters kept; all of them without.
     """
-    shown = " ".join(seen(text).split())
-    if longest is None or len(shown) <= longest:
-        return shown
-    return shown[: max(longest - 1, 0)].rstrip() + "…"
+    text_line = " ".join(printable(text).split())
+    if longest is None or len(text_line) <= longest:
+        return text_line
+    return text_line[: max(longest - 1, 0)].rstrip() + "…"
 
 
 def visible_name(text: str) -> str:
@@ -141,12 +141,12 @@ def cell(value: Any) -> Any:
     """
     if not isinstance(value, str):
         return value
-    shown = _CONTROLS.sub("\ufffd", value)
+    escaped = _CONTROLS.sub("\ufffd", value)
     try:
-        float(shown)
+        float(escaped)
     except ValueError:
-        return f"'{shown}" if shown.startswith(_FORMULA) else shown
-    return shown
+        return f"'{escaped}" if escaped.startswith(_FORMULA) else escaped
+    return escaped
 
 
 _MARKDOWN: Final = re.compile(r"[\\`*_{}\[\]|~$^]")
@@ -164,8 +164,8 @@ _HARMLESS: Final = (
 def markdown(text: str) -> str:
     """Text that Markdown shows as it is, in a paragraph or in a table's cell."""
     text = clean(text)
-    for sign, shown in _HARMLESS:
-        text = text.replace(sign, shown)
+    for sign, escaped in _HARMLESS:
+        text = text.replace(sign, escaped)
     return re.sub(r"#(?=\w)", r"\\#", _MARKDOWN.sub(r"\\\g<0>", text))
 
 

@@ -23,8 +23,8 @@ class Column:
         head: what stands above it.
         right: whether cells stand to the right, as figures do.
         style: of cells that bring none.
-        most: columns of the terminal it takes at most; longer cells are cut.
-        least: columns it takes at least.
+        max_width: columns of the terminal; longer cells are cut.
+        min_width: columns of the terminal.
         spare: left out where the page is too narrow, the largest number first; 0 stays.
         shrinks: its cells are cut where the page is too narrow.
         gap: columns between it and the one before.
@@ -33,8 +33,8 @@ class Column:
     head: str = ""
     right: bool = True
     style: str = ""
-    most: int | None = None
-    least: int = 0
+    max_width: int | None = None
+    min_width: int = 0
     spare: int = 0
     shrinks: bool = False
     gap: int = 2
@@ -63,17 +63,17 @@ def add_table(
     lines = [[_line(cell) for cell in row] for row in rows]
     if not lines:
         return
-    kept = list(range(len(columns)))
+    visible = list(range(len(columns)))
     widths = _widths(columns, lines)
-    while _total(columns, widths, kept, indent) - _slack(columns, widths, kept) > page.width:
-        spare = max(kept, key=lambda at: columns[at].spare)
+    while _total(columns, widths, visible, indent) - _slack(columns, widths, visible) > page.width:
+        spare = max(visible, key=lambda at: columns[at].spare)
         if not columns[spare].spare:
             break
-        kept.remove(spare)
-    _shrink(columns, widths, kept, _total(columns, widths, kept, indent) - page.width)
+        visible.remove(spare)
+    _shrink(columns, widths, visible, _total(columns, widths, visible, indent) - page.width)
 
     def add(row: Sequence[Line], style: str) -> None:
-        cells = (_cell(columns[at], row[at], widths[at], style) for at in kept)
+        cells = (_cell(columns[at], row[at], widths[at], style) for at in visible)
         spans = [span for cell in cells for span in cell]
         page.lines.append([(" " * indent, ""), *spans[1:]])  # no gap before the first
 
@@ -95,34 +95,36 @@ def _widths(columns: Sequence[Column], lines: Sequence[Sequence[Line]]) -> list[
     widths = []
     for at, column in enumerate(columns):
         longest = max(len(column.head), *(width_of(row[at]) for row in lines))
-        widths.append(max(column.least, min(longest, column.most or longest)))
+        widths.append(max(column.min_width, min(longest, column.max_width or longest)))
     return widths
 
 
 def _total(
-    columns: Sequence[Column], widths: Sequence[int], kept: Sequence[int], indent: int
+    columns: Sequence[Column], widths: Sequence[int], visible: Sequence[int], indent: int
 ) -> int:
-    gaps = sum(columns[at].gap for at in kept[1:])
-    return indent + sum(widths[at] for at in kept) + gaps
+    gaps = sum(columns[at].gap for at in visible[1:])
+    return indent + sum(widths[at] for at in visible) + gaps
 
 
-def _slack(columns: Sequence[Column], widths: Sequence[int], kept: Sequence[int]) -> int:
+def _slack(columns: Sequence[Column], widths: Sequence[int], visible: Sequence[int]) -> int:
     """How much narrower the columns that shrink can become."""
-    return sum(max(0, widths[at] - LEAST_WORDS) for at in kept if columns[at].shrinks)
+    return sum(max(0, widths[at] - LEAST_WORDS) for at in visible if columns[at].shrinks)
 
 
-def _shrink(columns: Sequence[Column], widths: list[int], kept: Sequence[int], excess: int) -> None:
+def _shrink(
+    columns: Sequence[Column], widths: list[int], visible: Sequence[int], excess: int
+) -> None:
     """Takes columns from the widest that shrink."""
     for _ in range(excess):
-        able = [at for at in kept if columns[at].shrinks and widths[at] > LEAST_WORDS]
+        able = [at for at in visible if columns[at].shrinks and widths[at] > LEAST_WORDS]
         if able:
             widths[max(able, key=lambda at: widths[at])] -= 1
 
 
 def _cell(column: Column, cell: Line, width: int, row_style: str) -> Line:
     styled = [(text, style or column.style or row_style) for text, style in cell]
-    shown = fit(styled, width)
+    fitted = fit(styled, width)
     gap = (" " * column.gap, "")
     if column.right:
-        return [gap, (" " * (width - width_of(shown)), ""), *shown]
-    return [gap, *pad_line(shown, width)]
+        return [gap, (" " * (width - width_of(fitted)), ""), *fitted]
+    return [gap, *pad_line(fitted, width)]

@@ -46,14 +46,14 @@ CAVEAT: Final = (
 )
 
 
-@terminal_page(least=NARROWEST, most=WIDEST)
-def render_text(page: Page, shown: TextExplanation) -> None:
+@terminal_page(min_width=NARROWEST, max_width=WIDEST)
+def render_text(page: Page, explanation: TextExplanation) -> None:
     """An answer, as `attnlens.reference.text.explain_text` tells it."""
-    _heading(page, shown)
-    _tokens(page, shown)
-    if shown.evidence:
-        _evidence(page, shown)
-    _picture(page, shown)
+    _heading(page, explanation)
+    _tokens(page, explanation)
+    if explanation.evidence:
+        _evidence(page, explanation)
+    _picture(page, explanation)
     page.paragraph(CAVEAT, "quiet")
 
 
@@ -71,12 +71,13 @@ def _heading(page: Page, data: TextExplanation) -> None:
 def _tokens(page: Page, data: TextExplanation) -> None:
     rows = []
     for token in data.output.tokens:
-        others = ", ".join(
-            f"{one.token} {fine_percent(one.probability)}" for one in token.runners_up
+        runners_up = ", ".join(
+            f"{token_probability.token} {fine_percent(token_probability.probability)}"
+            for token_probability in token.runners_up
         )
-        rows.append([token.token, fine_percent(token.probability), others])
+        rows.append([token.token, fine_percent(token.probability), runners_up])
     columns = [
-        Words("written", style="name", least=NAME, most=NAME, gap=0),
+        Words("written", style="name", min_width=NAME, max_width=NAME, gap=0),
         Column("chance", gap=0),
         Words("what else it might have been", style="quiet", shrinks=True),
     ]
@@ -121,23 +122,23 @@ def _picture(page: Page, data: TextExplanation) -> None:
     words, tokens = data.input.tokens, data.output.tokens
     side = max(8, min(NAME, max(map(display_width, words)))) + 3
     column = max(CELL, min(13, max(display_width(token.token) for token in tokens))) + 1
-    beside = max(1, (page.width - side) // column)
-    most = max(weight for token in tokens for weight in token.cross_attention)
+    per_block = max(1, (page.width - side) // column)
+    largest = max(weight for token in tokens for weight in token.cross_attention)
     page.paragraph("cross-attention, mean over heads: every token down its column", "heading")
-    page.paragraph(f"{legend(most)} of a token's attention", "quiet")
-    for start in range(0, len(tokens), beside):
-        some = tokens[start : start + beside]
-        heads = [(pad(one.token, column - 1) + " ", "name") for one in some]
+    page.paragraph(f"{legend(largest)} of a token's attention", "quiet")
+    for start in range(0, len(tokens), per_block):
+        some = tokens[start : start + per_block]
+        heads = [(pad(token.token, column - 1) + " ", "name") for token in some]
         add_row(page, ("", ""), side, [heads])
-        for place, word in enumerate(words):
-            cells = [_cell(one.cross_attention[place], most, column) for one in some]
+        for index, word in enumerate(words):
+            cells = [_cell(token.cross_attention[index], largest, column) for token in some]
             add_row(page, (f"  {word}", ""), side, [cells])
         page.blank()
 
 
-def _cell(weight: float, most: float, column: int) -> Span:
+def _cell(weight: float, largest: float, column: int) -> Span:
     """A shade, and per cent where there is one to tell."""
     if weight < 0.005:
         return " " * column, ""
-    sign, style = shade(weight, most)
+    sign, style = shade(weight, largest)
     return f"{sign}{100 * weight:3.0f}%".ljust(column), style

@@ -57,7 +57,7 @@ def render_trace_html(trace: Trace) -> str:
     steps = []
     for index, value in enumerate((*trace.inputs, *trace.steps)):
         blocks = clean_all(list(tables(trace, value)))
-        shown = [
+        maps = [
             _heat_map(block, f"value-{index}-{number}")
             for number, block in enumerate(blocks[:MOST_BLOCKS])
         ]
@@ -66,7 +66,7 @@ def render_trace_html(trace: Trace) -> str:
             {
                 "title": clean(value.text or value.symbol),
                 "about": clean(f"{shape(value.shape)} {value.description}".rstrip()),
-                "maps": shown,
+                "maps": maps,
                 "more": f"Larger than is shown: {shape(value.shape)}; see --json." * cut_off,
             }
         )
@@ -90,7 +90,7 @@ def _heat_map(table: Table, anchor: str) -> HeatMap:
     return HeatMap(
         anchor=anchor,
         title=table.title,
-        told=f"{count(len(table.rows), 'row')}, {count(columns, 'column')}",
+        description=f"{count(len(table.rows), 'row')}, {count(columns, 'column')}",
         columns=[Column(label) for label in labels],
         rows=[
             Row(
@@ -111,17 +111,17 @@ def _cell(value: Number, largest: float) -> Cell:
 def retraced_words(trace: Trace) -> str:
     """What working the equations out again has shown."""
     left = trace.unchecked
-    again, every = len(trace.steps) - len(left), len(trace.steps)
-    said = "No equation could be worked out again."
-    if again:
-        which = "The equation was" if again == 1 else f"All {again} equations were"
+    checked, every = len(trace.steps) - len(left), len(trace.steps)
+    words = "No equation could be worked out again."
+    if checked:
+        which = "The equation was" if checked == 1 else f"All {checked} equations were"
         if left:
-            which = f"{again} of {every} equations were"
-        said = (
+            which = f"{checked} of {every} equations were"
+        words = (
             f"{which} worked out again by numpy from the values shown: "
             f"largest difference {trace.difference:.1e}."
         )
-    return f"{said} Described, not written as equations: {', '.join(left)}." if left else said
+    return f"{words} Described, not written as equations: {', '.join(left)}." if left else words
 
 
 def _value_lines(trace: Trace, value: Value, width: int) -> Iterator[str]:
@@ -155,15 +155,15 @@ def _blocks(
         across = len(values[0]) if values else 0
         yield Table(title, values, names, _labels(axes[1], across, labels))
         return
-    for place, inner in enumerate(values):
-        own = f"{axes[0] or 'part'} {names[place] if names else place + 1}"
+    for index, inner in enumerate(values):
+        own = f"{axes[0] or 'part'} {names[index] if names else index + 1}"
         nested: list[list[Number]] = inner  # type: ignore[assignment]  # lists within lists
         yield from _blocks(axes[1:], nested, labels, f"{title}, {own}" if title else own)
 
 
 def _labels(axis: str, size: int, labels: Mapping[str, Sequence[str]]) -> list[str]:
-    known = list(labels.get(axis, ()))
-    return known if len(known) == size else []
+    axis_labels = list(labels.get(axis, ()))
+    return axis_labels if len(axis_labels) == size else []
 
 
 def number(value: Number) -> str:
@@ -172,35 +172,35 @@ def number(value: Number) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | str):
         return str(value).replace("-", "−")
-    shown = f"{value:.3f}" if abs(value) < 1000 else f"{value:.3g}"
+    text = f"{value:.3f}" if abs(value) < 1000 else f"{value:.3g}"
     # Minus nothing is nothing.
-    return shown.removeprefix("-") if float(shown) == 0 else shown.replace("-", "−")
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
 
 
 def _table_lines(block: Table, width: int) -> Iterator[str]:
     """Rows under the labels of their columns, cut in the middle and at the right."""
     rows = block.rows
-    shown: list[int | None] = list(range(len(rows)))
+    indices: list[int | None] = list(range(len(rows)))
     if len(rows) > MOST_ROWS:
-        shown = [*range(MOST_ROWS - 4), None, *range(len(rows) - 3, len(rows))]
-    cells = {at: [number(one) for one in rows[at]] for at in shown if at is not None}
+        indices = [*range(MOST_ROWS - 4), None, *range(len(rows) - 3, len(rows))]
+    cells = {at: [number(value) for value in rows[at]] for at in indices if at is not None}
     across = len(rows[0]) if rows else 0
     wide = max((display_width(cell) for row in cells.values() for cell in row), default=1)
     wide = max([wide, *(min(display_width(label), 12) for label in block.column_labels)])
     side = max((min(display_width(label), 24) for label in block.row_labels), default=0)
-    kept, more = across, ""
+    columns, more = across, ""
     if across > (width - 4 - side) // (wide + 2):
-        kept = max(1, (width - 4 - side - len(f"  … {across} more")) // (wide + 2))
-        more = f"  … {across - kept} more"
+        columns = max(1, (width - 4 - side - len(f"  … {across} more")) // (wide + 2))
+        more = f"  … {across - columns} more"
     if block.column_labels:
-        heads = "  ".join(_right(label, wide) for label in block.column_labels[:kept])
+        heads = "  ".join(_right(label, wide) for label in block.column_labels[:columns])
         yield f"    {' ' * side}  {heads}"
-    for at in shown:
+    for at in indices:
         if at is None:
             yield f"    {pad('…', side, '…')}  … {len(rows) - MOST_ROWS + 1} rows more"
             continue
         label = pad(block.row_labels[at], side) if block.row_labels else ""
-        line = "  ".join(_right(cell, wide) for cell in cells[at][:kept])
+        line = "  ".join(_right(cell, wide) for cell in cells[at][:columns])
         yield f"    {label}  {line}{more}"
 
 

@@ -1,7 +1,8 @@
-// What every picture uses: elements, words, saying aloud, widths.
+// What every script uses: elements, words, fetching, the theme, and words at the pointer.
 /** What the files of the page share. */
 const A = { pages: {}, leave: [] };
 (function () {
+  // ---- What every picture uses: elements, words, saying aloud, widths.
   const SVG = "http://www.w3.org/2000/svg";
   A.outcomes = ["0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye"];
   A.outcomeNames = {
@@ -135,4 +136,149 @@ const A = { pages: {}, leave: [] };
     if (!widths.has(id)) widths.set(id, Math.max(least || 260, Math.floor(A.at(id).clientWidth)));
     return widths.get(id);
   };
+
+  // ---- Fetching: what is known is not asked for again, and a server that is away is waited for.
+  const MOST = 160;
+  const PAUSES = [400, 800, 1500, 3000]; // milliseconds between two tries, the last for good
+  const AWAY = "the server does not answer; it is asked again";
+  const known = new Map();
+  A.known = (url) => known.get(url);
+
+  const pause = (signal, ms) =>
+    new Promise((done, failed) => {
+      const timer = setTimeout(done, ms);
+      signal?.addEventListener("abort", () => {
+        clearTimeout(timer);
+        failed(signal.reason);
+      });
+    });
+  /**
+   * An answer, asked for until the server is there and has time.
+   * @param {string} url
+   * @param {RequestInit} how
+   */
+  async function asked(url, how) {
+    for (let tried = 0; ; tried++) {
+      try {
+        const response = await fetch(url, how);
+        if (![502, 503, 504].includes(response.status)) {
+          if (tried) A.away(null);
+          return response;
+        }
+      } catch (error) {
+        if (how.signal?.aborted) throw error;
+        A.away(AWAY);
+      }
+      await pause(how.signal, PAUSES[Math.min(tried, PAUSES.length - 1)]);
+    }
+  }
+  // One line on every page while the server is away.
+  A.away = (text) => {
+    const node = A.at("toast");
+    if (text && node.textContent !== text) A.say(text);
+    node.textContent = text || "";
+    node.className = text ? "shown" : "";
+  };
+
+  async function told(response) {
+    const value = await response.json().catch(() => ({ error: `the server said ${response.status}` }));
+    if (!response.ok) throw new Error(value.error || `the server said ${response.status}`);
+    return value;
+  }
+  /**
+   * Plain data.
+   * @param {string} url
+   * @param {AbortSignal} [signal] given up with it
+   */
+  A.get = async (url, signal) => {
+    if (known.has(url)) return known.get(url);
+    const value = await told(await asked(url, { signal }));
+    known.set(url, value);
+    if (known.size > MOST) known.delete(known.keys().next().value);
+    return value;
+  };
+  /** The same, anew each time. */
+  A.fresh = async (url, signal) => told(await asked(url, { signal, cache: "no-store" }));
+  A.post = async (url, body, type) => {
+    const headers = { "X-Attnlens": "1", "Content-Type": type || "application/json" };
+    return told(await asked(url, { method: "POST", body, headers }));
+  };
+
+  // What is asked of a match: of which model, and of which state of a match that is still being played.
+  const versions = new Map();
+  A.asked = (key, model) =>
+    `?model=${encodeURIComponent(model)}${versions.get(key) ? `&v=${versions.get(key)}` : ""}`;
+  A.atVersion = (key, version) => {
+    const newer = (versions.get(key) || 0) < version;
+    if (newer) versions.set(key, version);
+    return newer;
+  };
+
+  // ---- Colours by name from the style sheet, and the theme.
+  A.colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+  // Theme: the system's, unless somebody chose.
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  A.theme = () => localStorage.getItem("attnlens-theme") || "system";
+  A.isDark = () => (A.theme() === "system" ? dark.matches : A.theme() === "dark");
+  A.useTheme = () => {
+    document.documentElement.dataset.theme = A.isDark() ? "dark" : "light";
+    A.forgetRamp?.();
+    const button = A.at("theme-button");
+    if (button) {
+      button.textContent = { system: "◐", light: "☀", dark: "☾" }[A.theme()];
+      button.title = `Theme: ${A.theme()}`;
+      button.setAttribute("aria-label", `Theme: ${A.theme()}. Change`);
+    }
+    /** @type {HTMLIFrameElement} */
+    const inner = document.querySelector("iframe.recording");
+    if (inner?.contentDocument)
+      inner.contentDocument.documentElement.dataset.theme = document.documentElement.dataset.theme;
+    if (A.redraw) A.redraw();
+  };
+  dark.addEventListener("change", () => A.useTheme());
+  A.useTheme();
+  A.nextTheme = () => {
+    const next = { system: "light", light: "dark", dark: "system" }[A.theme()];
+    localStorage.setItem("attnlens-theme", next);
+    A.useTheme();
+  };
+
+  // ---- What is under the pointer, or the finger, in words.
+  const LASTS = 3000; // milliseconds after a finger was lifted
+  let box = null;
+  let hiding = 0;
+
+  const hide = () => box?.classList.remove("shown");
+  function show(text, x, y) {
+    if (!box) {
+      box = A.el("div", { id: "pointed", "aria-hidden": "true" });
+      document.body.append(box);
+    }
+    box.textContent = text;
+    box.classList.add("shown");
+    const half = box.offsetWidth / 2 + 6;
+    box.style.left = `${Math.max(half, Math.min(innerWidth - half, x))}px`;
+    box.style.top = `${y < box.offsetHeight + 24 ? y + 24 : y - box.offsetHeight - 14}px`;
+  }
+  /**
+   * Tells what is at a place of a picture.
+   * @param {Element} node
+   * @param {(event: PointerEvent) => string | null} words
+   */
+  A.tip = (node, words) => {
+    const tell = (event) => {
+      clearTimeout(hiding);
+      const text = words(event);
+      if (text) show(text, event.clientX, event.clientY);
+      else hide();
+      if (event.pointerType === "touch") hiding = setTimeout(hide, LASTS);
+    };
+    node.addEventListener("pointermove", tell);
+    node.addEventListener("pointerdown", tell);
+    node.addEventListener("pointerleave", (event) => {
+      if (/** @type {PointerEvent} */ (event).pointerType !== "touch") hide();
+    });
+  };
+  document.addEventListener("scroll", hide, { passive: true, capture: true });
 })();

@@ -1,5 +1,6 @@
-// What Dash calls: which page an address means, and drawing a page once it is there.
+// What Dash calls, the menu, finding a player or a match, and uploads.
 (function () {
+  // ---- What Dash calls: which page an address means, and drawing a page once it is there.
   const PATIENCE = 4000; // milliseconds after which a page that did not come is asked for again
   const state = { key: null, shown: null };
   const unquoted = (part) => {
@@ -135,4 +136,150 @@
     box.showModal();
     close.focus();
   }
+
+  // ---- A player or a match found by a part of the name, from any page.
+  const WAIT = 180;
+  let asking = null;
+
+  A.finder = () => {
+    if (A.at("find-text")) return;
+    const list = A.el("ul", { id: "found", class: "menu-list", hidden: true });
+    const input = A.el("input", {
+      type: "search",
+      id: "find-text",
+      placeholder: "find a player, a match",
+      "aria-label": "Find a player or a match",
+      autocomplete: "off",
+      maxlength: 80,
+      oninput: A.debounce(() => find(input, list), WAIT),
+      onkeydown: (event) => {
+        const links = [...list.querySelectorAll("a")];
+        if (event.key === "Escape") list.hidden = true;
+        else if (event.key === "Enter" && links[0]) links[0].click();
+        else if (event.key === "ArrowDown" && links[0]) links[0].focus();
+        else return;
+        event.preventDefault();
+      },
+    });
+    list.addEventListener("keydown", (event) => {
+      const next = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
+      const item = document.activeElement?.parentElement;
+      event.stopPropagation();
+      if (event.key === "Escape") {
+        list.hidden = true;
+        input.focus();
+      } else if (next) {
+        event.preventDefault();
+        (item?.[next]?.firstElementChild || input).focus();
+      }
+    });
+    const place = A.at("find");
+    place.addEventListener("focusout", (event) => {
+      if (!place.contains(event.relatedTarget)) list.hidden = true;
+    });
+    place.replaceChildren(input, list);
+  };
+
+  async function find(input, list) {
+    asking?.abort();
+    asking = new AbortController();
+    const text = input.value.trim();
+    if (!text) {
+      list.hidden = true;
+      return;
+    }
+    const [kind, key] = location.pathname.split("/").filter(Boolean);
+    const here = kind === "match" ? `&match=${key}` : "";
+    const path = `/find.json?text=${encodeURIComponent(text)}${here}`;
+    const rows = await A.fresh(path, asking.signal).catch(() => null);
+    if (!rows) return;
+    const item = (row) => {
+      const chosen = () => {
+        list.hidden = true;
+        input.value = "";
+        A.go(row.href);
+      };
+      const onclick = (event) => {
+        event.preventDefault();
+        chosen();
+      };
+      return A.li(
+        null,
+        A.el("a", { href: row.href, onclick }, A.b(null, row.text), " ", A.small(null, row.more)),
+      );
+    };
+    list.replaceChildren(
+      ...(rows.length ? rows.map(item) : [A.li("empty", "nobody, and no match, of that name")]),
+    );
+    list.hidden = false;
+    A.say(A.count(rows.length, "result"));
+  }
+
+  // ---- Bringing a file, by button or by dropping, and what somebody brought before.
+  A.drop = (zone) => {
+    if (zone.dataset.wired) return;
+    zone.dataset.wired = "1";
+    const said = zone.querySelector(".drop-said"),
+      button = zone.querySelector("button");
+    const input = A.el("input", { type: "file", hidden: true, "aria-hidden": "true", tabindex: -1 });
+    zone.append(input);
+    button.addEventListener("click", () => input.click());
+    input.addEventListener("change", () => input.files[0] && bring(input.files[0]));
+    zone.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      zone.classList.add("over");
+    });
+    zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+    zone.addEventListener("drop", (event) => {
+      event.preventDefault();
+      zone.classList.remove("over");
+      if (event.dataTransfer.files[0]) bring(event.dataTransfer.files[0]);
+    });
+    async function bring(file) {
+      said.className = "drop-said";
+      said.textContent = `Reading ${file.name} …`;
+      button.disabled = true;
+      try {
+        if (file.size > 32e6)
+          throw new Error(
+            `the file is larger than 32 MB: name it in the terminal, attnlens dashboard ${file.name}`,
+          );
+        const kind = zone.dataset.drop;
+        const found = await A.post(
+          `/upload/${kind}?name=${encodeURIComponent(file.name)}`,
+          file,
+          "application/octet-stream",
+        );
+        const path = (kind === "match" ? "/match/" : "/recording/") + encodeURIComponent(found.key);
+        const name = kind === "match" ? "brought" : "recordings";
+        remember(name, found.key, found.about.title || found.about.name, path);
+        A.go(path);
+      } catch (error) {
+        said.className = "drop-said bad";
+        said.textContent = error.message;
+      }
+      button.disabled = false;
+      input.value = "";
+    }
+  };
+  // What somebody brought stays known to that browser alone.
+  const listed = (name) => {
+    try {
+      return JSON.parse(localStorage.getItem(`attnlens-${name}`)) || [];
+    } catch {
+      return [];
+    }
+  };
+  function remember(name, key, title, path) {
+    const list = [{ key, title, path }, ...listed(name).filter((one) => one.key !== key)];
+    localStorage.setItem(`attnlens-${name}`, JSON.stringify(list.slice(0, 20)));
+  }
+  A.broughtRecordings = () => listed("recordings");
+  A.broughtCards = (list) =>
+    list.map((one) =>
+      A.li(null, A.link(one.path, { class: "card" }, A.span("quiet", "You brought"), A.b(null, one.title))),
+    );
+  A.pages.home = () => A.put("brought", A.broughtCards(listed("brought")));
+  A.pages.recording = () => document.querySelector("iframe.recording").addEventListener("load", A.useTheme);
+  A.pages.measured = A.pages.lost = () => {};
 })();

@@ -1,6 +1,15 @@
-// What the pages' scripts find in the window: Dash, Plotly, and the maps of a recording.
+// What the scripts find outside themselves: Dash, and templates/heat_maps.js.
 interface Window {
   dash_clientside: any;
-  Plotly: any;
-  heatMaps: (data: any, options: object) => any;
 }
+type Colour = number[];
+declare function heatMaps(data: any, options: object): any;
+declare function rgbOf(hex: string): Colour;
+declare function pixelOf(colour: Colour): number;
+declare function colourRamp(stops: Colour[]): Colour[];
+declare function paintPixels(
+  canvas: HTMLCanvasElement,
+  width: number,
+  height: number,
+  draw: (pixels: Uint32Array, width: number) => void,
+): void;

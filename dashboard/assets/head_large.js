@@ -1,17 +1,14 @@
 // One head large: its figures, the balls it looks at most, and its map with axes.
 (function () {
   let open = null;
-  let later = 0;
 
   /** Shows a card's head large, or none. */
   A.showHead = (state, innings, card) => {
     A.at("enlarged").hidden = !card;
     open = card ? { state, innings, card } : null;
-    clearTimeout(later);
     if (!open) return;
     tell();
-    // The large figure follows when the ball rests: the small maps are there at once.
-    later = setTimeout(enlarge, 90);
+    enlarge();
   };
   A.tellHead = () => open && tell();
 
@@ -124,142 +121,100 @@
     return box;
   }
 
-  // The large figure is Plotly's; it is loaded once and then only given numbers.
-  const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const plotly = () => /** @type {any} */ (document.querySelector("#head-graph .js-plotly-plot"));
-  let base = null,
-    cell = null;
+  // The large map: an image of its cells, with labels, a frame around this ball's row, and a mark.
+  const ROW = 15, // pixels
+    LEFT = 58,
+    BOTTOM = 62;
+  let cell = null;
   function enlarge() {
-    if (!open) return;
-    const dash = window.dash_clientside;
-    if (!A.at("head-graph")) {
-      dash.set_props("head-wanted", { data: "1" });
-      let tries = 0;
-      const wait = setInterval(() => {
-        const plot = plotly();
-        if (plot?.data && plot.layout) {
-          clearInterval(wait);
-          ready(plot);
-          enlarge();
-        } else if (++tries > 1200 || !open) clearInterval(wait);
-      }, 50);
-      return;
-    }
-    const plot = plotly();
-    if (!plot || !base) return;
     const { state, innings, card } = open,
       map = card.shown,
-      wide = map.columns.length;
-    if (!cell || cell.row >= map.rows.length || cell.column >= wide || cell.ball !== state.ball)
-      cell = { row: map.rows.length - 1, column: Math.max(0, wide - 2), ball: state.ball };
-    const z = map.rows.map((_, r) =>
-      Array.from(map.cells.subarray(r * wide, (r + 1) * wide), (v) => (v >= 0 ? Math.sqrt(v) : null)),
-    );
-    const text = map.rows.map((_, r) => map.columns.map((_, c) => escaped(A.cellText(innings, map, r, c))));
+      rows = map.rows.length,
+      columns = map.columns.length,
+      tall = rows < 3 ? 30 : ROW,
+      height = rows * tall;
+    if (!cell || cell.row >= rows || cell.column >= columns || cell.ball !== state.ball)
+      cell = { row: rows - 1, column: Math.max(0, columns - 2), ball: state.ball };
+    const width = Math.max(A.width("head-figure", 320), 300),
+      wide = (width - LEFT - 8) / columns,
+      most = Math.max(map.most, map.rowMost);
+    const canvas = document.createElement("canvas");
+    A.paintMap(canvas, map, [...map.rows.keys()], most);
+    const word = (x, y, anchor, text, more) =>
+      A.svg("text", { x, y, class: "axis", "text-anchor": anchor, ...more }, text);
     const name = (key) =>
       key === null ? "itself" : map.long ? innings.overName(key) : innings.balls[key].label;
-    const ink = A.colour("text"),
-      line = A.colour("accent"),
-      top = Math.max(map.most, map.rowMost) || 1;
-    // Square roots are drawn, so that small weights show; the bar beside tells the weights.
-    const ticks = [0, 0.04, 0.16, 0.36, 0.64, 1].map((share) => share * top);
-    const figure = {
-      data: [
-        {
-          ...base.data[0],
-          z,
-          text,
-          zmax: Math.sqrt(top),
-          colorscale: A.colour("ramp")
-            .split(/\s+/)
-            .map((hex, at, all) => [at / (all.length - 1), hex]),
-          colorbar: {
-            ...base.data[0].colorbar,
-            tickvals: ticks.map(Math.sqrt),
-            ticktext: ticks.map((one) => `${(100 * one).toFixed(one < 0.1 ? 1 : 0)}%`),
-            title: { text: A.viewNames[state.view], side: "right" },
-          },
-        },
-      ],
-      layout: {
-        ...base.layout,
-        font: { color: ink, family: "inherit", size: 11 },
-        height: map.rows.length < 3 ? 190 : Math.min(560, 150 + map.rows.length * 14),
-        uirevision: state.scale + state.head + state.view,
-        xaxis: {
-          ...base.layout.xaxis,
-          tickvals: map.columns.map((_, c) => c),
-          ticktext: map.columns.map(name),
-          range: [-0.5, wide - 0.5],
-          title: { text: map.long ? "over looked at" : "ball looked at" },
-        },
-        yaxis: {
-          ...base.layout.yaxis,
-          tickvals: map.rows.map((_, r) => r),
-          ticktext: map.rows.map((row) => innings.balls[row].label),
-          title: { text: "asked about" },
-        },
-        shapes: [
-          {
-            type: "rect",
-            x0: -0.5,
-            x1: wide - 0.5,
-            y0: map.rows.length - 1.5,
-            y1: map.rows.length - 0.5,
-            line: { color: line, width: 2 },
-          },
-          marker(),
-        ],
-      },
-    };
-    dash.set_props("head-graph", { figure });
+    const every = Math.ceil(13 / wide);
+    const across = map.columns.flatMap((key, column) => {
+      if (key !== null && column % every) return [];
+      const x = LEFT + (column + 0.5) * wide + 4;
+      return [word(0, 0, "end", name(key), { transform: `translate(${x} ${height + 8}) rotate(-90)` })];
+    });
+    const down = map.rows.map((row, line) =>
+      word(LEFT - 6, (line + 0.5) * tall + 4, "end", innings.balls[row].label),
+    );
+    const image = A.svg("image", {
+      x: LEFT,
+      y: 0,
+      width: columns * wide,
+      height,
+      preserveAspectRatio: "none",
+      href: canvas.toDataURL(),
+    });
+    const frame = { x: LEFT, y: height - tall, width: columns * wide, height: tall, class: "own-row" };
+    const mark = A.svg("rect", { width: wide, height: tall, class: "marked-cell" });
+    const svg = A.svg(
+      "svg",
+      { viewBox: `0 0 ${width} ${height + BOTTOM}`, width, height: height + BOTTOM, class: "large-map" },
+      [image, down, across, A.svg("rect", frame), mark],
+      word(
+        LEFT + (columns * wide) / 2,
+        height + BOTTOM - 4,
+        "middle",
+        map.long ? "over looked at" : "ball looked at",
+      ),
+      word(0, 0, "middle", "asked about", { transform: `translate(11 ${height / 2}) rotate(-90)` }),
+    );
+    const stops = [0, 0.25, 1].map((share) => A.span(null, A.percent(share * most)));
+    A.put(
+      "head-figure",
+      svg,
+      A.span("ramp-legend", A.el("i", { class: "ramp" }), A.span("stops", stops)),
+      A.small(null, ` ${A.viewNames[state.view]}`),
+    );
+    image.addEventListener("click", (event) => move(...A.cellUnder(event, image, rows, columns), true));
+    wire();
+    move(cell.row, cell.column, false);
   }
-  function marker() {
-    return {
-      type: "rect",
-      x0: cell.column - 0.5,
-      x1: cell.column + 0.5,
-      y0: cell.row - 0.5,
-      y1: cell.row + 0.5,
-      line: { color: A.colour("focus"), width: 3 },
-    };
-  }
-  function ready(plot) {
-    base = { data: plot.data.map((one) => ({ ...one })), layout: JSON.parse(JSON.stringify(plot.layout)) };
+  function wire() {
     const box = A.at("head-figure");
+    if (box.dataset.wired) return;
+    box.dataset.wired = "1";
     box.tabIndex = 0;
     box.setAttribute("role", "application");
     box.setAttribute(
       "aria-label",
       "Heat map of the head. Arrow keys move the cell that is read out; the same is in the table above.",
     );
-    plot.on("plotly_click", (event) => {
-      const point = event.points[0];
-      if (point) move(point.y, point.x, true);
-    });
-    if (box.dataset.wired) return;
-    box.dataset.wired = "1";
     box.addEventListener("keydown", (event) => {
-      const way = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-      if (!way || !open) return;
-      event.preventDefault();
-      event.stopPropagation();
-      move(cell.row + way[0], cell.column + way[1], true);
+      const step = open && A.arrow(event);
+      if (step) move(cell.row + step[0], cell.column + step[1], true);
     });
   }
   function move(row, column, aloud) {
     const map = open.card.shown,
-      plot = plotly();
+      within = (value, count) => Math.max(0, Math.min(count - 1, value)),
+      mark = document.querySelector("#head-figure .marked-cell");
     cell = {
-      row: Math.max(0, Math.min(map.rows.length - 1, row)),
-      column: Math.max(0, Math.min(map.columns.length - 1, column)),
+      row: within(row, map.rows.length),
+      column: within(column, map.columns.length),
       ball: open.state.ball,
     };
+    mark.setAttribute("x", String(LEFT + cell.column * Number(mark.getAttribute("width"))));
+    mark.setAttribute("y", String(cell.row * Number(mark.getAttribute("height"))));
     if (aloud) A.at("cell").textContent = A.cellText(open.innings, map, cell.row, cell.column);
-    if (window.Plotly && plot) window.Plotly.relayout(plot, { "shapes[1]": marker() });
   }
   A.leaveHead = () => {
-    base = null;
     cell = null;
     open = null;
   };

@@ -1,5 +1,88 @@
-// Every head of a scale as a small map, all of one colour scale; a legend and axes tell how to read.
+// The heads of a scale as small maps, and one head large.
 (function () {
+  // ---- What the map of one head holds at a ball, and how a cell is said.
+  A.viewNames = { full: "weights", content_only: "content only" };
+  A.viewTold = { full: "share of its attention", content_only: "share by query times key alone" };
+
+  // A head is called by its number and the name it has earned; what it started as is only a footnote.
+  A.headName = (head, number) => `head ${number}${head.earned ? ` (${A.words(head.earned)})` : ""}`;
+  A.headStarted = (head) =>
+    (head.started_as ? `It started as ${A.words(head.started_as)}` : "It started free") +
+    (head.earned ? "." : " and has earned no name.");
+
+  // What one head's map shows at a ball: rows asked about, columns looked at, and the cells.
+  A.headMap = (innings, scale, head, view, at) => {
+    const keys = innings.keys(scale, at),
+      long = scale === "long";
+    const columns = [...keys, null];
+    let rows;
+    if (long) {
+      rows = [];
+      for (let over = 1; over <= innings.balls[at].over; over++) {
+        let last = -1;
+        for (let place = 0; place <= at; place++) if (innings.balls[place].over === over) last = place;
+        if (last >= 0) rows.push(last);
+      }
+      if (!rows.includes(at)) rows.push(at);
+    } else rows = [...keys, at];
+    const wide = columns.length,
+      cells = new Float32Array(rows.length * wide).fill(NaN);
+    const one = innings.attention[scale],
+      full = view === "full",
+      data = one.views[view],
+      places = one.places;
+    let most = 0,
+      rowMost = 0;
+    for (let r = 0; r < rows.length; r++) {
+      const query = rows[r],
+        line = head * innings.count + query,
+        unit = data.most[line] / 255;
+      const last = long ? innings.balls[query].over : query;
+      for (let c = 0; c < wide; c++) {
+        const key = columns[c];
+        let value = NaN;
+        if (key === null) {
+          if (full && (query === at || long)) value = one.own[line];
+        } else if (key < last) {
+          const slot = long ? key : query - key - 1;
+          if (slot < places) value = data.cells[line * places + slot] * unit;
+        } else if (key === last && !long && full) value = one.own[line];
+        cells[r * wide + c] = value;
+        if (key === null || key >= last) continue;
+        if (value > most) most = value;
+        if (query === at && value > rowMost) rowMost = value;
+      }
+    }
+    return { rows, columns, cells, most, rowMost, at, scale, long };
+  };
+  A.keyName = (innings, map, key, full) => {
+    if (key === null) return "this ball itself";
+    if (map.long) return `over ${innings.overName(key)}`;
+    return full ? innings.describe(key) : innings.balls[key].label;
+  };
+
+  /** Draws some rows of a map; `most` is the weight of the darkest colour. */
+  A.paintMap = (canvas, map, rows, most) => {
+    const columns = map.columns.length;
+    A.paintCells(canvas, rows.length, columns, (line, column) => {
+      const value = map.cells[rows[line] * columns + column];
+      return value >= 0 ? A.heatColour(most ? value / most : 0) : null;
+    });
+  };
+  A.cellText = (innings, map, row, column) => {
+    const value = map.cells[row * map.columns.length + column];
+    const told = !(value >= 0) ? "not seen" : A.percent(value, true);
+    return (
+      "asked about " +
+      innings.balls[map.rows[row]].label +
+      ", looked at " +
+      A.keyName(innings, map, map.columns[column], true) +
+      ": " +
+      told
+    );
+  };
+
+  // ---- Every head of a scale as a small map, all of one colour scale; a legend and axes tell how to read.
   /** @type {any[]} */
   let cards = [];
   let change = (_what) => {};
@@ -149,10 +232,7 @@
   }
   function underPointer(card, canvas, event) {
     const map = card.shown;
-    const box = canvas.getBoundingClientRect();
-    const place = (at, many) => Math.max(0, Math.min(many - 1, Math.floor(at * many)));
-    const column = place((event.clientX - box.left) / box.width, map.columns.length);
-    const row = place((event.clientY - box.top) / box.height, map.rows.length);
+    const [row, column] = A.cellUnder(event, canvas, map.rows.length, map.columns.length);
     return A.cellText(A.heads.innings, map, canvas === card.strip ? map.rows.length - 1 : row, column);
   }
 
@@ -195,5 +275,85 @@
     legend.stops.replaceChildren(...stops.map((text) => A.span(null, text)));
     legend.unit.textContent = state.each ? "of each head's own largest" : "of a head's attention";
     legend.content.firstChild.checked = state.view !== "full";
+  }
+
+  // ---- The small maps of the heads to take away: one drawing, or a table.
+  /** @param {() => any[]} cards the heads as they are shown */
+  A.headsMenu = (cards) => {
+    const name = () => `${A.stem()}-heads-${A.heads.state.scale}`;
+    A.menu("heads", [
+      ["PNG", () => A.savePNG(drawing(cards()), name())],
+      ["SVG", () => A.saveSVG(drawing(cards()), name())],
+      ["CSV", () => A.saveText(A.csv(tableRows(cards())), `${name()}.csv`, "text/csv")],
+    ]);
+  };
+
+  // The small maps as one drawing, and as a table, to take away.
+  function drawing(cards) {
+    const side = 170,
+      gap = 16,
+      many = Math.min(cards.length, 3),
+      lines = Math.ceil(cards.length / many);
+    const svg = A.svg("svg", { viewBox: `0 0 ${many * (side + gap) + gap} ${lines * (side + 76) + gap}` });
+    svg.setAttribute("class", "aside");
+    cards.forEach((card, number) => {
+      const x = gap + (number % many) * (side + gap),
+        y = gap + Math.floor(number / many) * (side + 76),
+        map = card.shown;
+      svg.append(
+        A.svg(
+          "text",
+          { x, y: y + 10, fill: A.colour("text"), "font-size": 12, "font-weight": 700 },
+          A.headName(card.head, card.number),
+        ),
+      );
+      const wide = side / map.columns.length,
+        rows = map.rows.length,
+        tall = rows > 1 ? side / rows : 24;
+      map.rows.forEach((_, r) =>
+        map.columns.forEach((_, c) => {
+          const value = map.cells[r * map.columns.length + c];
+          if (value >= 0)
+            svg.append(
+              A.svg("rect", {
+                x: x + c * wide,
+                y: y + 32 + r * tall,
+                width: wide,
+                height: tall,
+                fill: A.shade(A.heads.top ? value / A.heads.top : 0),
+              }),
+            );
+        }),
+      );
+      svg.append(
+        A.svg(
+          "text",
+          { x, y: y + side + 48, fill: A.colour("quiet"), "font-size": 10 },
+          card.foot.textContent,
+        ),
+      );
+    });
+    document.body.append(svg);
+    setTimeout(() => svg.remove(), 3000);
+    return svg;
+  }
+  function tableRows(cards) {
+    const innings = A.heads.innings,
+      rows = [["head", "earned", "asked_about", "looked_at", A.viewNames[A.heads.state.view]]];
+    for (const card of cards)
+      card.shown.rows.forEach((row, r) =>
+        card.shown.columns.forEach((key, c) => {
+          const value = card.shown.cells[r * card.shown.columns.length + c];
+          if (value >= 0)
+            rows.push([
+              card.number,
+              card.head.earned,
+              innings.balls[row].label,
+              A.keyName(innings, card.shown, key),
+              value.toFixed(6),
+            ]);
+        }),
+      );
+    return rows;
   }
 })();

@@ -1,5 +1,116 @@
-// Two recordings side by side, and what differs: heat maps of one site and head, cell by cell.
+// Two recordings side by side, and what differs.
 (function () {
+  // ---- The cells of two recordings, unpacked, and how far apart they are.
+  A.sideNames = { a: "A", b: "B", d: "B less A" };
+  // What is shared is in its place again; the page of a recording unpacks its maps in the same way.
+  function named(data) {
+    const maps = heatMaps(data, {});
+    const blocks = (names, size) =>
+      names.flatMap((name, at) =>
+        at % size
+          ? []
+          : [
+              size > 1 && at + 1 < names.length
+                ? `${name} … ${names[Math.min(at + size, names.length) - 1]}`
+                : name,
+            ],
+      );
+    return data.records.map((record) => {
+      const queries = data.names[record.queries],
+        keys = data.names[record.keys];
+      return {
+        ...record,
+        heat: maps,
+        queries,
+        keys,
+        rows: blocks(queries, record.block[0]),
+        columns: blocks(keys, record.block[1]),
+      };
+    });
+  }
+  async function cellsOf(record, at) {
+    const tall = record.rows.length,
+      wide = record.columns.length,
+      map = (await record.heat.unpacked(record, tall, wide))[at];
+    return Float32Array.from({ length: tall * wide }, (_, cell) =>
+      record.heat.weightAt(map, Math.floor(cell / wide), cell % wide),
+    );
+  }
+  // How far apart each row is: half the sum of differences, the total variation distance of two rows.
+  function measured(a, b, { a: record }) {
+    const wide = record.columns.length,
+      d = a.map((one, at) => b[at] - one),
+      rows = [];
+    for (let row = 0; row < record.rows.length; row++) {
+      let sum = 0,
+        paid = [0, 0];
+      for (let at = row * wide; at < (row + 1) * wide; at++) {
+        sum += Math.abs(d[at]);
+        paid[0] += a[at];
+        paid[1] += b[at];
+      }
+      rows.push(paid[0] > 0 && paid[1] > 0 ? sum / 2 : NaN);
+    }
+    const kept = rows.filter((one) => !Number.isNaN(one));
+    return {
+      a,
+      b,
+      d,
+      rows,
+      mean: kept.length ? kept.reduce((sum, one) => sum + one, 0) / kept.length : 0,
+      top: a.reduce((most, one, at) => Math.max(most, one, b[at]), 0),
+      most: d.reduce((most, one) => Math.max(most, Math.abs(one)), 0),
+    };
+  }
+
+  // A difference goes to one colour where B has more, to the other where A has.
+  function paint(canvas, map, name, wide, tall) {
+    const [panel, up, down] = ["panel", "up", "down"].map((colour) => rgbOf(A.colour(colour)));
+    const towards = (end, share) => panel.map((part, which) => part + (end[which] - part) * share);
+    A.paintCells(canvas, tall, wide, (row, column) => {
+      const value = map[name][row * wide + column];
+      if (name !== "d") return A.heatColour(value / (map.top || 1));
+      return towards(value < 0 ? down : up, Math.sqrt(Math.min(1, Math.abs(value) / (map.most || 1))));
+    });
+  }
+  // The three maps as one drawing, to be taken away.
+  function drawing(map, wide, tall) {
+    const side = 260,
+      svg = A.svg("svg", {
+        viewBox: `0 0 ${3 * side + 40} ${Math.ceil((side * tall) / wide) + 24}`,
+        width: 3 * side + 40,
+        height: Math.ceil((side * tall) / wide) + 24,
+      });
+    ["a", "b", "d"].forEach((name, at) => {
+      const canvas = document.createElement("canvas");
+      paint(canvas, map, name, wide, tall);
+      const whole = document.createElement("canvas"),
+        scale = Math.max(1, Math.floor((2 * side) / wide));
+      whole.width = wide * scale;
+      whole.height = tall * scale;
+      const context = whole.getContext("2d");
+      context.imageSmoothingEnabled = false;
+      context.drawImage(canvas, 0, 0, whole.width, whole.height);
+      svg.append(
+        A.svg("text", { x: at * (side + 20), y: 14, class: "axis" }, A.sideNames[name]),
+        A.svg("image", {
+          x: at * (side + 20),
+          y: 22,
+          width: side,
+          height: (side * tall) / wide,
+          href: whole.toDataURL(),
+        }),
+      );
+    });
+    svg.setAttribute("class", "aside");
+    document.body.append(svg); // where its letters have their colours
+    setTimeout(() => svg.remove(), 3000);
+    return svg;
+  }
+
+  A.recordingCells = { named, cellsOf, measured, paint, drawing };
+
+  // ---- Two recordings side by side, and what differs: heat maps of one site and head, cell by cell.
   const LISTED = 6;
   let _told, sides, shared, chosen;
 
@@ -283,21 +394,10 @@
         "data-map": name,
       });
       A.recordingCells.paint(canvas, map, name, wide, tall);
-      canvas.addEventListener("pointermove", (event) => {
-        const box = canvas.getBoundingClientRect();
-        at(
-          Math.floor(((event.clientY - box.top) / box.height) * tall),
-          Math.floor(((event.clientX - box.left) / box.width) * wide),
-        );
-      });
+      canvas.addEventListener("pointermove", (event) => at(...A.cellUnder(event, canvas, tall, wide)));
       canvas.addEventListener("keydown", (event) => {
-        const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[
-          event.key
-        ];
-        if (step) {
-          event.preventDefault();
-          at(chosen.row + step[0], chosen.column + step[1]);
-        }
+        const step = A.arrow(event);
+        if (step) at(chosen.row + step[0], chosen.column + step[1]);
       });
       return A.el(
         "figure",

@@ -13,7 +13,7 @@ from attnlens.words import count
 if TYPE_CHECKING:
     from attnlens.cricket.lab.evaluate import Evaluation, Kind, Part
 
-NAME: Final = Words(least=14)
+NAME: Final = Words(min_width=14)
 Close: Final = partial(Column, gap=1)
 LOSS: Final = (NAME, Close("balls"), Close("log-loss"), Close(spare=1))
 COMPARED: Final = (NAME, *map(Close, ("log-loss", "", "Brier", "ECE", "top-1")))
@@ -26,7 +26,7 @@ OUTCOMES: Final = (*LOSS, Close("said"), Close("came"), Close())
 CALIBRATION: Final = (Column("said"), Close("came"), Close(), Close("balls"))
 
 
-@terminal_page(least=64)
+@terminal_page(min_width=64)
 def render_evaluation(page: Page, shown: Evaluation) -> None:
     """The figures of `attnlens.cricket.lab.evaluate.evaluation`."""
     _head(page, shown)

@@ -31,7 +31,7 @@ FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
 """Figure, heading in two words or three, the faithful direction, decimals (0: per cent)."""
 
 
-@terminal_page(least=NARROWEST, most=WIDEST)
+@terminal_page(min_width=NARROWEST, max_width=WIDEST)
 def render_faithfulness(page: Page, shown: Faithfulness) -> None:
     """The document of ``attnlens lab faithfulness``."""
     add_opening(page, shown, f"does attention of {shown.model.name} say what mattered?")
@@ -93,7 +93,7 @@ def _methods(page: Page, methods: Mapping[str, Method]) -> None:
     ways: list[Cell] = [("faithful is", "quiet"), ("more", "quiet")]
     for at, (_, heading, way, _) in enumerate(FIGURES, 1):
         first, _, rest = heading.partition(" ")
-        columns.append(Column(first, spare=at, least=7, gap=2))
+        columns.append(Column(first, spare=at, min_width=7, gap=2))
         second.append((rest, "quiet"))
         ways.append((way, "quiet"))
     rows = [second, ways]

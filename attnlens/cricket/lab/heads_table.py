@@ -23,15 +23,15 @@ MOST_BIASES: Final = 4
 """Biases that are told on a page: all that began as something, and the largest others."""
 
 MEASURES: Final = (
-    Column("moves", least=6),
+    Column("moves", min_width=6),
     Column("matters"),
-    Column("KL", least=6),
-    Column("rank", least=5),
+    Column("KL", min_width=6),
+    Column("rank", min_width=5),
 )
 HEADS: Final = (
-    Words("head", least=7),
-    Words("earned the name", least=16),
-    Words("started as", least=13, style="quiet"),
+    Words("head", min_width=7),
+    Words("earned the name", min_width=16),
+    Words("started as", min_width=13, style="quiet"),
     Column("bias"),
     Column("self"),
     *MEASURES,
@@ -50,7 +50,7 @@ LEGEND: Final = (
 )
 
 
-@terminal_page(most=110)
+@terminal_page(max_width=110)
 def render_heads(page: Page, shown: HeadReport) -> None:
     """The document of ``attnlens lab heads``."""
     add_opening(page, shown, f"what the heads of {shown.model.name} do, over")
@@ -150,5 +150,5 @@ def _slots(page: Page, slots: Sequence[Slot]) -> None:
     def below(row: int) -> None:
         page.paragraph(f"reads {slots[row].reads}", "quiet", indent=6)
 
-    add_table(page, [Words("slot", least=17), *MEASURES], rows, below=below)
+    add_table(page, [Words("slot", min_width=17), *MEASURES], rows, below=below)
     page.blank()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 INNINGS: Final = {"1": "first innings", "2": "chases"}
 
 
-@terminal_page(least=64)
+@terminal_page(min_width=64)
 def render_winning(page: Page, shown: WinEvaluation) -> None:
     """The document of ``attnlens lab evaluate --win``."""
     matches = count(shown.matches, "match", "matches")
@@ -36,7 +36,7 @@ def render_winning(page: Page, shown: WinEvaluation) -> None:
         parts = shown.logistic_by_innings
         rows += [_row(f"  {INNINGS[name]}", part) for name, part in parts.items()]
     heads = ("Brier", "", "log-loss", "ECE")
-    add_table(page, [Words(least=14), *(Column(head, gap=1) for head in heads)], rows)
+    add_table(page, [Words(min_width=14), *(Column(head, gap=1) for head in heads)], rows)
     page.blank()
     for name, gap in shown.brier_difference.items():
         where = INNINGS.get(name, "all")

@@ -284,7 +284,7 @@ def story_of(explanation: Explanation) -> Story:
     )
 
 
-@terminal_page(most=100)
+@terminal_page(max_width=100)
 def render_story(page: Page, shown: Explanation) -> None:
     """The story of one ball on one screen."""
     story, balls, closing = story_of(shown), Balls(shown), Page(page.width)
@@ -411,7 +411,7 @@ WIDEST: Final = 128
 """Columns past which lines only get harder to read."""
 
 
-@terminal_page(most=WIDEST)
+@terminal_page(max_width=WIDEST)
 def render_terminal(page: Page, shown: Explanation, *, scale: str = "medium") -> None:
     """Everything about one ball.
 

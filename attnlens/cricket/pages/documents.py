@@ -121,7 +121,7 @@ def _attention_map(explanation: Explanation) -> HeatMap | None:
     return HeatMap(
         anchor="attention-map",
         title="Where it looked, and what each ball does",
-        told=f"Attention on {count(len(inner.balls), 'past ball')} of the medium scale.",
+        description=f"Attention on {count(len(inner.balls), 'past ball')} of the medium scale.",
         columns=_columns(inner),
         rows=drawn,
         marks="outcome",
@@ -198,7 +198,7 @@ def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
         anchor=f"{scale.scale}-map",
         title=f"{scale.scale.capitalize()} scale: attention of each head over "
         f"{count(balls, 'past ball')}",
-        told=f"Most by head. {'; '.join(told)}.",
+        description=f"Most by head. {'; '.join(told)}.",
         columns=columns,
         rows=rows,
         width=_cell_width(scale),

@@ -293,7 +293,7 @@ def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
     return text
 
 
-@terminal_page(least=60)
+@terminal_page(min_width=60)
 def _screen(page: Page, story: MatchStory, *, most: int) -> None:
     page.paragraph(story.result, "title", indent=0)
     where = [*filter(None, (sides_of(story), *occasion(story.match)))]

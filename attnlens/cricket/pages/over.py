@@ -32,7 +32,7 @@ BAR: Final = 32
 OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "strong"}
 
 
-@terminal_page(least=60)
+@terminal_page(min_width=60)
 def render_over(page: Page, shown: NextOver) -> None:
     """One over, as `attnlens.cricket.over.next_over.next_over` tells it."""
     page.parts(shown.echo)
@@ -57,8 +57,8 @@ def _add_tokens(page: Page, data: NextOver) -> None:
     """A row per token: its chance, the runner-up, and the balls looked at."""
     cross = data.cross_attention
     columns = [
-        Column(style="quiet", least=1),
-        Words("likeliest", least=9, gap=1),
+        Column(style="quiet", min_width=1),
+        Words("likeliest", min_width=9, gap=1),
         Column("chance", gap=1),
         Words("else", style="quiet", spare=1),
     ]

@@ -19,7 +19,7 @@ from attnlens.cricket.words.narrative import GROUPS, aim
 from attnlens.cricket.words.summary import before_after
 from attnlens.render.canvas import cut
 from attnlens.render.numbers import fine_percent, percent_seen
-from attnlens.render.safe import each_text, seen, visible_name
+from attnlens.render.safe import each_text, printable, visible_name
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import (
@@ -78,7 +78,7 @@ def fit_to_show(document: AnyDocument, named: Iterable[str]) -> AnyDocument:
     def fit(text: str) -> str:
         for name in changed:
             text = text.replace(name, names[name])
-        return seen(text)
+        return printable(text)
 
     result: AnyDocument = each_text(document, fit)
     return result

@@ -1,0 +1,206 @@
+"""Computing answers once: one thread for the model, the most urgent first, and a cache.
+
+A model is read through hooks, so it must not run twice at once. An innings goes before the tests
+of a ball. What a page fetches ahead comes last, or is refused if too much of it waits. A job that
+nobody waits for any more is dropped.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TookTooLong
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, Final, TypeVar
+
+from .library import Data
+
+Result = TypeVar("Result")
+
+FIRST, NOW, LONG, AHEAD = range(4)
+"""Urgencies: before everything else; in order; long, with pauses; only if nothing else waits."""
+MAX_AHEAD: Final = 6
+_MAX_JOBS: Final = 200
+_TIMEOUT_SECONDS: Final = 120.0
+"""After which a request fails."""
+_POLL_SECONDS: Final = 0.1
+"""Between two checks whether the client is still connected."""
+
+
+class BusyError(Exception):
+    """Too many requests wait already."""
+
+
+class DisconnectedError(Exception):
+    """The client has disconnected."""
+
+
+def compressed_json(value: Data) -> bytes:
+    """Plain data as compressed JSON."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return gzip.compress(text.encode("utf-8", "replace"), 3, mtime=0)
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A computation, and how many requests wait for it."""
+
+    make: Callable[[], Any]
+    number: int
+    urgency: int
+    waiting: int = 0
+    started: bool = False
+    future: Future[Any] = field(default_factory=Future)
+
+    def order(self) -> tuple[bool, int, int]:
+        return not self.started, self.urgency, self.number
+
+
+def never_disconnected() -> bool:
+    """The default of ``disconnected``: the client always waits."""
+    return False
+
+
+class Answers:
+    """Answers by key, each computed once and cached while there is room.
+
+    Args:
+        max_bytes: of the cache, compressed; the least recently used answer goes first.
+    """
+
+    def __init__(self, max_bytes: int = 64_000_000) -> None:
+        self.max_bytes = max_bytes
+        self.cache_bytes = 0
+        self._cache: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._jobs: dict[Hashable, Job] = {}
+        self._changed = threading.Condition()
+        self._number = itertools.count()
+        threading.Thread(target=self._run_jobs, name="attnlens", daemon=True).start()
+
+    def get(
+        self,
+        key: Hashable,
+        make: Callable[[], Data],
+        *,
+        urgency: int = NOW,
+        disconnected: Callable[[], bool] = never_disconnected,
+    ) -> bytes:
+        """The answer as compressed JSON.
+
+        Args:
+            urgency: ``FIRST``, ``NOW``, ``AHEAD``, or ``LONG``, with which ``make`` calls
+                `let_others_run`.
+            disconnected: whether the client is gone; a job that nobody waits for is not started.
+
+        Raises:
+            BusyError: too many jobs wait already, or too many that are fetched ahead.
+            DisconnectedError: the client has disconnected.
+            TookTooLong: the answer was not ready in time.
+            Exception: whatever ``make`` raised; it is not cached.
+        """
+        with self._changed:
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+            job = self._enqueue(key, lambda: compressed_json(make()), urgency)
+        answer: bytes = self._wait(key, job, disconnected)
+        return answer
+
+    def run(
+        self, make: Callable[[], Result], disconnected: Callable[[], bool] = never_disconnected
+    ) -> Result:
+        """Compute something now, without the cache."""
+        key = object()
+        with self._changed:
+            job = self._enqueue(key, make, NOW)
+        answer: Result = self._wait(key, job, disconnected)
+        return answer
+
+    def position(self, key: Hashable) -> int:
+        """How many jobs run before this one."""
+        with self._changed:
+            order = sorted(self._jobs.values(), key=Job.order)
+            return order.index(self._jobs[key]) if key in self._jobs else 0
+
+    def _enqueue(self, key: Hashable, make: Callable[[], Any], urgency: int) -> Job:
+        """The job of that key, with one more request that waits; the lock is held."""
+        job = self._jobs.get(key)
+        if job is None:
+            ahead = sum(job.urgency == AHEAD for job in self._jobs.values())
+            if len(self._jobs) >= _MAX_JOBS or (urgency == AHEAD and ahead >= MAX_AHEAD):
+                raise BusyError
+            job = self._jobs[key] = Job(make, next(self._number), urgency)
+            self._changed.notify()
+        job.urgency = min(job.urgency, urgency)
+        job.waiting += 1
+        return job
+
+    def _wait(self, key: Hashable, job: Job, disconnected: Callable[[], bool]) -> Any:
+        deadline = monotonic() + _TIMEOUT_SECONDS
+        try:
+            while True:
+                try:
+                    return job.future.result(_POLL_SECONDS)
+                except TookTooLong:
+                    if job.future.done() or monotonic() > deadline:
+                        raise
+                if disconnected():
+                    raise DisconnectedError
+        finally:
+            with self._changed:
+                job.waiting -= 1
+                if not job.waiting and not job.started:
+                    self._jobs.pop(key, None)
+
+    def _store(self, key: Hashable, answer: bytes) -> None:
+        self._cache[key] = answer
+        self.cache_bytes += len(answer)
+        while self.cache_bytes > self.max_bytes and len(self._cache) > 1:
+            _, dropped = self._cache.popitem(last=False)
+            self.cache_bytes -= len(dropped)
+
+    def let_others_run(self) -> None:
+        """Run shorter jobs that wait; a long job calls this between two steps.
+
+        Raises:
+            DisconnectedError: nobody waits for the long job any more.
+        """
+        while True:
+            with self._changed:
+                if not any(job.started and job.waiting for job in self._jobs.values()):
+                    raise DisconnectedError
+                waiting = {key: job for key, job in self._jobs.items() if not job.started}
+                key = min(waiting, key=lambda key: waiting[key].order(), default=None)
+                if key is None or waiting[key].urgency >= LONG:
+                    return
+                waiting[key].started = True
+            self._run_job(key, waiting[key])
+
+    def _run_jobs(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._jobs)
+                key, job = min(self._jobs.items(), key=lambda item: item[1].order())
+                job.started = True
+            self._run_job(key, job)
+
+    def _run_job(self, key: Hashable, job: Job) -> None:
+        answer, error = None, None
+        try:
+            answer = job.make()
+        except Exception as raised:
+            error = raised
+        with self._changed:
+            self._jobs.pop(key)
+            if isinstance(answer, bytes):
+                self._store(key, answer)
+        if error is None:
+            job.future.set_result(answer)
+        else:
+            job.future.set_exception(error)
