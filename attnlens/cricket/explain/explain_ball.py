@@ -118,8 +118,8 @@ def explain_ball(
     """
     outcome = None if outcome is None else outcome_called(outcome)
     if outcome not in (None, ALL, *OUTCOMES):
-        known = " ".join((*OUTCOMES, ALL))
-        raise InputError(f"no outcome {outcome!r}", remedy=f"choose one of {known}")
+        names = " ".join((*OUTCOMES, ALL))
+        raise InputError(f"no outcome {outcome!r}", remedy=f"choose one of {names}")
     explained = None if outcome == ALL else _outcome(outcome)
     window = window_for(match, reference, predictor)
     reading = read_ball(predictor, window)
@@ -161,7 +161,7 @@ def explain_ball(
             **{source: rounded(gate) for source, gate in zip(FUSED, gates.tolist(), strict=True)}
         ),
         history=_history(window, reading, tested, _mentioned(across_balls, contributions)),
-        evidence=tuple(_claim(one, full, tested_on, direction) for one in claims),
+        evidence=tuple(_claim(test, full, tested_on, direction) for test in claims),
         flags=flags,
         summary="",
         narrative=(),
@@ -192,11 +192,11 @@ def prediction(
         outcomes=tuple(
             types.OutcomeProbability(
                 outcome=outcome,
-                probability=rounded(now),
+                probability=rounded(prob),
                 baseline=rounded(base),
-                usual=rounded(here),
+                usual=rounded(scoreboard_baseline),
             )
-            for outcome, now, base, here in zip(
+            for outcome, prob, base, scoreboard_baseline in zip(
                 OUTCOMES, full.tolist(), baseline.tolist(), usual.tolist(), strict=True
             )
         ),
@@ -214,15 +214,15 @@ def _win_probability(
     window: BallWindow, predictor: TrainedPredictor, full: Floats
 ) -> types.WinProbability | None:
     """Who is winning, before this ball and after each outcome of it."""
-    innings, place = window.innings, window.delivery.index - 1
-    told = np.array([rounded(chance) for chance in full])
-    chances = np.broadcast_to(told, (len(innings.deliveries), len(told)))
+    innings, at = window.innings, window.delivery.index - 1
+    rounded_probs = np.array([rounded(chance) for chance in full])
+    chances = np.broadcast_to(rounded_probs, (len(innings.deliveries), len(rounded_probs)))
     strength = strength_of(window.match, innings, window.arrays, predictor)
     winning = win_chances(predictor.win, window.match, innings, strength, chances)
     if winning is None:
         return None
     before, after, happened = (
-        part[place].round(DIGITS) for part in (winning.before, winning.after, winning.actual)
+        part[at].round(DIGITS) for part in (winning.before, winning.after, winning.actual)
     )
     return types.WinProbability(
         team=innings.batting_team,
@@ -321,13 +321,13 @@ def _contributions(
 
     board, beyond = shared.beyond(SCOREBOARD)
     beyond[shared.groups.index(SCOREBOARD)] = board - usual
-    told = []
+    results = []
     for group, parts, more in zip(shared.groups, shared.table, beyond, strict=True):
         balls = sorted(
             (window.past[place].index for place in groups.get(group, ())),
             key=lambda index: (-loo.effects[index], -index),
         )
-        told.append(
+        results.append(
             types.Contribution(
                 group=group,
                 points=outcome_points(100 * parts),
@@ -336,29 +336,29 @@ def _contributions(
                 balls=tuple(adds(index) for index in balls[:GREATEST]),
             )
         )
-    return tuple(told)
+    return tuple(results)
 
 
 def _mentioned(across_balls: AcrossBalls, contributions: Sequence[types.Contribution]) -> set[int]:
     """Every ball that a heat map or a contribution names."""
-    found = {ball.index for group in contributions for ball in group.balls}
+    indices = {ball.index for group in contributions for ball in group.balls}
     for scale in (across_balls.micro, across_balls.short, across_balls.medium, across_balls.long):
         for head in scale.attention_by_head.values():
-            found.update(head.top_balls, head.top_any)
-    return found
+            indices.update(head.top_balls, head.top_any)
+    return indices
 
 
 def _history(
     window: BallWindow, reading: Reading, tested: BallEvidence | None, named: set[int]
 ) -> tuple[types.PastBall, ...]:
     """The recent balls and those that are named, with what hiding each alone does."""
-    wanted = {ball.index for ball in window.past[-RECENT:]} | named
+    indices = {ball.index for ball in window.past[-RECENT:]} | named
     if tested is not None:
-        wanted.update(index for one in tested.tests for index in one.claim.removed)
+        indices.update(index for test in tested.tests for index in test.claim.removed)
     told_alike = types.PastBall.model_fields.keys() - {"attention", "effect_nats", "changes"}
-    told = []
+    rows = []
     for ball, attention in zip(window.past, reading.total.tolist(), strict=True):
-        if ball.index not in wanted:
+        if ball.index not in indices:
             continue
         effect: float | None = None
         changes: tuple[OutcomePoints, ...] = ()
@@ -367,7 +367,7 @@ def _history(
             changes = outcome_points(
                 100 * (tested.leave_one_out.loo_probs[ball.index] - tested.leave_one_out.full)
             )
-        told.append(
+        rows.append(
             types.PastBall(
                 **{name: getattr(ball, name) for name in told_alike},
                 attention=rounded(attention),
@@ -375,7 +375,7 @@ def _history(
                 changes=changes,
             )
         )
-    return tuple(told)
+    return tuple(rows)
 
 
 def _claim(
@@ -416,8 +416,8 @@ def _claim(
 
 def _quantiles(values: Floats) -> tuple[float, ...] | None:
     """`QUANTILES` of what chance would have named; none where nothing was drawn."""
-    found = quantiles(values)
-    return found and tuple(rounded(value, NATS_DIGITS) for value in found)
+    levels = quantiles(values)
+    return levels and tuple(rounded(value, NATS_DIGITS) for value in levels)
 
 
 def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> types.TopChange:
@@ -426,12 +426,12 @@ def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> type
     ``before`` and ``after`` are probabilities ``(11,)``.
     """
     moves = after - before
-    place = max(about or range(len(moves)), key=lambda at: abs(float(moves[at])))
+    largest = max(about or range(len(moves)), key=lambda at: abs(float(moves[at])))
     return types.TopChange(
-        outcome=OUTCOMES[place],
-        points=rounded(100 * float(moves[place])),
-        before=rounded(float(before[place])),
-        after=rounded(float(after[place])),
+        outcome=OUTCOMES[largest],
+        points=rounded(100 * float(moves[largest])),
+        before=rounded(float(before[largest])),
+        after=rounded(float(after[largest])),
     )
 
 
@@ -519,9 +519,9 @@ def _standing(innings: Innings, ball: Delivery, quota: int | None) -> types.Stan
     batting, bowling = standing.batting, standing.bowling
     # Six overs, nine and five of twenty, or as many of a shortened match: no other has them.
     twenty = quota is not None and quota <= TWENTY and innings.balls_per_over == SIX
-    told = twenty and not innings.super_over
+    regular = twenty and not innings.super_over
     return types.Standing(
-        phase=PHASES[phase_of(ball.legal_balls_before, quota)] if told else None,
+        phase=PHASES[phase_of(ball.legal_balls_before, quota)] if regular else None,
         batter_runs=batting.runs,
         batter_balls=batting.balls,
         bowler_overs=bowling.overs,

@@ -85,18 +85,18 @@ class ScaleAttention:
 
 def ranked(balls: Sequence[PastBall], row: Sequence[float]) -> list[int]:
     """Positions by weight, the later ball first where two weigh the same; none of weight 0."""
-    order = sorted(range(len(balls)), key=lambda place: (-row[place], -balls[place].index))
-    return [place for place in order if rounded(row[place]) > 0]
+    order = sorted(range(len(balls)), key=lambda at: (-row[at], -balls[at].index))
+    return [at for at in order if rounded(row[at]) > 0]
 
 
 def aggregate(attention: ScaleAttention) -> AggregateAttention:
     """The mean over heads, renormalised over past balls, each ball under the first that fits."""
     parts = dict.fromkeys(AggregateAttention.model_fields, 0.0)
-    for place, ball in enumerate(attention.balls):
+    for at, ball in enumerate(attention.balls):
         fitting = (name for name in RELATION_HEADS if name in ball.relations)
         part: str = next(fitting, "boundaries" if ball.boundary else "other")
         part = "last_over" if "same_over" in ball.relations else part
-        parts[part] += sum(row[place] for row in attention.rows)
+        parts[part] += sum(row[at] for row in attention.rows)
     total = sum(parts.values()) or 1.0
     return AggregateAttention(**{name: rounded(part / total) for name, part in parts.items()})
 
@@ -108,7 +108,7 @@ def shares(attention: ScaleAttention) -> tuple[RelationShare, ...]:
     for relation in SHARES:
         places = [p for p, ball in enumerate(attention.balls) if relation in ball.relations]
         uniform = len(places) / len(attention.balls) if attention.balls else 0.0
-        paid = sum(row[place] for row in attention.rows for place in places)
+        paid = sum(row[at] for row in attention.rows for at in places)
         share = paid / total if total else 0.0
         table.append(
             RelationShare(
@@ -178,25 +178,25 @@ def _head(
     pattern, row, balls = attention.patterns[number], attention.rows[number], attention.balls
     order = ranked(balls, row)
     related = [
-        place
-        for place in order
-        if place == order[0] or pattern not in RELATION_HEADS or pattern in balls[place].relations
+        at
+        for at in order
+        if at == order[0] or pattern not in RELATION_HEADS or pattern in balls[at].relations
     ]
-    top = [balls[place] for place in related[:LISTED]]
+    top = [balls[at] for at in related[:LISTED]]
     earned = attention.earned[number]
     bias = attention.bias_shares[number]
     fields = {
         "pattern": pattern or UNNAMED,
         "question": QUESTIONS.get(earned),
         "top_balls": [ball.index for ball in top],
-        "weights": [rounded(row[place]) for place in related[:LISTED]],
+        "weights": [rounded(row[at]) for at in related[:LISTED]],
         "outcomes": [ball.outcome for ball in top],
         "labels": [ball.label for ball in top],
         "effects": [
             None if effects is None else rounded(effects[ball.index], NATS_DIGITS) for ball in top
         ],
-        "top_any": [balls[place].index for place in order[:LISTED]],
-        "top_any_weights": [rounded(row[place]) for place in order[:LISTED]],
+        "top_any": [balls[at].index for at in order[:LISTED]],
+        "top_any_weights": [rounded(row[at]) for at in order[:LISTED]],
         "self_attention": rounded(attention.own[number]),
         "past_attention": rounded(min(sum(row), 1.0)),
         "row": [rounded(weight) for weight in row],
@@ -267,9 +267,9 @@ class Paths:
         if scale != "long":
             spread[..., len(self.homes) - weights.shape[-1] :] = weights
             return spread
-        shown = self.homes >= 0
-        sizes = np.bincount(self.homes[shown], minlength=weights.shape[-1])
-        spread[..., shown] = weights[..., self.homes[shown]] / sizes[self.homes[shown]]
+        visible = self.homes >= 0
+        sizes = np.bincount(self.homes[visible], minlength=weights.shape[-1])
+        spread[..., visible] = weights[..., self.homes[visible]] / sizes[self.homes[visible]]
         return spread
 
     def each(self, scales: Mapping[str, Floats], slots: Floats) -> Floats:
@@ -298,20 +298,22 @@ class Paths:
         """The same with every path's weights even over what it may see."""
         scales = {}
         for scale, rows in self.scales.items():
-            seen = (rows > 0).any(0).astype(float)
-            scales[scale] = seen / (seen.sum() + 1)
-        shown = (self.slots > 0).astype(float)
-        return self.total(scales, shown / np.maximum(shown.sum(1, keepdims=True), 1))
+            visible = (rows > 0).any(0).astype(float)
+            scales[scale] = visible / (visible.sum() + 1)
+        visible_slots = (self.slots > 0).astype(float)
+        return self.total(
+            scales, visible_slots / np.maximum(visible_slots.sum(1, keepdims=True), 1)
+        )
 
     def rollout(self) -> Floats:
         """Attention followed to the inputs through residual layers, half kept at each."""
         inside: Floats = self.layers @ self.slots
-        told = 0.5 * inside + 0.5 * self.slots.mean(0) if self.readout else inside
-        score: Floats = self.gates["within_ball"] * told
+        within = 0.5 * inside + 0.5 * self.slots.mean(0) if self.readout else inside
+        score: Floats = self.gates["within_ball"] * within
         for scale, rows in self.scales.items():
-            looked = self.over_balls(scale, rows.mean(0))
+            attended = self.over_balls(scale, rows.mean(0))
             stayed = 0.5 + 0.5 * float(self.own[scale].mean())
-            score = score + self.gates[scale] * (0.5 * looked + stayed * inside)
+            score = score + self.gates[scale] * (0.5 * attended + stayed * inside)
         return score
 
 
@@ -319,7 +321,7 @@ def paths_of(model: FullModel, batch: Batch, prediction: Prediction) -> Paths:
     """The paths of one pass over one query."""
     sequence = batch["sequence"]
     visible = sequence["visible"][0, 0].numpy()
-    over, now = sequence["balls"].over[0].numpy(), int(sequence["now"].over[0, 0])
+    over, current_over = sequence["balls"].over[0].numpy(), int(sequence["now"].over[0, 0])
     rows = {
         scale: weights[0, :, 0].detach().double().numpy()
         for scale, weights in prediction.scales.items()
@@ -332,7 +334,7 @@ def paths_of(model: FullModel, batch: Batch, prediction: Prediction) -> Paths:
         shares=model.slot_shares(prediction)[0, 0].detach().double().numpy(),
         layers=_rolled(model, prediction),
         readout=model.readout is not None,
-        homes=np.where(visible & (over < now), over, -1),
+        homes=np.where(visible & (over < current_over), over, -1),
         counts=model.path_counts.double().numpy(),
     )
 
@@ -426,17 +428,17 @@ def bias_shares(entry: AttentionRecord) -> list[float | None]:
 @contextmanager
 def overheard(model: nn.Module, *names: str) -> Iterator[dict[str, tuple[Any, Any]]]:
     """What goes into submodules, and what comes out, of their last call inside: by name."""
-    heard: dict[str, tuple[Any, Any]] = {}
+    captured: dict[str, tuple[Any, Any]] = {}
 
     def listen(name: str) -> Any:
         def hook(_: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-            heard[name] = inputs, output
+            captured[name] = inputs, output
 
         return model.get_submodule(name).register_forward_hook(hook)
 
     handles = [listen(name) for name in names]
     try:
-        yield heard
+        yield captured
     finally:
         for handle in handles:
             handle.remove()
@@ -498,8 +500,12 @@ def story_outcome(full: Floats, usual: Floats) -> Outcome:
     """
     apart = np.abs(full - usual)
     talked_of = np.array([name in TALKED_OF for name in OUTCOMES])
-    felt = apart >= np.where(talked_of, FELT, FELT_ELSE)
+    noticeable = apart >= np.where(talked_of, FELT, FELT_ELSE)
     times = np.abs(np.log(np.maximum(full, 1e-9) / np.maximum(usual, 1e-9)))
     return OUTCOMES[
-        int(np.where(felt, times, 0.0).argmax() if felt.any() else (apart * talked_of).argmax())
+        int(
+            np.where(noticeable, times, 0.0).argmax()
+            if noticeable.any()
+            else (apart * talked_of).argmax()
+        )
     ]

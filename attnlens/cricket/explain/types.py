@@ -293,24 +293,27 @@ class Document(Plain):
     @classmethod
     def _in_one_line(cls, error: ValidationError) -> InputError:
         errors = error.errors(include_url=False, include_context=False)
-        for one in errors:
-            if one["loc"] == ("schema_version",) and isinstance(one["input"], str):
-                own, given = cls.model_fields["schema_version"].annotation, visible(one["input"])
+        for entry in errors:
+            if entry["loc"] == ("schema_version",) and isinstance(entry["input"], str):
+                own, version = (
+                    cls.model_fields["schema_version"].annotation,
+                    visible(entry["input"]),
+                )
                 return InputError(
-                    f"{cls.noun} of schema {given}; this attnlens reads {get_args(own)[0]}",
+                    f"{cls.noun} of schema {version}; this attnlens reads {get_args(own)[0]}",
                     remedy="read it with the attnlens that wrote it, or write it anew",
                 )
-        first, others = errors[0], len(errors) - 1
+        first, further = errors[0], len(errors) - 1
         steps = [str(step) for step in first["loc"]]
         # After a head's key pydantic puts the kind of head it tried, which the data does not have.
         if "attention_by_head" in steps:
             kind = steps.index("attention_by_head") + 2
             del steps[kind : kind + 1]
-        place = "".join(f"/{step}" for step in steps)
-        said = first["msg"].removeprefix("Value error, ")
-        problem = " ".join(filter(None, [f"not {cls.noun}:", place, said]))
-        if others:
-            problem = f"{problem} (and {others} more)"
+        pointer = "".join(f"/{step}" for step in steps)
+        message = first["msg"].removeprefix("Value error, ")
+        problem = " ".join(filter(None, [f"not {cls.noun}:", pointer, message]))
+        if further:
+            problem = f"{problem} (and {further} more)"
         return InputError(problem, remedy=cls.remedy)
 
 

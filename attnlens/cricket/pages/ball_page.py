@@ -73,13 +73,13 @@ def add_prediction(page: Page, explanation: Explanation, outcome: str) -> None:
     two = page.width >= _SIDE_BY_SIDE_COLUMNS and bool(explanation.contributions)
     left = 46 if two else page.width
     entries, (_, usual) = explanation.prediction.outcomes, beside(explanation)
-    named = (outcome, explanation.prediction.actual)
-    shown = [
+    always = (outcome, explanation.prediction.actual)
+    with_bars = [
         entry
         for entry in entries
-        if entry.outcome in named or max(entry.probability, usual[entry.outcome]) >= WORTH_A_BAR
+        if entry.outcome in always or max(entry.probability, usual[entry.outcome]) >= WORTH_A_BAR
     ]
-    bars = _bars(explanation, shown, outcome, left)
+    bars = _bars(explanation, with_bars, outcome, left)
     room = page.width - left - 3 if two else page.width
     moved = _contributions(explanation, outcome, room, len(bars))
     if two:
@@ -89,7 +89,7 @@ def add_prediction(page: Page, explanation: Explanation, outcome: str) -> None:
     else:
         for line in bars:
             page.add(*line)
-    add_the_rest(page, {one.outcome: one.probability for one in entries if one not in shown})
+    add_the_rest(page, {one.outcome: one.probability for one in entries if one not in with_bars})
     _add_what_happened(page, explanation)
     if moved and not two:
         page.blank()
@@ -120,7 +120,7 @@ def _bars(
 ) -> list[Line]:
     room = max(6, width - LABEL - 23)
     name, usual = beside(explanation)
-    most = max(max(entry.probability, usual[entry.outcome]) for entry in shown) or 1.0
+    largest = max(max(entry.probability, usual[entry.outcome]) for entry in shown) or 1.0
     lines: list[Line] = [
         [
             (pad("  expected", LABEL + room, ""), "heading"),
@@ -136,7 +136,7 @@ def _bars(
         lines.append(
             [
                 (pad(f"  {NAMES[entry.outcome]}", LABEL, ""), style),
-                *bar(entry.probability / most, base / most, room),
+                *bar(entry.probability / largest, base / largest, room),
                 (f"{percent_seen(entry.probability):>6}", style),
                 (f"{percent_seen(base):>7}", "quiet"),
                 (f"{signed_points(difference, '−'):>8}", tone(difference, FELT)),
@@ -157,25 +157,25 @@ def _contributions(explanation: Explanation, outcome: str, width: int, rows: int
         return []
     entry, base = of(explanation.prediction.outcomes, outcome), beside(explanation)[1][outcome]
     heading = f"what moves P({outcome})"
-    whole = f"{heading} from {percent_seen(base)} to {percent_seen(entry.probability)}"
-    felt = [group for group in groups if abs(group[1]) >= FELT]
-    shown = felt if len(felt) <= rows - 1 else felt[: max(1, rows - 2)]
-    rest = groups[len(shown) :]
-    if len(shown) < len(felt) or not shown:
-        others = "other group" if len(rest) == 1 else "other groups"
-        shown = [*shown, (f"{len(rest)} {others}", sum(points for _, points in rest))]
+    full_title = f"{heading} from {percent_seen(base)} to {percent_seen(entry.probability)}"
+    noticeable = [group for group in groups if abs(group[1]) >= FELT]
+    listing = noticeable if len(noticeable) <= rows - 1 else noticeable[: max(1, rows - 2)]
+    rest = groups[len(listing) :]
+    if len(listing) < len(noticeable) or not listing:
+        noun = "other group" if len(rest) == 1 else "other groups"
+        listing = [*listing, (f"{len(rest)} {noun}", sum(points for _, points in rest))]
     label = min(_GROUP_COLUMNS, width - _POINTS_COLUMNS)
-    title = whole if len(whole) <= width - _POINTS_COLUMNS - 3 else heading
+    title = full_title if len(full_title) <= width - _POINTS_COLUMNS - 3 else heading
     lines: list[Line] = [
         [
             (pad(f"  {title}", label), "heading"),
             (f"{'points':>{_POINTS_COLUMNS}}", "quiet"),
         ]
     ]
-    most = max((abs(points) for _, points in felt), default=1.0)
+    largest = max((abs(points) for _, points in noticeable), default=1.0)
     room = max(0, min(_BAR_COLUMNS, width - _GROUP_COLUMNS - _POINTS_COLUMNS - 1))
-    for group, points in shown:
-        size = min(room, int(abs(points) / most * room + 0.5))
+    for group, points in listing:
+        size = min(room, int(abs(points) / largest * room + 0.5))
         style, sign = tone(points, FELT), "█" if points > 0 else "░"
         lines.append(
             [
@@ -269,8 +269,8 @@ def story_of(explanation: Explanation) -> Story:
     last = [flag.text for flag in explanation.flags if flag.flag in REMARKS]
     ends = then(source), winning(source)
     return Story(
-        who=_who(explanation),
-        standing=[*_standing(explanation.ball, names), _place(explanation.ball)],
+        who=_who_plays(explanation),
+        standing=[*_standing(explanation.ball, names), _position(explanation.ball)],
         cautions=[flag.text for flag in explanation.flags if flag.flag not in REMARKS],
         remarks=last,
         headline=headline(source),
@@ -280,7 +280,7 @@ def story_of(explanation: Explanation) -> Story:
         reasons=_reasons(explanation, outcome, names),
         findings=[without(source, at) for at in supported(explanation)[:FINDINGS]],
         untold=tested(source),
-        came=[one for one in ends if one is not None],
+        came=[sentence for sentence in ends if sentence is not None],
     )
 
 
@@ -294,14 +294,14 @@ def render_story(page: Page, shown: Explanation) -> None:
         page.flag(text)
     page.blank()
     page.paragraph(story.headline.text, "title", indent=0)
-    page.flow([_chance(*one) for one in story.chances], indent=3, gap=2)
+    page.flow([_chance(*entry) for entry in story.chances], indent=3, gap=2)
     _add_reasons(page, story)
     for finding in story.findings:
         closing.paragraph(f"{finding.text} ✓", "supported", indent=0)
     if not story.findings:
         closing.paragraph(story.untold.text, "quiet", indent=0)
     if story.came:
-        closing.paragraph(" ".join(one.text for one in story.came), indent=0)
+        closing.paragraph(" ".join(entry.text for entry in story.came), indent=0)
     closing.blank()
     for text in story.remarks:
         closing.flag(text)
@@ -311,21 +311,21 @@ def render_story(page: Page, shown: Explanation) -> None:
     page.lines += closing.lines
 
 
-def _who(explanation: Explanation) -> list[str]:
+def _who_plays(explanation: Explanation) -> list[str]:
     ball, match = explanation.ball, explanation.match
-    place = "next ball" if ball.label is None else f"ball {ball.label}"
+    position = "next ball" if ball.label is None else f"ball {ball.label}"
     score = f"{match.batting_team} {ball.score}/{ball.wickets}"
     if ball.runs_required is not None and ball.balls_left is not None:
         score += f", {ball.runs_required} to win from {count(ball.balls_left, 'ball')}"
     else:
         score += f" v {match.bowling_team}"
-    return [f"{ball.bowler} to {ball.batter}", place, score]
+    return [f"{ball.bowler} to {ball.batter}", position, score]
 
 
-def _place(ball: BallFacts) -> str:
+def _position(ball: BallFacts) -> str:
     """Its place in the innings, also by legal balls, as every answer names it."""
-    place, _, legal, *_ = ball.echo.split(" | ")
-    return f"{place}, {legal}"
+    position, _, legal, *_ = ball.echo.split(" | ")
+    return f"{position}, {legal}"
 
 
 def dotted(parts: list[str], style: str) -> list[Line]:
@@ -343,21 +343,21 @@ def _standing(ball: BallFacts, names: Balls) -> list[str]:
         "hat-trick ball": standing.hat_trick,
         "first ball faced": not standing.batter_balls,
     }
-    told = [words for words, holds in special.items() if holds]
-    told += [f"{names.batter} {standing.batter_runs} ({standing.batter_balls})"]
+    parts = [words for words, holds in special.items() if holds]
+    parts += [f"{names.batter} {standing.batter_runs} ({standing.batter_balls})"]
     figures = f"{standing.bowler_wickets}-{standing.bowler_runs} ({standing.bowler_overs})"
-    told += [f"{names.bowler} {figures}"]
+    parts += [f"{names.bowler} {figures}"]
     if standing.partnership_runs >= STAND:
-        told += [f"stand {standing.partnership_runs} ({standing.partnership_balls})"]
+        parts += [f"stand {standing.partnership_runs} ({standing.partnership_balls})"]
     if ball.required_rate is not None:
-        told += [f"{ball.required_rate:.1f} an over needed"]
-    told += [standing.phase] if standing.phase else []
-    return [*told, *([f"last six: {' '.join(standing.latest)}"] if standing.latest else [])]
+        parts += [f"{ball.required_rate:.1f} an over needed"]
+    parts += [standing.phase] if standing.phase else []
+    return [*parts, *([f"last six: {' '.join(standing.latest)}"] if standing.latest else [])]
 
 
 def _chances(explanation: Explanation, outcome: str) -> list[tuple[str, str, bool]]:
     """The outcomes that count, with signs of those that are not as usual."""
-    named = (outcome, explanation.prediction.actual)
+    always = (outcome, explanation.prediction.actual)
     return [
         (
             f"{NAMES[entry.outcome].split()[-1]} {percent_seen(entry.probability)}",
@@ -365,7 +365,7 @@ def _chances(explanation: Explanation, outcome: str) -> list[tuple[str, str, boo
             entry.outcome == outcome,
         )
         for entry in explanation.prediction.outcomes
-        if entry.outcome in named or entry.probability >= SHOWN
+        if entry.outcome in always or entry.probability >= SHOWN
     ]
 
 
@@ -374,7 +374,7 @@ def _mark(entry: OutcomeProbability) -> str:
     if not entry.usual:
         return ""
     times = entry.probability / entry.usual
-    return next(sign for least, sign in MARKS if times >= least)
+    return next(sign for threshold, sign in MARKS if times >= threshold)
 
 
 def _chance(told: str, mark: str, chosen: bool) -> Line:
@@ -385,10 +385,12 @@ def _chance(told: str, mark: str, chosen: bool) -> Line:
 def _reasons(explanation: Explanation, outcome: str, names: Balls) -> list[tuple[str, float]]:
     """The groups that move the outcome most, the others summed."""
     rows = [(group, points) for group, _, points in moves(explanation, outcome)]
-    felt = [row for row in rows if abs(row[1]) >= WORTH][:REASONS]
-    rest = sum(points for _, points in rows[len(felt) :])
-    told = [(group_words(explanation, group, names.names), points) for group, points in felt]
-    return [*told, ("all else", rest)] if felt and abs(rest) >= WORTH else told
+    noticeable = [row for row in rows if abs(row[1]) >= WORTH][:REASONS]
+    rest = sum(points for _, points in rows[len(noticeable) :])
+    reasons = [
+        (group_words(explanation, group, names.names), points) for group, points in noticeable
+    ]
+    return [*reasons, ("all else", rest)] if noticeable and abs(rest) >= WORTH else reasons
 
 
 def _add_reasons(page: Page, story: Story) -> None:
@@ -396,9 +398,9 @@ def _add_reasons(page: Page, story: Story) -> None:
         return
     heading = f"Why, in points of P({story.outcome}) from {story.reference}"
     page.paragraph(heading, "heading", 0)
-    most = max(abs(points) for _, points in story.reasons)
+    largest = max(abs(points) for _, points in story.reasons)
     for words, points in story.reasons:
-        size = int(abs(points) / most * _REASON_BAR_COLUMNS + 0.5)
+        size = int(abs(points) / largest * _REASON_BAR_COLUMNS + 0.5)
         style, sign = tone(points, WORTH), FULL if points > 0 else LOST
         line: Line = [
             (pad(f"   {words}", _REASON_COLUMNS), ""),
@@ -452,11 +454,15 @@ def _add_close(page: Page, explanation: Explanation) -> None:
     for flag in explanation.flags:
         page.flag(flag.text)
     page.blank()
-    said = aim(explanation)
-    what_is_said = f"that balls {said} P({explanation.prediction.about})"
-    about = "" if said is None else f" A claim says {what_is_said}; effects are on that alone."
-    what = BESIDE[beside(explanation)[0]]
-    page.paragraph(f"{CAVEAT} Small q: chance seldom does as much. {what}{about}", "quiet")
+    direction = aim(explanation)
+    what_is_said = f"that balls {direction} P({explanation.prediction.about})"
+    explanation_of_claims = (
+        "" if direction is None else f" A claim says {what_is_said}; effects are on that alone."
+    )
+    reference = BESIDE[beside(explanation)[0]]
+    page.paragraph(
+        f"{CAVEAT} Small q: chance seldom does as much. {reference}{explanation_of_claims}", "quiet"
+    )
 
 
 def render_summary(explanation: Explanation) -> str:

@@ -86,15 +86,15 @@ def _attention_map(explanation: Explanation) -> HeatMap | None:
     if not inner.balls:
         return None
     rows, effects = leading_rows(inner, 3), single_effects(explanation)
-    most = max(weight for row in rows for weight in row.weights)
+    darkest = max(weight for row in rows for weight in row.weights)
     outcome = explanation.prediction.about
-    drawn = [
+    map_rows = [
         Row(
             row.label,
             [
                 Cell.shaded(
                     weight,
-                    most,
+                    darkest,
                     f"{row.label}, ball {label}: {percent_seen(weight, 1)} of attention",
                 )
                 for label, weight in zip(inner.ball_labels, row.weights, strict=True)
@@ -104,7 +104,7 @@ def _attention_map(explanation: Explanation) -> HeatMap | None:
     ]
     if effects:
         largest = max(abs(points) for points in effects.values())
-        drawn.append(
+        map_rows.append(
             Row(
                 "effect",
                 [
@@ -123,7 +123,7 @@ def _attention_map(explanation: Explanation) -> HeatMap | None:
         title="Where it looked, and what each ball does",
         description=f"Attention on {count(len(inner.balls), 'past ball')} of the medium scale.",
         columns=_columns(inner),
-        rows=drawn,
+        rows=map_rows,
         marks="outcome",
         width=_cell_width(inner),
         sparse=len(inner.balls) > WIDE_AT_MOST,
@@ -135,16 +135,16 @@ def _maps(
 ) -> list[tuple[Scale, HeatMap | None, list[tuple[str, Head, Looked]]]]:
     """Every scale with its heat map, if there is a ball to look at, and its heads."""
     players = {past.index: f"{past.bowler} to {past.batter}" for past in explanation.history}
-    most = parts.most_attention(explanation)
-    told = []
+    darkest = parts.most_attention(explanation)
+    maps = []
     for name in parts.SCALE_NAMES:
         scale = getattr(explanation.across_balls, name)
         heads = [
             (parts.head_name(key, head), head, _looked_at(scale, head))
             for key, head in scale.attention_by_head.items()
         ]
-        told.append((scale, _heat_map(scale, most, players) if scale.balls else None, heads))
-    return told
+        maps.append((scale, _heat_map(scale, darkest, players) if scale.balls else None, heads))
+    return maps
 
 
 def _looked_at(scale: Scale, head: Head) -> Looked:
@@ -178,27 +178,27 @@ def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
     balls = len(scale.balls)
     sparse = balls > WIDE_AT_MOST
     columns = _columns(scale)
-    rows, told = [], []
+    rows, summaries = [], []
     for key, head in scale.attention_by_head.items():
         name = parts.head_name(key, head)
         cells = []
         for at, weight in enumerate(head.row):
             index = scale.balls[at]
-            who = f" ({players[index]})" if index in players else ""
+            players_text = f" ({players[index]})" if index in players else ""
             outcome = OUTCOME_WORDS[scale.ball_outcomes[at]]
             share = f"{percent_seen(weight, 1)} of its attention"
-            words = f"{name}, ball {scale.ball_labels[at]}{who}, {outcome}: {share}"
+            words = f"{name}, ball {scale.ball_labels[at]}{players_text}, {outcome}: {share}"
             framed = not sparse and index in head.top_any
             cells.append(Cell.shaded(weight, most, words, framed=framed))
         rows.append(Row(name, cells))
         best = _looked_at(scale, head)
-        listed = ", ".join(f"{label} ({percent_seen(weight)})" for label, _, weight in best)
-        told.append(f"{name}: {listed or 'no ball'}")
+        best_balls = ", ".join(f"{label} ({percent_seen(weight)})" for label, _, weight in best)
+        summaries.append(f"{name}: {best_balls or 'no ball'}")
     return HeatMap(
         anchor=f"{scale.scale}-map",
         title=f"{scale.scale.capitalize()} scale: attention of each head over "
         f"{count(balls, 'past ball')}",
-        description=f"Most by head. {'; '.join(told)}.",
+        description=f"Most by head. {'; '.join(summaries)}.",
         columns=columns,
         rows=rows,
         width=_cell_width(scale),

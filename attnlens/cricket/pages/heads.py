@@ -99,12 +99,12 @@ def style_of(ball: PastBall) -> str:
 def effect_of(claim: Evidence) -> str:
     """``P(4) 17 → 14%``, with a decimal where whole percent would look alike."""
     outcome, change = claim.top_change.outcome, claim.top_change
-    one, two = f"{100 * change.before:.0f}", f"{100 * change.after:.0f}"
-    if one == two:
-        one, two = f"{100 * change.before:.1f}", f"{100 * change.after:.1f}"
-    told = f"{one}% same" if one == two else f"{one} → {two}%"
-    tight = told.replace(" → ", "→")
-    forms = f"P({outcome}) {told}", f"P({outcome}) {tight}", f"{outcome} {tight}"
+    start, end = f"{100 * change.before:.0f}", f"{100 * change.after:.0f}"
+    if start == end:
+        start, end = f"{100 * change.before:.1f}", f"{100 * change.after:.1f}"
+    change_text = f"{start}% same" if start == end else f"{start} → {end}%"
+    tight = change_text.replace(" → ", "→")
+    forms = f"P({outcome}) {change_text}", f"P({outcome}) {tight}", f"{outcome} {tight}"
     return next(form for form in forms if len(form) < EFFECT)
 
 
@@ -131,30 +131,30 @@ def question(head: Head, balls: Balls) -> str:
 
 def add_claims(page: Page, explanation: Explanation, balls: Balls) -> None:
     """The claims that no head makes: of past balls, and of what was known beside them."""
-    told = [one for one in explanation.evidence if one.removed_from == "model"]
-    of_balls = [one for one in told if one.removed]
+    claims = [entry for entry in explanation.evidence if entry.removed_from == "model"]
+    of_balls = [entry for entry in claims if entry.removed]
     if of_balls:
-        said = aim(explanation)
-        mattered = f"{said} P({explanation.prediction.about})" if said else "mattered"
+        direction = aim(explanation)
+        mattered = f"{direction} P({explanation.prediction.about})" if direction else "mattered"
         _add_heading(page, f"which balls {mattered} (hidden from the whole model)")
     for claim in of_balls:
         # The balls that the claim has in brackets stand below.
         start, _, rest = claim.claim.partition(" (ball")
         _add_title(page, start + rest.partition(")")[2], "", claim)
-        shown = [balls.shown(index, None) for index in claim.removed[-MOST_BALLS:]]
-        more = len(claim.removed) - len(shown)
-        page.flow([*([[(f"{more} more, then", "quiet")]] * (more > 0)), *shown], indent=4, gap=3)
+        items = [balls.shown(index, None) for index in claim.removed[-MOST_BALLS:]]
+        more = len(claim.removed) - len(items)
+        page.flow([*([[(f"{more} more, then", "quiet")]] * (more > 0)), *items], indent=4, gap=3)
         _add_remarks(page, None if claim.reference else _unusual(claim))
     # What could not be compared with anything is not told.
-    known = [one for one in told if one.kind in KNOWN and one.q is not None]
-    if known:
+    tested = [entry for entry in claims if entry.kind in KNOWN and entry.q is not None]
+    if tested:
         page.paragraph("what it knew beside them", "heading")
-    for claim in known:
+    for claim in tested:
         # The name says what it is: the words are what the claim adds in brackets, if it does.
         words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
         _add_title(page, KNOWN[claim.kind], words, claim)
         _add_remarks(page, _unusual(claim))
-    if told:
+    if claims:
         page.blank()
 
 
@@ -164,8 +164,8 @@ def add_heads(page: Page, explanation: Explanation, scale: str, balls: Balls) ->
     heading = f"what heads looked at ({scale} scale, {count(len(inner.balls), 'past ball')})"
     if not inner.balls:
         page.paragraph(heading, "heading")
-        place = "in an earlier over" if scale == "long" else "before this one"
-        page.paragraph(f"nothing: no ball of this innings was bowled {place}", "quiet", indent=4)
+        scope = "in an earlier over" if scale == "long" else "before this one"
+        page.paragraph(f"nothing: no ball of this innings was bowled {scope}", "quiet", indent=4)
         page.blank()
         return
     _add_heading(page, heading)
@@ -176,8 +176,8 @@ def add_heads(page: Page, explanation: Explanation, scale: str, balls: Balls) ->
         tested = claim is not None and claim.verdict is not None
         _add_balls(page, head, balls, whole=tested)
         if claim is not None and tested:
-            found = f"hidden from this head alone: {share_of(claim)}"
-            _add_remarks(page, "; ".join(filter(None, (found, _unusual(claim)))))
+            remark = f"hidden from this head alone: {share_of(claim)}"
+            _add_remarks(page, "; ".join(filter(None, (remark, _unusual(claim)))))
     page.blank()
 
 
@@ -193,8 +193,8 @@ def _add_heading(page: Page, heading: str) -> None:
 
 def _add_title(page: Page, name: str, asks: str, claim: Evidence | None) -> None:
     """A claim's name and words with its test; of a picture the name alone."""
-    beside = EFFECT + Q + VERDICT if page.width >= WIDE else 0
-    side = min(max(NAME, 3 + display_width(name)), page.width - beside - 2)
+    side_columns = EFFECT + Q + VERDICT if page.width >= WIDE else 0
+    side = min(max(NAME, 3 + display_width(name)), page.width - side_columns - 2)
     title: Span = (pad(f"  {name}", side), "name")
     tested = claim is not None and claim.verdict is not None
     effect, chance = (effect_of(claim), chance_of(claim)) if claim and tested else ("", "")
@@ -312,16 +312,18 @@ def _add_rows(
     window = [balls.by_index[index] for index in inner.balls if index in balls.by_index]
     if not window or len(window) < len(inner.balls):
         return
-    cell, shown = _fitting(window, page.width - NAME)
-    groups = [list(group) for _, group in groupby(shown, key=lambda ball: ball.over)]
-    most = max(weight for row in rows for weight in row.weights)
-    title = "ball by ball" if shown == window else f"the last {len(shown)}, ball by ball"
+    cell, drawn_balls = _fitting(window, page.width - NAME)
+    groups = [list(group) for _, group in groupby(drawn_balls, key=lambda ball: ball.over)]
+    darkest = max(weight for row in rows for weight in row.weights)
+    title = (
+        "ball by ball" if drawn_balls == window else f"the last {len(drawn_balls)}, ball by ball"
+    )
     signs = "· dot, 4 6 boundary, W wicket"
     if effects:
         signs = f"▲ raises P({outcome}), ▼ lowers it"
     page.flow(
         [
-            [(f"{legend(most)} of a head's attention", "quiet")],
+            [(f"{legend(darkest)} of a head's attention", "quiet")],
             [(signs, "quiet")],
         ],
         indent=4,
@@ -335,7 +337,7 @@ def _add_rows(
     for row in rows:
         weights = dict(zip(inner.balls, row.weights, strict=True))
         cells = [
-            [shade(weights[ball.index], most, cell=cell) for ball in group] for group in groups
+            [shade(weights[ball.index], darkest, cell=cell) for ball in group] for group in groups
         ]
         add_row(page, (f"  {row.label}", ""), NAME, cells)
     if effects:
@@ -366,9 +368,9 @@ def _bars_between(window: Sequence[PastBall]) -> int:
 def _over(group: Sequence[PastBall], cell: int, balls: Balls) -> str:
     """The over's number and its bowler, as far as the over is wide."""
     width, number = cell * len(group), str(group[0].over)
-    named = f"{number} {balls.names[group[0].bowler]}"
-    if display_width(named) <= width or width >= 10:
-        return pad(named, width)
+    title = f"{number} {balls.names[group[0].bowler]}"
+    if display_width(title) <= width or width >= 10:
+        return pad(title, width)
     return pad(number, width, "")
 
 
@@ -400,8 +402,8 @@ def add_other_scales(page: Page, explanation: Explanation, scale: str, balls: Ba
     for claim in explanation.evidence:
         if claim.scale not in (scale, None) and claim.verdict == "supported":
             verdict, style = sign_and_words(claim)
-            told = f"hidden from that head alone: {effect_of(claim)}, {share_of(claim)}"
-            page.paragraph(f"{verdict}: {claim.claim}; {told}", style, indent=4)
+            effect = f"hidden from that head alone: {effect_of(claim)}, {share_of(claim)}"
+            page.paragraph(f"{verdict}: {claim.claim}; {effect}", style, indent=4)
     page.blank()
 
 

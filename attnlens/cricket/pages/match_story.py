@@ -84,8 +84,8 @@ def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float],
             if one.innings == points[0].innings
         ]
         marks, last = [" "] * width, -1
-        for later, (number, place) in zip(range(len(turns), 0, -1), turns, strict=True):
-            last = max(0, min(max(place, last + 1), width - later))  # side by side, in order
+        for later, (number, column) in zip(range(len(turns), 0, -1), turns, strict=True):
+            last = max(0, min(max(column, last + 1), width - later))  # side by side, in order
             marks[last] = str(number)
         yield words, chances, marks
 
@@ -105,30 +105,32 @@ def curve(
     def at(ball: float, chance: float) -> tuple[float, float]:
         return round(start + ball * step, 1), round(floor - chance * tall, 1)
 
-    back, line, place = [], [], 0
+    back, line, position = [], [], 0
     for quarter in range(5):
         back.append(Shape("grid", (at(0, quarter / 4), at(balls, quarter / 4))))
         scale = (start - 8, at(0, quarter / 4)[1] + 4)
         back.append(Shape("small", (scale,), percent(quarter / 4), anchor="end"))
     for words, points in innings_of(story):
-        line += [at(place, points[0].before)]
-        line += [at(place + number, ball.after) for number, ball in enumerate(points, 1)]
-        back.append(Shape("grid", (at(place, 0), at(place, 1))))
-        middle = at(place + len(points) / 2, 0)[0]
+        line += [at(position, points[0].before)]
+        line += [at(position + number, ball.after) for number, ball in enumerate(points, 1)]
+        back.append(Shape("grid", (at(position, 0), at(position, 1))))
+        middle = at(position + len(points) / 2, 0)[0]
         back.append(Shape("words", ((middle, floor + 34),), words, 13, "middle"))
         for over, number in _overs(points):
-            below = (at(place + number, 0)[0], floor + 16)
+            below = (at(position + number, 0)[0], floor + 16)
             back.append(Shape("small", (below,), over, anchor="middle"))
-        place += len(points)
-    numbers = {(one.innings, one.index): n for n, one in enumerate(story.turning_points, 1)}
+        position += len(points)
+    numbers = {
+        (moment.innings, moment.index): n for n, moment in enumerate(story.turning_points, 1)
+    }
     front: list[Shape] = []
     dots: list[tuple[float, float]] = []
-    for place, ball in enumerate(story.win_probability):
-        strip = at(place, 0), at(place, 1), at(place + 1, 1), at(place + 1, 0)
+    for position, ball in enumerate(story.win_probability):
+        strip = at(position, 0), at(position, 1), at(position + 1, 1), at(position + 1, 0)
         moved = f"{percent(ball.before, 1)} → {percent(ball.after, 1)}"
         front.append(Shape("ball", strip, f"{ball.innings}:{ball.label}: {moved}"))
         if (ball.innings, ball.index) in numbers:
-            x, y = at(place + 1, ball.after)
+            x, y = at(position + 1, ball.after)
             # Two that stand close are one below the other.
             while any(abs(x - left) < 2 * RADIUS > abs(y - above) for left, above in dots):
                 y += RADIUS
@@ -181,7 +183,7 @@ def card(story: MatchStory) -> list[Shape]:
         for style, y, size, text in heads
         if text
     ]
-    shapes += [one for one in curve(story, inside, 250, EDGE, 190) if one.style != "ball"]
+    shapes += [shape for shape in curve(story, inside, 250, EDGE, 190) if shape.style != "ball"]
     top = 478 if story.team else 200
     for number, moment in largest(story.turning_points or story.surprises, TOLD):
         shapes += numbered(number, EDGE + RADIUS, top - 6)
@@ -402,10 +404,10 @@ def _expected(page: Page, story: MatchStory) -> None:
         figures = []
         for row in rows:
             name = row.name.replace("over ", f"{row.innings}:") if kind == "overs" else row.name
-            came, said = f"{row.runs}", f"{row.expected_runs:.0f}"
+            came, expected = f"{row.runs}", f"{row.expected_runs:.0f}"
             if kind == "bowlers":
-                came, said = f"{row.wickets}-{came}", f"{row.expected_wickets:.1f}-{said}"
-            figures.append(f"{name} {came} ({said})")
+                came, expected = f"{row.wickets}-{came}", f"{row.expected_wickets:.1f}-{expected}"
+            figures.append(f"{name} {came} ({expected})")
         page.add((f"  {kind:<8} ", "quiet"), (" · ".join(figures), ""))
 
 
@@ -457,7 +459,7 @@ def _tables(story: MatchStory, most: int) -> Json:
         return [one.model_dump(exclude=left_out, exclude_none=True) for one in items[:most]]
 
     ends = [story.win_probability[0].before, story.win_probability[-1].after] if story.team else []
-    told: Json = rounded_all(
+    tables: Json = rounded_all(
         {
             "match": story.match.model_dump(exclude_none=True, exclude={"match_id"}),
             "result": story.result,
@@ -470,7 +472,7 @@ def _tables(story: MatchStory, most: int) -> Json:
         },
         3,
     )
-    return told
+    return tables
 
 
 def story_prompt(story: MatchStory) -> Prompt:

@@ -23,9 +23,9 @@ def explanation_line(explanation: Explanation) -> str:
     """Which ball, what is expected of it, and how its claims fared."""
     top = max(explanation.prediction.outcomes, key=lambda entry: entry.probability)
     tested = [
-        one.verdict
-        for one in explanation.evidence
-        if one.removed_from == "model" and one.q is not None and not one.reference
+        claim.verdict
+        for claim in explanation.evidence
+        if claim.removed_from == "model" and claim.q is not None and not claim.reference
     ]
     fared = f"{tested.count('supported')} of {len(tested)} tested claims supported"
     return clean(

@@ -65,16 +65,16 @@ def _add_tokens(page: Page, data: NextOver) -> None:
     if cross.balls:
         columns += [Column("share"), Words("looked at", shrinks=True)]
     rows: list[list[Cell]] = []
-    for place, token in enumerate(data.tokens):
+    for at, token in enumerate(data.tokens):
         style = "quiet" if token.token == "<end>" else "name"
         other = token.runners_up[0]
         row: list[Cell] = [
-            str(place + 1),
+            str(at + 1),
             (token.token, style),
             (percent_seen(token.probability), style),
             f"{other.token} {percent_seen(other.probability)}",
         ]
-        rows.append([*row, *(_looked_at(cross, place) if cross.balls else [])])
+        rows.append([*row, *(_looked_at(cross, at) if cross.balls else [])])
     add_table(page, columns, rows)
     if not cross.balls:
         page.paragraph("it looked at nothing: no ball came before", "quiet", indent=4)
@@ -118,16 +118,16 @@ def _add_map(page: Page, data: NextOver) -> None:
             sums[ball.over] += weight
         rows.append([sums[over] for over in overs])
     rows.append([by_over[over] / len(cross.balls) for over in overs])
-    most = max(weight for row in rows for weight in row)
+    peak = max(weight for row in rows for weight in row)
     heads = [(f"{over:>{CELL}}", "quiet") for over in overs]
     add_row(page, ("  past over", "heading"), SIDE, [heads])
     names = [*((token, "") for token in cross.tokens), ("even", "quiet")]
     for (name, style), row in zip(names, rows, strict=True):
-        cells = [shade(weight, most, cell=CELL - 1) for weight in row]
+        cells = [shade(weight, peak, cell=CELL - 1) for weight in row]
         spaced = [span for cell in cells for span in ((" ", ""), cell)]
         add_row(page, (f"  {name}", style), SIDE, [spaced])
     page.paragraph(
-        f"{legend(most)} of a token's attention, all heads. even: what every ball alike would give",
+        f"{legend(peak)} of a token's attention, all heads. even: what every ball alike would give",
         "quiet",
     )
     page.blank()
@@ -175,12 +175,12 @@ def _add_samples(page: Page, samples: Samples) -> None:
         f"{samples.seed})",
         "heading",
     )
-    most = max(entry["share"] for entry in runs.shares)
+    largest = max(entry["share"] for entry in runs.shares)
     for entry in runs.shares:
-        length = entry["share"] / most
+        length = entry["share"] / largest
         label, share = f"  {entry['runs']:>3} ", f"{percent_seen(entry['share']):>6}"
         page.add((label, ""), *bar(length, length, BAR), (share, "quiet"))
     for name, events in (("wickets", wickets), ("boundaries", boundaries)):
-        told = "   ".join(f"{row[name]}: {percent_seen(row['share'])}" for row in events.shares)
-        page.add((f"  {name:<12}", ""), (told, "name"))
+        texts = "   ".join(f"{row[name]}: {percent_seen(row['share'])}" for row in events.shares)
+        page.add((f"  {name:<12}", ""), (texts, "name"))
     page.blank()

@@ -61,8 +61,8 @@ CAVEAT: Final = (
 def presentable(explanation: Explanation) -> Explanation:
     """An explanation whose every text can be shown: nothing hidden in it, no name too long."""
     match = explanation.match
-    named = names_in(explanation) | {match.match_id, match.result or "", match.season or ""}
-    return fit_to_show(explanation, named)
+    names = names_in(explanation) | {match.match_id, match.result or "", match.season or ""}
+    return fit_to_show(explanation, names)
 
 
 def fit_to_show(document: AnyDocument, named: Iterable[str]) -> AnyDocument:
@@ -98,10 +98,10 @@ def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
     for fact in sentence.facts:
         if not fact.text or fact.text not in rest:
             continue
-        before, found, after = rest.partition(fact.text)
+        before, fact_text, after = rest.partition(fact.text)
         if before:
             yield before, None
-        yield found, fact.pointer
+        yield fact_text, fact.pointer
         rest = after
     if rest:
         yield rest, None
@@ -113,10 +113,12 @@ def beside(explanation: Explanation) -> tuple[str, dict[str, float]]:
     What is usual; in explanations written before there was one, the baseline.
     """
     entries = explanation.prediction.outcomes
-    usual: dict[str, float] = {one.outcome: one.usual for one in entries if one.usual is not None}
+    usual: dict[str, float] = {
+        entry.outcome: entry.usual for entry in entries if entry.usual is not None
+    }
     if len(usual) == len(entries):
         return "usual", usual
-    return "baseline", {one.outcome: one.baseline for one in entries}
+    return "baseline", {entry.outcome: entry.baseline for entry in entries}
 
 
 class OfOutcome(Protocol):
@@ -148,8 +150,8 @@ def moves(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]
 
 def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
     """What to call a group of contributions, with short names."""
-    words = (resolve(explanation, one) if one[0] == "/" else one for one in GROUPS[group])
-    return "".join(names.get(one, one) for one in words)
+    words = (resolve(explanation, piece) if piece[0] == "/" else piece for piece in GROUPS[group])
+    return "".join(names.get(piece, piece) for piece in words)
 
 
 def head_name(key: str, head: Head) -> str:
@@ -166,8 +168,8 @@ def share_of(claim: Evidence) -> str:
     """What part of an effect goes through the head that a claim is about; empty for the model."""
     if claim.share is None:
         return ""
-    much = "at least as much as" if claim.share == 1 else f"{percent_seen(claim.share)} of what"
-    return f"{much} hiding them from the whole model does"
+    part = "at least as much as" if claim.share == 1 else f"{percent_seen(claim.share)} of what"
+    return f"{part} hiding them from the whole model does"
 
 
 def sign_of(outcome: str) -> str:
@@ -239,15 +241,15 @@ def win_line(explanation: Explanation) -> str:
 
 def model_line(model: Model) -> str:
     """The model card in one line."""
-    told = [f"model {model.name} ({model.sha256[:12]})"]
+    parts = [f"model {model.name} ({model.sha256[:12]})"]
     if model.trained_until is not None:
         start = "" if model.trained_from is None else f"from {model.trained_from} "
-        told.append(f"trained on matches {start}to {model.trained_until}")
+        parts.append(f"trained on matches {start}to {model.trained_until}")
     if model.ratings_until is not None:
-        told.append(f"players' records to {model.ratings_until}")
+        parts.append(f"players' records to {model.ratings_until}")
     if model.match_types:
-        told.append(f"knows {', '.join(model.match_types)}")
-    return "; ".join(told)
+        parts.append(f"knows {', '.join(model.match_types)}")
+    return "; ".join(parts)
 
 
 def match_line(explanation: Explanation) -> str:

@@ -117,7 +117,7 @@ def tables_of(explanation: Explanation) -> Json:
     """
     explanation = presentable(explanation)
     ranked = [explanation.evidence[at] for at in claims_in_order(explanation)]
-    ranked = list(filter(_told, ranked))
+    ranked = list(filter(_is_reported, ranked))
     outcome = explanation.prediction.about
     tables = {
         "ball": _ball(explanation),
@@ -147,20 +147,20 @@ def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
         return tables
     claims = tables["claims"]
     verdicts = [row[claims["cols"].index("verdict")] for row in claims["rows"]]
-    kept = dict.fromkeys(count, 0) | {
+    counts = dict.fromkeys(count, 0) | {
         "claims": verdicts.count("supported"),
         "past_balls": min(LATEST, count["past_balls"]),
     }
-    if not fits(_cut(tables, kept)):
+    if not fits(_cut(tables, counts)):
         # `latest` of the ball tells what came of them.
-        tables, kept["past_balls"] = each_text(tables, _cheap), 0
-    for name, most in ROOM:
-        while kept[name] < min(most, count[name]):
-            more = kept | {name: kept[name] + 1}
+        tables, counts["past_balls"] = each_text(tables, _cheap), 0
+    for name, limit in ROOM:
+        while counts[name] < min(limit, count[name]):
+            more = counts | {name: counts[name] + 1}
             if not fits(_cut(tables, more)):
                 break
-            kept = more
-    return _cut(tables, kept)
+            counts = more
+    return _cut(tables, counts)
 
 
 def _cheap(text: str) -> str:
@@ -192,17 +192,19 @@ def _ball(explanation: Explanation) -> Json:
     ball, since = explanation.ball, explanation.ball.index - LATEST
     figures = {} if ball.standing is None else ball.standing.model_dump()
     signs = figures.get(
-        "latest", [one.outcome for one in explanation.history if one.index >= since]
+        "latest", [past.outcome for past in explanation.history if past.index >= since]
     )
-    told = ball.model_dump(include=SCOREBOARD) | figures | {"latest": " ".join(signs)}
-    return {name: fact for name, fact in told.items() if fact is not None and fact is not False}
+    fields = ball.model_dump(include=SCOREBOARD) | figures | {"latest": " ".join(signs)}
+    return {name: fact for name, fact in fields.items() if fact is not None and fact is not False}
 
 
 def _prediction(explanation: Explanation) -> Json:
     """Every outcome beside what is usual; beside the baseline in explanations of old."""
     prediction = explanation.prediction
     beside = "baseline" if prediction.outcomes[0].usual is None else "usual"
-    rows = [[one.outcome, one.probability, getattr(one, beside)] for one in prediction.outcomes]
+    rows = [
+        [entry.outcome, entry.probability, getattr(entry, beside)] for entry in prediction.outcomes
+    ]
     return {"likeliest": prediction.top, "cols": ["outcome", "probability", beside], "rows": rows}
 
 
@@ -212,25 +214,30 @@ def _happened(explanation: Explanation) -> Json | None:
     if prediction.actual is None:
         return None
     brought = {} if happened is None else happened.model_dump(exclude_none=True)
-    told = {"outcome": prediction.actual, **brought}
+    row = {"outcome": prediction.actual, **brought}
     if prediction.actual == prediction.top:
-        return told
-    return told | {"surprise_bits": prediction.surprise_bits}
+        return row
+    return row | {"surprise_bits": prediction.surprise_bits}
 
 
 def _contributions(explanation: Explanation, outcome: str) -> Json:
     """Points of an outcome by group, the most moving first."""
-    start = "usual" if all(one.from_usual for one in explanation.contributions) else "baseline"
+    start = (
+        "usual"
+        if all(contribution.from_usual for contribution in explanation.contributions)
+        else "baseline"
+    )
     moved = [
-        one.from_usual if start == "usual" else one.points for one in explanation.contributions
+        contribution.from_usual if start == "usual" else contribution.points
+        for contribution in explanation.contributions
     ]
     points = [of(each, outcome).points for each in moved]
-    groups = [one.group for one in explanation.contributions]
+    groups = [contribution.group for contribution in explanation.contributions]
     rows = sorted(zip(groups, points, strict=True), key=lambda row: -abs(row[1]))
     return {"to_outcome": outcome, "from": start, "cols": ["group", "points"], "rows": rows}
 
 
-def _told(claim: Evidence) -> bool:
+def _is_reported(claim: Evidence) -> bool:
     """Whether a claim is worth telling: of heads and of what was known, only what was tested."""
     if claim.removed_from == "head":
         return claim.verdict == "supported"
@@ -245,7 +252,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
         balls = [history[ball] for ball in claim.removed]
         rows.append(
             [
-                _what(explanation, claim),
+                _claim_name(explanation, claim),
                 _spans(balls),
                 sum(ball.boundary for ball in balls),
                 sum(ball.wicket for ball in balls),
@@ -275,7 +282,7 @@ def _spans(balls: Iterable[PastBall]) -> str:
     return " ".join("-".join(ball.label for ball in span) for span in spans)
 
 
-def _what(explanation: Explanation, claim: Evidence) -> str:
+def _claim_name(explanation: Explanation, claim: Evidence) -> str:
     """``medium scale, head 1 (same bowler)``, or the kind of a claim that no head made."""
     if claim.scale is None or claim.head is None:
         return claim.kind

@@ -73,8 +73,8 @@ def _innings(page: Page, match: Match, card: Card) -> None:
         late = innings.set_later
         runs, limit = late.get("runs", innings.target), late.get("balls", innings.target_balls)
         balls = f" in {limit} balls" if limit else ""
-        told = ", set after the chase began" if late else ""
-        page.paragraph(f"target {runs}{balls}{told}", "quiet")
+        remark = ", set after the chase began" if late else ""
+        page.paragraph(f"target {runs}{balls}{remark}", "quiet")
     add_table(page, BATTING, map(_batting_row, card.batting), indent=4)
     kinds = ", ".join(f"{mark} {card.extras[kind]}" for kind, mark in EXTRAS if card.extras[kind])
     total = sum(card.extras.values())

@@ -33,12 +33,12 @@ def render_what_if(page: Page, shown: WhatIf) -> None:
 def _add_question(page: Page, answer: WhatIf) -> None:
     lead = "  what if"
     for change in answer.changes:
-        told = f"(so {change.text})" if change.follows else change.text
-        page.paragraph(told, "heading", indent=LABEL, lead=lead)
+        words = f"(so {change.text})" if change.follows else change.text
+        page.paragraph(words, "heading", indent=LABEL, lead=lead)
         lead = ""
-    was, now = _board(answer.before), _board(answer.after)
-    if was != now:
-        page.paragraph(f"{was} → {now}", indent=LABEL, lead="  then")
+    original, changed = _board(answer.before), _board(answer.after)
+    if original != changed:
+        page.paragraph(f"{original} → {changed}", indent=LABEL, lead="  then")
     page.blank()
 
 
@@ -54,25 +54,25 @@ def _board(state: BallFacts) -> str:
 def _add_bars(page: Page, answer: WhatIf) -> None:
     room = max(6, page.width - LABEL - FIGURES - 2)
     chosen = answer.top_change.outcome
-    shown = [
+    with_bars = [
         entry
         for entry in answer.outcomes
         if max(entry.before, entry.after) >= WORTH_A_BAR or entry.outcome == chosen
     ]
-    most = max(max(entry.before, entry.after) for entry in shown)
+    largest = max(max(entry.before, entry.after) for entry in with_bars)
     page.add(
         (pad("  expected", LABEL + room, ""), "heading"),
         (f"{'before':>8}{'after':>8}{'points':>8}", "quiet"),
     )
-    for entry in shown:
+    for entry in with_bars:
         style = "title" if entry.outcome == chosen else ""
         page.add(
             (pad(f"  {NAMES[entry.outcome]}", LABEL, ""), style),
-            *bar(entry.after / most, entry.before / most, room),
+            *bar(entry.after / largest, entry.before / largest, room),
             (f"{percent_seen(entry.before):>8}", "quiet"),
             (f"{percent_seen(entry.after):>8}", style),
             (f"{signed_points(entry.points, '−'):>8}", tone(entry.points, FELT)),
             (" ◂" if style else "", "title"),
         )
-    add_the_rest(page, {one.outcome: one.after for one in answer.outcomes if one not in shown})
+    add_the_rest(page, {row.outcome: row.after for row in answer.outcomes if row not in with_bars})
     page.blank()

@@ -45,27 +45,27 @@ def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
     if out is not None:
         scored = standing_before(innings, ball).batting.runs + ball.runs_batter
         score = f" ({scored})" if out.player_out.key == ball.batter.key else ""
-        what = f"{out.player_out}{score} {how_out(out, ball.bowler)}"
+        event = f"{out.player_out}{score} {how_out(out, ball.bowler)}"
     elif ball.boundary and ball.outcome in ("4", "6"):
-        what = (
+        event = (
             f"{ball.batter} hit {ball.bowler} for {outcome_words(ball.outcome).removeprefix('a ')}"
         )
     else:
         cost = f" that cost {ball.runs_total}" if ball.extras and ball.runs_total > 1 else ""
-        what = f"{ball.bowler} to {ball.batter}: {outcome_words(ball.outcome)}{cost}"
+        event = f"{ball.bowler} to {ball.batter}: {outcome_words(ball.outcome)}{cost}"
     if innings.target is None or not balls_left:
-        return f"{what} at {ball.score_before}/{ball.wickets_before}"
-    return f"{what} with {innings.target - ball.score_before} wanted from {balls_left}"
+        return f"{event} at {ball.score_before}/{ball.wickets_before}"
+    return f"{event} with {innings.target - ball.score_before} wanted from {balls_left}"
 
 
 def odds_of(explanation: Explanation, outcome: Outcome) -> str:
     """``that was 6% likely, usually 4%``."""
-    source, place = Source(explanation), place_of(explanation.prediction, outcome)
+    source, at = Source(explanation), place_of(explanation.prediction, outcome)
     names = ("probability", "usual")
-    chance, usual = (source.visible(f"/prediction/outcomes/{place}/{name}").text for name in names)
+    chance, usual = (source.visible(f"/prediction/outcomes/{at}/{name}").text for name in names)
     thing = "a wicket" if outcome == "W" else "that"
-    told = "as usual" if chance == usual else f"usually {usual}"
-    return f"{thing} was {chance} likely, {told}"
+    comparison = "as usual" if chance == usual else f"usually {usual}"
+    return f"{thing} was {chance} likely, {comparison}"
 
 
 TURNS: Final = (5, 8)
@@ -129,9 +129,9 @@ def tell(
         history: whether the predictor's ratings are those of the match's date.
         report: is told how many of the balls that are tested are done, and of how many.
     """
-    sides = [one for one in foretell(match, predictor) if not one.innings.super_over]
-    team = _team(match) if any(one.winning is not None for one in sides) else None
-    balls = [ball for one in sides for ball in _bowled(match, one, team)]
+    sides = [side for side in foretell(match, predictor) if not side.innings.super_over]
+    team = _team(match) if any(side.winning is not None for side in sides) else None
+    balls = [ball for side in sides for ball in _bowled(match, side, team)]
     turning = turning_points(balls)
     surprising = surprises(balls, SURPRISES[0 if turning else 1])
     explained: dict[Bowled, Explanation] = {}
@@ -153,7 +153,7 @@ def tell(
         surprises=tuple(_moment(ball, explained[ball]) for ball in surprising),
         claims=claims,
         tested=tested,
-        expected=_expected([one for one in sides if _is_short(match, one.innings)]),
+        expected=_expected([side for side in sides if _is_short(match, side.innings)]),
         notes=_notes(match, predictor, sides, history=history),
     )
 
@@ -242,7 +242,9 @@ def _claims(
     explained: Mapping[Bowled, Explanation],
 ) -> tuple[tuple[types.MatchClaim, ...], types.Tested]:
     """The claims that hold among all that were tested, the surest first; and how many were."""
-    tested = [(ball, at) for ball, one in explained.items() for at in model_claims(one)]
+    tested = [
+        (ball, at) for ball, explanation in explained.items() for at in model_claims(explanation)
+    ]
     evidence = [explained[ball].evidence[at] for ball, at in tested]
     held = [
         types.MatchClaim(
@@ -327,21 +329,23 @@ def _notes(
     match: Match, predictor: TrainedPredictor, sides: Sequence[Foretold], *, history: bool
 ) -> tuple[types.Note, ...]:
     """What to know, each once; that nothing was tested is in `types.Tested`."""
-    found = [*_untold(match, sides)]
-    for one in sides:
-        found += cautions(match, one.innings, predictor, evidence=True, history=history)
-    found += (("file", note) for note in match.notes)
-    return tuple(types.Note(flag=flag, text=text) for flag, text in dict.fromkeys(found))
+    remarks = [*_untold(match, sides)]
+    for side in sides:
+        remarks += cautions(match, side.innings, predictor, evidence=True, history=history)
+    remarks += (("file", note) for note in match.notes)
+    return tuple(types.Note(flag=flag, text=text) for flag, text in dict.fromkeys(remarks))
 
 
 def _untold(match: Match, sides: Sequence[Foretold]) -> Iterator[tuple[str, str]]:
     """What the story cannot know of the match, or leaves out."""
-    winning = any(one.winning is not None for one in sides)
+    winning = any(telling.winning is not None for telling in sides)
     if not sides:
         yield "no_ball", "no ball is in the file: there is nothing to tell but the result"
-    elif not any(_is_short(match, one.innings) for one in sides):
-        told = "who was winning, and what was expected of players, is told of up to 20 overs a side"
-        yield "no_win_probability", f"{told} alone: of this match what surprised is"
+    elif not any(_is_short(match, telling.innings) for telling in sides):
+        subject = (
+            "who was winning, and what was expected of players, is told of up to 20 overs a side"
+        )
+        yield "no_win_probability", f"{subject} alone: of this match what surprised is"
     elif not winning:
         yield "no_win_probability", "who was winning cannot be told"
     if any(side.super_over for side in match.innings):
@@ -349,17 +353,17 @@ def _untold(match: Match, sides: Sequence[Foretold]) -> Iterator[tuple[str, str]
     if winning and match.outcome.get("method"):
         how = match.outcome["method"]
         yield "method", f"decided by {how}: the chance to win knows nothing of that"
-    new, known = _met(sides)
+    new, rated = _met(sides)
     if new:
-        players = count(new + known, "player")
+        players = count(new + rated, "player")
         yield "unseen_players", f"new to the model: {new} of {players}, an average stands for each"
 
 
 def _met(sides: Sequence[Foretold]) -> tuple[int, int]:
     """How many players the model has never seen bat, or bowl, as they did; and how many it has."""
     met: dict[str, bool] = {}
-    for one in sides:
-        for row, ball in enumerate(one.innings.deliveries):
+    for side in sides:
+        for row, ball in enumerate(side.innings.deliveries):
             for player, role in ((ball.batter, "striker"), (ball.bowler, "bowler")):
-                met[player.key] = met.get(player.key, False) or bool(one.arrays.met[role][row])
-    return sum(not known for known in met.values()), sum(met.values())
+                met[player.key] = met.get(player.key, False) or bool(side.arrays.met[role][row])
+    return sum(not rated for rated in met.values()), sum(met.values())

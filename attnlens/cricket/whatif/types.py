@@ -77,15 +77,15 @@ def question_of(settings: Sequence[str]) -> Question:
     Raises:
         InputError: something is not written so, or is given twice.
     """
-    named: dict[str, str] = {}
+    names: dict[str, str] = {}
     balls: list[tuple[str, str]] = []
     for setting in settings:
         key, _, value = (part.strip() for part in setting.partition("="))
         ball = key.removeprefix(BALL)
-        if key in named:
+        if key in names:
             raise InputError(f"the {key} is given twice", remedy="give one")
         if value and key in PLAYED:
-            named[key] = value
+            names[key] = value
         elif value and ball and (key == LAST or key.startswith(BALL)):
             balls.append((ball, value))
         else:
@@ -93,8 +93,8 @@ def question_of(settings: Sequence[str]) -> Question:
                 f"--set {setting!r} is not understood",
                 remedy="write bowler=NAME, batter=NAME, target=N, ball:43=0 or last=W",
             )
-    target = _runs(named["target"]) if "target" in named else None
-    return Question(named.get("bowler"), named.get("batter"), target, tuple(balls))
+    target = _runs(names["target"]) if "target" in names else None
+    return Question(names.get("bowler"), names.get("batter"), target, tuple(balls))
 
 
 def _runs(text: str) -> int:

@@ -93,22 +93,22 @@ def retold_balls(
     current = innings.deliveries[index - 1]
     chosen: dict[int, str] = {}
     for name, outcome in asked:
-        place = _place(match, innings, current, name)
-        wanted = _outcome(outcome, name)
-        if chosen.setdefault(place, wanted) != wanted:
+        at = _index_of(match, innings, current, name)
+        new_outcome = _outcome(outcome, name)
+        if chosen.setdefault(at, new_outcome) != new_outcome:
             raise InputError(
-                f"ball {place} is changed to {chosen[place]} and to {wanted}",
+                f"ball {at} is changed to {chosen[at]} and to {new_outcome}",
                 remedy="change a ball once",
             )
     free = free_hits(innings.deliveries)
-    balls = [innings.deliveries[place - 1] for place in sorted(chosen)]
+    balls = [innings.deliveries[at - 1] for at in sorted(chosen)]
     return [
         Retold(ball, retold(ball, chosen[ball.index], free_hit=free[ball.index - 1]))
         for ball in balls
     ]
 
 
-def _place(match: Match, innings: Innings, current: Delivery, name: str) -> int:
+def _index_of(match: Match, innings: Innings, current: Delivery, name: str) -> int:
     if name.strip().lower() == LAST:
         if current.index == 1:
             raise BallNotFoundError(
@@ -124,22 +124,22 @@ def _place(match: Match, innings: Innings, current: Delivery, name: str) -> int:
             remedy="change balls of the same innings; the target is what is chased",
         )
     if reference.index >= current.index:
-        told = "is the ball asked about" if reference.index == current.index else "comes after it"
+        reason = "is the ball asked about" if reference.index == current.index else "comes after it"
         raise InputError(
-            f"ball {name} {told} (delivery {current.index}, label {current.label})",
+            f"ball {name} {reason} (delivery {current.index}, label {current.label})",
             remedy="change a ball that was bowled before it",
         )
     return reference.index
 
 
 def _outcome(written: str, name: str) -> str:
-    known = {outcome.lower(): outcome for outcome in OUTCOMES}
-    found = known.get(written.strip().lower())
-    if found is None:
+    names = {outcome.lower(): outcome for outcome in OUTCOMES}
+    outcome_name = names.get(written.strip().lower())
+    if outcome_name is None:
         raise InputError(
             f"{written!r} is no outcome for ball {name}", remedy=f"use one of {' '.join(OUTCOMES)}"
         )
-    return found
+    return outcome_name
 
 
 def retold(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
@@ -196,12 +196,12 @@ def scored_again(
 ) -> tuple[Delivery, ...]:
     """The deliveries as ``told`` has them, each with the scoreboard before it as it follows."""
     runs, wickets, legal, in_over = 0, 0, 0, 0
-    over, found = -1, []
+    over, scored = -1, []
     for ball in deliveries:
         if ball.over != over:
             over, in_over = ball.over, 0
         new = told.get(ball.index, ball)
-        found.append(
+        scored.append(
             new._replace(
                 score_before=ball.score_before + runs,
                 wickets_before=ball.wickets_before + wickets,
@@ -213,14 +213,14 @@ def scored_again(
         wickets += sum(w.counts for w in new.wickets) - sum(w.counts for w in ball.wickets)
         legal += new.is_legal - ball.is_legal
         in_over += new.is_legal - ball.is_legal
-    return tuple(found)
+    return tuple(scored)
 
 
 def _shifted(actual: str | None, balls: int) -> str | None:
     if actual is None or not balls:
         return actual
-    over, _, place = actual.partition(".")
-    return f"{over}.{int(place) + balls}"
+    over, _, position = actual.partition(".")
+    return f"{over}.{int(position) + balls}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class Crease:
 
 def crease_after(current: Delivery, told: Sequence[Retold]) -> Crease:
     """Who is in for the ball asked about, as it follows from a change of the ball before it."""
-    last = next((one for one in told if one.before.index == current.index - 1), None)
+    last = next((retold for retold in told if retold.before.index == current.index - 1), None)
     if last is None or last.before is last.after:
         return Crease(current.batter, current.non_striker)
     ball, over_ended = last.after, current.over != last.after.over
@@ -332,24 +332,24 @@ def what_if_flags(
         balls: the past balls that are told otherwise.
         history: whether the ratings were brought to the match's date by its own history.
     """
-    found = []
+    flags = []
     was, now = before.delivery, after.delivery
     for player, old in ((now.bowler, was.bowler), (now.batter, was.batter)):
         away = player.key != old.key and player.name not in UNNAMED
         if away and not sides_of(before.match, player):
-            found.append(("not_in_match", f"{player} is not known to be in this match"))
-    found += _against_the_rules(before, after)
+            flags.append(("not_in_match", f"{player} is not known to be in this match"))
+    flags += _against_the_rules(before, after)
     for ball in balls:
         if disturbs(ball, before.delivery):
             text = (
                 f"what followed ball {ball.before.index} ({ball.before.label}) stays as recorded, "
                 "batters too, though others would have faced it, or an over had other balls"
             )
-            found.append(("as_recorded", text))
+            flags.append(("as_recorded", text))
     for window in (after, before):
         usual = flags_of(window, predictor, evidence=True, history=history)
-        found += [_unnamed(caution.flag, caution.text) for caution in usual]
-    return tuple(WhatIfCaution(flag=name, text=text) for name, text in dict.fromkeys(found))
+        flags += [_unnamed(caution.flag, caution.text) for caution in usual]
+    return tuple(WhatIfCaution(flag=name, text=text) for name, text in dict.fromkeys(flags))
 
 
 def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[str, str]]:
@@ -405,8 +405,8 @@ def what_if(
     balls = retold_balls(match, reference.innings, reference.index, question.balls)
     changed, changes = _otherwise(match, reference, balls, predictor, question)
     recorded = window_for(match, reference, predictor)
-    told = window_for(changed, reference, predictor)
-    before, after = _probabilities(predictor, recorded), _probabilities(predictor, told)
+    changed_window = window_for(changed, reference, predictor)
+    before, after = _probabilities(predictor, recorded), _probabilities(predictor, changed_window)
     actual = recorded.delivery.outcome
     answer = WhatIf(
         schema_version=SCHEMA_VERSION,
@@ -414,7 +414,7 @@ def what_if(
         match=match_facts(match, recorded),
         changes=tuple(changes),
         before=ball_facts(recorded, reference),
-        after=ball_facts(told, reference),
+        after=ball_facts(changed_window, reference),
         actual=OUTCOMES[OUTCOME_INDEX[actual]] if actual else None,
         outcomes=tuple(
             OutcomeChange(
@@ -427,7 +427,7 @@ def what_if(
         ),
         top_change=top_change(before, after),
         effect_nats=rounded(divergence(before, after), NATS_DIGITS),
-        flags=what_if_flags(recorded, told, balls, predictor, history=history),
+        flags=what_if_flags(recorded, changed_window, balls, predictor, history=history),
         narrative=(),
     )
     return answer.model_copy(update={"narrative": narrate_what_if(answer)})
@@ -472,8 +472,8 @@ def _otherwise(
         was, target = None if target is None else str(target), question.target
         text = f"the target was {target}" + ("" if was is None else f", not {was}")
         changes.append(Change(kind="target", before=was, after=str(target), text=text))
-    told = {ball.before.index: ball.after for ball in balls} | {current.index: played}
-    changed = replace(innings, deliveries=scored_again(innings.deliveries, told), target=target)
+    replaced = {ball.before.index: ball.after for ball in balls} | {current.index: played}
+    changed = replace(innings, deliveries=scored_again(innings.deliveries, replaced), target=target)
     refuse_finished(match, innings, changed, current.index)
     sides = tuple(changed if side is innings else side for side in match.innings)
     return replace(match, innings=sides), changes
@@ -496,17 +496,17 @@ def _players(
 
     crease = crease_after(current, balls)
     newcomer = Player(NEW_BATTER)
-    asked = None if question.batter is None else named(question.batter, "batter")
+    batter_asked_for = None if question.batter is None else named(question.batter, "batter")
     striker, other = crease.striker or newcomer, crease.other or newcomer
-    if asked is not None:
-        striker, other = _facing(asked, crease, striker, other)
+    if batter_asked_for is not None:
+        striker, other = _facing(batter_asked_for, crease, striker, other)
     changes, bowler = [], current.bowler
     if question.bowler is not None:
         bowler = named(question.bowler, "bowler")
         changes.append(_player_change("bowler", current.bowler, bowler, "bowled"))
     if bowler.key in (striker.key, other.key):
         raise InputError(f"{bowler} cannot bowl and bat", remedy="name two players")
-    by_name = None if asked is None else asked.key
+    by_name = None if batter_asked_for is None else batter_asked_for.key
     if striker.key == by_name or striker.key != current.batter.key:
         changes.append(
             _player_change(
@@ -581,9 +581,7 @@ def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
     source = Source(answer)
     if not answer.effect_nats and not any(change.differs for change in answer.changes):
         return (sentence(["That is how it was: nothing is different, and nothing changes."]),)
-    ranked = sorted(
-        range(len(answer.outcomes)), key=lambda place: -abs(answer.outcomes[place].points)
-    )
+    ranked = sorted(range(len(answer.outcomes)), key=lambda at: -abs(answer.outcomes[at].points))
     first, second = ranked[:2]
     changes = _changes(answer, source)
     sentences = [sentence(["Suppose ", *changes, ": ", *_moved(answer, source, first), "."])]
@@ -606,14 +604,14 @@ def _changes(answer: WhatIf, source: Source[WhatIf]) -> list[Part]:
     clauses: list[Part] = []
     alike = not any(change.differs for change in answer.changes)
     faced = [change.before for change in answer.changes if change.kind == "batter"]
-    for place, change in enumerate(answer.changes):
+    for at, change in enumerate(answer.changes):
         swapped = change.kind == "non_striker" and change.after in faced
         # Two people may have one name.
         if swapped or not (change.differs or alike):
             continue
         if clauses:
             clauses.append(", so " if change.follows else ", and ")
-        clauses.append(source.quote(f"/changes/{place}/text"))
+        clauses.append(source.quote(f"/changes/{at}/text"))
     return clauses
 
 

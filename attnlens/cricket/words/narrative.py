@@ -68,35 +68,37 @@ def story_place(prediction: Prediction) -> int:
 
 def times_words(times: float) -> str:
     """``twice as likely as``, before "usual"."""
-    return next((words for most, words in TIMES if times < most), "many times as likely as")
+    return next((words for limit, words in TIMES if times < limit), "many times as likely as")
 
 
 def headline(source: Source[Explanation]) -> Sentence:
     """How likely the outcome is, beside what is usual at this scoreboard."""
     prediction = source.document.prediction
-    place = story_place(prediction)
-    pointer = f"/prediction/outcomes/{place}"
-    entry = prediction.outcomes[place]
-    what = source.quote(f"{pointer}/outcome", outcome_start)
+    at = story_place(prediction)
+    pointer = f"/prediction/outcomes/{at}"
+    entry = prediction.outcomes[at]
+    subject = source.quote(f"{pointer}/outcome", outcome_start)
     verb = "is" if outcome_words(entry.outcome).startswith("a ") else "are"
     if entry.usual is None or prediction.story_times is None:
         return sentence(
-            [what, f" {verb} at ", source.quote(f"{pointer}/probability", percent), "."]
+            [subject, f" {verb} at ", source.quote(f"{pointer}/probability", percent), "."]
         )
-    now, usual = source.change(f"{pointer}/probability", f"{pointer}/usual")
+    probability, usual = source.change(f"{pointer}/probability", f"{pointer}/usual")
     times = prediction.story_times
     if FAINT[0] <= times <= FAINT[1]:
         return sentence(
             [
-                what,
+                subject,
                 f" {verb} about as likely as usual, ",
-                now,
+                probability,
                 " where ",
                 usual,
                 " is usual.",
             ]
         )
-    return sentence([what, f" {verb} {times_words(times)} usual here: ", now, ", not ", usual, "."])
+    return sentence(
+        [subject, f" {verb} {times_words(times)} usual here: ", probability, ", not ", usual, "."]
+    )
 
 
 def model_claims(explanation: Explanation) -> list[int]:
@@ -137,8 +139,8 @@ def tested(source: Source[Explanation]) -> Sentence:
     untold = why_untold(source)
     if untold is not None:
         return sentence(["Tested, and nothing can be told: ", untold, "."])
-    looked = "what it looked at" if explanation.history else "what it knew"
-    return sentence([f"Tested: {looked} is not shown to matter more than chance would have it."])
+    subject = "what it looked at" if explanation.history else "what it knew"
+    return sentence([f"Tested: {subject} is not shown to matter more than chance would have it."])
 
 
 def why_untold(source: Source[Explanation]) -> Fact | None:
@@ -173,10 +175,10 @@ def changed(source: Source[Explanation], at: int) -> list[Part]:
     before, after = source.change(f"{change}/before", f"{change}/after")
     same = top.outcome == source.document.prediction.about
     of = ["it"] if same else [source.quote(f"{change}/outcome", outcome_words)]
-    return ["without ", *named(source, at), " ", *of, " would be ", after, ", not ", before]
+    return ["without ", *claim_subject(source, at), " ", *of, " would be ", after, ", not ", before]
 
 
-def named(source: Source[Explanation], at: int) -> list[Part]:
+def claim_subject(source: Source[Explanation], at: int) -> list[Part]:
     """What a claim about the whole model names."""
     claim = source.document.evidence[at]
     kinds: Mapping[str, list[Part]] = {
@@ -203,22 +205,22 @@ def named(source: Source[Explanation], at: int) -> list[Part]:
 def balls_of(source: Source[Explanation], at: int) -> list[Part]:
     """The labels of a claim's balls, oldest first; of many their number, the first and the last."""
     removed = source.document.evidence[at].removed
-    where = {entry.index: place for place, entry in enumerate(source.document.history)}
-    known = all(ball in where for ball in removed)
+    where = {entry.index: row for row, entry in enumerate(source.document.history)}
+    in_history = all(ball in where for ball in removed)
     labels: list[Part] = [
         source.quote(f"/history/{where[ball]}/label")
-        if known
+        if in_history
         else source.quote(f"/evidence/{at}/removed/{removed.index(ball)}")
         for ball in sorted(removed)
     ]
-    one, several = ("ball ", "balls ") if known else ("delivery ", "deliveries ")
+    singular, plural = ("ball ", "balls ") if in_history else ("delivery ", "deliveries ")
     if len(labels) == 1:
-        return [one, *labels]
+        return [singular, *labels]
     if len(labels) > LISTED:
         number = source.quote(f"/evidence/{at}/removed", counted)
-        return [number, f" {several}from ", labels[0], " to ", labels[-1]]
-    listed = [part for label in labels[:-1] for part in (label, ", ")][:-1]
-    return [several, *listed, " and ", labels[-1]]
+        return [number, f" {plural}from ", labels[0], " to ", labels[-1]]
+    parts = [part for label in labels[:-1] for part in (label, ", ")][:-1]
+    return [plural, *parts, " and ", labels[-1]]
 
 
 def then(source: Source[Explanation]) -> Sentence | None:
@@ -321,7 +323,7 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
         Every number and name in a sentence is one of its facts, in the order of reading.
     """
     source = Source(explanation)
-    told = [
+    sentences = [
         _score(source),
         _special(source),
         headline(source),
@@ -332,10 +334,10 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
         _came(source),
         _swing(source),
     ]
-    for place, shorter in ((3, None), (8, None), (4, _counted(source, most=1))):
-        if sum(len(one.text.split()) for one in told if one is not None) > MOST_WORDS:
-            told[place] = shorter
-    return tuple(one for one in told if one is not None)
+    for at, shorter in ((3, None), (8, None), (4, _counted(source, most=1))):
+        if sum(len(entry.text.split()) for entry in sentences if entry is not None) > MOST_WORDS:
+            sentences[at] = shorter
+    return tuple(entry for entry in sentences if entry is not None)
 
 
 def _score(source: Source[Explanation]) -> Sentence:
@@ -358,9 +360,11 @@ def _score(source: Source[Explanation]) -> Sentence:
         return sentence([batting, " are ", *score, " in a super over against ", bowling, "."])
     if ball.runs_required is not None and ball.balls_left:
         if ball.balls_left > LONG_WAY:
-            wanted: Part = source.quote("/ball/required_rate", tenths)
+            rate_needed: Part = source.quote("/ball/required_rate", tenths)
             chase: list[Part] = [", chasing ", source.quote("/ball/target"), " against ", bowling]
-            return sentence([batting, *chase, ", are ", *score, " and want ", wanted, " an over."])
+            return sentence(
+                [batting, *chase, ", are ", *score, " and want ", rate_needed, " an over."]
+            )
         runs = " run" if ball.runs_required == 1 else " runs"
         left = " ball" if ball.balls_left == 1 else " balls"
         need: list[Part] = [source.quote("/ball/runs_required"), f"{runs} from "]
@@ -493,8 +497,8 @@ def _counted(source: Source[Explanation], most: int = 2) -> Sentence | None:
         return None
     points = [group.from_usual[place].points for group in groups]
     order = sorted(range(len(points)), key=lambda at: -abs(points[at]))
-    felt = [at for at in order if abs(points[at]) >= FELT][:most]
-    if not felt:
+    noticeable = [at for at in order if abs(points[at]) >= FELT][:most]
+    if not noticeable:
         return sentence(["Nothing that the model knows moves that from usual by much."])
 
     def what(at: int) -> list[Part]:
@@ -509,7 +513,7 @@ def _counted(source: Source[Explanation], most: int = 2) -> Sentence | None:
     def does(at: int) -> str:
         return "adds " if points[at] > 0 else "takes off "
 
-    first, *rest = felt
+    first, *rest = noticeable
     parts: list[Part] = ["The model ", does(first), much(first), " points for ", *what(first)]
     for at in rest:
         alike = points[at] * points[first] > 0
@@ -553,13 +557,13 @@ def _tested(source: Source[Explanation]) -> Sentence:
         if claim.verdict == "contradicted":
             does = "matter" if claim.direction is None else f"{claim.direction} it"
             so = f": that they {does} is "
-        return sentence([start, *named(source, at), *change_told, so, verdict, "."])
+        return sentence([start, *claim_subject(source, at), *change_told, so, verdict, "."])
     if before.text == after.text:
         moves: list[Part] = [" the chance of ", outcome, " stays at ", before]
     else:
         verb = "rises" if rises else "falls"
         moves = [" the chance of ", outcome, f" {verb} from ", before, " to ", after]
-    return sentence(["Without ", *named(source, at), *moves, ", which is ", verdict, "."])
+    return sentence(["Without ", *claim_subject(source, at), *moves, ", which is ", verdict, "."])
 
 
 def _calls(source: Source[Explanation]) -> Sentence | None:
@@ -567,16 +571,16 @@ def _calls(source: Source[Explanation]) -> Sentence | None:
     prediction = source.document.prediction
     if prediction.calibration is None:
         return None
-    place = story_place(prediction)
-    like = prediction.calibration.outcomes[place]
+    at = story_place(prediction)
+    like = prediction.calibration.outcomes[at]
     if like.happened_ci is None or like.happened_ci[0] <= like.predicted <= like.happened_ci[1]:
         return None
     if abs(like.happened - like.predicted) < OFF:
         return None
-    pointer = f"/prediction/calibration/outcomes/{place}"
-    said = source.quote(f"{pointer}/predicted", percent)
+    pointer = f"/prediction/calibration/outcomes/{at}"
+    forecast = source.quote(f"{pointer}/predicted", percent)
     came = source.quote(f"{pointer}/happened", percent)
-    return sentence(["Such calls, at ", said, ", came true in ", came, " of cases."])
+    return sentence(["Such calls, at ", forecast, ", came true in ", came, " of cases."])
 
 
 def _came(source: Source[Explanation]) -> Sentence | None:
@@ -589,20 +593,20 @@ def _came(source: Source[Explanation]) -> Sentence | None:
     chance: Part = source.visible(pointer)
     batter, bowler = source.quote("/ball/batter"), source.quote("/ball/bowler")
     if prediction.actual == prediction.top:
-        given: list[Part] = [", the likeliest outcome at ", chance]
+        expected: list[Part] = [", the likeliest outcome at ", chance]
     else:
-        given = [", which the model had at ", chance]
+        expected = [", which the model had at ", chance]
     if ball.happened is not None and ball.happened.out is not None:
-        return sentence(["It was ", brought, *given, ": ", *gone(source), "."])
+        return sentence(["It was ", brought, *expected, ": ", *gone(source), "."])
     if prediction.actual in ("4", "6"):
-        return sentence([batter, " hit ", brought, *given, "."])
+        return sentence([batter, " hit ", brought, *expected, "."])
     if prediction.actual in ("wd", "nb"):
-        return sentence([bowler, " bowled ", brought, *given, "."])
+        return sentence([bowler, " bowled ", brought, *expected, "."])
     if prediction.actual in ("1", "2", "3", "5"):
-        return sentence([batter, " took ", brought, *given, "."])
+        return sentence([batter, " took ", brought, *expected, "."])
     if prediction.actual == "0":
-        return sentence([bowler, " gave nothing away: ", brought, *given, "."])
-    return sentence(["It went for ", brought, *given, "."])
+        return sentence([bowler, " gave nothing away: ", brought, *expected, "."])
+    return sentence(["It went for ", brought, *expected, "."])
 
 
 def _swing(source: Source[Explanation]) -> Sentence | None:

@@ -140,8 +140,8 @@ def _read(heatmap: Any) -> _HeatMap:
         return _HeatMap.model_validate(heatmap, from_attributes=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = "".join(f"/{step}" for step in first["loc"])
-        raise InputError(f"not a heat map: {place} {first['msg']}") from None
+        pointer = "".join(f"/{step}" for step in first["loc"])
+        raise InputError(f"not a heat map: {pointer} {first['msg']}") from None
 
 
 def _value(holder: Any, name: str) -> Any:
@@ -169,12 +169,12 @@ def _bowlers_boundaries(head: _Head | None, history: BallHistory | None) -> str:
     weights = dict(zip(head.top_balls, head.weights or (), strict=False))
     bowlers = {ball: _value(_ball(history, ball), "bowler") for ball in head.top_balls}
     own = [ball for ball in head.top_balls if bowlers[ball] in (None, head.bowler)]
-    others = sum(weights.get(ball, 0.0) for ball in head.top_balls if ball not in own)
+    others_weight = sum(weights.get(ball, 0.0) for ball in head.top_balls if ball not in own)
     # Weights carry six decimals: 0.1 + 0.3 must not pass for more than 0.4.
-    if round(sum(head.weights or ()) - others, 6) <= ATTENDED:
+    if round(sum(head.weights or ()) - others_weight, 6) <= ATTENDED:
         return ""
-    listed = dict(zip(head.top_balls, head.outcomes or (), strict=False))
-    boundaries = [_is_boundary(_ball(history, ball), listed.get(ball)) for ball in own]
+    head_outcomes = dict(zip(head.top_balls, head.outcomes or (), strict=False))
+    boundaries = [_is_boundary(_ball(history, ball), head_outcomes.get(ball)) for ball in own]
     if None in boundaries:
         return ""
     return (
@@ -185,9 +185,9 @@ def _bowlers_boundaries(head: _Head | None, history: BallHistory | None) -> str:
 
 def _is_boundary(ball: Any, listed: str | None) -> bool | None:
     """Whether a ball went for four or six; ``None`` where neither place knows the ball."""
-    known = _value(ball, "boundary")
-    if known is not None:
-        return bool(known)
+    recorded = _value(ball, "boundary")
+    if recorded is not None:
+        return bool(recorded)
     outcome = _value(ball, "outcome") if listed is None else listed
     return None if outcome is None else str(outcome) in BOUNDARIES
 
