@@ -215,6 +215,15 @@ def test_no_file_and_no_room_goes_round_in_a_circle() -> None:
     assert circle_in(rooms) == []
 
 
+def test_the_lab_is_imported_by_the_command_line_alone() -> None:
+    importing = {
+        room_of(module)
+        for module, known in arrows_between_files().items()
+        if any(room_of(name) == "cricket.lab" for name in known)
+    }
+    assert importing == {"cricket.lab", "cli"}
+
+
 def words_of_cricket(text: str) -> list[str]:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
     return [match.group() for match in CRICKET_WORD.finditer(spaced)]
@@ -226,7 +235,7 @@ def test_the_core_speaks_no_cricket() -> None:
         path
         for folder in (PACKAGE / "render", REPOSITORY / "templates")
         for path in folder.rglob("*")
-        if path.suffix in (".j2", ".css", ".js", ".html") and "cricket" not in path.parts
+        if path.suffix in (".j2", ".css", ".js", ".html", ".toml") and "cricket" not in path.parts
     ]
     spoken = {
         str(path.relative_to(REPOSITORY)): words

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _MAX_MATCHES = 200
 _MAX_HEADS_BYTES = 50_000_000
 """Of a document of heads."""
-_SAMPLE_SEED = 7
 
 
 def add_to(commands: Commands) -> None:
@@ -116,7 +115,7 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
     """Open the files of the command line, or else a simulated match that is always the same."""
-    from attnlens.cricket.lab.simulate import simulate_match
+    from attnlens.cricket.inside import sample_match
     from attnlens.cricket.readers import read_match, read_matches
     from attnlens.cricket.readers.following import Growing
 
@@ -143,7 +142,7 @@ def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings)
     if options.follow and not any(item.followed for item in matches.permanent):
         raise InputError("--follow has no match file to follow", remedy="give one, not a folder")
     if not options.files:
-        matches.add(simulate_match(_SAMPLE_SEED), sample=True)
+        matches.add(sample_match(), sample=True)
 
 
 def _functions(options: argparse.Namespace) -> Functions:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from attnlens.cricket.errors import BallNotFoundError
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import GRAMMAR, BallReference, balls_of, echo
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.over.encoder_decoder import PAD, START, Choice, decode
@@ -27,11 +28,14 @@ from attnlens.cricket.session import Session
 from attnlens.errors import InputError
 from attnlens.reference.catalogue import LoadedModel, ModelInput
 
-SEED: Final = 7
-"""Of the simulated match that the models are described with."""
-
 BALL: Final = BallReference(1, 47)
 OVER: Final = "2"
+
+
+def sample_match() -> Match:
+    """The simulated match that models are described with: `lab simulate --seed 7`, as JSON."""
+    match = read_match(Path(__file__).with_name("simulated-7.json"))
+    return replace(match, source="simulated with seed 7")
 
 
 def predictor(path: Path | None = None) -> LoadedModel:
@@ -60,7 +64,7 @@ def read_ball(
     session = model.context
     assert isinstance(session, Session)
     if text is None:
-        match, reference = simulate_match(SEED), BALL
+        match, reference = sample_match(), BALL
     else:
         match = session.read(text)
         if ball is None:
@@ -129,7 +133,7 @@ def read_over(
     trained = model.context
     assert isinstance(trained, TrainedOvers)
     if text is None:
-        match, over = simulate_match(SEED), OVER
+        match, over = sample_match(), OVER
     else:
         match = read_match(text)
         if over is None:
