@@ -26,18 +26,21 @@ pytestmark = pytest.mark.skipif(
 )
 DEADLINE = 1.0
 BANK = [Clause("sentence1", "It is so.")]
-ASKS = f"""import sys, time
+PATIENCE = 50.0
+"""Seconds of a deadline that a busy machine does not reach before another bound ends the answer."""
+
+ASKS = """import sys
 from attnlens.errors import EndpointError
 from attnlens.llm.endpoint import Endpoint, stream
 def peak():
     return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) / 1024
-before, started, said = peak(), time.monotonic(), "answered"
+before, said = peak(), "answered"
 try:
-    for piece in stream(Endpoint(sys.argv[1], "m", timeout=20.0, deadline={DEADLINE}), []):
+    for piece in stream(Endpoint(sys.argv[1], "m", timeout=20.0, deadline=float(sys.argv[2])), []):
         pass
 except EndpointError as error:
     said = error.problem
-print(time.monotonic() - started, peak() - before, said, sep="|")
+print(peak() - before, said, sep="|")
 """
 HEAD = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 
@@ -88,10 +91,10 @@ HOSTILE = {
     "a drip of empty events": (writes(HEAD + "\r\n", drip(NOTHING)), ENDED),
     "a drip after a refusal": (writes(REFUSES + "\r\n", drip("{")), ENDED),
     "continue, for ever": (writes("", drip("HTTP/1.1 100 Continue\r\n\r\n")), ENDED),
-    "events without end": (writes(HEAD + "\r\n", flood(NOTHING)), None),
+    "events without end": (writes(HEAD + "\r\n", flood(NOTHING)), "sends more than any answer"),
     "an event without end": (writes(HEAD + "\r\n", flood("data: a\n")), "sends an event without"),
     "a line without end": (writes(HEAD + "\r\n", flood("x")), "sends an event without an end"),
-    "empty lines without end": (writes(HEAD + "\r\n", flood("\n")), None),
+    "empty lines without end": (writes(HEAD + "\r\n", flood("\n")), "sends more than any answer"),
     "a header without end": (writes(HEAD + "X: ", flood("a")), "answers what is not HTTP"),
     "headers without end": (writes(HEAD, flood("X-A: b\r\n")), "answers what is not HTTP"),
     "a document without end": (
@@ -103,27 +106,25 @@ HOSTILE = {
 }
 
 
-def asked(url: str) -> tuple[float, float, str]:
-    """The seconds and the megabytes that a process needs to ask there, and what is said."""
-    words = [sys.executable, "-c", ASKS, url]
+def asked(url: str, deadline: float) -> tuple[float, str]:
+    """The megabytes that a process needs to ask there, and what it reports."""
+    words = [sys.executable, "-c", ASKS, url, str(deadline)]
     done = subprocess.run(
-        words, env=clean_environment(), capture_output=True, text=True, timeout=60, check=False
+        words, env=clean_environment(), capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    seconds, grown, said = done.stdout.strip().split("|")
-    return float(seconds), float(grown), said
+    megabytes, message = done.stdout.strip().split("|")
+    return float(megabytes), message
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_server_costs_little(name: str) -> None:
     act, expected = HOSTILE[name]
     with serving(act) as server:
-        seconds, megabytes, said = asked(server.url)
+        # A drip has no other end than the deadline.
+        megabytes, message = asked(server.url, DEADLINE if expected == ENDED else PATIENCE)
         assert len(server.requests) == 1
-    print(f"{name}: {seconds:.2f} s, {megabytes:.0f} MB, {said}")
-    assert said != "answered"
-    assert said.startswith(expected or "")
-    assert seconds < DEADLINE + 2
+    assert message.startswith(expected)
     assert megabytes < 50
 
 
@@ -139,9 +140,9 @@ def test_a_drip_before_keys_are_agreed_on_ends_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=drips, args=(listening,), daemon=True)
         thread.start()
-        seconds, _, said = asked(f"https://127.0.0.1:{listening.getsockname()[1]}/v1")
+        _, message = asked(f"https://127.0.0.1:{listening.getsockname()[1]}/v1", DEADLINE)
         thread.join(20)
-    assert (said, seconds < DEADLINE + 2) == (ENDED, True)
+    assert message == ENDED
 
 
 def test_all_answers_of_a_narration_share_one_deadline() -> None:
@@ -149,13 +150,12 @@ def test_all_answers_of_a_narration_share_one_deadline() -> None:
         time.sleep(0.6)
         refuses(400, "no response_format here")(handler)
 
-    slow = streams("A sentence without any reference. " * 9, size=1, pause=0.1)
+    # Within a deadline of its own the second answer would end.
+    slow = streams("sentence", size=1, pause=0.1)
     with serving(late, slow) as server:
         endpoint = Endpoint(server.url, "m", timeout=5.0, deadline=DEADLINE)
-        started = time.monotonic()
         with pytest.raises(EndpointError, match=ENDED):
             chosen_ids(endpoint, [], BANK)
-        assert time.monotonic() - started < DEADLINE + 1
         assert len(server.requests) == 2
 
 

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         parts = [f"{checked.read} of {len(checked.statements)} statements read"]
         for answer in ("not borne out", "not in the data", "not read"):
-            rows = [_shown(row) for row in checked.statements if row.answer == answer]
+            rows = [_statement_lines(row) for row in checked.statements if row.answer == answer]
             if rows:
                 parts += [f"\n{answer}: {len(rows)}", "\n\n".join(rows)]
         emit("\n".join(parts), options.out)
@@ -65,13 +65,13 @@ def run(options: argparse.Namespace) -> int:
     return 1 if checked.faults else 0
 
 
-def _shown(statement: Statement) -> str:
+def _statement_lines(statement: Statement) -> str:
     """A statement, and below it what decided the answer and what the data holds instead."""
     from attnlens.render.safe import clean
 
-    near = "" if statement.nearest is None else f"; the facts hold {clean(statement.nearest)}"
-    place = "" if statement.pointer is None else f" ({clean(statement.pointer)})"
-    return f"  {clean(statement.text)}\n    {clean(statement.what)}{near}{place}"
+    nearest = "" if statement.nearest is None else f"; the facts hold {clean(statement.nearest)}"
+    pointer = "" if statement.pointer is None else f" ({clean(statement.pointer)})"
+    return f"  {clean(statement.text)}\n    {clean(statement.what)}{nearest}{pointer}"
 
 
 def _read(path: str, max_bytes: int) -> str:

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
             remedy="use 127.0.0.1, and a proxy that does in front of it",
         )
     try:
-        from attnlens.cricket.mcp.app import server_of
+        from attnlens.cricket.mcp.server import server_of
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
             "the Model Context Protocol's SDK is not installed",
             remedy="pip install 'attnlens[mcp]'",
         ) from None
-    from attnlens.cricket.mcp.folders import Folders
+    from attnlens.cricket.mcp.match_folders import Folders
 
     folders = Folders(options.folders)
     if not folders.roots:

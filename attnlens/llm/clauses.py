@@ -135,24 +135,24 @@ def _clause(item: object) -> Clause | None:
     return Clause(name, visible(text), pointers, item.get("required") is True)
 
 
-def ids_in(answer: str, known: Collection[str]) -> list[str]:
+def ids_in(answer: str, bank_ids: Collection[str]) -> list[str]:
     """The ids that a language model's answer lists, in its order.
 
     Read is the first JSON list of texts, fenced or not; where there is none, every word that is an
     id or looks like one. Words between ``<think>`` and ``</think>`` are not read.
 
     Args:
-        known: the ids of the bank.
+        bank_ids: the ids of the bank.
     """
     text = without_thoughts(answer)
     ids = next(_json_lists(text), None)
     if ids is None:
-        kinds = {_NUMBER_AT_THE_END.sub("", name) for name in known}
+        kinds = {_NUMBER_AT_THE_END.sub("", name) for name in bank_ids}
         words = re.findall(r"\w(?:[\w.-]*\w)?", text)
-        listed = (
-            word for word in words if word in known or _NUMBER_AT_THE_END.sub("", word) in kinds
+        candidates = (
+            word for word in words if word in bank_ids or _NUMBER_AT_THE_END.sub("", word) in kinds
         )
-        ids = [word for word in dict.fromkeys(listed) if word in known or word not in kinds]
+        ids = [word for word in dict.fromkeys(candidates) if word in bank_ids or word not in kinds]
     return ids[:MAX_IDS]
 
 

@@ -142,19 +142,19 @@ def stream(
         EndpointError: it cannot be asked, refuses, stops in the middle, or answers what is no
             answer; nothing is asked twice.
     """
-    ended = Answer() if answer is None else answer
+    ending = Answer() if answer is None else answer
     length = 0
     cut = _Cut(endpoint.until() if until is None else until)
-    with _in_time(endpoint, cut), _asked(endpoint, messages, settings, cut) as response:
+    with _in_time(endpoint, cut), _response(endpoint, messages, settings, cut) as response:
         kind = response.headers.get_content_type()
         if kind == "text/html":
             raise endpoint.failure("answers with a web page", ADDRESS)
-        whole = kind == "application/json"  # some servers do not stream, though asked to
-        for event in _all_of(response) if whole else _events(endpoint, response):
+        complete = kind == "application/json"  # some servers do not stream, though asked to
+        for event in _all_of(response) if complete else _events(endpoint, response):
             if event == "[DONE]":
-                ended.finish_reason = ended.finish_reason or "stop"
+                ending.finish_reason = ending.finish_reason or "stop"
                 break
-            piece = _piece(endpoint, event, ended)
+            piece = _piece(endpoint, event, ending)
             length += len(piece)
             if cut.done:
                 raise endpoint.failure("takes too long")
@@ -162,7 +162,7 @@ def stream(
                 raise endpoint.failure(f"answers more than {MOST_CHARACTERS:,} characters")
             if piece:
                 yield piece
-        if ended.finish_reason is None:
+        if ending.finish_reason is None:
             problem = f"the connection was cut after {length:,} characters of the answer"
             raise endpoint.failure(problem, "ask again")
         if not length:
@@ -200,7 +200,7 @@ class _Cut:
         self.done = False
         self._until = until
         self._watched: list[socket.socket] = []
-        self._timer = threading.Timer(self.left, self._now)
+        self._timer = threading.Timer(self.left, self._shut)
         self._timer.daemon = True
         self._timer.start()
 
@@ -213,7 +213,7 @@ class _Cut:
         """Shut it too; by a handle of our own, since TLS takes over the one that is given."""
         self._watched.append(connection.dup())
         if self.done:
-            self._now()
+            self._shut()
 
     def end(self) -> None:
         """Shut nothing any more."""
@@ -221,7 +221,7 @@ class _Cut:
         for connection in self._watched:
             connection.close()
 
-    def _now(self) -> None:
+    def _shut(self) -> None:
         self.done = True
         for connection in self._watched:
             with suppress(OSError):
@@ -245,7 +245,7 @@ def _in_time(endpoint: Endpoint, cut: _Cut) -> Iterator[None]:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect would take the text, and the key, to where nobody asked it to go."""
 
-    def redirect_request(self, *arguments: Any, **named: Any) -> None:  # noqa: ARG002
+    def redirect_request(self, *arguments: Any, **keywords: Any) -> None:  # noqa: ARG002
         return None
 
 
@@ -279,7 +279,7 @@ def _opener(endpoint: Endpoint, cut: _Cut) -> urllib.request.OpenerDirector:
 
 
 @contextmanager
-def _asked(
+def _response(
     endpoint: Endpoint,
     messages: Sequence[Mapping[str, str]],
     settings: Json,
@@ -390,7 +390,7 @@ def _events(endpoint: Endpoint, response: IO[bytes]) -> Iterator[str]:
             return
 
 
-def _piece(endpoint: Endpoint, text: str, ended: Answer) -> str:
+def _piece(endpoint: Endpoint, text: str, ending: Answer) -> str:
     """The text of an event or of a whole answer; empty where it has none (usage, say).
 
     Raises:
@@ -401,8 +401,8 @@ def _piece(endpoint: Endpoint, text: str, ended: Answer) -> str:
     except RecursionError:
         raise endpoint.failure("answers JSON that is nested too deeply") from None
     except ValueError:
-        shown = " ".join(text.split())[:80]
-        raise endpoint.failure(f"answers what is not JSON: {shown!r}", ADDRESS) from None
+        excerpt = " ".join(text.split())[:80]
+        raise endpoint.failure(f"answers what is not JSON: {excerpt!r}", ADDRESS) from None
     if isinstance(data, dict) and data.get("error"):
         raise endpoint.failure(f"reports an error: {_message(data)}")
     choices = data.get("choices") if isinstance(data, dict) else None
@@ -412,8 +412,8 @@ def _piece(endpoint: Endpoint, text: str, ended: Answer) -> str:
         raise endpoint.failure("answers JSON that is no chat completion", ADDRESS)
     reason = choices[0].get("finish_reason")
     if isinstance(reason, str):
-        ended.finish_reason = reason
-    said = choices[0].get("delta") or choices[0].get("message")
-    content = said.get("content") if isinstance(said, dict) else None
+        ending.finish_reason = reason
+    message = choices[0].get("delta") or choices[0].get("message")
+    content = message.get("content") if isinstance(message, dict) else None
     # Half of a sign, as JSON can write one, cannot be shown.
     return content.encode(errors="replace").decode() if isinstance(content, str) else ""

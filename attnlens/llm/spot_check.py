@@ -14,8 +14,9 @@ import math
 import re
 import time
 import unicodedata
+from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -111,7 +112,7 @@ class SpotCheck:
         return {"coverage": {"read": self.read, "of": len(rows)}, "statements": rows}
 
 
-class Fact(NamedTuple):
+class Figure(NamedTuple):
     """A number of the data: its field (key or column), and the words that name its row."""
 
     value: float
@@ -134,7 +135,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(map(_stem, _WORD.findall(parted)))
 
 
-class Facts:
+class FigureIndex:
     """The numbers and words of plain data.
 
     Args:
@@ -145,7 +146,7 @@ class Facts:
     """
 
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
-        self.numbers: list[Fact] = []
+        self.numbers: list[Figure] = []
         self.words: set[str] = set()
         self._unread, self._n_values = unread, 0
         if isinstance(data, Mapping | list):
@@ -180,7 +181,7 @@ class Facts:
             percent_field = field & _PERCENT_WORDS
             unit = "share" if share or percent_field else ""
             size = abs(float(value)) * (100 if unit == "share" and not percent_field else 1)
-            self.numbers.append(Fact(size, unit, field, row, pointer))
+            self.numbers.append(Figure(size, unit, field, row, pointer))
 
 
 def _is_number(value: object) -> bool:
@@ -238,7 +239,7 @@ def _too_many() -> InputError:
 
 
 def check_text(
-    facts: Facts,
+    facts: FigureIndex,
     text: str,
     rewrites: Mapping[str, str] | None = None,
     *,
@@ -267,9 +268,9 @@ def _statements(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if re.match(r"\s*(?:#|\|?[-:| ]+$|```)", line):
             continue
-        shown = _MARKS.sub("", line)
-        ends = [0, *(match.end() for match in _SENTENCE.finditer(shown)), len(shown)]
-        parts = (shown[start:end].strip(" |") for start, end in pairwise(ends))
+        plain = _MARKS.sub("", line)
+        ends = [0, *(match.end() for match in _SENTENCE.finditer(plain)), len(plain)]
+        parts = (plain[start:end].strip(" |") for start, end in pairwise(ends))
         yield from (part for part in parts if re.search(r"[^\W\d]{2}", part))
 
 
@@ -277,7 +278,7 @@ Finding = tuple[Answer, str, str | None, str | None]
 
 
 class _Checker:
-    def __init__(self, facts: Facts, rewrites: Mapping[str, str]) -> None:
+    def __init__(self, facts: FigureIndex, rewrites: Mapping[str, str]) -> None:
         self.facts, self.rewrites = facts, rewrites
         self.stop_words = frozenset(_STOP_WORDS.split())
         self.values = np.array([fact.value for fact in facts.numbers])
@@ -310,7 +311,11 @@ class _Checker:
     def _numbers(self, text: str, statement: str) -> Iterator[Finding]:
         """What the data says of each number; of one in words only where it is borne out."""
         numbers = [number for number in _NUMBER.finditer(text) if not self._is_label(number)]
-        findings = [self._number(number) for number in numbers]
+        words, breaks = self._words(text), [match.start() for match in _CLAUSE.finditer(text)]
+        findings = [
+            self._number(number, _weights(number.start("digits"), words, breaks))
+            for number in numbers
+        ]
         right = {pointer for answer, *_, pointer in findings if answer == "borne out"}
         for number, finding in zip(numbers, findings, strict=True):
             written = re.search(rf"(?<![\d.]){number['digits']}(?![\d.]\d)", statement)
@@ -325,29 +330,19 @@ class _Checker:
         labels = len(digits) == 4 or "." in digits or re.search(r"[A-Z]\w+ $", before)
         return bool(labels) and digits in self.facts.words
 
-    def _near(self, number: re.Match[str]) -> dict[str, float]:
-        """The words of the number's statement, those in its clause and near it with more weight."""
-        # A word counts half at 30 characters, and 0.6 for each clause between.
-        text, near = number.string, dict[str, float]()
-        for word in re.finditer(rf"=([^=]+)=|{_WORD.pattern}", text):
-            figure = word.group()[0].isdigit() and len(word.group()) != 4
-            if (
-                figure
-                or word.group().lower() in self.stop_words
-                or word.start() == number.start("digits")
-            ):
-                continue
-            left, right = sorted((word.start(), number.start()))
-            breaks = len(_CLAUSE.findall(text, left, right))
-            weight = 0.6**breaks / (1 + (right - left) / 30)
-            stem = _stem(word[1] or word.group())
-            near[stem] = max(near.get(stem, 0.0), weight)
-        return near
+    def _words(self, text: str) -> list[tuple[int, str]]:
+        """The words that may name facts, with their positions; of figures only years."""
+        return [
+            (word.start(), _stem(word[1] or word.group()))
+            for word in re.finditer(rf"=([^=]+)=|{_WORD.pattern}", text)
+            if word.group().lower() not in self.stop_words
+            and not (word.group()[0].isdigit() and len(word.group()) != 4)
+        ]
 
-    def _scores(self, near: Mapping[str, float], unit: str) -> tuple[NDArray[Any], ...]:
+    def _scores(self, weights: Mapping[str, float], unit: str) -> tuple[NDArray[Any], ...]:
         """How well words name each fact of a unit: in all, by its row, by its field."""
         row, field = np.zeros(len(self.values)), np.zeros(len(self.values))
-        for word, closeness in near.items():
+        for word, closeness in weights.items():
             count = len(self.by_row.get(word, ())) + len(self.by_field.get(word, ()))
             if count:
                 weight = closeness * math.log1p(len(self.values) / count)
@@ -355,19 +350,19 @@ class _Checker:
                 field[self.by_field.get(word, [])] += weight
         return np.where(self.units == unit, row + field, 0), row, field
 
-    def _number(self, number: re.Match[str]) -> Finding:
-        shown, unit = f'number "{number.group().strip()}"', "share" if number["share"] else ""
+    def _number(self, number: re.Match[str], weights: Mapping[str, float]) -> Finding:
+        label, unit = f'number "{number.group().strip()}"', "share" if number["share"] else ""
         value, tolerance = _value(number)
         hedged = _HEDGE.search(number.string[: number.start()])
         tolerance = max(tolerance, 0.15 * value) if hedged else tolerance
         if not len(self.values):
-            return "not in the data", shown, None, None
+            return "not in the data", label, None, None
         sizes = self.values / np.where((self.units == "share") & (unit != "share"), 100, 1)
         right = np.abs(sizes - value) <= tolerance
-        scores, row, field = self._scores(self._near(number), unit)
+        scores, row, field = self._scores(weights, unit)
         best, top = int(np.argmax(np.where(right, scores, -1))), int(np.argmax(scores))
         if right[best] and scores[best] > 0 and scores[best] >= _BEST_SHARE * scores[top]:
-            return "borne out", shown, None, self.facts.numbers[best].pointer
+            return "borne out", label, None, self.facts.numbers[best].pointer
         fact = self.facts.numbers[top]
         identified = field[top] > 0 and (row[top] > 0 or not fact.row)
         alike = sizes[scores >= _BEST_SHARE * scores[top]]
@@ -375,10 +370,10 @@ class _Checker:
         rival = np.ptp(alike) > 0 or rivals.any()
         if identified and not rival and not _OTHER_FACT.search(number.string):
             nearest = f"{sizes[top]:.6g}{(number['share'] or '')}"
-            return "not borne out", shown, nearest, fact.pointer
+            return "not borne out", label, nearest, fact.pointer
         if not right.any():
-            return "not in the data", shown, None, None
-        return "not read", f"{shown}: the words around it name no single fact", None, None
+            return "not in the data", label, None, None
+        return "not read", f"{label}: the words around it name no single fact", None, None
 
     def _names(self, text: str) -> Iterator[Finding]:
         """Runs of capitalised words of which the data lacks one; no word that begins a sentence."""
@@ -389,6 +384,19 @@ class _Checker:
             strange = (word for word in words if not word.isupper())
             if any(not _stems(word) <= self.facts.words for word in strange):
                 yield "not in the data", f'name "{" ".join(words)}"', None, None
+
+
+def _weights(
+    start: int, words: Iterable[tuple[int, str]], breaks: Sequence[int]
+) -> dict[str, float]:
+    """The words around a number: half at 30 characters, 0.6 for each clause that lies between."""
+    weights: dict[str, float] = {}
+    for position, stem in words:
+        if position != start:
+            n_breaks = abs(bisect(breaks, position) - bisect(breaks, start))
+            weight = 0.6**n_breaks / (1 + abs(position - start) / 30)
+            weights[stem] = max(weights.get(stem, 0.0), weight)
+    return weights
 
 
 def _value(number: re.Match[str]) -> tuple[float, float]:

@@ -165,15 +165,15 @@ def _chances(source: Source[Explanation]) -> Iterator[Sentence]:
     prediction = source.document.prediction
     for number, entry in enumerate(prediction.outcomes):
         pointer = f"/prediction/outcomes/{number}"
-        about = entry.outcome in (prediction.about, prediction.actual)
-        if entry.probability < _MIN_PROBABILITY and not about:
+        required = entry.outcome in (prediction.about, prediction.actual)
+        if entry.probability < _MIN_PROBABILITY and not required:
             continue
         of: list[Part] = ["The chance of ", source.quote(f"{pointer}/outcome", outcome_words)]
         if entry.usual is None:
             yield sentence([*of, " is ", source.visible(f"{pointer}/probability"), "."])
         else:
-            now, usual = source.change(f"{pointer}/probability", f"{pointer}/usual")
-            yield sentence([*of, " is ", now, "; ", usual, " is usual."])
+            probability, usual = source.change(f"{pointer}/probability", f"{pointer}/usual")
+            yield sentence([*of, " is ", probability, "; ", usual, " is usual."])
 
 
 def _contributions(source: Source[Explanation]) -> Iterator[Sentence]:

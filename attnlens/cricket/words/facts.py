@@ -71,8 +71,8 @@ def names_in(explanation: Explanation) -> set[str]:
     ball, match = explanation.ball, explanation.match
     names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
     names |= {name for past in explanation.history for name in (past.batter, past.bowler)}
-    told = (match.batting_team, match.bowling_team, match.venue, match.city, match.event)
-    return names | set(filter(None, told))
+    sides = (match.batting_team, match.bowling_team, match.venue, match.city, match.event)
+    return names | set(filter(None, sides))
 
 
 VERDICTS: Final = ("supported", "not better than chance", "cannot be told", "contradicted", None)
@@ -85,8 +85,8 @@ def claims_in_order(explanation: Explanation) -> list[int]:
 
     def rank(at: int) -> tuple[bool, int, bool, float]:
         claim = explanation.evidence[at]
-        order, alone = VERDICTS.index(claim.verdict), claim.removed_from == "head"
-        return claim.reference, order, alone, -abs(claim.top_change.points)
+        order, of_head = VERDICTS.index(claim.verdict), claim.removed_from == "head"
+        return claim.reference, order, of_head, -abs(claim.top_change.points)
 
     return sorted(range(len(explanation.evidence)), key=rank)
 
@@ -125,8 +125,8 @@ class Source(Generic[AnyDocument]):
     def change(self, before: str, after: str) -> tuple[Fact, Fact]:
         """Two probabilities, with as few decimals as tell their difference fairly."""
         first, second = resolve(self.document, before), resolve(self.document, after)
-        shown = round(second, 2) - round(first, 2)
-        fair = abs(shown - (second - first)) <= UNFAIR * abs(second - first)
+        difference = round(second, 2) - round(first, 2)
+        fair = abs(difference - (second - first)) <= UNFAIR * abs(second - first)
         forms: list[Callable[[float], str]] = [percent] if fair and first != second else []
         forms.append(finest_percent if max(first, second) < SMALL else fine_percent)
         pairs = [(self.quote(before, form), self.quote(after, form)) for form in forms]
@@ -147,8 +147,8 @@ def plain(parts: Iterable[Part]) -> str:
 
 def sentence(parts: Iterable[Part]) -> Sentence:
     """Words and facts as a sentence; it begins with a capital where it begins with our words."""
-    kept = [part for part in parts if part]
-    text = plain(kept)
-    if isinstance(kept[0], str):
+    nonempty = [part for part in parts if part]
+    text = plain(nonempty)
+    if isinstance(nonempty[0], str):
         text = text[:1].upper() + text[1:]
-    return Sentence(text=text, facts=tuple(part for part in kept if isinstance(part, Fact)))
+    return Sentence(text=text, facts=tuple(part for part in nonempty if isinstance(part, Fact)))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import OUTCOME_BY_NAME
 from attnlens.errors import InputError
-from attnlens.llm.spot_check import Facts, SpotCheck, check_text, read_data
+from attnlens.llm.spot_check import FigureIndex, SpotCheck, check_text, read_data
 
 _REWRITES: Final = {
     r"\b(?:chances?|likely|likelier|likelihood|odds)\b": "probability",
@@ -56,7 +56,7 @@ def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> S
             if first is data and isinstance(win := data.get("win_probability"), Mapping):
                 # Its "after" has the outcomes as keys, and no report quotes it.
                 data = {**data, "win_probability": {**win, "after": {}}}
-            return check_text(Facts(data, _UNREAD), text, _REWRITES, seconds=seconds)
-        return check_text(Facts(data), text, seconds=seconds)
+            return check_text(FigureIndex(data, _UNREAD), text, _REWRITES, seconds=seconds)
+        return check_text(FigureIndex(data), text, seconds=seconds)
     except RecursionError:
         raise InputError("is nested too deeply", remedy="give a part of it") from None

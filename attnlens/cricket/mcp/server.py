@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
 from itertools import islice
 from typing import Annotated, Any, Final, TypeVar
@@ -16,22 +17,30 @@ from pydantic import Field, ValidationError
 
 from attnlens._version import VERSION
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match import outcomes
-from attnlens.cricket.match.match import Match
-from attnlens.cricket.mcp.balls import COLUMNS, balls_found, surprises
-from attnlens.cricket.mcp.folders import Folders
+from attnlens.cricket.match.match import Delivery, Match
+from attnlens.cricket.match.naming import people_called, people_of
+from attnlens.cricket.match.outcomes import Outcome as BallOutcome
+from attnlens.cricket.match.scorecard import ball_sign, how_out
+from attnlens.cricket.mcp.match_folders import Folders
 from attnlens.cricket.pages.match_story import story_tables
 from attnlens.cricket.pages.prompt import fitted, tables_of
+from attnlens.cricket.predictor.tensors import free_hits
+from attnlens.cricket.predictor.window import Row
 from attnlens.cricket.session import Session
 from attnlens.cricket.whatif.types import Question, WhatIf
 from attnlens.cricket.words.grounding import check_grounding
 from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Json
-from attnlens.render.numbers import rounded_all
+from attnlens.render.numbers import rounded, rounded_all
 from attnlens.render.prompt_template import token_bound
 from attnlens.render.safe import visible, visible_name
 
 Answer = TypeVar("Answer")
+
+COLUMNS: Final = (
+    *("match", "ball", "label", "score", "bowler", "batter", "happened", "out", "free_hit"),
+)
+
 MOST_TEXT: Final = 100_000
 MOST_SECONDS: Final = 2.0
 """Of reading a text, while every other question waits."""
@@ -66,7 +75,7 @@ Innings = Annotated[
     Field(description="from 1; needed where a match has several and ball names none (2:7.4)", ge=1),
 ]
 Outcome = Annotated[
-    outcomes.Outcome | None,
+    BallOutcome | None,
     Field(description="W wicket, wd wide, nb no-ball, bye byes or leg byes, else runs off the bat"),
 ]
 Person = Annotated[str | None, Field(max_length=100)]
@@ -80,19 +89,19 @@ class _Server(MCPServer):
     ) -> Any:
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name in tools:
-            taken = tools[name].input_schema.get("properties", {})
-            strange = sorted(set(arguments) - set(taken))
+            parameters = tools[name].input_schema.get("properties", {})
+            strange = sorted(set(arguments) - set(parameters))
             if strange:
-                told = ", ".join(visible_name(one) for one in strange[:3])
-                raise ToolError(f"{name} takes no {told}; it takes {', '.join(taken)}")
+                unknown = ", ".join(visible_name(name) for name in strange[:3])
+                raise ToolError(f"{name} takes no {unknown}; it takes {', '.join(parameters)}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if not isinstance(error.__cause__, ValidationError):
                 raise
             wrong = error.__cause__.errors()[0]
-            place = ".".join(map(str, wrong["loc"]))
-            raise ToolError(f"{name}: {visible_name(place)}: {wrong['msg']}") from None
+            location = ".".join(map(str, wrong["loc"]))
+            raise ToolError(f"{name}: {visible_name(location)}: {wrong['msg']}") from None
 
 
 def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
@@ -107,18 +116,18 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
     # The text alone: with structured content beside it every answer would come twice.
     tool = server.tool(annotations=READS, structured_output=False)
 
-    def told(ask: Callable[[], Answer], error: type[Exception] = ToolError) -> Answer:
+    def answered(ask: Callable[[], Answer], error: type[Exception] = ToolError) -> Answer:
         """An answer; what is wrong on one line, with no path of this machine in it."""
         try:
             with lock:
                 return ask()
         except AttnlensError as wrong:
-            raise error(visible(folders.shown(str(wrong)), 500)) from None
+            raise error(visible(folders.without_paths(str(wrong)), 500)) from None
         except OSError as wrong:
             raise error(f"cannot be read ({wrong.strerror or type(wrong).__name__})") from None
 
     def compact(ask: Callable[[], Json]) -> str:
-        return json.dumps(told(ask), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(answered(ask), ensure_ascii=False, separators=(",", ":"))
 
     def read(match: str, ball: str, innings: int | None) -> Match:
         """The match, if it is clear of which innings the ball is: a guess may be wrong."""
@@ -136,8 +145,8 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
             )
         return game
 
-    def explained(match: str, ball: str, innings: int | None, **asked: Any) -> Explanation:
-        return session.explain(read(match, ball, innings), ball=ball, innings=innings, **asked)
+    def explained(match: str, ball: str, innings: int | None, **options: Any) -> Explanation:
+        return session.explain(read(match, ball, innings), ball=ball, innings=innings, **options)
 
     @tool
     def list_matches(
@@ -167,7 +176,7 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
         wicket.
         """
 
-        def found() -> Json:
+        def ball_rows() -> Json:
             if match:
                 game = session.read(folders.path_of(match))
                 games = iter([(match, game)])
@@ -183,7 +192,7 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
             more = len(ranked) > limit
             return {"cols": (*COLUMNS, "surprise_bits"), "rows": ranked[:limit], "more": more}
 
-        return compact(found)
+        return compact(ball_rows)
 
     @tool
     def match_story(match: MatchName) -> str:
@@ -204,8 +213,8 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
         bowler: Annotated[Person, Field(description="who bowls it")] = None,
     ) -> str:
         """Why the model expects what it expects of one ball, with the verdict of every test."""
-        asked = {"outcome": outcome, "evidence": evidence, "batter": batter, "bowler": bowler}
-        return compact(lambda: in_short(explained(match, ball, innings, **asked)))
+        options = {"outcome": outcome, "evidence": evidence, "batter": batter, "bowler": bowler}
+        return compact(lambda: in_short(explained(match, ball, innings, **options)))
 
     @tool
     def what_if(
@@ -255,7 +264,7 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
     )
     def explanation(match: str, innings: int, ball: str) -> str:
         """A whole explanation; the match's name with / written %2F."""
-        return told(lambda: explained(match, ball, innings).to_json(), error=ResourceError)
+        return answered(lambda: explained(match, ball, innings).to_json(), error=ResourceError)
 
     return server
 
@@ -283,7 +292,7 @@ def difference(answer: WhatIf) -> Json:
         "narrative": [visible(sentence.text) for sentence in answer.narrative],
         "outcomes": {
             "cols": ["outcome", "before", "after", "points"],
-            "rows": [list(rounded_all(one.model_dump(), 3).values()) for one in answer.outcomes],
+            "rows": [list(rounded_all(row.model_dump(), 3).values()) for row in answer.outcomes],
         },
         "effect_nats": answer.effect_nats,
         "flags": [visible(flag.text) for flag in answer.flags],
@@ -293,3 +302,78 @@ def difference(answer: WhatIf) -> Json:
 def checked(text: str, explanation: Explanation) -> Json:
     """Which statements of a text an explanation bears out, and how many were read."""
     return check_grounding(explanation, text, seconds=MOST_SECONDS).to_dict()
+
+
+def balls_found(
+    matches: Iterable[tuple[str, Match]],
+    *,
+    innings: int | None,
+    player: str | None,
+    outcome: BallOutcome | None,
+) -> Iterator[list[Any]]:
+    """Rows by `COLUMNS`, match by match, in their order.
+
+    Args:
+        matches: each with its name.
+        player: who faced it, bowled it or was out on it; of a wicket only who was out, at
+            whichever end, and the bowler whose wicket it is.
+
+    Raises:
+        InputError: nobody in any of them is called so.
+    """
+    player_exists = player is None
+    for name, match in matches:
+        keys = None if player is None else keys_called(player, match)
+        player_exists = player_exists or bool(keys)
+        for side in match.innings:
+            if innings not in (None, side.number):
+                continue
+            for ball, free in zip(side.deliveries, free_hits(side.deliveries), strict=True):
+                if outcome in (None, ball.outcome) and (
+                    keys is None or keys & _players_of(ball, outcome)
+                ):
+                    yield [name, f"{side.number}:{ball.index}", *_row(ball), free]
+    if not player_exists:
+        raise InputError(
+            f"nobody in what was read is called {player!r}",
+            remedy="give a surname as the match files write it",
+        )
+
+
+def _players_of(ball: Delivery, outcome: BallOutcome | None) -> set[str]:
+    """The keys of those whose ball it is, where such an outcome is asked for."""
+    out = {wicket.player_out.key for wicket in ball.wickets if wicket.counts}
+    if outcome != "W":
+        return out | {ball.batter.key, ball.bowler.key}
+    return out | {ball.bowler.key} if ball.bowlers_wickets else out
+
+
+def _row(ball: Delivery) -> tuple[str | None, ...]:
+    """The columns from the label to who was out."""
+    out = (f"{w.player_out}: {how_out(w, ball.bowler)}" for w in ball.wickets if w.counts)
+    return (
+        ball.label,
+        f"{ball.score_before}/{ball.wickets_before}",
+        visible_name(ball.bowler.name),
+        visible_name(ball.batter.name),
+        ball_sign(ball),
+        visible("; ".join(out)) or None,
+    )
+
+
+def surprises(rows: Iterable[Row]) -> dict[str, float]:
+    """How many bits what happened was worth, by a ball's name; of the rows of a prediction."""
+    chances = {f"{row['innings']}:{row['index']}": row[f"p_{row['actual']}"] for row in rows}
+    return {ball: rounded(-math.log2(float(p or 1e-9)), 2) for ball, p in chances.items()}
+
+
+def keys_called(name: str, match: Match) -> set[str]:
+    """Whom of a match a name means: ``buttler``, ``J Buttler`` and ``Jos Buttler`` JC Buttler."""
+    people, ends = people_of(match), _ends(name)
+    same_ends = [player for player in people if _ends(player.name) == ends]
+    return {player.key for player in people_called(name, people) or same_ends}
+
+
+def _ends(name: str) -> tuple[str, str]:
+    """The first letter and the surname."""
+    return name.strip()[:1].casefold(), name.casefold().rpartition(" ")[2]

@@ -37,10 +37,10 @@ class Folders:
 
     def __init__(self, folders: Sequence[str | os.PathLike[str]]) -> None:
         self.roots: dict[str, Path] = {}
-        for given in folders:
-            root = Path(os.path.realpath(given))
+        for folder in folders:
+            root = Path(os.path.realpath(folder))
             if not root.is_dir():
-                raise InputError("is no folder", path=given, remedy="give folders of match files")
+                raise InputError("is no folder", path=folder, remedy="give folders of match files")
             if root in self.roots.values():
                 continue
             name, number = root.name or "root", 1
@@ -93,16 +93,16 @@ class Folders:
         if not _DATE.fullmatch(date):
             raise InputError(f"{date!r} is no date", remedy="write 2024, 2024-03 or 2024-03-23")
         names = [name for name in self.names() if contains.lower() in name.lower()]
-        found: list[Json] = []
+        rows: list[Json] = []
         until = min(len(names), offset + MOST_READ)
-        while offset < until and len(found) < limit:
+        while offset < until and len(rows) < limit:
             for name, match in self.read(names[offset]):
                 sides = any(team.casefold() in side.casefold() for side in match.teams)
                 if (sides or not team) and str(match.date or "").startswith(date):
-                    found.append(_match_data(name, match))
+                    rows.append(_match_data(name, match))
             offset += 1
         following = offset if offset < len(names) else None
-        return {"matches": found, "files": len(names), "next_offset": following}
+        return {"matches": rows, "files": len(names), "next_offset": following}
 
     def names(self) -> Iterator[str]:
         """Every file, and member of a zip, that may hold a match."""
@@ -117,25 +117,25 @@ class Folders:
         """The matches of a file by their names; none of one that cannot be read or may not be."""
         with suppress(InputError):
             several = list(islice(read_matches(self.path_of(name)), MOST_LISTED))
-            for one in several:
-                yield name if len(several) == 1 else f"{name}{MEMBER}{one.match_id}", one
+            for match in several:
+                yield name if len(several) == 1 else f"{name}{MEMBER}{match.match_id}", match
 
     def every(self) -> Iterator[tuple[str, Match]]:
         """The matches of the first `MOST_READ` files."""
         for name in islice(self.names(), MOST_READ):
             yield from self.read(name)
 
-    def shown(self, text: str) -> str:
+    def without_paths(self, text: str) -> str:
         """A message without the paths of this machine."""
         for alias, root in sorted(self.roots.items(), key=lambda pair: -len(str(pair[1]))):
             text = text.replace(str(root), alias)
         return text
 
     def _files(self, folder: Path) -> Iterator[Path]:
-        for place, folders, names in os.walk(folder, followlinks=False):
-            folders[:] = sorted(one for one in folders if not one.startswith("."))
+        for directory, folders, names in os.walk(folder, followlinks=False):
+            folders[:] = sorted(child for child in folders if not child.startswith("."))
             for name in sorted(names):
-                path = Path(place) / name
+                path = Path(directory) / name
                 if not name.startswith(".") and path.is_file() and self._holds(path):
                     yield path
 
@@ -157,14 +157,14 @@ class Folders:
     def _check_beside(self, path: Path, name: str) -> None:
         """A reader may open a file's companion, which could be a link to anywhere."""
         stem = path.stem.removesuffix("_info")
-        for beside in path.parent.glob(f"{_literal(stem)}*"):
-            if beside.is_symlink() and not self._holds(beside):
+        for companion in path.parent.glob(f"{_literal(stem)}*"):
+            if companion.is_symlink() and not self._holds(companion):
                 raise self._outside(name)
 
     def _outside(self, name: str) -> InputError:
-        known = ", ".join(self.roots) or "none were given at the start"
+        names = ", ".join(self.roots) or "none were given at the start"
         return InputError(
-            f"{name!r} is not inside the folders that may be read ({known})",
+            f"{name!r} is not inside the folders that may be read ({names})",
             remedy="list_matches tells the names",
         )
 
