@@ -204,7 +204,6 @@ def test_train_and_ask(attnlens_here: Here) -> None:
 
 
 def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> None:
-
     from attnlens.reference.checkpoint import read_checkpoint, write_checkpoint
 
     whole = read_checkpoint(named_checkpoint("cricket")[1], "cricket")
@@ -217,7 +216,7 @@ def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> N
         assert complaint in said.err
         assert said.err.count("\n") == 1
 
-    about, tensors = whole.about, whole.tensors
+    about, tensors = whole.metadata, whole.tensors
     refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "d": 10**9}})
     refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "history": 10**12}})
     refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "ff": 255}})
