@@ -19,9 +19,9 @@ from attnlens.cricket.inside import predictor, read_ball
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.recording.probe import step
 from attnlens.reference.attention import MultiHeadAttention
-from attnlens.reference.symbolic.operations import difference
-from attnlens.reference.symbolic.trace import Trace
-from attnlens.reference.symbolic.tracing import run
+from attnlens.reference.symbolic.equations import Trace
+from attnlens.reference.symbolic.expressions import difference
+from attnlens.reference.symbolic.forward_pass import run
 from attnlens.render.trace import render_trace
 
 CLOSE = 1e-5
@@ -107,7 +107,7 @@ def test_a_formula_reads_as_it_computes(function: Callable[[Tensor], Tensor], te
 
 def test_an_equation_that_says_something_else_than_the_code_is_found_out() -> None:
     told = run(Written(lambda h: h + 1.5), [torch.randn(3, 4)])
-    (named,) = told.named
+    (named,) = told.steps
     assert difference(named) == pytest.approx(0, abs=CLOSE)
     for kind in ("subtract", "multiply", "maximum"):
         original = named.expression.kind

@@ -14,8 +14,7 @@ from attnlens.cli.parser import Commands
 if TYPE_CHECKING:
     from attnlens.files import Json
     from attnlens.reference.catalogue import LoadedModel, ReferenceModel
-    from attnlens.reference.symbolic.description import Description
-    from attnlens.reference.symbolic.trace import Trace
+    from attnlens.reference.symbolic.equations import Description, Trace
 
 MODEL = "a name that `attnlens models` lists, or a checkpoint's file"
 
@@ -88,7 +87,7 @@ def catalogue() -> tuple[ReferenceModel, ...]:
 
 def about(entry: ReferenceModel) -> Json:
     """An entry with the sizes of the model that comes with attnlens."""
-    from attnlens.reference.symbolic.description import sizes_of
+    from attnlens.reference.symbolic.equations import sizes_of
 
     sizes = sizes_of(entry.loaded().module)
     told = {name: getattr(entry, name) for name in ("name", "title", "source", "purpose")}

@@ -14,7 +14,7 @@ from attnlens.render.safe import clean, clean_all
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.reference.symbolic.trace import Trace, Value
+    from attnlens.reference.symbolic.equations import Trace, Value
 
 MOST_ROWS: Final = 12
 """Of a longer table the first and the last rows are shown."""

@@ -1,6 +1,13 @@
 """Modules as mathematics: equations and numbers of a forward pass, from the live module."""
 
-from attnlens.reference.symbolic.description import Description, Equation, Parameter, describe
-from attnlens.reference.symbolic.trace import Trace, Value, trace
+from attnlens.reference.symbolic.equations import (
+    Description,
+    Equation,
+    Parameter,
+    Trace,
+    Value,
+    describe,
+    trace,
+)
 
 __all__ = ["Description", "Equation", "Parameter", "Trace", "Value", "describe", "trace"]

@@ -13,15 +13,16 @@ from typing import Final
 
 from torch import Tensor, nn
 
-from attnlens.reference.symbolic.graph import Expression, Named
-from attnlens.reference.symbolic.operations import (
+from attnlens.reference.symbolic.expressions import (
     ATOM,
     LAYOUT,
     OPERATIONS,
     POWER,
     PRODUCT,
     SUM,
+    Expression,
     Operation,
+    Step,
 )
 
 
@@ -40,18 +41,18 @@ class Symbol:
     def latex(self, index: str = "") -> str:
         base, below = _parted(self.raw)
         under = ",".join(filter(None, (_latex_word(below), index)))
-        told = _latex_word(base)
+        word = _latex_word(base)
         if "^" in base and self.label:
-            told = f"{{{told}}}"
+            word = f"{{{word}}}"
         if under:
-            told += f"_{{{under}}}" if len(under) > 1 else f"_{under}"
-        return f"{told}^{{({_latex_word(self.label)})}}" if self.label else told
+            word += f"_{{{under}}}" if len(under) > 1 else f"_{under}"
+        return f"{word}^{{({_latex_word(self.label)})}}" if self.label else word
 
     def text(self, index: str = "") -> str:
         base, below = _parted(self.raw)
         under = ",".join(filter(None, (_plain(below), index)))
-        told = _plain(base) + (f"_{under}" if under else "")
-        return f"{told}^({self.label})" if self.label else told
+        word = _plain(base) + (f"_{under}" if under else "")
+        return f"{word}^({self.label})" if self.label else word
 
 
 def _parted(raw: str) -> tuple[str, str]:
@@ -88,7 +89,7 @@ def _plain_command(match: re.Match[str]) -> str:
         return "ᵀ" if name == "top" else name
 
 
-LABEL_PARTS: Final = 3
+_LABEL_PARTS: Final = 3
 """A label has so many parts of a path at most, where these tell it from the others."""
 
 
@@ -112,22 +113,22 @@ def labels(paths: Iterable[str]) -> dict[str, str]:
 def _ways(path: str) -> list[tuple[str, ...]]:
     """Some of the parts of a path, the fewest first."""
     parts = path.split(".") if path else []
-    return [way for count in range(1, LABEL_PARTS + 1) for way in combinations(parts, count)]
+    return [way for count in range(1, _LABEL_PARTS + 1) for way in combinations(parts, count)]
 
 
-def label_steps(named: Iterable[Named]) -> None:
+def label_steps(steps: Iterable[Step]) -> None:
     """Tell steps of the same symbol apart by where they were named, else by which call it is."""
-    by_symbol: dict[str, list[Named]] = {}
-    for one in named:
-        by_symbol.setdefault(one.symbol, []).append(one)
+    by_symbol: dict[str, list[Step]] = {}
+    for step in steps:
+        by_symbol.setdefault(step.symbol, []).append(step)
     for alike in by_symbol.values():
-        told = labels(one.path for one in alike)
-        counts = Counter(one.path for one in alike)
-        seen = Counter[str]()
-        for one in alike:
-            seen[one.path] += 1
-            again = str(seen[one.path]) if counts[one.path] > 1 else ""
-            one.label = ".".join(filter(None, (told[one.path], again)))
+        path_labels = labels(step.path for step in alike)
+        counts = Counter(step.path for step in alike)
+        calls = Counter[str]()
+        for step in alike:
+            calls[step.path] += 1
+            call_number = str(calls[step.path]) if counts[step.path] > 1 else ""
+            step.label = ".".join(filter(None, (path_labels[step.path], call_number)))
 
 
 def parameter_symbols(module: nn.Module, pieces: Iterable[Expression]) -> dict[str, Symbol]:
@@ -141,8 +142,8 @@ def parameter_symbols(module: nn.Module, pieces: Iterable[Expression]) -> dict[s
         path, _, last = name.rpartition(".")
         raw[name], owner[name] = _raw_symbol(module, path, last), path
     for piece in pieces:
-        whole = piece.name.partition("[")[0]
-        raw[piece.name], owner[piece.name] = piece.symbol, owner.get(whole, "")
+        packed_name = piece.name.partition("[")[0]
+        raw[piece.name], owner[piece.name] = piece.symbol, owner.get(packed_name, "")
     symbols = {}
     for name, symbol in raw.items():
         alike = [owner[other] for other, its in raw.items() if its == symbol]
@@ -171,11 +172,11 @@ def _raw_symbol(module: nn.Module, path: str, name: str) -> str:
     return f"{letter}_{{{last}}}" if last else letter
 
 
-Written = tuple[str, int]
+Formula = tuple[str, int]
 """A formula and how strongly it holds together."""
 
 
-FORMS: Final[Mapping[str, Operation]] = {
+_FORMS: Final[Mapping[str, Operation]] = {
     **OPERATIONS,
     "of head": Operation(None, "{}_i", (ATOM,), ATOM, "{{{}}}_i"),
     "parentheses": Operation(None, "({})", latex="\\left({}\\right)"),
@@ -183,10 +184,10 @@ FORMS: Final[Mapping[str, Operation]] = {
 }
 """How everything is written."""
 
-NAMED: Final = Operation(None)
+_NAME_FIRST: Final = Operation(None)
 """What is written as its name before its parts."""
 
-SIGNS: Final[Mapping[str, str]] = {
+_SIGNS: Final[Mapping[str, str]] = {
     "−": "-",
     "⊙": "\\odot",
     "≠": "\\neq",
@@ -201,7 +202,7 @@ SIGNS: Final[Mapping[str, str]] = {
 }
 """Signs of the text to what they are in LaTeX."""
 
-MOST_PARTS: Final = 4
+_MAX_PARTS: Final = 4
 """Of more things side by side only the first and the last are written."""
 
 
@@ -222,18 +223,16 @@ class Writer:
 
     def name(self, expression: Expression) -> str:
         """The symbol of a named result or a leaf."""
-        named = expression.named
-        symbol = (
-            self.symbol_of[id(expression)] if named is None else Symbol(named.symbol, named.label)
-        )
+        step = expression.step
+        symbol = self.symbol_of[id(expression)] if step is None else Symbol(step.symbol, step.label)
         return self._symbol(symbol, "i" if expression.heads > 1 else "")
 
     def _symbol(self, symbol: Symbol, index: str = "") -> str:
         return symbol.latex(index) if self.latex else symbol.text(index)
 
-    def write(self, expression: Expression, *, top: bool = False) -> Written:
+    def write(self, expression: Expression, *, top: bool = False) -> Formula:
         """The formula of an expression; a named one is its name, unless it is the ``top``."""
-        if expression.named is not None and not top:
+        if expression.step is not None and not top:
             return self.name(expression), ATOM
         if expression.kind in ("input", "parameter"):
             return self._symbol(self.symbol_of[id(expression)]), ATOM
@@ -241,21 +240,21 @@ class Writer:
             return self._constant(expression)
         if expression.kind in LAYOUT:
             return self.write(expression.parts[0])
-        maker: Callable[[Expression], Written] | None = getattr(self, f"_{expression.kind}", None)
+        maker: Callable[[Expression], Formula] | None = getattr(self, f"_{expression.kind}", None)
         if maker is not None:
             return maker(expression)
-        if "{" in FORMS.get(expression.kind, NAMED).text:
+        if "{" in _FORMS.get(expression.kind, _NAME_FIRST).text:
             return self._formed(expression.kind, expression.parts)
         return self._function(function_name(expression), expression.parts)
 
-    def _formed(self, kind: str, parts: Iterable[Expression], *more: str) -> Written:
+    def _formed(self, kind: str, parts: Iterable[Expression], *more: str) -> Formula:
         """The operation in its form, with what else stands in it."""
-        form = FORMS[kind]
+        form = _FORMS[kind]
         held = [self._held(part, needs) for part, needs in zip(parts, form.needs, strict=True)]
         return self._form(kind, *held, *more), form.holds
 
     def _form(self, kind: str, *written: str) -> str:
-        form = FORMS[kind]
+        form = _FORMS[kind]
         latex = self.latex and form.latex
         return (latex or self._signs(form.text)).format(*written)
 
@@ -266,13 +265,13 @@ class Writer:
 
     def _signs(self, text: str) -> str:
         """The text with its signs as LaTeX has them, where it is LaTeX."""
-        for sign, latex in SIGNS.items() if self.latex else ():
+        for sign, latex in _SIGNS.items() if self.latex else ():
             text = text.replace(sign, latex)
         return text
 
-    def _function(self, name: str, parts: Sequence[Expression], below: str = "") -> Written:
+    def _function(self, name: str, parts: Sequence[Expression], below: str = "") -> Formula:
         written = [self.write(part)[0] for part in parts]
-        if len(written) > MOST_PARTS:
+        if len(written) > _MAX_PARTS:
             written[2:-1] = [self._signs("…")]
         return self._call(name, written, below), ATOM
 
@@ -291,30 +290,30 @@ class Writer:
             return word
         return f"\\mathrm{{{word}}}".replace("_", "\\_")
 
-    def _constant(self, expression: Expression) -> Written:
+    def _constant(self, expression: Expression) -> Formula:
         assert expression.value is not None
         value = only_number(expression.value)
         if value is None:
             return self._symbol(self.symbol_of[id(expression)]), ATOM
         return self._number(value)
 
-    def _number(self, value: float) -> Written:
+    def _number(self, value: float) -> Formula:
         if math.isinf(value):
             return self._signs("−∞" if value < 0 else "∞"), ATOM
         if root := root_of(value):
             return self._form("root", str(root)), ATOM
-        told = str(int(value)) if float(value).is_integer() else f"{value:.6g}"
-        return self._signs(told.replace("-", "−")), ATOM if value >= 0 else SUM
+        digits = str(int(value)) if float(value).is_integer() else f"{value:.6g}"
+        return self._signs(digits.replace("-", "−")), ATOM if value >= 0 else SUM
 
     # Operations that are not always written in their form, or as name(parts).
 
-    def _add(self, expression: Expression) -> Written:
-        told = [part for part in expression.parts if not is_nothing(part)]
-        if len(told) == 2:
-            return self._formed("add", told)
-        return self.write(told[0] if told else expression.parts[0])
+    def _add(self, expression: Expression) -> Formula:
+        terms = [part for part in expression.parts if not is_nothing(part)]
+        if len(terms) == 2:
+            return self._formed("add", terms)
+        return self.write(terms[0] if terms else expression.parts[0])
 
-    def _multiply(self, expression: Expression) -> Written:
+    def _multiply(self, expression: Expression) -> Formula:
         first, second = expression.parts
         if _plain_number(first) is None:
             first, second = second, first
@@ -335,39 +334,39 @@ class Writer:
             return self._form("root", str(root))
         return str(round(1 / value)) if (1 / value).is_integer() else ""
 
-    def _item(self, expression: Expression) -> Written:
+    def _item(self, expression: Expression) -> Formula:
         """``x[...]``; only ``x`` where the index moves axes about."""
         source, *places = expression.parts
-        rest, told, at = iter(places), list[str](), 0
+        rest, indices, at = iter(places), list[str](), 0
         index = [part for part in expression.options["index"] if part is not None]
         for part in index:
             if part is ...:
-                told.append(self._signs("…"))
+                indices.append(self._signs("…"))
                 at += len(source.shape) - len(index) + 1
                 continue
             if isinstance(part, str):
-                told.append(self.write(next(rest))[0])
+                indices.append(self.write(next(rest))[0])
             elif not isinstance(part, slice):
-                told += [str(part)] if source.shape[at] != 1 else []
+                indices += [str(part)] if source.shape[at] != 1 else []
             elif not (self.batched and at == 0 and source.axes[0] == "batch"):
-                told.append(_slice(part))
+                indices.append(_slice(part))
             at += 1
-        while told and told[-1] == ":":
-            told.pop()
-        if all(part in (":", self._signs("…")) for part in told):
+        while indices and indices[-1] == ":":
+            indices.pop()
+        if all(part in (":", self._signs("…")) for part in indices):
             return self.write(source)
-        return f"{self._held(source, ATOM)}[{', '.join(told)}]", ATOM
+        return f"{self._held(source, ATOM)}[{', '.join(indices)}]", ATOM
 
-    def _split(self, expression: Expression) -> Written:
+    def _split(self, expression: Expression) -> Formula:
         (inner,) = expression.parts
         if expression.options["into"] == 1:
             return self.write(inner)
-        if inner.named is None:
+        if inner.step is None:
             if inner.kind == "matmul":
                 return self._indexed_product(inner), PRODUCT
             if inner.kind == "add" and inner.parts[0].kind == "matmul":
                 product, bias = inner.parts
-                if product.named is None and bias.kind == "parameter":
+                if product.step is None and bias.kind == "parameter":
                     return f"{self._indexed_product(product)} + {self._index(bias)}", SUM
         return self._formed("of head", expression.parts)
 
@@ -383,50 +382,50 @@ class Writer:
             return self._form("transpose", self._index(expression.parts[0]))
         return self._formed("of head", [expression])[0]
 
-    def _join(self, expression: Expression) -> Written:
+    def _join(self, expression: Expression) -> Formula:
         if expression.parts[0].heads == 1:
             return self.write(expression.parts[0])
         return self._function("concat", expression.parts, "i")
 
-    def _norm(self, expression: Expression) -> Written:
+    def _norm(self, expression: Expression) -> Formula:
         label = self.symbol_of[id(expression.parts[1])].label if len(expression.parts) > 1 else ""
         return self._function(function_name(expression), expression.parts[:1], self._upright(label))
 
     _rms_norm = _norm
 
-    def _hidden_softmax(self, expression: Expression) -> Written:
+    def _hidden_softmax(self, expression: Expression) -> Formula:
         if _plain_number(expression.parts[1]) == 0:
             return self._function("softmax", expression.parts[:1])
         return self._formed("hidden_softmax", expression.parts)
 
-    def _masked(self, expression: Expression) -> Written:
+    def _masked(self, expression: Expression) -> Formula:
         return self._formed(
             "masked", expression.parts, self._number(expression.options["value"])[0]
         )
 
-    def _einsum(self, expression: Expression) -> Written:
+    def _einsum(self, expression: Expression) -> Formula:
         spec = self._signs(expression.options["spec"].replace(" ", "").replace("->", "→"))
         return self._function(
             "einsum", expression.parts, self._upright(spec) if self.latex else f"[{spec}]"
         )
 
-    def _clamp(self, expression: Expression) -> Written:
-        least, most = expression.options["least"], expression.options["most"]
-        limits = [self._number(float(value))[0] for value in (least, most) if value is not None]
-        name = "clamp" if len(limits) == 2 else "max" if most is None else "min"
+    def _clamp(self, expression: Expression) -> Formula:
+        low, high = expression.options["low"], expression.options["high"]
+        limits = [self._number(float(value))[0] for value in (low, high) if value is not None]
+        name = "clamp" if len(limits) == 2 else "max" if high is None else "min"
         return self._call(name, [self.write(expression.parts[0])[0], *limits]), ATOM
 
-    def _over_axis(self, expression: Expression) -> Written:
+    def _over_axis(self, expression: Expression) -> Formula:
         """A function along an axis, which is told where it is not the last."""
         (x,) = expression.parts
-        places, told = places_of(expression), list[str]()
+        places, axes = reduced_axes(expression), list[str]()
         lead = 1 if self.batched and x.axes and x.axes[0] == "batch" else 0
         if places is None:
-            told = ["all"] * (len(x.shape) > 1)
+            axes = ["all"] * (len(x.shape) > 1)
         elif over_another_axis(expression):
-            told = [x.axes[at] or str(at + 1 - lead) for at in places]
+            axes = [x.axes[at] or str(at + 1 - lead) for at in places]
         return self._function(
-            function_name(expression), expression.parts, self._upright(",".join(told))
+            function_name(expression), expression.parts, self._upright(",".join(axes))
         )
 
     _sum = _mean = _highest = _lowest = _any = _all = _over_axis
@@ -437,22 +436,22 @@ def function_name(expression: Expression) -> str:
     """What stands before the parts."""
     if expression.kind == "opaque":
         name: str = expression.options["name"]
-        return re.sub("^(gru|lstm)(?=_|$)", lambda found: found[0].upper(), name)
+        return re.sub("^(gru|lstm)(?=_|$)", lambda match: match[0].upper(), name)
     return OPERATIONS[expression.kind].text or expression.kind
 
 
-def places_of(expression: Expression) -> list[int] | None:
+def reduced_axes(expression: Expression) -> list[int] | None:
     """The axes along which it goes, from the front; ``None``: all of them."""
-    given = expression.options.get("axis")
-    if given is None:
+    axis = expression.options.get("axis")
+    if axis is None:
         return None
     count = len(expression.parts[0].shape)
-    return [at % count for at in ((given,) if isinstance(given, int) else given)]
+    return [at % count for at in ((axis,) if isinstance(axis, int) else axis)]
 
 
 def over_another_axis(expression: Expression) -> bool:
     """Whether it goes along some axes, and not along the last alone."""
-    places = places_of(expression)
+    places = reduced_axes(expression)
     return places is not None and places != [len(expression.parts[0].shape) - 1]
 
 
@@ -466,7 +465,7 @@ def only_number(value: Tensor) -> float | None:
 
 def is_nothing(expression: Expression) -> bool:
     """Whether it is zero whatever comes in, and so is not written where it is added."""
-    if expression.named is not None:
+    if expression.step is not None:
         return False
     if expression.kind in ("matmul", "multiply"):
         return any(is_nothing(part) for part in expression.parts)
@@ -478,7 +477,7 @@ def is_nothing(expression: Expression) -> bool:
 def _plain_number(expression: Expression) -> float | None:
     if (
         expression.kind not in ("constant", "number")
-        or expression.named is not None
+        or expression.step is not None
         or expression.value is None
     ):
         return None

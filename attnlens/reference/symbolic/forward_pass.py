@@ -20,32 +20,38 @@ from torch.utils.hooks import RemovableHandle
 from attnlens.errors import RecordingError
 from attnlens.recording.probe import AttentionProbe, steps_told_to
 from attnlens.recording.sites import module_given
-from attnlens.reference.symbolic import shapes
-from attnlens.reference.symbolic.graph import (
-    NONE,
+from attnlens.reference.symbolic.expressions import (
+    LAYOUT,
+    NO_OPTIONS,
     Arguments,
     Axes,
     ByName,
     Call,
     Expression,
     Graph,
-    Named,
-    kept,
+    Step,
+    evaluated,
+    frozen_copy,
     memory_of,
     tensors_in,
     within,
 )
-from attnlens.reference.symbolic.operations import LAYOUT, evaluated
-from attnlens.reference.symbolic.translate import FUNCTIONS, WRITTEN_OUT, NotWrittenOut, agrees
+from attnlens.reference.symbolic.torch_calls import (
+    FUNCTIONS,
+    WRITTEN_OUT,
+    NotWrittenOut,
+    agrees,
+    parted,
+)
 
-SHORT: Final = 10
+_SHORT_OPERATIONS: Final = 10
 """What has no more operations needs no names inside."""
 
-LONG: Final = 4
+_REPEATED_OPERATIONS: Final = 4
 """Something of so many written operations is not written twice."""
 
 
-class Modules:
+class ModuleHooks:
     """Hooks on every part of a module, until `end`.
 
     ``returned`` is what parts returned, in order, as it may be named, each with the path of the
@@ -54,7 +60,7 @@ class Modules:
     """
 
     def __init__(self, root: nn.Module, graph: Graph) -> None:
-        self.returned: list[tuple[str, Named]] = []
+        self.returned: list[tuple[str, Step]] = []
         self.naming: set[str] = set()
         self._graph = graph
         self._stack: list[str] = []
@@ -80,7 +86,7 @@ class Modules:
             handle.remove()
 
     @property
-    def here(self) -> str:
+    def current_path(self) -> str:
         """The path of the module that runs; ``""``: the root."""
         return self._stack[-1] if self._stack else ""
 
@@ -90,12 +96,14 @@ class Modules:
         if first is None or not self._graph.knows(first):
             return
         expression = self._graph.of(first)
-        came = [self._graph.of(one) for one in tensors_in(args)]
-        if expression.is_leaf or expression in came:
+        arriving = [self._graph.of(tensor) for tensor in tensors_in(args)]
+        if expression.is_leaf or expression in arriving:
             return
         symbol = f"h_{{{path.rpartition('.')[2]}}}"
-        named = Named(symbol, f"output of {path} ({kind})", self.here, expression, kept(first))
-        self.returned.append((path, named))
+        step = Step(
+            symbol, f"output of {path} ({kind})", self.current_path, expression, frozen_copy(first)
+        )
+        self.returned.append((path, step))
 
 
 def name_outputs(graph: Graph, output: Any) -> None:
@@ -103,7 +111,7 @@ def name_outputs(graph: Graph, output: Any) -> None:
     unnamed: list[Tensor] = []
     for tensor in tensors_in(output):
         expression = graph.of(tensor) if graph.knows(tensor) else None
-        if expression is None or expression.named is not None or expression.is_leaf:
+        if expression is None or expression.step is not None or expression.is_leaf:
             continue
         if all(expression is not graph.of(other) for other in unnamed):
             unnamed.append(tensor)
@@ -112,70 +120,76 @@ def name_outputs(graph: Graph, output: Any) -> None:
         graph.name(symbol, tensor, "output", "", False)
 
 
-def name_by_modules(graph: Graph, modules: Modules) -> None:
+def name_by_modules(graph: Graph, modules: ModuleHooks) -> None:
     """What a module returned has its name where the module around it names no steps."""
     needed = {
-        id(one)
-        for named in graph.named
-        if not named.given
-        for one in within(named.expression, whole=True)
+        id(part)
+        for step in graph.steps
+        if not step.as_input
+        for part in within(step.expression, through_steps=True)
     }
     inlined = _short(modules)
-    for path, named in modules.returned:
-        expression = named.expression
+    for path, step in modules.returned:
+        expression = step.expression
         inside = any(path.startswith(f"{short}.") for short in inlined)
-        if inside or named.path in modules.naming:
+        if inside or step.path in modules.naming:
             continue
-        if expression.named is None and id(expression) in needed:
-            expression.named = named
-            graph.named.append(named)
+        if expression.step is None and id(expression) in needed:
+            expression.step = step
+            graph.steps.append(step)
 
 
-def _short(modules: Modules) -> set[str]:
+def _short(modules: ModuleHooks) -> set[str]:
     """Modules inside others that name their steps, short enough to be written in full there."""
     return {
         path
-        for path, named in modules.returned
-        if named.path in modules.naming
+        for path, step in modules.returned
+        if step.path in modules.naming
         and path not in modules.naming
-        and written(named.expression) <= SHORT
+        and operation_count(step.expression) <= _SHORT_OPERATIONS
     }
 
 
 def name_repeated(graph: Graph) -> None:
     """Long parts that equations would repeat are written once, as ``u_1`` and so on."""
     uses: dict[int, list[Expression]] = {}
-    for named in graph.named:
-        if named.given:
+    for step in graph.steps:
+        if step.as_input:
             continue
-        for one in within(named.expression):
-            for part in one.parts:
-                if part.named is None and not part.is_leaf:
+        for expression in within(step.expression):
+            for part in expression.parts:
+                if part.step is None and not part.is_leaf:
                     uses.setdefault(id(part), []).append(part)
     # Of parts within one another the longest comes first, and may make the rest needless.
-    often = [parts[0] for parts in uses.values() if len(parts) > 1 and written(parts[0]) >= LONG]
-    for one in sorted(often, key=lambda one: one.number):
-        place = sum(named.symbol.startswith("u_") for named in graph.named) + 1
-        one.named = Named(f"u_{place}", "used more than once", "", one, from_numpy(evaluated(one)))
-        graph.named.append(one.named)
+    often = [
+        parts[0]
+        for parts in uses.values()
+        if len(parts) > 1 and operation_count(parts[0]) >= _REPEATED_OPERATIONS
+    ]
+    for expression in sorted(often, key=lambda expression: expression.number):
+        count = sum(step.symbol.startswith("u_") for step in graph.steps) + 1
+        expression.step = Step(
+            f"u_{count}", "used more than once", "", expression, from_numpy(evaluated(expression))
+        )
+        graph.steps.append(expression.step)
 
 
-def written(expression: Expression) -> int:
+def operation_count(expression: Expression) -> int:
     """How many operations would be written."""
-    return sum(not one.is_leaf and one.kind not in LAYOUT for one in within(expression))
+    return sum(not part.is_leaf and part.kind not in LAYOUT for part in within(expression))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pass:
+class ForwardPass:
     """One forward pass of a module.
 
-    ``inputs`` are the leaves that came in, by symbol; ``named`` results stand in the order in which
+    ``inputs`` are the leaves that came in, by symbol; ``steps`` stand in the order in which
     they were computed. Where it is ``batched``, nobody is told of the input's first axis.
     """
 
     module: nn.Module
     inputs: Mapping[str, Expression]
-    named: tuple[Named, ...]
+    steps: tuple[Step, ...]
     output: Any
     batched: bool
 
@@ -188,10 +202,10 @@ def _changes(args: Arguments) -> int:
         return 0  # those of inference mode are not counted
 
 
-class _Watch(TorchFunctionMode):
+class _TorchCalls(TorchFunctionMode):
     """Builds the graph from every call of torch."""
 
-    def __init__(self, graph: Graph, modules: Modules) -> None:
+    def __init__(self, graph: Graph, modules: ModuleHooks) -> None:
         super().__init__()
         self._graph = graph
         self._modules = modules
@@ -205,17 +219,17 @@ class _Watch(TorchFunctionMode):
         kwargs: ByName | None = None,
     ) -> Any:
         del types
-        named = kwargs or {}
+        by_name = kwargs or {}
         before = _changes(args)
-        result = function(*args, **named)
+        result = function(*args, **by_name)
         if _name(function).removeprefix("new_") in ("empty", "empty_like"):
             result.zero_()  # what lies there by chance would differ from pass to pass
         if threading.get_ident() == self._thread:
-            self._note(function, result, args, named)
+            self._note(function, result, args, by_name)
             in_place = _changes(args) != before and (result is None or result is args[0])
-            changed = named.get("out", args[0] if in_place else None)
-            for one in tensors_in(changed):
-                self._graph.written_into(one)
+            changed = by_name.get("out", args[0] if in_place else None)
+            for tensor in tensors_in(changed):
+                self._graph.written_into(tensor)
         return result
 
     def _note(self, function: Any, result: Any, args: Arguments, by_name: ByName) -> None:
@@ -231,21 +245,21 @@ class _Watch(TorchFunctionMode):
         call = Call(self._graph, function, results[0], args, by_name)
         translator = FUNCTIONS.get(name.rstrip("_")) if args else None
         # What `max` and `min` give beside the largest and the smallest is their places.
-        whole = isinstance(result, Tensor) or name in ("max", "min")
-        if whole and translator is not None and translator(call) is not None:
+        single = isinstance(result, Tensor) or name in ("max", "min")
+        if single and translator is not None and translator(call) is not None:
             for places in results[1:]:
                 self._opaque(f"arg{name}", places, args)
             return
-        if isinstance(result, tuple) and shapes.parted(call, name, result):
+        if isinstance(result, tuple) and parted(call, name, result):
             return
         in_place = name.endswith("_")
-        for index, one in enumerate(results):
-            if in_place or not self._graph.knows(one):
-                told = name.rstrip("_") if len(results) == 1 else f"{name}_{index + 1}"
-                self._opaque(told, one, (*args, *by_name.values()))
+        for index, tensor in enumerate(results):
+            if in_place or not self._graph.knows(tensor):
+                opaque_name = name.rstrip("_") if len(results) == 1 else f"{name}_{index + 1}"
+                self._opaque(opaque_name, tensor, (*args, *by_name.values()))
 
-    def _opaque(self, name: str, result: Tensor, given: Sequence[Any]) -> None:
-        parts = tuple(self._graph.of(one) for one in tensors_in(list(given)))
+    def _opaque(self, name: str, result: Tensor, args: Sequence[Any]) -> None:
+        parts = tuple(self._graph.of(tensor) for tensor in tensors_in(list(args)))
         like = parts[0] if parts and parts[0].shape == tuple(result.shape) else None
         axes = (None,) * result.dim() if like is None else like.axes
         self._graph.operation(result, "opaque", parts, {"name": name}, axes)
@@ -254,14 +268,14 @@ class _Watch(TorchFunctionMode):
         self, name: str, results: list[Tensor], args: Arguments, by_name: ByName
     ) -> bool:
         """Attention in one call: its steps, where they give the same."""
-        graph, before = self._graph, len(self._graph.named)
+        graph, before = self._graph, len(self._graph.steps)
 
         def say(symbol: str, value: Tensor, description: str) -> Tensor:
-            graph.name(symbol, value, description, self._modules.here, False)
+            graph.name(symbol, value, description, self._modules.current_path, False)
             return value
 
-        def part(whole: Tensor, rows: Tensor, index: int, symbol: str) -> Tensor:
-            leaf = graph.of(whole)
+        def part(packed: Tensor, rows: Tensor, index: int, symbol: str) -> Tensor:
+            leaf = graph.of(packed)
             if leaf.kind == "parameter":
                 graph.leaf(rows, "parameter", symbol, f"{leaf.name}[{index}]")
             return rows
@@ -290,31 +304,31 @@ def _step_by_step(module: nn.Module) -> Iterator[None]:
     """
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
-    training = [one for one in module.modules() if one.training]
-    for one in training:
-        one.training = False
+    training = [submodule for submodule in module.modules() if submodule.training]
+    for submodule in training:
+        submodule.training = False
     try:
         with torch.no_grad():
             yield
     finally:
         torch.backends.mha.set_fastpath_enabled(before)
-        for one in training:
-            one.training = True
+        for submodule in training:
+            submodule.training = True
 
 
 def run(
     module: nn.Module,
     inputs: Sequence[Any],
-    by_name: ByName = NONE,
+    by_name: ByName = NO_OPTIONS,
     *,
     names: Sequence[str] = (),
     axes: Mapping[str, Axes] | None = None,
     batched: bool = False,
-) -> Pass:
+) -> ForwardPass:
     """Run the module once, in evaluation mode and without gradients; as `describe` says."""
     kind = type(module).__name__
     module_given(module, "describe or trace")
-    graph, known = Graph(), dict(axes or {})
+    graph, known_axes = Graph(), dict(axes or {})
     arriving = list(tensors_in([*inputs, by_name]))
     if not arriving:
         raise RecordingError(
@@ -322,34 +336,34 @@ def run(
         )
     leaves = {}
     for symbol, tensor in zip(_symbols(arriving, names, kind), arriving, strict=True):
-        given = known.get(symbol, (None,) * tensor.dim())
-        if len(given) != tensor.dim():
+        input_axes = known_axes.get(symbol, (None,) * tensor.dim())
+        if len(input_axes) != tensor.dim():
             raise RecordingError(
-                f"axes of {symbol}: {given}, and its shape is {tuple(tensor.shape)}"
+                f"axes of {symbol}: {input_axes}, and its shape is {tuple(tensor.shape)}"
             )
-        lead = ("batch", *given[1:]) if batched and tensor.dim() else given
+        lead = ("batch", *input_axes[1:]) if batched and tensor.dim() else input_axes
         leaves[symbol] = graph.leaf(tensor, "input", symbol, axes=lead)
     for name, value in (*module.named_parameters(), *module.named_buffers()):
-        graph.leaf(value, "parameter", name=name, axes=known.get(name))
-    modules = Modules(module, graph)
+        graph.leaf(value, "parameter", name=name, axes=known_axes.get(name))
+    modules = ModuleHooks(module, graph)
 
-    def told(symbol: str, value: Tensor, description: str, given: bool) -> None:
-        modules.naming.add(modules.here)
-        graph.name(symbol, value, description, modules.here, given)
+    def name_step(symbol: str, value: Tensor, description: str, as_input: bool) -> None:
+        modules.naming.add(modules.current_path)
+        graph.name(symbol, value, description, modules.current_path, as_input)
 
     with ExitStack() as stack:
         stack.callback(modules.end)
         stack.enter_context(_step_by_step(module))
-        stack.enter_context(steps_told_to(told))
-        stack.enter_context(_Watch(graph, modules))
+        stack.enter_context(steps_told_to(name_step))
+        stack.enter_context(_TorchCalls(graph, modules))
         output = module(*inputs, **by_name)
     name_outputs(graph, output)
     name_by_modules(graph, modules)
     name_repeated(graph)
-    named = tuple(sorted(graph.named, key=lambda one: one.expression.number))
-    if not named:
+    steps = tuple(sorted(graph.steps, key=lambda step: step.expression.number))
+    if not steps:
         raise RecordingError(f"{kind}: nothing that it returns depends on the input")
-    return Pass(module, leaves, named, output, batched)
+    return ForwardPass(module, leaves, steps, output, batched)
 
 
 def _name(function: Any) -> str:

@@ -1,10 +1,12 @@
-"""`describe`: a module as mathematics, from one pass of the live module.
+"""`describe` and `trace`: a module as mathematics and as numbers, from one pass of the live module.
 
-Its symbols, its equations, and what every sign of them means.
+`describe` gives symbols, equations, and what every sign of them means; `trace` every number,
+named as in the equations, and each equation checked.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, Final
@@ -12,11 +14,18 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
+from attnlens.errors import UnknownNameError
 from attnlens.files import Json
-from attnlens.reference.symbolic.graph import Axes, Expression, within
-from attnlens.reference.symbolic.operations import ALONG, OPERATIONS
-from attnlens.reference.symbolic.tracing import Pass, run
-from attnlens.reference.symbolic.writing import (
+from attnlens.reference.symbolic.expressions import (
+    ALONG,
+    OPERATIONS,
+    Axes,
+    Expression,
+    difference,
+    within,
+)
+from attnlens.reference.symbolic.forward_pass import ForwardPass, run
+from attnlens.reference.symbolic.notation import (
     Symbol,
     Writer,
     label_steps,
@@ -26,6 +35,8 @@ from attnlens.reference.symbolic.writing import (
 )
 from attnlens.render.models import render_description, render_description_markdown
 from attnlens.render.models import shape as shape_words
+from attnlens.render.trace import render_trace
+from attnlens.words import choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,62 +68,62 @@ class Parameter:
     description: str
 
 
-class Book:
+class PassSymbols:
     """The symbols of a pass, those of leaves by identity, and both ways of writing it.
 
     ``steps`` are the results with names whose equations are told.
     """
 
-    def __init__(self, told: Pass) -> None:
-        self.told = told
-        label_steps(told.named)
-        self.steps = [named for named in told.named if not named.given]
+    def __init__(self, forward_pass: ForwardPass) -> None:
+        self.forward_pass = forward_pass
+        label_steps(forward_pass.steps)
+        self.steps = [step for step in forward_pass.steps if not step.as_input]
         used = self._used()
-        pieces = [one for one in used if one.kind == "parameter" and "[" in one.name]
-        self._by_name = parameter_symbols(told.module, pieces)
-        self._axes = {one.name: one.axes for one in used if one.kind == "parameter"}
+        pieces = [leaf for leaf in used if leaf.kind == "parameter" and "[" in leaf.name]
+        self._by_name = parameter_symbols(forward_pass.module, pieces)
+        self._axes = {leaf.name: leaf.axes for leaf in used if leaf.kind == "parameter"}
         self.symbols: dict[int, Symbol] = {}
-        for one in (*used, *told.inputs.values()):
-            if one.kind == "parameter":
-                self.symbols[id(one)] = self._by_name[one.name]
-            elif one.kind == "input":
-                self.symbols[id(one)] = Symbol(one.symbol)
+        for leaf in (*used, *forward_pass.inputs.values()):
+            if leaf.kind == "parameter":
+                self.symbols[id(leaf)] = self._by_name[leaf.name]
+            elif leaf.kind == "input":
+                self.symbols[id(leaf)] = Symbol(leaf.symbol)
         self.symbols |= constants_of(used)
-        self.text = Writer(False, self.symbols, told.batched)
-        self.latex = Writer(True, self.symbols, told.batched)
+        self.text = Writer(False, self.symbols, forward_pass.batched)
+        self.latex = Writer(True, self.symbols, forward_pass.batched)
 
     def _used(self) -> list[Expression]:
         """Every leaf that an equation holds, in order."""
         leaves: dict[int, Expression] = {}
         for step in self.steps:
-            for one in within(step.expression):
-                for part in (one, *one.parts):
-                    if part.is_leaf and part.named is None:
+            for expression in within(step.expression):
+                for part in (expression, *expression.parts):
+                    if part.is_leaf and part.step is None:
                         leaves.setdefault(id(part), part)
         return sorted(leaves.values(), key=lambda leaf: leaf.number)
 
     def equation(self, left: Expression) -> Equation:
         """A step, or an input; without its equation where it has none."""
-        named = left.named
-        derived = named is not None and not named.given
+        step = left.step
+        derived = step is not None and not step.as_input
         return Equation(
             symbol=self.text.name(left),
             latex=self.latex.equation(left) if derived else "",
             text=self.text.equation(left) if derived else "",
             shape=self.shape(left),
             axes=tuple(left.axes[at] or "" for at in self._of_a_head(left)),
-            description="input" if named is None else named.description,
+            description="input" if step is None else step.description,
         )
 
     def places(self, expression: Expression) -> list[int]:
         """The axes that are shown, heads first: a batch of one and a single head say nothing."""
-        silent = ("batch", "head") if self.told.batched else ("head",)
-        shown = [
+        silent = ("batch", "head") if self.forward_pass.batched else ("head",)
+        visible = [
             at
             for at, (size, axis) in enumerate(zip(expression.shape, expression.axes, strict=True))
             if size != 1 or axis not in silent
         ]
-        return sorted(shown, key=lambda at: expression.axes[at] != "head")
+        return sorted(visible, key=lambda at: expression.axes[at] != "head")
 
     def shape(self, expression: Expression) -> tuple[int, ...]:
         """The shape without the batch, and of one head where heads stand side by side."""
@@ -123,13 +134,15 @@ class Book:
 
     def parameters(self) -> list[Parameter]:
         """Every parameter and buffer of the module, in the order in which equations need them."""
-        module, roles = self.told.module, self._roles()
+        module, roles = self.forward_pass.module, self._roles()
         made = []
         for name, value in (*module.named_parameters(), *module.named_buffers()):
             pieces = [part for part in self._by_name if part.startswith(f"{name}[")]
             used = [part for part in (name, *pieces) if part in roles] or [name]
-            place, words = roles.get(used[0], (len(self.told.named), "not used in this pass"))
-            one = Parameter(
+            first_use, words = roles.get(
+                used[0], (len(self.forward_pass.steps), "not used in this pass")
+            )
+            parameter = Parameter(
                 name,
                 ", ".join(self._by_name[part].text() for part in used),
                 tuple(value.shape),
@@ -137,26 +150,29 @@ class Book:
                 str(value.dtype).removeprefix("torch."),
                 words,
             )
-            made.append((place, one))
-        return [one for _, one in sorted(made, key=lambda pair: pair[0])]
+            made.append((first_use, parameter))
+        return [parameter for _, parameter in sorted(made, key=lambda pair: pair[0])]
 
     def _roles(self) -> dict[str, tuple[int, str]]:
         """Place of the first equation that holds a parameter, and what it does there."""
         roles: dict[str, tuple[int, str]] = {}
-        for at, named in enumerate(self.told.named):
-            for one in within(named.expression):
-                for index, part in enumerate(one.parts):
+        for at, step in enumerate(self.forward_pass.steps):
+            for expression in within(step.expression):
+                for index, part in enumerate(expression.parts):
                     leaf = part.parts[0] if part.kind == "transpose" else part
                     if leaf.kind == "parameter" and leaf.name not in roles:
-                        symbol = self.text.name(named.expression)
-                        words = f" ({named.description})" if named.description else ""
-                        roles[leaf.name] = (at, f"{_role(one, index)} {symbol}{words}")
+                        symbol = self.text.name(step.expression)
+                        words = f" ({step.description})" if step.description else ""
+                        roles[leaf.name] = (at, f"{_role(expression, index)} {symbol}{words}")
         return roles
 
     def notation(self) -> Iterator[str]:
         """A sentence for every sign that the equations hold."""
         operations = [
-            one for step in self.steps for one in within(step.expression) if not one.is_leaf
+            expression
+            for step in self.steps
+            for expression in within(step.expression)
+            if not expression.is_leaf
         ]
         yield from self._leaves(operations)
         kinds = {operation.kind for operation in operations}
@@ -179,16 +195,16 @@ class Book:
     def _leaves(self, operations: Iterable[Expression]) -> Iterator[str]:
         """What comes in, what is given, and what is constant."""
         used = [part for operation in operations for part in operation.parts]
-        for leaf in self.told.inputs.values():
+        for leaf in self.forward_pass.inputs.values():
             if leaf in used:
                 axes = " by ".join(axis for axis in leaf.axes if axis and axis != "batch")
                 words = f"{shape_words(self.shape(leaf))}{f', {axes}' if axes else ''}"
                 yield f"{self.text.name(leaf)}: the input, {words}"
-        for named in self.told.named:
-            if named.given:
-                words = f": {named.description}" if named.description else ""
-                shape = shape_words(named.expression.shape[1 if self.told.batched else 0 :])
-                yield f"{self.text.name(named.expression)}{words}, {shape}"
+        for step in self.forward_pass.steps:
+            if step.as_input:
+                words = f": {step.description}" if step.description else ""
+                shape = shape_words(step.expression.shape[1 if self.forward_pass.batched else 0 :])
+                yield f"{self.text.name(step.expression)}{words}, {shape}"
         constants = {
             self.symbols[id(part)].text(): part.name
             for part in used
@@ -211,21 +227,21 @@ def _role(expression: Expression, index: int) -> str:
 def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
     """Symbols of the constants that are no single number; alike ones share theirs."""
     symbols: dict[int, Symbol] = {}
-    known: list[tuple[Tensor, Symbol]] = []
+    constants: list[tuple[Tensor, Symbol]] = []
     for leaf in leaves:
         if leaf.kind != "constant" or leaf.value is None or only_number(leaf.value) is not None:
             continue
-        found = next((symbol for value, symbol in known if _alike(value, leaf.value)), None)
-        if found is None:
-            found = Symbol("later" if _is_later(leaf.value) else f"C_{len(known) + 1}")
-            known.append((leaf.value, found))
-        symbols[id(leaf)] = found
+        shared = next((symbol for value, symbol in constants if _alike(value, leaf.value)), None)
+        if shared is None:
+            shared = Symbol("later" if _is_later(leaf.value) else f"C_{len(constants) + 1}")
+            constants.append((leaf.value, shared))
+        symbols[id(leaf)] = shared
         leaf.name = _constant_words(leaf.value)
     return symbols
 
 
-def _alike(one: Tensor, other: Tensor) -> bool:
-    return one.dtype == other.dtype and torch.equal(one, other)
+def _alike(first: Tensor, second: Tensor) -> bool:
+    return first.dtype == second.dtype and torch.equal(first, second)
 
 
 def _is_later(value: Tensor) -> bool:
@@ -243,7 +259,7 @@ def _constant_words(value: Tensor) -> str:
     return f"fixed {kind}, {shape_words(value.shape)}"
 
 
-NORMS: Final = {
+_NORMS: Final = {
     "norm": "(v − mean(v)) / √(var(v) + {eps})",
     "rms_norm": "v / √(mean(v²) + {eps})",
 }
@@ -256,9 +272,9 @@ def _heads(operations: Iterable[Expression]) -> Iterator[str]:
     )
     if not counts or counts == [1]:
         return
-    told = " or ".join(str(count) for count in counts)
+    counts_text = " or ".join(str(count) for count in counts)
     yield (
-        f"i: a head, 1 to {told}; W_i and b_i: its share of the outputs of W and b; "
+        f"i: a head, 1 to {counts_text}; W_i and b_i: its share of the outputs of W and b; "
         "concat_i: the heads side by side"
         + ("; where there are fewer, several in a row share one" if len(counts) > 1 else "")
     )
@@ -268,14 +284,14 @@ def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> I
     """The definition of every norm, with p for the place of its scale and shift."""
     places: dict[str, list[str]] = {}
     for operation in operations:
-        if operation.kind in NORMS:
+        if operation.kind in _NORMS:
             scale = [symbols[id(part)] for part in operation.parts[1:]]
             label = scale[0].label if scale else ""
-            known = places.setdefault(
+            norm_labels = places.setdefault(
                 _norm_words(operation, [part.raw for part in scale], label), []
             )
-            if label and label not in known:
-                known.append(label)
+            if label and label not in norm_labels:
+                norm_labels.append(label)
     for words, labels in places.items():
         yield words + (f"; p is {' or '.join(labels)}" if labels else "")
 
@@ -283,17 +299,17 @@ def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> I
 def _norm_words(expression: Expression, scale: list[str], label: str) -> str:
     """The definition of a norm whose scale and shift have these symbols."""
     rest = [Symbol(raw, "p" if label else "").text() for raw in scale]
-    whole = NORMS[expression.kind].format(eps=f"{expression.options['eps']:.6g}")
+    formula = _NORMS[expression.kind].format(eps=f"{expression.options['eps']:.6g}")
     if expression.options["weight"]:
-        whole = f"{rest.pop(0)} ⊙ {whole}"
-    whole = " + ".join([whole, *rest])
+        formula = f"{rest.pop(0)} ⊙ {formula}"
+    formula = " + ".join([formula, *rest])
     count = expression.options["last"]
     over = "the last axis" if count == 1 else f"the last {count} axes"
-    return f"{OPERATIONS[expression.kind].text}{'_p' if label else ''}(v) = {whole}, over {over}"
+    return f"{OPERATIONS[expression.kind].text}{'_p' if label else ''}(v) = {formula}, over {over}"
 
 
-def _plain(one: Equation | Parameter) -> Json:
-    return {**asdict(one), "shape": list(one.shape), "axes": list(one.axes)}
+def _plain(entry: Equation | Parameter) -> Json:
+    return {**asdict(entry), "shape": list(entry.shape), "axes": list(entry.axes)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -361,13 +377,15 @@ def describe(
     Raises:
         RecordingError: no module, no tensor comes in, or nothing that comes out depends on it.
     """
-    book = Book(run(module, inputs, by_name, names=names, axes=axes, batched=batched))
+    pass_symbols = PassSymbols(
+        run(module, inputs, by_name, names=names, axes=axes, batched=batched)
+    )
     return Description(
         name=type(module).__name__ if name is None else name,
         sizes=sizes_of(module),
-        notation=tuple(book.notation()),
-        parameters=tuple(book.parameters()),
-        equations=tuple(book.equation(step.expression) for step in book.steps),
+        notation=tuple(pass_symbols.notation()),
+        parameters=tuple(pass_symbols.parameters()),
+        equations=tuple(pass_symbols.equation(step.expression) for step in pass_symbols.steps),
     )
 
 
@@ -379,7 +397,7 @@ def sizes_of(module: nn.Module) -> dict[str, int | float]:
     sizes: dict[str, int | float] = {}
     for name, value in own.items() if isinstance(own, Mapping) else ():
         inner = value.items() if isinstance(value, Mapping) else ()
-        sizes |= {f"{name}.{key}": one for key, one in inner if _is_number(one)}
+        sizes |= {f"{name}.{key}": size for key, size in inner if _is_number(size)}
         if _is_number(value):
             sizes[name] = value
     return {**sizes, "parameters": sum(parameter.numel() for parameter in module.parameters())}
@@ -387,3 +405,166 @@ def sizes_of(module: nn.Module) -> dict[str, int | float]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value(Equation):
+    """A named value of the pass, with the equation it was computed by; an input has none.
+
+    Attributes:
+        axes: what the axes of ``values`` are: ``head``, ``token`` and so on, ``""`` unknown.
+        values: the numbers, without the batch; with the heads first where there are several.
+        difference: the largest difference between what the equation gives, worked out again
+            by numpy, and what the model computed; ``None`` where that cannot be done.
+    """
+
+    axes: tuple[str, ...]
+    values: Tensor
+    difference: float | None
+
+    def plain(self) -> Any:
+        """The numbers as lists within lists; what is not finite or complex is a text."""
+        return _json_numbers(self.values.tolist())
+
+    def to_dict(self) -> Json:
+        """As plain JSON data; not finite or complex numbers are texts: ``"-inf"``, ``"1-2i"``."""
+        return {
+            "symbol": self.symbol,
+            "shape": list(self.shape),
+            "axes": list(self.axes),
+            "values": self.plain(),
+            "description": self.description,
+            "equation": self.text,
+            "latex": self.latex,
+            "difference": self.difference,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Trace:
+    """A forward pass, number by number.
+
+    Attributes:
+        name, about: of the model, and a line on the input.
+        labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
+        steps: the named results, in the order in which they were computed.
+    """
+
+    name: str
+    about: str
+    labels: dict[str, tuple[str, ...]]
+    inputs: tuple[Value, ...]
+    steps: tuple[Value, ...]
+    output: Any
+
+    def __getitem__(self, symbol: str) -> Tensor:
+        """The values of a step or an input by its symbol.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        values = {value.symbol: value.values for value in (*self.inputs, *reversed(self.steps))}
+        if symbol not in values:
+            raise UnknownNameError(f"no step {symbol!r}; there are {choices(symbol, values)}")
+        return values[symbol]
+
+    @property
+    def difference(self) -> float | None:
+        """The largest difference of all equations that were worked out again."""
+        differences = [step.difference for step in self.steps if step.difference is not None]
+        return max(differences, default=None)
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Symbols of the steps whose equations cannot be worked out again."""
+        return tuple(step.symbol for step in self.steps if step.difference is None)
+
+    def to_dict(self) -> Json:
+        """As plain JSON data."""
+        return {
+            "name": self.name,
+            "about": self.about,
+            "labels": {axis: list(labels) for axis, labels in self.labels.items()},
+            "inputs": [value.to_dict() for value in self.inputs],
+            "steps": [step.to_dict() for step in self.steps],
+            "retraced": {
+                "equations": len(self.steps) - len(self.unchecked),
+                "largest_difference": self.difference,
+                "not_retraced": list(self.unchecked),
+            },
+        }
+
+    def __str__(self) -> str:
+        return render_trace(self)
+
+    __repr__ = __str__
+
+
+def trace(
+    module: nn.Module,
+    *inputs: Any,
+    name: str | None = None,
+    names: Sequence[str] = (),
+    axes: Mapping[str, Axes] | None = None,
+    labels: Mapping[str, Sequence[str]] | None = None,
+    batched: bool = False,
+    about: str = "",
+    **by_name: Any,
+) -> Trace:
+    """Every intermediate result of a forward pass, named as in `describe`'s equations.
+
+    ::
+
+        print(attnlens.trace(model, torch.randn(3, 8)))
+
+    Each equation is worked out again by numpy, from the values it is written with, and compared
+    with what the model computed.
+
+    Args:
+        inputs: what the module is called with.
+        name: as for `describe`.
+        names: as for `describe`.
+        axes: as for `describe`.
+        batched: as for `describe`.
+        labels: axis to its labels, where they are known.
+        about: a line on the input.
+        by_name: as for `describe`.
+
+    Raises:
+        RecordingError: no module, no tensor comes in, or nothing that comes out depends on it.
+    """
+    pass_symbols = PassSymbols(
+        run(module, inputs, by_name, names=names, axes=axes, batched=batched)
+    )
+    return Trace(
+        name=type(module).__name__ if name is None else name,
+        about=about,
+        labels={axis: tuple(map(str, axis_labels)) for axis, axis_labels in (labels or {}).items()},
+        inputs=tuple(
+            _value(pass_symbols, leaf) for leaf in pass_symbols.forward_pass.inputs.values()
+        ),
+        steps=tuple(
+            _value(pass_symbols, step.expression) for step in pass_symbols.forward_pass.steps
+        ),
+        output=pass_symbols.forward_pass.output,
+    )
+
+
+def _value(pass_symbols: PassSymbols, expression: Expression) -> Value:
+    values = expression.value if expression.step is None else expression.step.value
+    assert values is not None
+    equation, places = pass_symbols.equation(expression), pass_symbols.places(expression)
+    silent = [at for at in range(values.dim()) if at not in places]
+    with_heads = {"axes": tuple(expression.axes[at] or "" for at in places)}
+    return Value(
+        **asdict(equation) | with_heads,
+        values=values.permute((*silent, *places)).reshape([expression.shape[at] for at in places]),
+        difference=None if expression.step is None else difference(expression.step),
+    )
+
+
+def _json_numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_json_numbers(item) for item in value]
+    as_text = isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value))
+    return str(value) if as_text else value

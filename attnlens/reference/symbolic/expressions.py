@@ -1,0 +1,615 @@
+"""The graph of a forward pass, and every operation in it, for numpy and on paper.
+
+An expression knows the shape of its value and what each axis of it is, as far as that follows
+from the input. It does not keep the value; leaves and named results do.
+
+No operation here calls torch, so an equation is worked out again, from the values it is written
+with. Where the result is not what the model computed, the equation says something else than the
+code does: that is the test of every equation. An operation that is missing is *opaque*: it is
+written by torch's name, and an equation that holds one cannot be worked out again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attnlens.arrays import Flags, Floats
+
+LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
+"""Kinds of expressions that have no parts."""
+
+Options = Mapping[str, Any]
+"""What fixes an operation besides its parts, by name, as `Operation.numpy` takes it."""
+
+NO_OPTIONS: Final[Options] = MappingProxyType({})
+
+Axes = tuple[str | None, ...]
+"""What each axis of a value is, such as ``("batch", "token", None)``."""
+
+
+@dataclass(eq=False, slots=True)
+class Expression:
+    """A leaf or an operation.
+
+    Attributes:
+        kind: one of `LEAVES`, or an operation of `attnlens.reference.symbolic.expressions`.
+        parts, options: what the operation is applied to, and whatever else fixes it.
+        shape, axes: of the value.
+        heads: how many heads stand side by side along the axis ``"head"``; 0: no such axis.
+        symbol: of a leaf, LaTeX without the dollars.
+        name: of a parameter, its path; of a constant, what it is in words.
+        value: of a leaf and of what is opaque, a copy; of the others nothing.
+        number: counts expressions in the order in which they were computed.
+        step: the one that has this as its right-hand side, once it has one.
+    """
+
+    kind: str
+    parts: tuple[Expression, ...] = ()
+    options: Options = field(default_factory=dict)
+    shape: tuple[int, ...] = ()
+    axes: Axes = ()
+    heads: int = 0
+    symbol: str = ""
+    name: str = ""
+    value: Tensor | None = None
+    number: int = 0
+    step: Step | None = field(default=None, repr=False)
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.kind in LEAVES
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """An intermediate result that has a name, and a copy of its value.
+
+    Attributes:
+        symbol: as the model gives it, LaTeX without the dollars.
+        path: of the module in which it was named; ``""`` for the model itself.
+        as_input: whether it is described rather than derived.
+        label: tells it apart from others of the same symbol; ``""`` where there are none.
+    """
+
+    symbol: str
+    description: str
+    path: str
+    expression: Expression
+    value: Tensor
+    as_input: bool = False
+    label: str = ""
+
+
+def within(expression: Expression, *, through_steps: bool = False) -> Iterator[Expression]:
+    """The expression and everything it is made of, up to leaves and named results.
+
+    With ``through_steps`` it goes on to what named results were computed from, unless they are
+    described as inputs.
+    """
+    visited: set[int] = set()
+    waiting = [expression]
+    while waiting:
+        current = waiting.pop()
+        if id(current) in visited:
+            continue
+        visited.add(id(current))
+        yield current
+        if not through_steps:
+            waiting.extend(part for part in current.parts if part.step is None)
+        elif current.step is None or not current.step.as_input:
+            waiting.extend(current.parts)
+
+
+def frozen_copy(value: Tensor) -> Tensor:
+    """A copy that no later change of the tensor reaches."""
+    return value.detach().clone()
+
+
+def broadcast_axes(parts: tuple[Expression, ...], shape: tuple[int, ...]) -> Axes:
+    """The axes of what several values give element by element."""
+    axes: list[str | None] = [None] * len(shape)
+    for part in parts:
+        for back in range(1, len(part.axes) + 1):
+            # A size of 1 is stretched, and no longer means what it did.
+            if axes[-back] is None and part.shape[-back] == shape[-back]:
+                axes[-back] = part.axes[-back]
+    return tuple(axes)
+
+
+def number(value: float | int | bool) -> Expression:
+    """A plain number."""
+    return Expression("number", options={"value": value}, value=torch.tensor(value))
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """Every tensor in nested mappings, lists and dataclasses, in order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from tensors_in(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from tensors_in(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for item in fields(value):
+            yield from tensors_in(getattr(value, item.name))
+
+
+def memory_of(tensor: Tensor) -> int | None:
+    """Where its numbers lie, the same for views of one another; ``None`` where it has none."""
+    try:
+        return tensor.untyped_storage().data_ptr() or None
+    except (NotImplementedError, RuntimeError):
+        return None  # such as sparse ones
+
+
+class Graph:
+    """Expressions by tensor, while a pass runs.
+
+    Attributes:
+        steps: the results that were named, in order.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self._of: dict[int, Expression] = {}
+        # A tensor that is gone could lend its identity to another.
+        self._alive: list[Tensor] = []
+        self._count = 0
+
+    def knows(self, value: Any) -> bool:
+        return id(value) in self._of
+
+    def put(self, tensor: Tensor, expression: Expression) -> Expression:
+        """From now on the tensor is that expression."""
+        self._count += 1
+        expression.number = self._count
+        return self.put_again(tensor, expression)
+
+    def put_again(self, tensor: Tensor, expression: Expression) -> Expression:
+        """Another tensor that is the same to the reader."""
+        self._of[id(tensor)] = expression
+        self._alive.append(tensor)
+        return expression
+
+    def written_into(self, tensor: Tensor) -> None:
+        """The tensor was changed in place, and so was whatever shares its numbers."""
+        made, memory = self.of(tensor), memory_of(tensor)
+        aliases = {id(alias): alias for alias in self._alive if alias is not tensor}
+        for alias in aliases.values():
+            if memory is not None and memory_of(alias) == memory and self.of(alias) is not made:
+                before = self.of(alias)
+                self.operation(alias, "opaque", (before, made), {"name": "filled"}, before.axes)
+
+    def leaf(
+        self,
+        tensor: Tensor,
+        kind: str,
+        symbol: str = "",
+        name: str = "",
+        axes: Axes | None = None,
+    ) -> Expression:
+        """A tensor that comes from outside the pass, or does not depend on what does."""
+        made = Expression(kind, symbol=symbol, name=name, value=frozen_copy(tensor))
+        made.shape = tuple(tensor.shape)
+        made.axes = (None,) * tensor.dim() if axes is None else axes
+        return self.put(tensor, made)
+
+    def of(self, value: Any) -> Expression:
+        """The expression of a tensor or a number; an unknown tensor is a constant."""
+        if isinstance(value, Tensor):
+            expression = self._of.get(id(value))
+            return self.leaf(value, "constant") if expression is None else expression
+        return number(value)
+
+    def operation(
+        self,
+        tensor: Tensor,
+        kind: str,
+        parts: tuple[Expression, ...],
+        options: Options = NO_OPTIONS,
+        axes: Axes | None = None,
+        heads: int | None = None,
+    ) -> Expression:
+        """The tensor is the result of an operation."""
+        shape = tuple(tensor.shape)
+        if all(part.kind in ("constant", "number") for part in parts):
+            return self.leaf(tensor, "constant", axes=axes)
+        if axes is None:
+            axes = broadcast_axes(parts, shape)
+        if heads is None:
+            heads = max(part.heads for part in parts)
+        heads = heads if "head" in axes else 0
+        made = Expression(kind, parts, options, shape, axes, heads)
+        made.value = frozen_copy(tensor) if kind == "opaque" else None
+        return self.put(tensor, made)
+
+    def name(self, symbol: str, value: Tensor, description: str, path: str, as_input: bool) -> Step:
+        """The tensor's expression is the right-hand side of an equation."""
+        expression = self.of(value)
+        if expression.is_leaf or expression.step is not None:
+            # A second name for the same thing is an equation of its own.
+            duplicate = replace(
+                expression, kind="same", parts=(expression,), options=NO_OPTIONS, value=None
+            )
+            expression = self.put(value, duplicate)
+        made = Step(symbol, description, path, expression, frozen_copy(value), as_input)
+        expression.step = made
+        self.steps.append(made)
+        return made
+
+    def forget_names(self, count: int) -> None:
+        """Take back all names but the first ``count``."""
+        for step in self.steps[count:]:
+            step.expression.step = None
+        del self.steps[count:]
+
+
+Arguments = tuple[Any, ...]
+"""What a function of torch was given by place."""
+
+ByName = Options
+"""What it was given by name."""
+
+_NUMPY_WORDS: Final = {"dim": "axis", "keepdim": "keepdims", "other": "x2"}
+"""Torch takes the names that numpy has for arguments as well."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A call of torch whose result is to become an expression."""
+
+    graph: Graph
+    function: Callable[..., Any]
+    result: Tensor
+    args: Arguments
+    kwargs: ByName
+
+    @property
+    def x(self) -> Expression:
+        """What the first argument is."""
+        return self.graph.of(self.args[0])
+
+    def argument(self, index: int, name: str, default: Any = None) -> Any:
+        """An argument by its place or its name."""
+        if len(self.args) > index:
+            return self.args[index]
+        return self.kwargs.get(name, self.kwargs.get(_NUMPY_WORDS.get(name, name), default))
+
+    def of(self, index: int, name: str) -> Expression:
+        """What an argument is."""
+        return self.graph.of(self.argument(index, name))
+
+    def axis(self, index: int, default: int = 0) -> int:
+        """The argument that names an axis of the result, counted from the front."""
+        axis: int = self.argument(index, "dim", default)
+        return axis % max(self.result.dim(), 1)
+
+    def made(
+        self,
+        kind: str,
+        *parts: Expression,
+        axes: Axes | None = None,
+        heads: int | None = None,
+        **options: Any,
+    ) -> Expression:
+        """The result is an operation on these parts."""
+        return self.graph.operation(self.result, kind, parts, options, axes, heads)
+
+
+Translator = Callable[[Call], Expression | None]
+"""Makes the expression of a call's result; ``None`` where it has no translation."""
+
+
+Array = NDArray[Any]
+
+ANY, SUM, PRODUCT, POWER, ATOM = range(5)
+"""How strongly a formula holds together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation.
+
+    Attributes:
+        numpy: its value from the values of its parts, and its options by name; if it has one.
+        text: how it is written, with a ``{}`` for each part, or the name before its parts; its
+            kind unless given. Nothing is written of one whose text is ``{}``.
+        needs, holds: how strongly each part must hold together to stand there without
+            parentheses, and how strongly the whole does.
+        latex, meaning: where it is more than the text with its signs replaced; what is said of it.
+        torch: names of torch's functions with the same parts in the same order; ``swapped``:
+            with the two parts the other way round.
+    """
+
+    numpy: Callable[..., Array] | None
+    text: str = ""
+    needs: tuple[int, ...] = (ANY,)
+    holds: int = ATOM
+    latex: str = ""
+    meaning: str = ""
+    torch: str = ""
+    swapped: str = ""
+
+
+_erf: Final = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def softmax(logits: Floats, axis: int) -> Floats:
+    if not logits.shape[axis]:
+        return logits
+    highest = logits.max(axis, keepdims=True)
+    raised = np.exp(logits - np.where(np.isfinite(highest), highest, 0))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(raised / raised.sum(axis, keepdims=True))
+
+
+def hidden_softmax(logits: Floats, hidden: Flags) -> Floats:
+    return np.where(hidden, 0.0, softmax(np.where(hidden, -np.inf, logits), -1))
+
+
+def where(mask: Flags, yes: Array | float, no: Array) -> Array:
+    return np.where(mask, yes, no)
+
+
+def gelu(x: Floats) -> Floats:
+    return np.asarray(0.5 * x * (1 + _erf(x / math.sqrt(2))))
+
+
+def gelu_tanh(x: Floats) -> Floats:
+    return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
+
+
+def norm(
+    x: Floats, *scale: Floats, last: int, eps: float, weight: bool, bias: bool, centred: bool
+) -> Floats:
+    """Over the ``last`` axes; ``scale`` holds what it is multiplied by and what is added."""
+    over = tuple(range(x.ndim - last, x.ndim))
+    if centred:
+        x = x - x.mean(over, keepdims=True)
+    result: Floats = x / np.sqrt((x**2).mean(over, keepdims=True) + eps)
+    rest = list(scale)
+    if weight:
+        result = result * rest.pop(0)
+    return result + rest.pop(0) if bias else result
+
+
+def split(x: Array, into: int) -> Array:
+    # Not -1: where there are no tokens there is no telling.
+    return np.swapaxes(x.reshape(*x.shape[:-1], into, x.shape[-1] // into), -2, -3)
+
+
+def join(x: Array) -> Array:
+    swapped = np.swapaxes(x, -2, -3)
+    return swapped.reshape(*swapped.shape[:-2], swapped.shape[-2] * swapped.shape[-1])
+
+
+def item(x: Array, *places: Array, index: tuple[Any, ...]) -> Array:
+    """``x[index]``, in which a text stands for the next of ``places``."""
+    rest = [
+        position.astype(np.int64) if position.dtype.kind == "f" else position for position in places
+    ]
+    return np.asarray(x[tuple(rest.pop(0) if isinstance(entry, str) else entry for entry in index)])
+
+
+def sigmoid(x: Floats) -> Floats:
+    return 1 / (1 + np.exp(-x))
+
+
+def _reduced(function: Callable[..., Array], text: str = "", meaning: str = "") -> Operation:
+    """What leaves axes out."""
+
+    def run(x: Array, axis: tuple[int, ...] | int | None, keepdim: bool) -> Array:
+        return function(x, axis=axis, keepdims=keepdim)
+
+    return Operation(run, text, meaning=meaning)
+
+
+def _picked(x: Array, places: Array) -> Array:
+    """The numbers that are at these places, counted through all axes."""
+    return x.reshape(-1)[places]
+
+
+_TWO: Final = (ANY, ANY)
+_DIVISIONS: Final = "div divide truediv true_divide itruediv"
+
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    **{
+        kind: Operation(
+            function, f"{{}} {sign} {{}}", needs, needs[0], torch=torch, swapped=swapped
+        )
+        for kind, function, sign, needs, torch, swapped in (
+            ("add", np.add, "+", (SUM, PRODUCT), "add iadd radd", ""),
+            ("subtract", np.subtract, "−", (SUM, PRODUCT), "sub subtract isub", "rsub"),
+            ("multiply", np.multiply, "⊙", (PRODUCT, PRODUCT), "mul multiply imul", "rmul"),
+            ("divide", np.true_divide, "/", (PRODUCT, POWER), _DIVISIONS, "rdiv rtruediv"),
+        )
+    },
+    **{
+        kind: Operation(function, f"{{}} {sign} {{}}", (PRODUCT, PRODUCT), SUM, torch=names)
+        for kind, function, sign, names in (
+            ("eq", np.equal, "=", "eq"),
+            ("ne", np.not_equal, "≠", "ne"),
+            ("lt", np.less, "<", "lt"),
+            ("le", np.less_equal, "≤", "le"),
+            ("gt", np.greater, ">", "gt"),
+            ("ge", np.greater_equal, "≥", "ge"),
+            ("and", np.logical_and, "∧", "and bitwise_and logical_and"),
+            ("or", np.logical_or, "∨", "or bitwise_or logical_or"),
+        )
+    },
+    "power": Operation(
+        np.power, "{}^{}", (ATOM, ANY), POWER, "{}^{{{}}}", torch="pow", swapped="rpow"
+    ),
+    "negative": Operation(np.negative, "−{}", (POWER,), PRODUCT, torch="neg negative"),
+    "not": Operation(np.logical_not, "¬{}", (ATOM,), POWER, torch="invert logical_not"),
+    "minimum": Operation(np.minimum, needs=_TWO, torch="minimum"),
+    "maximum": Operation(np.maximum, needs=_TWO, torch="maximum"),
+    # (A V) W_O: what is worked out first stands in parentheses.
+    "matmul": Operation(np.matmul, "{} {}", (POWER, POWER), PRODUCT),
+    "einsum": Operation(lambda *x, spec: np.einsum(spec, *x)),
+    "transpose": Operation(
+        lambda x: np.swapaxes(x, -1, -2),
+        "{}ᵀ",
+        (ATOM,),
+        POWER,
+        "{{{}}}^\\top",
+        "Mᵀ: M with its last two axes swapped",
+    ),
+    "softmax": Operation(softmax, meaning="softmax: exp(v) / sum of exp(v), over each row"),
+    "log_softmax": Operation(lambda x, axis: np.log(softmax(x, axis)), "log softmax"),
+    "hidden_softmax": Operation(
+        hidden_softmax,
+        "softmax({}; {} hidden)",
+        _TWO,
+        latex="\\operatorname{{softmax}}\\left({};\\ {} \\text{{ hidden}}\\right)",
+        meaning="softmax(S; M hidden): over the entries of a row that M does not hide; "
+        "hidden ones are 0, and so is a row that is hidden whole",
+    ),
+    "relu": Operation(
+        lambda x: np.where(x > 0, x, 0.0), "ReLU", torch="relu", meaning="ReLU(v) = max(v, 0)"
+    ),
+    "silu": Operation(lambda x: x * sigmoid(x), "SiLU", torch="silu", meaning="SiLU(v) = v σ(v)"),
+    "sigmoid": Operation(sigmoid, "σ", torch="sigmoid", meaning="σ(v) = 1 / (1 + exp(−v))"),
+    **{
+        kind: Operation(function, torch=kind)
+        for kind, function in (
+            ("tanh", np.tanh),
+            ("exp", np.exp),
+            ("expm1", np.expm1),
+            ("log", np.log),
+            ("log1p", np.log1p),
+            ("sqrt", np.sqrt),
+            ("rsqrt", lambda x: 1 / np.sqrt(x)),
+            ("abs", np.abs),
+            ("sin", np.sin),
+            ("cos", np.cos),
+            ("erf", _erf),
+        )
+    },
+    "softplus": Operation(lambda x: np.logaddexp(x, 0), meaning="softplus(v) = log(1 + exp(v))"),
+    "clamp": Operation(lambda x, low, high: np.clip(x, low, high)),
+    "norm": Operation(partial(norm, centred=True), "LN"),
+    "rms_norm": Operation(partial(norm, centred=False), "RMSNorm"),
+    "masked": Operation(
+        lambda x, mask, value: where(mask, value, x),
+        "[{0}; {2} where {1}]",
+        _TWO,
+        latex="\\left[{0};\\ {2} \\text{{ where }} {1}\\right]",
+        meaning="[v; c where M]: v, with c where M is true",
+    ),
+    "where": Operation(
+        where,
+        "[{1} where {0} else {2}]",
+        (ANY, ANY, ANY),
+        latex="\\left[{1} \\text{{ where }} {0} \\text{{ else }} {2}\\right]",
+        meaning="[a where M else b]: a where M is true, b elsewhere",
+    ),
+    "sum": _reduced(np.sum),
+    "mean": _reduced(np.mean),
+    "highest": _reduced(np.max, "max"),
+    "lowest": _reduced(np.min, "min"),
+    "any": _reduced(np.any),
+    "all": _reduced(np.all),
+    "argmax": _reduced(np.argmax, meaning="argmax: the place of the largest entry of each row"),
+    "cumsum": Operation(np.cumsum, meaning="cumsum: each entry and all before it, added up"),
+    "concat": Operation(lambda *x, axis: np.concatenate(x, axis), meaning="concat: side by side"),
+    "stack": Operation(
+        lambda *x, axis: np.stack(x, axis), meaning="stack: one below the other, along a new axis"
+    ),
+    "gelu": Operation(gelu, "GELU", meaning="GELU(v) = v Φ(v), Φ the normal distribution function"),
+    "gelu_tanh": Operation(
+        gelu_tanh,
+        "GELU_tanh",
+        meaning="GELU_tanh(v) = v (1 + tanh(√(2/π) (v + 0.044715 v³))) / 2",
+    ),
+    "rows": Operation(lambda table, places: table[places.astype(np.int64)], "{}[{}]", (ATOM, ANY)),
+    "item": Operation(item),
+    "gather": Operation(
+        lambda x, places, axis: np.take_along_axis(x, places.astype(np.int64), axis)
+    ),
+    "split": Operation(split),
+    "join": Operation(join),
+    # What follows only moves numbers about, and is not written.
+    "same": Operation(lambda x: x),
+    "as_number": Operation(lambda x: x.astype(np.float64)),
+    "moved": Operation(_picked),
+    "reshape": Operation(np.reshape),
+}
+"""By kind. What is said of them stands in this order."""
+
+LAYOUT: Final = frozenset({"same", "as_number", "moved", "reshape"})
+"""Operations that are not written: mathematics does without them."""
+
+ALONG: Final = frozenset(
+    {"softmax", "log_softmax", "argmax", "sum", "mean", "highest", "lowest", "any", "all", "cumsum"}
+)
+"""Operations along an axis."""
+
+
+def as_array(value: Tensor) -> Array:
+    """Numbers in double precision; whole numbers and booleans stay what they are."""
+    if value.is_floating_point():
+        value = value.double()
+    array: Array = value.numpy(force=True)
+    return array
+
+
+def evaluated(expression: Expression) -> Array:
+    """The value of a right-hand side; of what is opaque, what the model computed."""
+    values: dict[int, Array] = {}
+    waiting = [expression]
+    while waiting:
+        current = waiting[-1]
+        if id(current) in values:
+            waiting.pop()
+            continue
+        value = (
+            current.value if current.step is None or current is expression else current.step.value
+        )
+        missing = [part for part in current.parts if id(part) not in values]
+        if value is not None:
+            values[id(current)] = as_array(value)
+        elif missing:
+            waiting.extend(missing)
+        else:
+            values[id(current)] = _applied(current, [values[id(part)] for part in current.parts])
+    return values[id(expression)]
+
+
+def _applied(expression: Expression, parts: list[Array]) -> Array:
+    function = OPERATIONS[expression.kind].numpy
+    assert function is not None
+    with np.errstate(all="ignore"):
+        return np.asarray(function(*parts, **expression.options))
+
+
+def difference(step: Step) -> float | None:
+    """The largest difference between what an equation gives and what the model computed.
+
+    ``None`` where the equation cannot be worked out: it is given, or holds an opaque operation.
+    """
+    if step.as_input or any(part.kind == "opaque" for part in within(step.expression)):
+        return None
+    recomputed = evaluated(step.expression)
+    computed = as_array(step.value)
+    if recomputed.shape != computed.shape:
+        return float("inf")
+    if recomputed.dtype == bool or computed.dtype == bool:
+        return float((recomputed.astype(bool) != computed.astype(bool)).max(initial=0))
+    with np.errstate(invalid="ignore"):
+        gap = np.atleast_1d(np.abs(recomputed - computed))
+    same = (recomputed == computed) | (np.isnan(recomputed) & np.isnan(computed))
+    gap[np.atleast_1d(same)] = 0.0  # also where both are infinite
+    return float(np.nan_to_num(gap, nan=np.inf).max(initial=0.0))

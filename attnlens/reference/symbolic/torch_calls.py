@@ -1,0 +1,641 @@
+"""What a call of torch becomes in the graph: an operation on expressions, and its axes.
+
+A call that moves numbers about is made again on their positions. A view that parts the last axis
+into heads, or brings heads together, is seen as that. Attention in one call is written out step by
+step, and checked against what the call gave.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attnlens.reference.attention import hidden_softmax, join_heads, split_heads
+from attnlens.reference.symbolic.expressions import (
+    OPERATIONS,
+    Axes,
+    Call,
+    Expression,
+    Graph,
+    Translator,
+    number,
+)
+
+
+def of_product(first: Expression, second: Expression, dimensions: int) -> Axes | None:
+    """The axes of a matrix product."""
+    if len(first.shape) < 2 or len(second.shape) < 2:
+        if len(first.shape) >= 2:
+            return first.axes[:-1]
+        return None if len(second.shape) < 2 else (*second.axes[:-2], second.axes[-1])
+    lead: list[str | None] = [None] * (dimensions - 2)
+    for part in (first, second):
+        for back in range(1, len(part.axes) - 1):
+            axis, size = part.axes[-2 - back], part.shape[-2 - back]
+            # What is stretched from a size of 1 no longer means what it did.
+            if lead[-back] is None and (size != 1 or axis in ("batch", "head")):
+                lead[-back] = axis
+    return (*lead, first.axes[-2], second.axes[-1])
+
+
+def of_einsum(spec: str, parts: tuple[Expression, ...], dimensions: int) -> Axes:
+    """The axes by the letters of the call."""
+    if "." in spec:
+        return (None,) * dimensions
+    inputs, _, output = spec.replace(" ", "").partition("->")
+    meaning: dict[str, str | None] = {}
+    for letters, part in zip(inputs.split(","), parts, strict=True):
+        for letter, axis in zip(letters, part.axes, strict=True):
+            meaning[letter] = meaning.get(letter) or axis
+    axes = tuple(meaning.get(letter) for letter in output)
+    return axes if len(axes) == dimensions else (None,) * dimensions
+
+
+def of_reduction(x: Expression, over: tuple[int, ...] | None, keepdim: bool) -> Axes:
+    """The axes that are left."""
+    gone = range(len(x.shape)) if over is None else over
+    if keepdim:
+        return tuple(None if at in gone else axis for at, axis in enumerate(x.axes))
+    return tuple(axis for at, axis in enumerate(x.axes) if at not in gone)
+
+
+def of_join(parts: tuple[Expression, ...], axis: int, *, stacked: bool) -> Axes:
+    """The axes of several values put side by side."""
+    axes = parts[0].axes
+    return (*axes[:axis], None, *axes[axis if stacked else axis + 1 :])
+
+
+def same(call: Call) -> Expression | None:
+    """The same numbers, perhaps of another type."""
+    first = call.x
+    if call.result is call.args[0]:
+        return first
+    before, after = call.args[0].dtype, call.result.dtype
+    if after == torch.bool != before:
+        return call.made("ne", first, number(0))
+    if before.is_floating_point and not (after.is_floating_point or after.is_complex):
+        return None  # what stands after the point is cut off
+    if before == torch.bool != after or (after.is_floating_point and not before.is_floating_point):
+        return call.made("as_number", first)
+    # Another tensor with the same numbers is the same thing to the reader.
+    return call.graph.put_again(call.result, first)
+
+
+def _places(shape: tuple[int, ...]) -> Tensor:
+    """The place of each number of such a tensor; an axis of one has a stride of its own, too."""
+    count = math.prod(shape)
+    strides = torch.empty(shape, device="meta").stride()
+    distinct_strides = [
+        2 * count + at if size == 1 else stride
+        for at, (size, stride) in enumerate(zip(shape, strides, strict=True))
+    ]
+    return torch.arange(count).as_strided(shape, distinct_strides)
+
+
+def _alike(first: Tensor, second: Tensor) -> bool:
+    """Whether the axes of two views of places are the same."""
+    return first.shape == second.shape and first.stride() == second.stride()
+
+
+def _axes_of(x: Expression, before: Tensor, after: Tensor) -> Axes:
+    """The axes of a view, by their strides among the places; parts of an axis are none."""
+    left = dict(enumerate(zip(before.shape, before.stride(), strict=True)))
+    axes: list[str | None] = []
+    # A new axis of one may have the stride of the one behind it.
+    for axis in reversed([*zip(after.shape, after.stride(), strict=True)]):
+        at = next((at for at, other in left.items() if other == axis), None)
+        axes.append(None if at is None else x.axes[at])
+        left.pop(at, None) if at is not None else None
+    return tuple(reversed(axes))
+
+
+def _moved(call: Call) -> Expression | None:
+    """A view: the places of the numbers, moved likewise, tell which."""
+    x, before = call.x, _places(call.x.shape)
+    after = call.function(before, *call.args[1:], **call.kwargs)
+    if _alike(after, before):
+        return same(call)
+    axes = _axes_of(x, before, after)
+    if len(x.shape) >= 2 and _alike(after, before.mT):
+        return call.made("transpose", x, axes=axes)
+    if _is_parted(x) and _alike(after, before.transpose(-2, -3)):
+        (inner,) = x.parts
+        width = inner.axes[-1] if x.shape[-2] == 1 else None  # one head has all of it
+        axes = (*inner.axes[:-2], "head", inner.axes[-2], width)
+        return call.made("split", inner, axes=axes, heads=x.shape[-2], into=x.shape[-2])
+    return call.made("moved", x, axes=axes, places=after.numpy())
+
+
+def _copied(call: Call) -> Expression | None:
+    """Numbers in another order, or several times."""
+    if any(isinstance(arg, Tensor) for arg in (*call.args[1:], *call.kwargs.values())):
+        return None  # the input may say which
+    places = call.function(
+        torch.arange(math.prod(call.x.shape)).view(call.x.shape), *call.args[1:], **call.kwargs
+    )
+    axes = _matching(call.x, tuple(call.result.shape))
+    return call.made("moved", call.x, axes=axes, places=places.numpy())
+
+
+def _is_parted(x: Expression) -> bool:
+    """Whether its last axis was parted in two."""
+    return x.kind == "reshape" and x.shape[:-2] == x.parts[0].shape[:-1] and len(x.shape) > 2
+
+
+def _reshape(call: Call) -> Expression | None:
+    x, shape = call.x, tuple(call.result.shape)
+    if shape == x.shape:
+        return same(call)
+    if shape == (*x.shape[:-2], math.prod(x.shape[-2:])) and _heads_brought_back(x):
+        (inner,) = x.parts
+        axes = (*inner.axes[:-3], inner.axes[-2], None)
+        return call.made("join", inner, axes=axes, heads=0)
+    return call.made("reshape", x, axes=_matching(x, shape), shape=shape)
+
+
+def _heads_brought_back(x: Expression) -> bool:
+    """Whether heads were put behind the tokens, so that they lie beside one another."""
+    if x.kind != "moved" or len(x.shape) < 3 or not x.parts[0].heads:
+        return False
+    (inner,) = x.parts
+    swapped = _places(inner.shape).transpose(-2, -3).numpy()
+    return inner.axes[-3] == "head" and np.array_equal(x.options["places"], swapped)
+
+
+def _matching(x: Expression, shape: tuple[int, ...]) -> Axes:
+    """Axes that keep their place and size from the front or from the back."""
+    axes: list[str | None] = [None] * len(shape)
+    both = min(len(shape), len(x.shape))
+    for places in (range(both), range(-1, -both - 1, -1)):
+        for at in places:
+            if shape[at] != x.shape[at]:
+                break
+            axes[at] = x.axes[at]
+    return tuple(axes)
+
+
+def _item(call: Call) -> Expression | None:
+    x, raw_index = call.x, call.args[1]
+    index = raw_index if isinstance(raw_index, tuple) else (raw_index,)
+    only = index[0] if len(index) == 1 else None
+    if isinstance(only, Tensor) and only.dtype.is_signed and not only.is_floating_point():
+        places = call.graph.of(only)
+        return call.made("rows", x, places, axes=(*places.axes, *x.axes[1:]))
+    parts = [call.graph.of(entry) for entry in index if isinstance(entry, Tensor)]
+    axes: Axes = (None,) * call.result.dim()
+    if not any(isinstance(entry, Tensor | list) for entry in index):
+        before = _places(x.shape)
+        after = before[raw_index]
+        if _alike(before, after):
+            return same(call)
+        axes = _axes_of(x, before, after)
+    written = tuple("part" if isinstance(entry, Tensor) else entry for entry in index)
+    return call.made("item", x, *parts, axes=axes, index=written)
+
+
+def _index_select(call: Call) -> Expression | None:
+    lead = (slice(None),) * (call.argument(1, "dim") % len(call.x.shape))
+    return _item(replace(call, args=(call.args[0], (*lead, call.argument(2, "index")))))
+
+
+def _copy(call: Call) -> Expression | None:
+    """What stands in a tensor after another was copied into it."""
+    source = call.argument(1, "src")
+    same_size = source.shape == call.result.shape
+    return same(replace(call, args=(source,))) if same_size else None
+
+
+_PARTING: Final = {"chunk": 2, "split": 2, "split_with_sizes": 2, "tensor_split": 2, "unbind": 1}
+"""What parts a tensor along an axis, and the place of that axis among the arguments."""
+
+
+def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
+    """``chunk``, ``split`` and ``unbind``: each piece is a part of the whole; false for others."""
+    axis_index = _PARTING.get(name)
+    if axis_index is None:
+        return False
+    count = len(call.x.shape)
+    axis = call.argument(axis_index, "dim", 0) % count
+    lead = (...,) if 0 < axis == count - 1 else (slice(None),) * axis
+    start = 0
+    for piece in pieces:
+        end = start + (1 if name == "unbind" else piece.shape[axis])
+        part = start if name == "unbind" else slice(start, end)
+        _item(replace(call, result=piece, args=(call.args[0], (*lead, part))))
+        start = end
+    return True
+
+
+_SAME: Final = (
+    "dropout contiguous to float double clone detach alias type_as data alpha_dropout "
+    "feature_dropout type half bfloat16 int long bool"
+)
+_RESHAPING: Final = "reshape view flatten unflatten view_as reshape_as"
+
+_MOVING: Final = "transpose swapaxes t T mT movedim permute expand expand_as unsqueeze squeeze"
+
+_COPYING: Final = "repeat repeat_interleave tile flip roll"
+
+_LAYOUT_CALLS: Final[Mapping[str, Translator]] = {
+    **dict.fromkeys(_SAME.split(), same),
+    **dict.fromkeys(_RESHAPING.split(), _reshape),
+    **dict.fromkeys(_MOVING.split(), _moved),
+    **dict.fromkeys(_COPYING.split(), _copied),
+    "getitem": _item,
+    "index_select": _index_select,
+    "copy": _copy,
+}
+"""Name of a function or method of torch to what it does with the numbers' places."""
+
+
+def _plain(kind: str, swapped: bool = False) -> Translator:
+    """An operation on what torch was given, one or two of it."""
+
+    def make(call: Call) -> Expression | None:
+        if call.kwargs.get("rounding_mode") is not None:
+            return None
+        if len(OPERATIONS[kind].needs) == 1:
+            return call.made(kind, call.x)
+        first, second = call.x, call.of(1, "other")
+        if swapped:
+            first, second = second, first
+        return call.made(kind, first, times(call.graph, call.kwargs.get("alpha", 1), second))
+
+    return make
+
+
+def times(graph: Graph, factor: float, expression: Expression) -> Expression:
+    """Something so many times, as in torch's ``alpha`` and ``beta``."""
+    if factor == 1:
+        return expression
+    if expression.kind == "number":
+        return graph.of(factor * expression.options["value"])
+    return Expression(
+        "multiply", (graph.of(factor), expression), shape=expression.shape, axes=expression.axes
+    )
+
+
+def _product(call: Call, first: Expression, second: Expression) -> Expression:
+    axes = of_product(first, second, call.result.dim())
+    return call.made("matmul", first, second, axes=axes)
+
+
+def _linear(call: Call) -> Expression:
+    x, weight = call.x, call.of(1, "weight")
+    bias = call.argument(2, "bias")
+    axes = (*x.axes[:-1], weight.axes[0])
+    made = call.made("matmul", x, _transposed(weight), axes=axes)
+    return made if bias is None else call.made("add", made, call.graph.of(bias), axes=axes)
+
+
+def _transposed(matrix: Expression) -> Expression:
+    """The last two axes swapped."""
+    shape, axes = matrix.shape, matrix.axes
+    return Expression(
+        "transpose",
+        (matrix,),
+        shape=(*shape[:-2], shape[-1], shape[-2]),
+        axes=(*axes[:-2], axes[-1], axes[-2]),
+        heads=matrix.heads,
+        number=matrix.number,
+    )
+
+
+def _product_added(call: Call) -> Expression:
+    """``addmm`` and ``baddbmm``: a matrix product, and something added to it."""
+    letters = ("mat1", "mat2") if call.result.dim() == 2 else ("batch1", "batch2")
+    bias, first, second = call.x, call.of(1, letters[0]), call.of(2, letters[1])
+    made = times(call.graph, call.kwargs.get("alpha", 1), _product(call, first, second))
+    return call.made("add", times(call.graph, call.kwargs.get("beta", 1), bias), made)
+
+
+def _norm(kind: str, usual: float, *places: tuple[int, str]) -> Translator:
+    """A norm over the last axes: the usual ``eps``, and where its scale and shift are given."""
+
+    def make(call: Call) -> Expression:
+        x, size = call.x, call.argument(1, "normalized_shape")
+        args = [call.argument(at, name) for at, name in places]
+        scale, shift = (None if part is None else call.graph.of(part) for part in (*args, None)[:2])
+        eps = call.argument(2 + len(places), "eps")
+        # Parameters belong to the norm; what was computed stands after it.
+        inside = [part for part in (scale, shift) if part is not None]
+        if any(part.kind != "parameter" for part in inside):
+            inside = []
+        made = call.made(
+            kind,
+            x,
+            *inside,
+            axes=x.axes,
+            last=len(tuple(size)),
+            eps=usual if eps is None else eps,
+            weight=scale in inside,
+            bias=shift in inside,
+        )
+        for operation, part in (("multiply", scale), ("add", shift)):
+            if part is not None and part not in inside:
+                made = call.made(operation, made, part, axes=made.axes)
+        return made
+
+    return make
+
+
+def _softmax(kind: str) -> Translator:
+    def make(call: Call) -> Expression | None:
+        if call.argument(1, "dim") is None:
+            return None
+        return call.made(kind, call.x, axis=call.axis(1) - call.result.dim())
+
+    return make
+
+
+def _gelu(call: Call) -> Expression:
+    exact = call.kwargs.get("approximate", "none") == "none"
+    return call.made("gelu" if exact else "gelu_tanh", call.x)
+
+
+def _softplus(call: Call) -> Expression | None:
+    plain = len(call.args) == 1 and not call.kwargs
+    return call.made("softplus", call.x) if plain else None
+
+
+def _masked(call: Call) -> Expression:
+    x, mask = call.x, call.of(1, "mask")
+    value = float(call.argument(2, "value"))
+    below = x.parts[0] if x.kind == "softmax" and x.options["axis"] == -1 else None
+    if (
+        value == 0
+        and below is not None
+        and below.kind == "masked"
+        and below.parts[1] is mask
+        and below.options["value"] == -math.inf
+    ):
+        return call.made("hidden_softmax", below.parts[0], mask, axes=x.axes)
+    return call.made("masked", x, mask, axes=x.axes, value=value)
+
+
+def _where(call: Call) -> Expression | None:
+    if len(call.args) + len(call.kwargs) != 3:
+        return None
+    return call.made("where", call.x, call.of(1, "input"), call.of(2, "other"))
+
+
+def _clamp(call: Call) -> Expression | None:
+    low, high = call.argument(1, "min"), call.argument(2, "max")
+    if isinstance(low, Tensor) or isinstance(high, Tensor):
+        return None
+    return call.made("clamp", call.x, low=low, high=high)
+
+
+def _rows(call: Call) -> Expression:
+    # F.embedding(places, table)
+    places, table = call.x, call.of(1, "weight")
+    return call.made("rows", table, places, axes=(*places.axes, *table.axes[1:]))
+
+
+def _einsum(call: Call) -> Expression | None:
+    spec, *operands = call.args
+    if len(operands) == 1 and isinstance(operands[0], list | tuple):
+        operands = list(operands[0])
+    if not isinstance(spec, str):
+        return None
+    parts = tuple(map(call.graph.of, operands))
+    axes = of_einsum(spec, parts, call.result.dim())
+    return call.made("einsum", *parts, axes=axes, spec=spec)
+
+
+def _reduction(kind: str) -> Translator:
+    def make(call: Call) -> Expression | None:
+        x, axis = call.x, call.argument(1, "dim", call.kwargs.get("other"))
+        keepdim = bool(call.argument(2, "keepdim", False))
+        if isinstance(axis, Tensor):
+            return call.made(_OF_TWO[kind], x, call.graph.of(axis))
+        over = (axis,) if isinstance(axis, int) else axis
+        places = None if over is None else tuple(dim % len(x.shape) for dim in over)
+        only = places[0] if places and kind == "argmax" else places
+        axes = of_reduction(x, places, keepdim)
+        return call.made(kind, x, axes=axes, axis=only, keepdim=keepdim)
+
+    return make
+
+
+def _concat(call: Call) -> Expression | None:
+    """Values side by side; what is empty, such as a cache before its first use, adds nothing."""
+    # Torch takes an empty tensor of one axis beside any others.
+    held = [arg for arg in call.args[0] if arg.numel()] or [
+        arg for arg in call.args[0] if arg.dim() == call.result.dim()
+    ]
+    if len(held) == 1:
+        return same(replace(call, args=(held[0],)))
+    return _joined("concat", call, held)
+
+
+def _joined(kind: str, call: Call, values: Sequence[Tensor]) -> Expression:
+    parts = tuple(map(call.graph.of, values))
+    axis = call.axis(1)
+    axes = of_join(parts, axis, stacked=kind == "stack")
+    return call.made(kind, *parts, axes=axes, axis=axis - call.result.dim())
+
+
+def _gather(call: Call) -> Expression:
+    x, places = call.x, call.of(2, "index")
+    return call.made("gather", x, places, axes=places.axes, axis=call.axis(1))
+
+
+def _new(call: Call) -> Expression:
+    """Zeros and the like: only their shape comes from the input."""
+    like = call.x
+    axes = like.axes if like.shape == tuple(call.result.shape) else None
+    return call.graph.leaf(call.result, "constant", axes=axes)
+
+
+_REDUCTIONS: Final = {name: name for name in ("sum", "mean", "any", "all", "argmax")} | {
+    "amax": "highest",
+    "amin": "lowest",
+    "max": "highest",
+    "min": "lowest",
+}
+"""Torch's names of what leaves an axis out, to operations."""
+
+_OF_TWO: Final = {"highest": "maximum", "lowest": "minimum"}
+"""What torch calls by the same name where two tensors are given."""
+
+
+FUNCTIONS: Final[Mapping[str, Translator]] = {
+    **{f"new_{kind}": _new for kind in ("zeros", "ones", "full", "empty", "tensor")},
+    **{f"{kind}_like": _new for kind in ("zeros", "ones", "full", "empty")},
+    **{
+        name: _plain(kind)
+        for kind, operation in OPERATIONS.items()
+        for name in operation.torch.split()
+    },
+    **{
+        name: _plain(kind, True)
+        for kind, operation in OPERATIONS.items()
+        for name in operation.swapped.split()
+    },
+    **{name: _reduction(kind) for name, kind in _REDUCTIONS.items()},
+    "square": lambda call: call.made("power", call.x, call.graph.of(2)),
+    "cumsum": lambda call: call.made("cumsum", call.x, axes=call.x.axes, axis=call.axis(1)),
+    **dict.fromkeys(
+        ("matmul", "mm", "bmm"), lambda call: _product(call, call.x, call.of(1, "other"))
+    ),
+    "linear": _linear,
+    **dict.fromkeys(("addmm", "baddbmm"), _product_added),
+    "layer_norm": _norm("norm", 1e-5, (2, "weight"), (3, "bias")),
+    # Torch takes the precision of the numbers where no eps is given.
+    "rms_norm": _norm("rms_norm", 2.0**-23, (2, "weight")),
+    "softmax": _softmax("softmax"),
+    "log_softmax": _softmax("log_softmax"),
+    "gelu": _gelu,
+    "softplus": _softplus,
+    "masked_fill": _masked,
+    "where": _where,
+    **dict.fromkeys(("clamp", "clip"), _clamp),
+    "embedding": _rows,
+    "einsum": _einsum,
+    **dict.fromkeys(("cat", "concat"), _concat),
+    "stack": lambda call: _joined("stack", call, call.args[0]),
+    "gather": _gather,
+    **_LAYOUT_CALLS,
+}
+"""Name of a function or method of torch, without underscores, to what it means."""
+
+
+_SIGNATURE: Final = inspect.signature(F.multi_head_attention_forward)
+
+
+class NotWrittenOut(Exception):
+    """A call with options of which no steps are written here; it is then told as one step."""
+
+
+NameStep = Callable[[str, Tensor, str], Tensor]
+"""Names a step, and returns its value."""
+
+NamePart = Callable[[Tensor, Tensor, int, str], Tensor]
+"""``part(tensor, rows, number, symbol)``: rows of a parameter, as a parameter of its own."""
+
+WrittenOut = Callable[..., tuple[Tensor, Tensor]]
+
+
+def sdpa(
+    say: NameStep,
+    part: NamePart,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """``F.scaled_dot_product_attention``: the output and the weights."""
+    del part, dropout_p
+    if enable_gqa:
+        key, value = (_for_every_head(tensor, query.shape[-3]) for tensor in (key, value))
+    if is_causal:
+        queries, keys = query.shape[-2], key.shape[-2]
+        attn_mask = torch.ones(queries, keys, dtype=torch.bool, device=query.device).tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        attn_mask = ~attn_mask
+    return _attention(say, query, key, value, scale, () if attn_mask is None else (attn_mask,))
+
+
+def _attention(
+    say: NameStep,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scale: float | None,
+    masks: Iterable[Tensor],
+) -> tuple[Tensor, Tensor]:
+    """The output and the weights; a mask hides where it is true, or is added to the logits."""
+    content = query @ key.transpose(-2, -1)
+    content = content / math.sqrt(query.shape[-1]) if scale is None else content * scale
+    hidden = None
+    for mask in masks:
+        if mask.dtype == torch.bool:
+            hidden = mask if hidden is None else hidden | mask
+        else:
+            content = content + mask
+    logits = say("S", content, "logits")
+    weights = say("A", hidden_softmax(logits, hidden), "attention")
+    return weights @ value, weights
+
+
+def _for_every_head(shared: Tensor, heads: int) -> Tensor:
+    """Keys or values that several heads in a row share, once for each of the heads."""
+    *lead, count, length, width = shared.shape
+    groups = shared.unsqueeze(-3).expand(*lead, count, heads // count, length, width)
+    return groups.reshape(*lead, heads, length, width)
+
+
+def multi_head_attention(
+    say: NameStep, part: NamePart, *args: Any, **kwargs: Any
+) -> tuple[Tensor, Tensor]:
+    """``F.multi_head_attention_forward``: the output and the weights of every head."""
+    bound = _SIGNATURE.bind(*args, **kwargs)
+    bound.apply_defaults()
+    arguments = bound.arguments
+    extra_keys = [arguments[name] for name in ("bias_k", "bias_v", "static_k", "static_v")]
+    if any(tensor is not None for tensor in extra_keys) or arguments["add_zero_attn"]:
+        raise NotWrittenOut
+    sources = [arguments[name] for name in ("query", "key", "value")]
+    if sources[0].dim() == 3:
+        sources = [source.transpose(0, 1) for source in sources]
+    weights = [arguments[f"{letter}_proj_weight"] for letter in "qkv"]
+    if not arguments["use_separate_proj_weight"]:
+        weights = _thirds(part, arguments["in_proj_weight"], "W")
+    biases = _thirds(part, arguments["in_proj_bias"], "b")
+    heads = arguments["num_heads"]
+    q, k, v = (
+        say(letter, split_heads(F.linear(x, weight, bias), heads), words)
+        for letter, words, x, weight, bias in zip(
+            "QKV", ("queries", "keys", "values"), sources, weights, biases, strict=True
+        )
+    )
+    masks = _masks(arguments["attn_mask"], arguments["key_padding_mask"], heads)
+    attended, shares = _attention(say, q, k, v, None, masks)
+    output = F.linear(
+        join_heads(attended), arguments["out_proj_weight"], arguments["out_proj_bias"]
+    )
+    return (output.transpose(0, 1) if output.dim() == 3 else output), shares
+
+
+def _masks(mask: Tensor | None, padding: Tensor | None, heads: int) -> Iterator[Tensor]:
+    """The masks that there are, each to be broadcast to ``(batch, head, query, key)``."""
+    if mask is not None:
+        yield mask.reshape(-1, heads, *mask.shape[1:]) if mask.dim() == 3 else mask
+    if padding is not None:
+        yield padding[:, None, None]
+
+
+def _thirds(part: NamePart, packed: Tensor | None, symbol: str) -> list[Tensor | None]:
+    """What is for queries, keys and values in a parameter that holds all three."""
+    if packed is None:
+        return [None, None, None]
+    return [
+        part(packed, rows, index, f"{symbol}_{letter}")
+        for index, (rows, letter) in enumerate(zip(packed.chunk(3), "QKV", strict=True))
+    ]
+
+
+WRITTEN_OUT: Final[Mapping[str, WrittenOut]] = {
+    "scaled_dot_product_attention": sdpa,
+    "multi_head_attention_forward": multi_head_attention,
+}
+
+
+def agrees(computed: Tensor, output: Any) -> bool:
+    """Whether the steps gave what the call gave."""
+    return computed.shape == output.shape and torch.allclose(
+        computed, output, rtol=1e-4, atol=1e-5, equal_nan=True
+    )
