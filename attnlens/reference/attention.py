@@ -178,10 +178,10 @@ class MultiHeadAttention(nn.Module):
             later = _later(queries.shape[-2], keys.shape[-2], queries.device)
             hidden = later if hidden is None else hidden | later
         weights = hidden_softmax(logits, hidden)
-        told = (content, logits - content) if self.probe.watched else ()
-        weights = step("A", self.probe(weights, *told), "attention")
-        mixed = join_heads(weights @ values)
-        return mixed if self.W_O is None else mixed @ self.W_O
+        logit_parts = (content, logits - content) if self.probe.watched else ()
+        weights = step("A", self.probe(weights, *logit_parts), "attention")
+        attended = join_heads(weights @ values)
+        return attended if self.W_O is None else attended @ self.W_O
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -199,13 +199,13 @@ def _later(queries: int, keys: int, device: torch.device) -> Tensor:
     return places > places[keys - queries :, None]
 
 
-WIDTH: Final = 4
-HEADS: Final = 2
-SHARPNESS: Final = 3.0
+_WIDTH: Final = 4
+_HEADS: Final = 2
+_SHARPNESS: Final = 3.0
 """What queries are multiplied by: without it a row would hardly prefer its like."""
 
-MOST_ROWS: Final = 512
-REMEDY: Final = f"give at most {MOST_ROWS} rows of {WIDTH} numbers, such as 1,0,0,1;0,1,0,1"
+_MAX_ROWS: Final = 512
+_REMEDY: Final = f"give at most {_MAX_ROWS} rows of {_WIDTH} numbers, such as 1,0,0,1;0,1,0,1"
 
 
 def attention_by_hand(path: Path | None = None) -> LoadedModel:
@@ -215,11 +215,11 @@ def attention_by_hand(path: Path | None = None) -> LoadedModel:
     at rows that point its own way, and takes on their mean. There are no checkpoints of it.
     """
     del path
-    module = MultiHeadAttention(WIDTH, HEADS)
+    module = MultiHeadAttention(_WIDTH, _HEADS)
     with torch.no_grad():
         for weights in module.parameters():
-            weights.copy_(torch.eye(WIDTH))
-        module.W_Q.mul_(SHARPNESS)
+            weights.copy_(torch.eye(_WIDTH))
+        module.W_Q.mul_(_SHARPNESS)
     return LoadedModel(module.eval())
 
 
@@ -249,12 +249,12 @@ def _written(text: str, width: int) -> torch.Tensor:
             row = [math.nan]
         if not all(math.isfinite(value) and abs(value) < 1e6 for value in row):
             problem = f"row {index} ({line.strip()[:40]!r}) is no row of numbers"
-            raise InputError(problem, remedy=REMEDY)
+            raise InputError(problem, remedy=_REMEDY)
         if len(row) != width:
             raise InputError(
-                f"row {index} has {count(len(row), 'number')}, not {width}", remedy=REMEDY
+                f"row {index} has {count(len(row), 'number')}, not {width}", remedy=_REMEDY
             )
         rows.append(row)
-    if len(rows) > MOST_ROWS:
-        raise InputError(f"{len(rows)} rows are too many", remedy=REMEDY)
+    if len(rows) > _MAX_ROWS:
+        raise InputError(f"{len(rows)} rows are too many", remedy=_REMEDY)
     return torch.tensor(rows)

@@ -122,7 +122,7 @@ TINY: Final = ReferenceModel(
     purpose="every number of a transformer on one page, after training on a task whose answer "
     "is known",
     written="5 tokens from 0 to 9, such as 3,1,4,1,5",
-    load="attnlens.reference.tiny:loaded",
+    load="attnlens.reference.tiny:load_for_catalogue",
     read="attnlens.reference.tiny:read_tokens",
     kind="tiny",
 )

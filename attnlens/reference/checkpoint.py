@@ -18,7 +18,7 @@ from attnlens.files import Json, read_whole, written_beside
 if TYPE_CHECKING:
     from torch import Tensor
 
-LARGEST = 512 * 2**20
+_MAX_BYTES = 512 * 2**20
 _LENGTH = 8
 
 
@@ -70,7 +70,7 @@ def read_checkpoint(path: str | os.PathLike[str], kind: str) -> Checkpoint:
     from safetensors.torch import load
 
     remedy = "give a file that `attnlens lab train` wrote, or leave --model out"
-    data = read_whole(path, LARGEST, kind="checkpoint", remedy=remedy, error=CheckpointError)
+    data = read_whole(path, _MAX_BYTES, kind="checkpoint", remedy=remedy, error=CheckpointError)
     try:
         tensors = load(data)
         (length,) = struct.unpack("<Q", data[:_LENGTH])
@@ -105,7 +105,7 @@ def checkpoint_kind(path: str | os.PathLike[str]) -> str:
             raise CheckpointError("is no file", path=path, remedy=remedy)
         with open(path, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(_LENGTH))
-            header = json.loads(file.read(min(length, LARGEST)))
+            header = json.loads(file.read(min(length, _MAX_BYTES)))
         return str(json.loads(header["__metadata__"]["about"])["kind"])
     except OSError as error:
         raise CheckpointError(f"cannot be read ({error.strerror})", path=path) from None

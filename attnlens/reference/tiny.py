@@ -27,8 +27,8 @@ from attnlens.reference.catalogue import LoadedModel, ModelInput
 from attnlens.reference.checkpoint import read_checkpoint, shipped, write_checkpoint
 from attnlens.words import count
 
-KIND: Final = "tiny"
-EXAMPLE: Final = (3, 1, 4, 1, 5)
+_KIND: Final = "tiny"
+_EXAMPLE_TOKENS: Final = (3, 1, 4, 1, 5)
 """Tokens to describe it with; as many of them, and as large, as a model takes."""
 
 AXES: Final = {
@@ -44,16 +44,16 @@ AXES: Final = {
 }
 """What its axes are: five of its sizes are 5."""
 
-LONGEST: Final = 40
+_MAX_TOKEN_CHARACTERS: Final = 40
 """So much of what cannot be read is told."""
 
-SUM: Final = 9
+_PARTNER_SUM: Final = 9
 """What partners make."""
 
-SEED: Final = 1
-STEPS: Final = 6000
-BATCH: Final = 1024
-RATE: Final = 0.02
+_SEED: Final = 1
+_TRAINING_STEPS: Final = 6000
+_BATCH: Final = 1024
+_LEARNING_RATE: Final = 0.02
 
 
 class TinyTransformer(nn.Module):
@@ -119,7 +119,7 @@ class TinyTransformer(nn.Module):
 def save_tiny(
     path: str | os.PathLike[str], model: TinyTransformer, card: dict[str, object]
 ) -> None:
-    metadata = {"kind": KIND, "sizes": model.sizes, "card": card}
+    metadata = {"kind": _KIND, "sizes": model.sizes, "card": card}
     write_checkpoint(path, dict(model.state_dict()), metadata)
 
 
@@ -129,8 +129,8 @@ def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
     Raises:
         CheckpointError: missing, damaged or of another kind.
     """
-    path = shipped(KIND) if path is None else path
-    checkpoint = read_checkpoint(path, KIND)
+    path = shipped(_KIND) if path is None else path
+    checkpoint = read_checkpoint(path, _KIND)
     try:
         sizes = {name: int(size) for name, size in checkpoint.metadata["sizes"].items()}
         del sizes["d_k"]
@@ -145,7 +145,7 @@ def load_tiny(path: str | os.PathLike[str] | None = None) -> TinyTransformer:
     return model.eval()
 
 
-def loaded(path: Path | None = None) -> LoadedModel:
+def load_for_catalogue(path: Path | None = None) -> LoadedModel:
     return LoadedModel(load_tiny(path))
 
 
@@ -158,15 +158,15 @@ def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
     module = model.module
     assert isinstance(module, TinyTransformer)
     vocabulary, context = module.E.shape[0], module.context
-    example = (token % vocabulary for token in islice(cycle(EXAMPLE), context))
+    example = (token % vocabulary for token in islice(cycle(_EXAMPLE_TOKENS), context))
     such = ",".join(map(str, example))
     remedy = f"give {context} tokens from 0 to {vocabulary - 1}, such as {such}"
     text = such if text is None else text
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.removeprefix("-").isdigit() for word in words):
-        raise InputError(f"{text[:LONGEST]!r} is no list of tokens", remedy=remedy)
+        raise InputError(f"{text[:_MAX_TOKEN_CHARACTERS]!r} is no list of tokens", remedy=remedy)
     # Python refuses to read numbers of thousands of digits.
-    tokens = [int(word[:LONGEST]) for word in words]
+    tokens = [int(word[:_MAX_TOKEN_CHARACTERS]) for word in words]
     for index, token in enumerate(tokens, 1):
         if not 0 <= token < vocabulary:
             raise InputError(f"token {token} in place {index} is out of range", remedy=remedy)
@@ -185,26 +185,26 @@ def read_tokens(model: LoadedModel, text: str | None) -> ModelInput:
 
 def answers(tokens: Tensor) -> Tensor:
     """What is right for tokens ``(batch, place)``, same shape."""
-    return torch.where(partners(tokens).any(-1), SUM - tokens, tokens)
+    return torch.where(partners(tokens).any(-1), _PARTNER_SUM - tokens, tokens)
 
 
 def partners(tokens: Tensor) -> Tensor:
     """``(batch, place, place)``: true where the second is a partner of the first."""
-    return tokens[:, None, :] == SUM - tokens[:, :, None]
+    return tokens[:, None, :] == _PARTNER_SUM - tokens[:, :, None]
 
 
-def train_tiny(seed: int = SEED, steps: int = STEPS) -> TinyTransformer:
+def train_tiny(seed: int = _SEED, steps: int = _TRAINING_STEPS) -> TinyTransformer:
     """A model trained on tokens drawn at random; the same seed gives the same weights."""
     with one_thread(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = TinyTransformer()
         vocabulary, context = model.E.shape[0], model.context
-        optimiser = torch.optim.Adam(model.parameters(), RATE)
+        optimiser = torch.optim.Adam(model.parameters(), _LEARNING_RATE)
         slope = torch.optim.lr_scheduler.OneCycleLR(
-            optimiser, RATE, total_steps=steps, pct_start=0.1
+            optimiser, _LEARNING_RATE, total_steps=steps, pct_start=0.1
         )
         for _ in range(steps):
-            tokens = torch.randint(vocabulary, (BATCH, context))
+            tokens = torch.randint(vocabulary, (_BATCH, context))
             logits = model(tokens).flatten(0, 1)
             loss = nn.functional.cross_entropy(logits, answers(tokens).flatten())
             optimiser.zero_grad()

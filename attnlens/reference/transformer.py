@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from attnlens.recording.probe import step
 from attnlens.reference.attention import MultiHeadAttention, matrix
 
-BASE = 10_000.0
+_POSITION_BASE = 10_000.0
 
 
-def sinusoids(length: int, width: int, n: float = BASE) -> Tensor:
+def sinusoids(length: int, width: int, n: float = _POSITION_BASE) -> Tensor:
     """``P[k, 2i] = sin(k / n^(2i/d))`` and ``P[k, 2i+1] = cos(k / n^(2i/d))``, ``0 <= i < d/2``.
 
     Args:
@@ -78,7 +78,7 @@ class Seq2SeqSizes:
     decoder_layers: int = 1
     dropout: float = 0.1
     eps: float = 1e-5
-    base: float = BASE
+    base: float = _POSITION_BASE
 
 
 class FeedForward(nn.Module):
@@ -180,7 +180,7 @@ UNK, PAD, BOS, EOS = range(len(SPECIAL))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Written:
+class GeneratedAnswer:
     """Answers written token by token.
 
     Attributes:
@@ -242,7 +242,7 @@ class Seq2Seq(nn.Module):
         return step(r"\mathrm{logits}", x @ self.W_out + self.b_out, "of the next token")
 
     @torch.no_grad()
-    def written(self, source: Tensor) -> Written:
+    def written(self, source: Tensor) -> GeneratedAnswer:
         """The likeliest token again and again, until ``<eos>``, for tokens ``(batch, source)``."""
         memory, batch = self.encoded(source), source.shape[0]
         begun = torch.full((batch, 1), BOS, device=source.device)
@@ -258,7 +258,7 @@ class Seq2Seq(nn.Module):
             done = done | (last[:, 0] == EOS)
             if bool(done.all()):
                 break
-        return Written(begun[:, 1:], torch.stack(probabilities, 1))
+        return GeneratedAnswer(begun[:, 1:], torch.stack(probabilities, 1))
 
 
 def _padding(tokens: Tensor) -> Tensor:

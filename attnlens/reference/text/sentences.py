@@ -110,8 +110,8 @@ def padded(rows: Iterable[Tensor]) -> Tensor:
     return pad_sequence(list(rows), batch_first=True, padding_value=PAD)
 
 
-LARGEST: Final = 256 * 2**20
-LONGEST: Final = 256
+_MAX_FILE_BYTES: Final = 256 * 2**20
+_MAX_SENTENCE_TOKENS: Final = 256
 """Most tokens of a sentence: attention takes their square."""
 
 
@@ -156,7 +156,7 @@ def read_pairs(
     Raises:
         InputError: the file, a row or a sentence cannot be used; it says which line.
     """
-    data = read_whole(path, LARGEST, remedy="give a CSV file of sentence pairs")
+    data = read_whole(path, _MAX_FILE_BYTES, remedy="give a CSV file of sentence pairs")
     rows = _rows(_text(data, path), separator, path)
     line, header = next(rows, (1, []))
     if not header:
@@ -174,8 +174,12 @@ def read_pairs(
             )
         source, target = (tuple(tokenise(row[names.index(name)])) for name in chosen)
         for name, tokens in zip(chosen, (source, target), strict=True):
-            if not 0 < len(tokens) <= LONGEST:
-                problem = f"has {len(tokens)} tokens, more than {LONGEST}" if tokens else "is empty"
+            if not 0 < len(tokens) <= _MAX_SENTENCE_TOKENS:
+                problem = (
+                    f"has {len(tokens)} tokens, more than {_MAX_SENTENCE_TOKENS}"
+                    if tokens
+                    else "is empty"
+                )
                 remedy = "shorten or remove the row" if tokens else "fill or remove the row"
                 raise InputError(f"the {name!r} {problem}", path=path, line=line, remedy=remedy)
         pairs.append(SentencePair(source, target, line))

@@ -76,9 +76,9 @@ class WordAblations:
     @torch.no_grad()
     def _some(self, way: str, sets: Sequence[WordSet]) -> Floats:
         gone = torch.zeros(len(sets), self.source.shape[1], dtype=torch.bool)
-        for row, one in zip(gone, sets, strict=True):
-            row[list(one)] = True
-        source, answer = (one.expand(len(sets), -1) for one in (self.source, self.answer))
+        for row, words in zip(gone, sets, strict=True):
+            row[list(words)] = True
+        source, answer = (tokens.expand(len(sets), -1) for tokens in (self.source, self.answer))
         hidden = intervene(self.network, hide={"decoder.*.cross_attention": gone})
         if way == "model":
             source = source.masked_fill(gone, UNK)
@@ -325,7 +325,7 @@ def _recorded(model: TextModel, sentence: TextInput, answer: Tensor) -> Recordin
             return attention_record.labelled(query=words[1:], key=sentence.tokens)
         return attention_record.labelled(query=words[:-1], key=words[:-1])
 
-    return Recording([labelled(one) for one in recording.records()])
+    return Recording([labelled(attention) for attention in recording.records()])
 
 
 def _explained(model: TextModel, sentence: TextInput, evidence: bool, seed: int) -> TextExplanation:

@@ -30,13 +30,21 @@ from attnlens.reference.text.sentences import (
     padded,
     tokenise,
 )
-from attnlens.reference.transformer import BOS, PAD, SPECIAL, UNK, Seq2Seq, Seq2SeqSizes, Written
+from attnlens.reference.transformer import (
+    BOS,
+    PAD,
+    SPECIAL,
+    UNK,
+    GeneratedAnswer,
+    Seq2Seq,
+    Seq2SeqSizes,
+)
 
-KIND: Final = "seq2seq"
+_KIND: Final = "seq2seq"
 """What the checkpoint says it is, and the name of the one that comes with attnlens."""
 
 _LARGEST_SIZE: Final = 1_000_000
-_REMEDY: Final = f"give a file that `attnlens lab text-train` wrote, or the name {KIND}"
+_REMEDY: Final = f"give a file that `attnlens lab text-train` wrote, or the name {_KIND}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +78,11 @@ class TextModel:
     source: Vocabulary
     target: Vocabulary
     metadata: Json
-    name: str = KIND
+    name: str = _KIND
     sha256: str = ""
 
     @classmethod
-    def load(cls, model: str | os.PathLike[str] = KIND) -> TextModel:
+    def load(cls, model: str | os.PathLike[str] = _KIND) -> TextModel:
         """A checkpoint.
 
         Args:
@@ -83,9 +91,9 @@ class TextModel:
         Raises:
             CheckpointError: there is none, or it is no checkpoint of a text model.
         """
-        path = shipped(KIND) if str(model) == KIND else Path(model)
+        path = shipped(_KIND) if str(model) == _KIND else Path(model)
         try:
-            checkpoint = read_checkpoint(path, KIND)
+            checkpoint = read_checkpoint(path, _KIND)
         except CheckpointError as error:
             raise CheckpointError(error.problem, path=error.path, remedy=_REMEDY) from None
         try:
@@ -114,7 +122,7 @@ class TextModel:
         """
         metadata = {
             **self.metadata,
-            "kind": KIND,
+            "kind": _KIND,
             "sizes": asdict(self.network.sizes),
             "source_words": list(self.source.words),
             "target_words": list(self.target.words),
@@ -144,7 +152,7 @@ class TextModel:
         """Inputs of tokens as ``(batch, longest)``, padded."""
         return padded(map(self.source.numbers, sentences))
 
-    def written(self, sentences: Sequence[Sequence[str]]) -> Written:
+    def written(self, sentences: Sequence[Sequence[str]]) -> GeneratedAnswer:
         """What the model answers to inputs of tokens."""
         return self.network.written(self.numbers(sentences))
 
@@ -164,7 +172,7 @@ class TextModel:
 
 def load_text(path: Path | None = None) -> LoadedModel:
     """`TextModel.load` for the catalogue."""
-    model = TextModel.load(KIND if path is None else path)
+    model = TextModel.load(_KIND if path is None else path)
     return LoadedModel(model.network, model)
 
 
