@@ -21,7 +21,7 @@ import torch
 
 from attnlens.arrays import Floats, Integers
 from attnlens.cricket.lab.held_out import last_day, sides
-from attnlens.cricket.lab.run import read_dated
+from attnlens.cricket.lab.training import read_dated
 from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.over.encoder_decoder import END, PAD, Choice, decode

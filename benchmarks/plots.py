@@ -20,7 +20,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from attnlens.cricket.lab.faithfulness_table import CONTROLS
+from attnlens.cricket.lab.attention_faithfulness import CONTROL_ROWS
 from attnlens.cricket.predictor.heads import UNNAMED, UNSPECIALISED
 
 MOST = 2.0
@@ -140,7 +140,9 @@ def faithfulness(data: Data) -> Figure:
     size = (3.1 * len(PANELS) + 1.4, 1.6 + 0.34 * len(names))
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(1, len(PANELS), sharey=True)
-    colours = [MORE if one == "attention" else GREY if one in CONTROLS else LESS for one in names]
+    colours = [
+        MORE if one == "attention" else GREY if one in CONTROL_ROWS else LESS for one in names
+    ]
     for axes, (key, title) in zip(grid, PANELS, strict=True):
         values, errors = with_errors(list(methods.values()), key)
         axes.barh(range(len(names)), values, color=colours, xerr=errors, ecolor=DARK)

@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attnlens.cricket.lab.placebos import (
-    ListTested,
     Share,
+    TestedList,
     evenness,
     share_of,
     source_shares,
@@ -88,7 +88,7 @@ def gather(session: Session, chosen: list[tuple[Match, BallReference]]) -> dict[
 @one_thread()
 def placebos(
     session: Session, chosen: list[tuple[Match, BallReference]], seed: int
-) -> list[ListTested]:
+) -> list[TestedList]:
     """Lists that nothing is true of, with the ratings as the checkpoint has them."""
     predictor = session.predictor
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
@@ -113,7 +113,7 @@ def in_percent(one: Share) -> str:
     return f"{100 * one.share:.1f}% [{100 * one.ci[0]:.1f}, {100 * one.ci[1]:.1f}]"
 
 
-def table_of_lists(lists: list[ListTested], seed: int) -> str:
+def table_of_lists(lists: list[TestedList], seed: int) -> str:
     """One line per source of lists."""
     columns = ("supported", "balls with one", "contradicted", "p at most 0.005")
     lines = [f"| lists | made | {' | '.join(columns)} |", f"|---{'|---:' * (1 + len(columns))}|"]

@@ -7,7 +7,7 @@ import torch
 from small_predictors import stirred
 
 from attnlens.cricket.lab.fit import fit_base, rated
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.over.features import (

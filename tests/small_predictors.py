@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from attnlens.cricket.lab.fit import (
-    InningsLessons,
-    Recipe,
+    Hyperparameters,
+    InningsTrainingSet,
     cricket_sizes,
     fit_base,
     rate_and_encode,
 )
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Delivery, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.predictor import FullModel
@@ -157,4 +157,6 @@ def probabilities(model: FullModel, batch: dict[str, Any]) -> np.ndarray[Any, An
 
 def log_loss(model: FullModel, innings: Sequence[InningsArrays]) -> float:
     """Mean negative log-probability of what happened, in nats per ball."""
-    return InningsLessons([], [(one, None) for one in innings], Recipe()).measure(model)
+    return InningsTrainingSet([], [(one, None) for one in innings], Hyperparameters()).measure(
+        model
+    )

@@ -22,12 +22,12 @@ from attnlens.cricket.explain.reading import (
     paths_of,
     read_ball,
 )
-from attnlens.cricket.lab.faithfulness import (
+from attnlens.cricket.lab.attention_faithfulness import (
     METHODS,
     attributions,
     likeliest_log_odds,
 )
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.predictor.predictor import FullModel, Prediction

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numerics import near
 from small_predictors import simulated, with_delivery
 
+from attnlens.cricket.lab.baseline_features import FeatureTable, Ledger, feature_table
 from attnlens.cricket.lab.baselines import (
     GROWTH,
     BaselineError,
@@ -21,7 +22,6 @@ from attnlens.cricket.lab.baselines import (
     ClassShares,
     Logistic,
 )
-from attnlens.cricket.lab.features import FeatureTable, Ledger, feature_table
 from attnlens.cricket.lab.fit import fit_base, rate_and_encode
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.match.match import Delivery, Match

@@ -15,8 +15,7 @@ from command_line import OUTCOMES, Here
 from small_predictors import small_predictor
 
 from attnlens.cricket.explain.explain_ball import explain_ball
-from attnlens.cricket.lab.files import save_simulated
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import save_simulated, simulate_match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.calibration import named_checkpoint
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor

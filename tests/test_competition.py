@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from attnlens.cricket.lab.fit import fit_base, rate_and_encode
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.competition import (
     INTERNATIONALS,
     KINDS,

@@ -12,7 +12,7 @@ from wrong_matches import KINDS, SoundMatch, mutant
 
 from attnlens.cli import main
 from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.doubts import RULES
 from attnlens.cricket.match.match import Doubt
 from attnlens.cricket.readers import read_match

@@ -16,7 +16,7 @@ from command_line import OUTCOMES, Here, run_process
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
-from attnlens.cricket.lab.files import save_simulated
+from attnlens.cricket.lab.simulator import save_simulated
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 from attnlens.cricket.readers import read_matches
 

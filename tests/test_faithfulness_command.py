@@ -14,11 +14,11 @@ from command_line import Here, run_process
 from small_predictors import small_predictor, with_hidden
 
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.lab.faithfulness import Measured, measure
+from attnlens.cricket.lab.attention_faithfulness import FaithfulnessSample, measure
 from attnlens.cricket.lab.figures import to_json
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
-from attnlens.cricket.lab.sampling import SCRAMBLES, permutations, sample, under_scrambling
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.sampling import SCRAMBLES, permutations, sample, scrambled_probabilities
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.predictor.tensors import encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor, save_predictor
 from attnlens.cricket.predictor.window import window_batch
@@ -52,7 +52,7 @@ def innings(predictor: TrainedPredictor) -> list[EncodedInnings]:
     ]
 
 
-def data_of(measured: Measured, predictor: TrainedPredictor) -> dict[str, Any]:
+def data_of(measured: FaithfulnessSample, predictor: TrainedPredictor) -> dict[str, Any]:
     """The document as JSON has it."""
     return to_json(measured.document(HeldOut(predictor, (), None, 0, {})))
 
@@ -89,7 +89,7 @@ def test_a_ball_is_measured_by_hiding_one_past_ball_at_a_time(
         assert ball.methods["attention"]["spearman_last36"] == expected
         assert ball.methods["recency"]["partial_spearman_all"] == 0
         orders = permutations(np.random.default_rng([7, number]), position)
-        mixed = under_scrambling(predictor.model, one.arrays, [position], [orders])[0]
+        mixed = scrambled_probabilities(predictor.model, one.arrays, [position], [orders])[0]
         cost = (np.log(full[actual]) - np.log(mixed[:, actual])).mean()
         assert ball.scramble_cost == pytest.approx(cost, abs=1e-5)
     told = data_of(measured, predictor)
@@ -110,7 +110,7 @@ def test_scrambling_moves_outcomes_and_nothing_else(
     generator = np.random.default_rng(4)
     orders = [permutations(generator, one) for one in others]
     orders[1][0] = np.arange(position)
-    found = under_scrambling(predictor.model, arrays, others, orders)
+    found = scrambled_probabilities(predictor.model, arrays, others, orders)
     assert found.shape == (3, SCRAMBLES, 11)
 
     def asked(order: np.ndarray[Any, np.dtype[np.int64]]) -> Floats:

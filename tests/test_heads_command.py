@@ -18,7 +18,7 @@ from small_predictors import small_predictor
 
 from attnlens.attention.heads import departure
 from attnlens.cricket.explain.reading import SITES
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.trained import save_predictor
 from attnlens.cricket.readers.writers import write_match

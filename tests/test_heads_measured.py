@@ -21,11 +21,10 @@ from attnlens.attention.heads import (
     uniform_shares,
 )
 from attnlens.cricket.explain.reading import SITES, bias_shares, scale_attention
-from attnlens.cricket.lab.head_looks import NEAR
-from attnlens.cricket.lab.heads import HeadStudy, dealt, name_head, name_heads
+from attnlens.cricket.lab.head_study import NEAR, HeadStudy, name_head, name_heads, redistributed
 from attnlens.cricket.lab.held_out import EncodedInnings
-from attnlens.cricket.lab.sampling import past_told, probabilities, sample_balls
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.sampling import encoded_past, probabilities, sample_balls
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.predictor.heads import PastBall
 from attnlens.cricket.predictor.relations import RELATIONS, RelationAttention
 from attnlens.cricket.predictor.trained import TrainedPredictor
@@ -88,7 +87,7 @@ def test_balls_are_sampled_once_each_with_enough_before_them() -> None:
 def test_batched_predictions_are_those_of_one_ball_at_a_time() -> None:
     sample = study().sample
     assert len(sample) == BALLS
-    found = probabilities(PREDICTOR.model, sample, past_told(PREDICTOR.model, sample))
+    found = probabilities(PREDICTOR.model, sample, encoded_past(PREDICTOR.model, sample))
     for row, window in enumerate(windows()):
         with torch.no_grad():
             logits = PREDICTOR.model(window.batch)[0, 0].double()
@@ -325,7 +324,7 @@ def test_dealt_shares_stay_with_the_visible_keys() -> None:
     shares = generator.random((4, 3, 9))
     visible = generator.random((4, 3, 9)) < 0.5
     visible[0, 0] = False
-    again = dealt(np.where(visible, shares, 0.0), visible, np.random.default_rng(2))
+    again = redistributed(np.where(visible, shares, 0.0), visible, np.random.default_rng(2))
     assert (again[~visible] == 0).all()
     for place in itertools.product(range(4), range(3)):
         assert sorted(again[place][visible[place]]) == sorted(shares[place][visible[place]])

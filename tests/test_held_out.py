@@ -13,8 +13,8 @@ from small_predictors import small_predictor
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.lab.fit import rate_and_encode
 from attnlens.cricket.lab.held_out import held_out, last_day
-from attnlens.cricket.lab.run import read_dated
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
+from attnlens.cricket.lab.training import read_dated
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, once

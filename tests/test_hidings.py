@@ -13,9 +13,9 @@ import torch
 from small_predictors import arrays_of, simulated, small_predictor
 
 from attnlens.cricket.explain.reading import paths_of
-from attnlens.cricket.lab.afterwards import hidings, path_counts, usual_effects
-from attnlens.cricket.lab.faithfulness import measure
+from attnlens.cricket.lab.attention_faithfulness import measure
 from attnlens.cricket.lab.held_out import EncodedInnings
+from attnlens.cricket.lab.post_training import hiding_effects, path_counts, usual_effects
 from attnlens.cricket.predictor.predictor import PATHS, PLACES, FullModel, places
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 from attnlens.cricket.predictor.window import training_batch, window_batch
@@ -56,8 +56,8 @@ def test_the_forecast_does_not_know_of_them() -> None:
 def test_fitted_they_order_balls_more_as_hiding_them_does() -> None:
     model = copy.deepcopy(PREDICTOR.model)
     plain = agreement(model)
-    counts = path_counts(hidings(model, INNINGS, balls=40, seed=3))
-    assert torch.equal(counts, path_counts(hidings(model, INNINGS, balls=40, seed=3)))
+    counts = path_counts(hiding_effects(model, INNINGS, balls=40, seed=3))
+    assert torch.equal(counts, path_counts(hiding_effects(model, INNINGS, balls=40, seed=3)))
     assert counts.shape == (len(PATHS),)
     assert (counts > 0).all()
     assert abs(float(counts.mean()) - 1) < 1e-5
@@ -75,14 +75,14 @@ def agreement(model: FullModel) -> float:
 
 
 def test_without_a_long_innings_every_path_counts_alike() -> None:
-    hidden = hidings(PREDICTOR.model, [], balls=5, seed=1)
+    hidden = hiding_effects(PREDICTOR.model, [], balls=5, seed=1)
     assert hidden is None
     assert path_counts(hidden).tolist() == [1.0] * len(PATHS)
     assert usual_effects(hidden).tolist() == [1.0] * PLACES
 
 
 def test_what_is_usual_is_the_mean_of_a_place_leaning_to_its_distance() -> None:
-    hidden = hidings(PREDICTOR.model, INNINGS, balls=30, seed=2)
+    hidden = hiding_effects(PREDICTOR.model, INNINGS, balls=30, seed=2)
     assert hidden is not None
     usual = usual_effects(hidden).double().numpy()
     seen = np.unique(hidden.places)

@@ -10,9 +10,9 @@ import pytest
 from small_predictors import small_predictor
 
 from attnlens.cricket.explain.explain_ball import flags_of
-from attnlens.cricket.lab.evaluate import Compared, evaluation, judge
+from attnlens.cricket.lab.evaluation import BaselineForecasts, evaluation, judge
 from attnlens.cricket.lab.held_out import HeldOut
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.kinds import differences, kinds_unlike, like_training
@@ -69,7 +69,7 @@ def test_flags_figures_and_new_ratings_agree(
     kinds = {kind: 1} if kind else {}
     assert kinds_unlike([match], model) == kinds
     held = HeldOut(model, (match,), None, 0, {match.match_id: match})
-    figures = evaluation(held, judge(held), Compared({}, {}, fitted_on=0))
+    figures = evaluation(held, judge(held), BaselineForecasts({}, {}, fitted_on=0))
     assert figures.outside_training.kinds == kinds
     assert figures.outside_training.matches == len(kinds)
 

@@ -11,7 +11,7 @@ from small_predictors import small_predictor
 
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import flags_of
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import NOT_BOWLED, BallReference, echo, find_ball, over_ended
 from attnlens.cricket.match.next_ball import with_next_ball

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from overs import SIZES, small_overs
 
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Innings, Match, Player
 from attnlens.cricket.match.next_ball import at_the_crease
 from attnlens.cricket.match.outcomes import OUTCOMES

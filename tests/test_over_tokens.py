@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Delivery, Facts
 from attnlens.cricket.match.outcomes import classify
 from attnlens.cricket.over.features import TOKENS, legal, overs_of, token_of

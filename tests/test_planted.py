@@ -18,21 +18,21 @@ from sklearn.metrics import roc_auc_score
 from small_predictors import small_model
 
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.lab.faithfulness_table import render_planted
 from attnlens.cricket.lab.fit import fit_base
 from attnlens.cricket.lab.placebos import SOURCES, evenness, share_of, with_shuffled_heads
-from attnlens.cricket.lab.planted import (
-    FirstTested,
+from attnlens.cricket.lab.planted_rules import RULES, RuledBall, ruled_ball
+from attnlens.cricket.lab.planted_truth import (
+    FirstClaim,
     RuledInnings,
     learnt,
+    lists_and_first_claims,
     point,
-    put_to_the_test,
+    render_planted,
     ruled_innings,
     ruled_sample,
     verdict_shares,
 )
-from attnlens.cricket.lab.rules import RULES, RuledBall, ruled_ball
-from attnlens.cricket.lab.simulate import Simulated, simulate
+from attnlens.cricket.lab.simulator import Simulated, simulate
 from attnlens.cricket.match.match import Delivery, Facts
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.ratings import Ratings
@@ -229,7 +229,7 @@ def test_heads_are_shuffled_and_nothing_else(predictor: TrainedPredictor) -> Non
 def test_lists_of_chance_are_seldom_supported_and_the_best_one_surely(
     predictor: TrainedPredictor, innings: list[RuledInnings]
 ) -> None:
-    lists, firsts = put_to_the_test(predictor, innings, balls=8, seed=4)
+    lists, firsts = lists_and_first_claims(predictor, innings, balls=8, seed=4)
     shares = verdict_shares(lists, firsts, 5)
     every = [one for one in lists if one.source == "random"]
     random = [one for one in every if not one.planted]
@@ -255,8 +255,8 @@ def test_evenness_is_scipys() -> None:
 
 
 def test_a_share_of_none_has_an_interval() -> None:
-    def said(match: int, verdict: str) -> FirstTested:
-        return FirstTested(str(match), False, 0.0, True, verdict)
+    def said(match: int, verdict: str) -> FirstClaim:
+        return FirstClaim(str(match), False, 0.0, True, verdict)
 
     none = share_of([said(n, "contradicted") for n in range(40)], "supported", 5)
     assert none.ci is not None

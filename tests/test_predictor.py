@@ -21,7 +21,7 @@ from small_predictors import (
 from torch import Tensor
 
 from attnlens.cricket.explain.ablation import under_knowledge, under_masks
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Facts, Match, Wicket
 from attnlens.cricket.predictor.predictor import KNOWLEDGE, Prediction
 from attnlens.cricket.predictor.relations import RELATIONS, Balls, relate, relate_overs

@@ -17,7 +17,7 @@ from command_line import OUTCOMES, Answer, Here, run_process
 from safetensors.torch import load_file
 from small_predictors import simulated, small_predictor
 
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.predictor.trained import (
     TrainedPredictor,
     brought_up_to_date,

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.lab.files import save_simulated
+from attnlens.cricket.lab.simulator import save_simulated
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.ball_page import story_of
 from attnlens.cricket.pages.documents import render_html, render_markdown

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.scorecard import Batting, card_data, result_sentence, scorecard
 from attnlens.cricket.pages.scorecard import render_scorecard

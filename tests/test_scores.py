@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, log_loss
 
-from attnlens.cricket.lab.evaluate import reliability
+from attnlens.cricket.lab.evaluation import reliability
 from attnlens.evidence.scores import (
     Bootstrap,
     brier_scores,

@@ -12,7 +12,7 @@ from command_line import Here
 from small_predictors import simulated, small_predictor
 
 from attnlens.cricket.explain.explain_ball import flags_of
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.trained import (

@@ -11,8 +11,7 @@ import pytest
 from command_line import Here
 
 import attnlens
-from attnlens.cricket.lab.files import save_simulated
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import save_simulated, simulate_match
 from attnlens.cricket.match.match import Match
 from attnlens.errors import InputError
 

@@ -16,11 +16,16 @@ from format_rules import check_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attnlens.cricket.lab.causes import CAUSES, PAST_BALLS, OutcomeProbabilities, Past
-from attnlens.cricket.lab.files import save_simulated
-from attnlens.cricket.lab.league import DIRECTIONS, STRENGTHS
-from attnlens.cricket.lab.rules import RULES
-from attnlens.cricket.lab.simulate import Simulated, simulate, simulate_match
+from attnlens.cricket.lab.league import (
+    CAUSES,
+    DIRECTIONS,
+    PAST_BALLS,
+    STRENGTHS,
+    OutcomeProbabilities,
+    Past,
+)
+from attnlens.cricket.lab.planted_rules import RULES
+from attnlens.cricket.lab.simulator import Simulated, save_simulated, simulate, simulate_match
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers import read_match, read_matches

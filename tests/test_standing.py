@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attnlens.cricket.explain.explain_ball import _standing
 from attnlens.cricket.explain.reading import story_outcome
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Player, Wicket
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.match.scorecard import ball_sign, scorecard, standing_before

@@ -11,8 +11,8 @@ import torch
 from small_predictors import arrays_of, small_predictor, stirred
 from torch import Tensor, nn
 
-from attnlens.cricket.lab.fit import Recipe, cricket_sizes, hide_and_forget
-from attnlens.cricket.lab.simulate import simulate_match
+from attnlens.cricket.lab.fit import Hyperparameters, cricket_sizes, mask_at_random
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.predictor.predictor import FUSED, FullModel
 from attnlens.cricket.predictor.relations import RELATIONS, Balls, starting_table
@@ -234,8 +234,8 @@ def test_gradient_reaches_every_parameter_in_training() -> None:
     batch, outcome = training_batch(
         [arrays_of(predictor, simulate_match(seed), side) for seed in (2, 3) for side in (1, 2)]
     )
-    recipe = Recipe(forget=0.5, forget_past=0.3)
-    hide_and_forget(batch, recipe, np.random.default_rng(3))
+    recipe = Hyperparameters(forget=0.5, forget_past=0.3)
+    mask_at_random(batch, recipe, np.random.default_rng(3))
     model = predictor.model.train()
     loss = nn.functional.cross_entropy(
         model(batch).flatten(0, 1), outcome.flatten(), ignore_index=-1

@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from small_predictors import arrays_of, log_loss, simulated, small_predictor
 
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.lab.course import Average, Course
 from attnlens.cricket.lab.fit import (
-    Recipe,
+    Hyperparameters,
     cricket_sizes,
     fit,
-    hide_and_forget,
+    mask_at_random,
 )
+from attnlens.cricket.lab.training_loop import TrainingLoop, WeightAverage
 from attnlens.cricket.predictor.predictor import KNOWLEDGE, FullModel
 from attnlens.cricket.predictor.window import training_batch, window_batch
 from attnlens.errors import CheckpointError
 
 PREDICTOR = small_predictor(matches=5)
 INNINGS = [arrays_of(PREDICTOR, simulated(seed), side) for seed in range(4) for side in (1, 2)]
-RECIPE = Recipe(epochs=2, innings=4, warm_up=2, average=0.5, hide_some=0.5, forget=0.3)
+RECIPE = Hyperparameters(epochs=2, innings=4, warm_up=2, average=0.5, hide_some=0.5, forget=0.3)
 SIZES = cricket_sizes(12)
 PRIOR = PREDICTOR.base.everything
 
@@ -53,14 +53,14 @@ def stop_in_epoch_two(line: str) -> None:
 def test_one_seed_gives_one_model(tmp_path: Path) -> None:
     state = tmp_path / "run.state"
     first = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE)
-    again = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, course=Course(state))
+    again = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, loop=TrainingLoop(state))
     assert same(weights(first.model), weights(again.model))
     assert first.history == again.history
     assert not first.model.training
     other = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], dataclasses.replace(RECIPE, seed=6))
     assert not same(weights(first.model), weights(other.model))
     # A run that is finished is not run again.
-    done = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, course=Course(state))
+    done = fit(SIZES, PRIOR, INNINGS[:6], INNINGS[6:], RECIPE, loop=TrainingLoop(state))
     assert same(weights(first.model), weights(done.model))
     assert done.history == first.history
 
@@ -77,11 +77,11 @@ def test_a_run_that_stopped_goes_on_to_the_same_weights(tmp_path: Path, validate
             INNINGS[:6],
             validation,
             RECIPE,
-            course=Course(state, report=stop_in_epoch_two),
+            loop=TrainingLoop(state, report=stop_in_epoch_two),
         )
     assert len(torch.load(state, weights_only=True)["history"]) == 1
     torch.manual_seed(99)
-    resumed = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, course=Course(state))
+    resumed = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, loop=TrainingLoop(state))
     assert same(weights(resumed.model), weights(whole.model))
     assert resumed.history == whole.history
     assert [row["epoch"] for row in resumed.history] == [1, 2]
@@ -91,11 +91,11 @@ def test_a_run_that_stopped_goes_on_to_the_same_weights(tmp_path: Path, validate
 def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "run.state"
     short = dataclasses.replace(RECIPE, epochs=1)
-    fit(SIZES, PRIOR, INNINGS[:2], [], short, course=Course(state))
+    fit(SIZES, PRIOR, INNINGS[:2], [], short, loop=TrainingLoop(state))
 
-    def refused(recipe: Recipe, mark: str = "") -> str:
+    def refused(recipe: Hyperparameters, mark: str = "") -> str:
         with pytest.raises(CheckpointError) as caught:
-            fit(SIZES, PRIOR, INNINGS[:2], [], recipe, course=Course(state, mark))
+            fit(SIZES, PRIOR, INNINGS[:2], [], recipe, loop=TrainingLoop(state, mark))
         assert "\n" not in str(caught.value)
         return str(caught.value)
 
@@ -131,7 +131,7 @@ def test_hiding_only_hides(seed: int) -> None:
     batch, _ = training_batch(INNINGS[:3])
     visible, shared = batch["sequence"]["visible"].clone(), batch["sequence"]["shared"].clone()
     past = dict(batch["sequence"]["past"])
-    recipe = Recipe(
+    recipe = Hyperparameters(
         hide_some=0.3,
         hide_all=0.2,
         hide_player=0.25,
@@ -140,7 +140,7 @@ def test_hiding_only_hides(seed: int) -> None:
         hide_bowler=0,
         forget=0.5,
     )
-    hide_and_forget(batch, recipe, np.random.default_rng(seed))
+    mask_at_random(batch, recipe, np.random.default_rng(seed))
     sequence = batch["sequence"]
     assert not (sequence["visible"] & ~visible).any()
     assert not (sequence["shared"] & ~shared).any()
@@ -160,8 +160,8 @@ def hidden_by(**shares: float) -> list[Any]:
         (f"hide_{what}" for what in ("some", "all", "player", "block", "batter", "bowler")), 0.0
     )
     batch, _ = training_batch([INNINGS[0]] * 64)
-    recipe = Recipe(**{**nothing, "forget": 0.0, "forget_past": 0.0, **shares})  # type: ignore[arg-type]  # only shares
-    hide_and_forget(batch, recipe, np.random.default_rng(2))
+    recipe = Hyperparameters(**{**nothing, "forget": 0.0, "forget_past": 0.0, **shares})  # type: ignore[arg-type]  # only shares
+    mask_at_random(batch, recipe, np.random.default_rng(2))
     assert all(flags.all() for flags in batch["graph_data"]["known"].values())
     assert all(batch["sequence"]["past"][f"{who}_known"].all() for who in ("striker", "bowler"))
     return list(batch["sequence"]["shared"].numpy())
@@ -198,22 +198,22 @@ def test_each_ball_loses_its_own_players_balls(player: Literal["batter", "bowler
         (f"hide_{what}" for what in ("some", "all", "player", "block", "batter", "bowler")), 0.0
     )
     never = {f"hide_{player}": 1.0, "forget": 0.0, "forget_past": 0.0}
-    hide_and_forget(batch, Recipe(**nothing | never), np.random.default_rng(1))  # type: ignore[arg-type]  # only shares
+    mask_at_random(batch, Hyperparameters(**nothing | never), np.random.default_rng(1))  # type: ignore[arg-type]  # only shares
     with torch.no_grad():
         together = model(batch)[0].softmax(-1).double().numpy()
     for position in (1, 20, len(one) - 1):
         kept = who[:position] != who[position]
         alone = under_masks(model, window_batch(one, position), kept[None])
         np.testing.assert_allclose(together[position], alone[0], atol=2e-6)
-    recipe = Recipe(hide_batter=0.2, hide_bowler=0.2)
+    recipe = Hyperparameters(hide_batter=0.2, hide_bowler=0.2)
     batch, _ = training_batch(INNINGS[:6] * 4)
-    hide_and_forget(batch, recipe, np.random.default_rng(1))
+    mask_at_random(batch, recipe, np.random.default_rng(1))
     assert model(batch).isfinite().all()
 
 
 def test_the_moving_average_by_hand() -> None:
     layer = torch.nn.Linear(1, 1, bias=False)
-    average = Average(layer, 0.5)
+    average = WeightAverage(layer, 0.5)
     for value in (1.0, 3.0, 7.0):
         torch.nn.init.constant_(layer.weight, value)
         average.update(layer)

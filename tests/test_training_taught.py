@@ -14,17 +14,17 @@ import torch
 from small_predictors import arrays_of, log_loss, simulated, small_predictor
 
 from attnlens.cricket.lab import baselines
+from attnlens.cricket.lab.baseline_features import FeatureTable, feature_table
 from attnlens.cricket.lab.baselines import GROWTH, out_of_fold, teach
-from attnlens.cricket.lab.course import Course
-from attnlens.cricket.lab.features import FeatureTable, feature_table
 from attnlens.cricket.lab.fit import (
-    Recipe,
+    Hyperparameters,
     cricket_sizes,
     fit,
     fit_base,
-    loss_of,
+    outcome_loss,
     rate_and_encode,
 )
+from attnlens.cricket.lab.training_loop import TrainingLoop
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.window import stacked, training_batch
@@ -32,7 +32,7 @@ from attnlens.cricket.predictor.window import stacked, training_batch
 REPOSITORY = Path(__file__).resolve().parent.parent
 PREDICTOR = small_predictor(matches=5)
 INNINGS = [arrays_of(PREDICTOR, simulated(seed), side) for seed in range(4) for side in (1, 2)]
-RECIPE = Recipe(epochs=3, innings=4, warm_up=2, average=0.5, hide_some=0.2, forget=0.1)
+RECIPE = Hyperparameters(epochs=3, innings=4, warm_up=2, average=0.5, hide_some=0.2, forget=0.1)
 SIZES = cricket_sizes(12)
 PRIOR = PREDICTOR.base.everything
 
@@ -46,7 +46,7 @@ def test_the_loss_of_a_taught_ball_by_hand() -> None:
         generator.dirichlet(np.ones(len(OUTCOMES)), len(one)).astype(np.float32) for one in arrays
     ]
     with torch.no_grad():
-        loss = loss_of(model, batch, outcome, stacked(said, outcome.shape[1]), 0.3)
+        loss = outcome_loss(model, batch, outcome, stacked(said, outcome.shape[1]), 0.3)
         logs = [model(training_batch([one])[0])[0].log_softmax(-1).double() for one in arrays]
     by_hand = 0.0
     for log, one, told in zip(logs, arrays, said, strict=True):
@@ -64,14 +64,14 @@ def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:
     said: list[str] = []
     state = tmp_path / "run.state"
     fitted = fit(
-        SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe, course=Course(state, report=said.append)
+        SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe, loop=TrainingLoop(state, report=said.append)
     )
     losses = [row["validation"] for row in fitted.history]
     assert 2 < len(losses) < 40
     assert int(np.argmin(losses)) == len(losses) - 3
     assert said[-1] == "no better for 2 epochs: stopped"
     assert log_loss(fitted.model, INNINGS[4:]) == pytest.approx(min(losses), abs=1e-6)
-    again = fit(SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe, course=Course(state))
+    again = fit(SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe, loop=TrainingLoop(state))
     assert again.history == fitted.history
     # Without validation nothing says when to stop.
     free = dataclasses.replace(recipe, epochs=6, patience=1)
@@ -84,7 +84,7 @@ def test_trees_are_asked_about_matches_they_did_not_see(monkeypatch: pytest.Monk
     matches = [simulated(seed) for seed in range(10)]
     learning = rate_and_encode(matches, fit_base(matches, seed=5), Ratings())[:16]
     lines: list[str] = []
-    told = teach(learning, seed=5, threads=1, course=Course(report=lines.append))
+    told = teach(learning, seed=5, threads=1, loop=TrainingLoop(report=lines.append))
     assert [len(one) for one in told] == [len(one.arrays) for one in learning]
     assert lines[0] == "asking the teacher boosted_trees"
     table = feature_table(learning)
@@ -112,15 +112,15 @@ def test_a_run_that_goes_on_need_not_ask_the_teacher_again(
     matches = [simulated(seed) for seed in range(6)]
     learning = rate_and_encode(matches, fit_base(matches, seed=5), Ratings())
     lines: list[str] = []
-    course = Course(tmp_path / "run.state", mark="a" * 64, report=lines.append)
-    told = teach(learning, seed=5, threads=1, course=course)
-    again = teach(learning, seed=5, threads=1, course=course)
+    loop = TrainingLoop(tmp_path / "run.state", mark="a" * 64, report=lines.append)
+    told = teach(learning, seed=5, threads=1, loop=loop)
+    again = teach(learning, seed=5, threads=1, loop=loop)
     assert all(map(np.array_equal, told, again))
     assert [line.startswith("asking") for line in lines] == [True, False]
     # Other matches or another seed are another question.
-    teach(learning, seed=6, threads=1, course=course)
-    teach(learning, seed=5, threads=1, course=dataclasses.replace(course, mark="b" * 64))
-    teach(learning[:10], seed=5, threads=1, course=course)
+    teach(learning, seed=6, threads=1, loop=loop)
+    teach(learning, seed=5, threads=1, loop=dataclasses.replace(loop, mark="b" * 64))
+    teach(learning[:10], seed=5, threads=1, loop=loop)
     assert [line.startswith("asking") for line in lines[2:]] == [True, True, True]
 
 
@@ -130,9 +130,9 @@ import sys
 sys.path.insert(0, sys.argv[2])
 import torch
 from test_training_taught import INNINGS, PRIOR, RECIPE, SIZES
-from attnlens.cricket.lab.course import Course
+from attnlens.cricket.lab.training_loop import Course
 from attnlens.cricket.lab.fit import fit
-from attnlens.cricket.lab.processes import processes
+from attnlens.cricket.lab.training_loop import processes
 from attnlens.errors import InputError
 torch.set_num_threads(1)
 among = processes()

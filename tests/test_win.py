@@ -14,8 +14,8 @@ from small_predictors import arrays_of, simulated, small_predictor
 from attnlens.arrays import Floats
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import explain_ball
-from attnlens.cricket.lab.afterwards import WinRows, fit_win, win_rows
 from attnlens.cricket.lab.held_out import EncodedInnings
+from attnlens.cricket.lab.post_training import WinRows, fit_win, win_rows
 from attnlens.cricket.match.match import Facts, Innings, Match
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.next_ball import with_next_ball

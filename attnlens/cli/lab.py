@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     import datetime
 
     from attnlens.cricket.errors import MatchFileError
-    from attnlens.cricket.lab.evaluate import Evaluation
-    from attnlens.cricket.lab.faithfulness import Faithfulness
+    from attnlens.cricket.lab.attention_faithfulness import Faithfulness
+    from attnlens.cricket.lab.evaluation import Evaluation
     from attnlens.cricket.lab.figures import Document
     from attnlens.cricket.lab.held_out import HeldOut
-    from attnlens.cricket.lab.win_scores import WinEvaluation
+    from attnlens.cricket.lab.win_evaluation import WinEvaluation
     from attnlens.cricket.predictor.trained import Added
     from attnlens.reference.text.sentences import SentencePairs
     from attnlens.render.canvas import Renderer
@@ -151,22 +151,21 @@ def _train(options: argparse.Namespace) -> int:
             )
     from pathlib import Path
 
-    from attnlens.cricket.lab.course import Course
-    from attnlens.cricket.lab.processes import processes
-    from attnlens.cricket.lab.run import TRAINERS, Plan, recipe_and_sizes, use_threads
+    from attnlens.cricket.lab.training import TRAINERS, TrainingPlan, recipe_and_sizes, use_threads
+    from attnlens.cricket.lab.training_loop import TrainingLoop, processes
 
     kind, train = TRAINERS[options.model]
     numbers = given(options, "epochs", "seed", "hidden_dim")
     recipe, sizes = recipe_and_sizes(kind, options.set, numbers)
-    plan = Plan(
+    plan = TrainingPlan(
         sizes=sizes, **given(options, "train_until", "validate_until", "teacher", "head_balls")
     )
     among = processes(options.device)
     use_threads(options.threads, among.count)
     report = since_now() if among.first else lambda _: None
     state = None if options.state is None else Path(options.state)
-    course = Course(state, report=report, among=among)
-    train(options.sources, options.out, plan, recipe, course)
+    loop = TrainingLoop(state, report=report, among=among)
+    train(options.sources, options.out, plan, recipe, loop)
     among.close()
     return 0
 
@@ -289,7 +288,7 @@ def _add_faithfulness(commands: Commands) -> None:
         help="balls of any place in an innings for the log-loss with, without and with scrambled "
         "past (default 5000)",
     )
-    remedy = "`measure` of attnlens.cricket.lab.faithfulness returns the balls"
+    remedy = "`measure` of attnlens.cricket.lab.attention_faithfulness returns the balls"
     add_removed(parser, "--per-ball", remedy)
     parser.set_defaults(run=_faithfulness)
 
@@ -351,8 +350,12 @@ def _evaluate(options: argparse.Namespace) -> int:
     import json
 
     from attnlens.cricket.lab.baselines import compare
-    from attnlens.cricket.lab.evaluate import calibration_table, evaluation, judge
-    from attnlens.cricket.lab.evaluation_page import render_evaluation
+    from attnlens.cricket.lab.evaluation import (
+        calibration_table,
+        evaluation,
+        judge,
+        render_evaluation,
+    )
     from attnlens.files import write_text
 
     def work(held: HeldOut) -> Evaluation:
@@ -372,11 +375,10 @@ def _evaluate(options: argparse.Namespace) -> int:
 def _evaluate_win(options: argparse.Namespace) -> int:
     """How well the model tells who is winning."""
     from attnlens.cricket.lab.baselines import logistic_value
-    from attnlens.cricket.lab.win_page import render_winning
-    from attnlens.cricket.lab.win_scores import judge_states, win_evaluation
+    from attnlens.cricket.lab.win_evaluation import evaluate_states, render_winning, win_evaluation
 
     def work(held: HeldOut) -> WinEvaluation:
-        states = judge_states(held, progress)
+        states = evaluate_states(held, progress)
         asked = "logistic" in options.baselines
         chances, why = logistic_value(held, progress) if asked else (None, None)
         return win_evaluation(held, states, chances, why)
@@ -387,8 +389,7 @@ def _evaluate_win(options: argparse.Namespace) -> int:
 def _faithfulness(options: argparse.Namespace) -> int:
     """Does attention say which past balls mattered?"""
     check_files(options)
-    from attnlens.cricket.lab.faithfulness import measure
-    from attnlens.cricket.lab.faithfulness_table import render_faithfulness
+    from attnlens.cricket.lab.attention_faithfulness import measure, render_faithfulness
 
     def work(held: HeldOut) -> Faithfulness:
         found = measure(
@@ -407,8 +408,7 @@ def _faithfulness(options: argparse.Namespace) -> int:
 def _heads(options: argparse.Namespace) -> int:
     """What every head does on many balls, and the name it has earned."""
     check_files(options)
-    from attnlens.cricket.lab.head_report import head_report
-    from attnlens.cricket.lab.heads_table import render_heads
+    from attnlens.cricket.lab.head_report import head_report, render_heads
 
     work = partial(head_report, balls=options.balls, seed=options.seed, report=progress)
     return _give(_judged(options, work), options, render_heads)
@@ -482,9 +482,8 @@ def _add_planted(commands: Commands) -> None:
 def _planted(options: argparse.Namespace) -> int:
     import dataclasses
 
-    from attnlens.cricket.lab.faithfulness_table import render_planted
     from attnlens.cricket.lab.figures import to_json
-    from attnlens.cricket.lab.planted_training import FULL, QUICK, planted
+    from attnlens.cricket.lab.planted_truth import FULL, QUICK, planted, render_planted
 
     check_files(options)  # before the work, not after it
     changed = given(options, "matches", "epochs", "balls", "claims", "seed")
@@ -532,7 +531,7 @@ def _add_simulate(commands: Commands) -> None:
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    from attnlens.cricket.lab.files import save_simulated
+    from attnlens.cricket.lab.simulator import save_simulated
 
     if not options.out:
         raise InputError("--out is empty", remedy="name a file")

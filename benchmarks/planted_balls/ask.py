@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.lab.planted import RuledInnings
+from attnlens.cricket.lab.planted_truth import RuledInnings
 from attnlens.cricket.predictor.relations import Batch, mapped
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import window_batch

@@ -27,8 +27,8 @@ from torch import Tensor
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.claims import Claim, trial_of
 from attnlens.cricket.explain.reading import paths_of, read_ball
-from attnlens.cricket.lab.faithfulness import attributions
-from attnlens.cricket.lab.planted import replaced_alone
+from attnlens.cricket.lab.attention_faithfulness import attributions
+from attnlens.cricket.lab.planted_truth import replaced_alone
 from attnlens.cricket.predictor.window import cut_window, one_thread
 from attnlens.evidence.claim import MODEL
 from attnlens.evidence.faithfulness import removed_alone

@@ -16,7 +16,7 @@ import argparse
 from make import PLANS, frozen, innings_of
 
 from attnlens.cricket.lab.placebos import Share
-from attnlens.cricket.lab.planted import put_to_the_test, verdict_shares
+from attnlens.cricket.lab.planted_truth import lists_and_first_claims, verdict_shares
 
 
 def told(share: Share) -> str:
@@ -41,7 +41,7 @@ def main() -> None:
     outcome = None if options.outcome == "story" else options.outcome
     lists, firsts = [], []
     for name, plan in PLANS.items():
-        asked = put_to_the_test(
+        asked = lists_and_first_claims(
             frozen(name), innings_of(name), balls=options.balls, seed=plan.seed, outcome=outcome
         )
         lists += asked[0]

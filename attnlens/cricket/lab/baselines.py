@@ -16,13 +16,12 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from attnlens.arrays import Floats32
-from attnlens.cricket.lab.afterwards import WinRows, win_rows
-from attnlens.cricket.lab.ball_table import Doubles
-from attnlens.cricket.lab.course import Course
-from attnlens.cricket.lab.evaluate import Compared, JudgedBalls, aligned
-from attnlens.cricket.lab.features import FeatureTable, feature_table
+from attnlens.cricket.lab.baseline_features import Doubles, FeatureTable, feature_table
+from attnlens.cricket.lab.evaluation import BaselineForecasts, EvaluatedBalls, aligned
 from attnlens.cricket.lab.fit import rate_and_encode
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut, last_day, sides
+from attnlens.cricket.lab.post_training import WinRows, win_rows
+from attnlens.cricket.lab.training_loop import TrainingLoop
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.kinds import like_training
 from attnlens.cricket.predictor.ratings import Ratings
@@ -47,7 +46,7 @@ class BaselineError(AttnlensError):
     """A baseline that cannot be fitted here, and why."""
 
 
-class Fitted(Protocol):
+class Baseline(Protocol):
     """A baseline that has been fitted."""
 
     def probabilities(self, table: FeatureTable) -> Doubles:
@@ -225,7 +224,7 @@ FOLDS: Final = 2
 
 
 def teach(
-    innings: Sequence[EncodedInnings], *, seed: int, threads: int, course: Course
+    innings: Sequence[EncodedInnings], *, seed: int, threads: int, loop: TrainingLoop
 ) -> list[Floats32]:
     """What trees on every running total say of each innings to learn from, ``(ball, 11)`` each.
 
@@ -238,15 +237,15 @@ def teach(
     """
 
     counts = [len(one.arrays) for one in innings]
-    kept = course.beside(f"taught-{seed}.npy")
+    kept = loop.sibling_path(f"taught-{seed}.npy")
 
     def answer() -> Floats32:
         if kept is not None and kept.exists():
             said: Floats32 = np.load(kept)
             if said.shape == (sum(counts), len(OUTCOMES)):
-                course.report(f"the teacher {TREES} was asked before: {kept}")
+                loop.report(f"the teacher {TREES} was asked before: {kept}")
                 return said
-        course.report(f"asking the teacher {TREES}")
+        loop.report(f"asking the teacher {TREES}")
         growth = {**GROWTH, "num_threads": threads}
         try:
             said = out_of_fold(feature_table(innings), growth, seed)
@@ -257,7 +256,7 @@ def teach(
                 np.save(file, said)
         return said
 
-    return np.split(course.among.from_first(answer), np.cumsum(counts)[:-1])
+    return np.split(loop.among.from_first(answer), np.cumsum(counts)[:-1])
 
 
 def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
@@ -284,8 +283,8 @@ UNDATED = "a match judged on has no date, so what came before it is not known"
 
 
 def compare(
-    held: HeldOut, balls: JudgedBalls, names: Sequence[str], *, report: Report = silent
-) -> Compared:
+    held: HeldOut, balls: EvaluatedBalls, names: Sequence[str], *, report: Report = silent
+) -> BaselineForecasts:
     """Fit baselines of these names on the matches the model was trained on, and ask them.
 
     Training ends on the checkpoint's ``weights_until``; matches from there to its ``trained_until``
@@ -293,7 +292,7 @@ def compare(
     training matches, or dates, there is only the checkpoint's own prior.
     """
     if not names:
-        return Compared({}, {}, fitted_on=0)
+        return BaselineForecasts({}, {}, fitted_on=0)
     until, weights_until = held.predictor.date("trained_until"), _learnt_until(held)
     learnt = _ids(held, None, weights_until)
     undated = not all(match.dates for match in held.matches)
@@ -304,7 +303,7 @@ def compare(
             chances["prior"] = np.tile(shares / shares.sum(), (len(balls), 1))
         reason = UNDATED if undated else NO_TRAINING
         left = {name: reason for name in names if name != "prior"}
-        return Compared(chances, left, fitted_on=0)
+        return BaselineForecasts(chances, left, fitted_on=0)
 
     checked = _ids(held, weights_until, until)
     innings = _innings(held, report)
@@ -316,7 +315,7 @@ def compare(
     order = [
         (one.match_id, one.innings, len(one.arrays)) for one in innings if one.match_id in judged
     ]
-    fits: dict[str, Callable[[FeatureTable], Fitted]] = {
+    fits: dict[str, Callable[[FeatureTable], Baseline]] = {
         "prior": ClassShares.fit,
         "logistic": Logistic.fit,
         "boosted_trees": partial(BoostedTrees.fit, check=check if len(check) else None),
@@ -330,7 +329,7 @@ def compare(
             left[name] = str(error)
             continue
         chances[name] = aligned(balls, order, fitted.probabilities(asked))
-    return Compared(chances, left, fitted_on=len(learnt))
+    return BaselineForecasts(chances, left, fitted_on=len(learnt))
 
 
 def logistic_value(held: HeldOut, report: Report = silent) -> tuple[Doubles | None, str | None]:
@@ -338,7 +337,7 @@ def logistic_value(held: HeldOut, report: Report = silent) -> tuple[Doubles | No
 
     It is fitted on the matches that the model was trained on, first innings and chases apart, on
     the same states and strengths, with the rates that follow from them. Its chances are in the
-    order of `attnlens.cricket.lab.win_scores.judge_states`.
+    order of `attnlens.cricket.lab.win_evaluation.evaluate_states`.
     """
     learnt = _ids(held, None, _learnt_until(held))
     if not learnt or not all(match.dates for match in held.matches):

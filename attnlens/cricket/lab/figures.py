@@ -59,7 +59,7 @@ class Figure:
         return cls(value, bootstrap.interval(values, rows))
 
     @property
-    def known_value(self) -> float:
+    def required_value(self) -> float:
         """The figure, where it is known that there is one."""
         assert self.value is not None
         return self.value

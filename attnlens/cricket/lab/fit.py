@@ -19,8 +19,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from attnlens.arrays import Floats32, Integers
-from attnlens.cricket.lab.course import Course, Fitted, Lessons, Pace, follow
 from attnlens.cricket.lab.held_out import EncodedInnings, sides
+from attnlens.cricket.lab.training_loop import (
+    Schedule,
+    TrainedModel,
+    TrainingLoop,
+    TrainingSet,
+    run_training,
+)
 from attnlens.cricket.match.competition import TABLES, table_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
@@ -124,24 +130,24 @@ def rated(
     """
     for day, played in by_date(matches):
         known = ratings.until is not None and day <= ratings.until
-        lessons = []
+        training_set = []
         for match in played:
             for side in sides(match):
                 arrays = encode(match, side)
                 yield match, side, day, arrays
-                lessons.append((match, side, arrays))
-        if known or not lessons:
+                training_set.append((match, side, arrays))
+        if known or not training_set:
             continue
         told = [
             (ratings.entities(match, side, create=True), arrays.base, arrays.outcome)
-            for match, side, arrays in lessons
+            for match, side, arrays in training_set
         ]
         ratings.learn_day(day, told)
         report(f"ratings up to {day}")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RatingsAndBase:
     """Ratings as they stand, and what the scoreboard alone expects."""
 
     ratings: Ratings
@@ -153,7 +159,7 @@ def rate_and_encode(
 ) -> list[EncodedInnings]:
     """`rated` innings as the predictor takes them."""
     encode = partial(encode_innings, ratings=ratings, base=base)
-    known = Known(ratings, base)
+    known = RatingsAndBase(ratings, base)
     return [
         EncodedInnings(match, side, arrays, strength_of(match, side, arrays, known))
         for match, side, _, arrays in rated(matches, ratings, encode, report)
@@ -164,7 +170,7 @@ Probabilities = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe(Pace):
+class Hyperparameters(Schedule):
     """How to train the predictor. Every number that shapes a run is here.
 
     Attributes:
@@ -192,7 +198,7 @@ class Recipe(Pace):
     teacher: float = 0.7
 
 
-def hide_and_forget(batch: Batch, recipe: Recipe, generator: np.random.Generator) -> None:
+def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.Generator) -> None:
     """Take past balls and knowledge away at random, so that the model knows the lack of them."""
     sequence = batch["sequence"]
     who = sequence["balls"]
@@ -221,7 +227,7 @@ def hide_and_forget(batch: Batch, recipe: Recipe, generator: np.random.Generator
     sequence["shared"] = sequence["shared"] & hidden
     for player, some in own.items():
         if some.any():
-            hide_own(batch, player, torch.from_numpy(some))
+            hide_own_balls(batch, player, torch.from_numpy(some))
 
     loses = generator.random((rows, length)) < recipe.forget
     batch["graph_data"]["known"] = {
@@ -234,7 +240,9 @@ def hide_and_forget(batch: Batch, recipe: Recipe, generator: np.random.Generator
         )
 
 
-def hide_own(batch: Batch, player: Literal["batter", "bowler"], rows: Tensor | None = None) -> None:
+def hide_own_balls(
+    batch: Batch, player: Literal["batter", "bowler"], rows: Tensor | None = None
+) -> None:
     """Hide from each ball of some innings (or all) those of its own batter, or its own bowler."""
     sequence = batch["sequence"]
     who: Tensor = getattr(sequence["balls"], player)
@@ -246,7 +254,7 @@ def hide_own(batch: Batch, player: Literal["batter", "bowler"], rows: Tensor | N
     sequence.pop("shared", None)
 
 
-def loss_of(
+def outcome_loss(
     model: FullModel,
     batch: Batch,
     outcome: Tensor,
@@ -268,38 +276,41 @@ def loss_of(
     return (1 - weight) * loss - weight * soft
 
 
-TaughtInnings = tuple[InningsArrays, Probabilities | None]
+InningsWithTeacher = tuple[InningsArrays, Probabilities | None]
 """An innings, and where there is a teacher what it says of every ball ``(ball, outcome)``."""
 
 
-class InningsLessons(Lessons[FullModel, TaughtInnings]):
+class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
     """Innings for the predictor to learn from."""
 
     unit, noise, checked_at_once = "balls", 4, 32
 
     def __init__(
-        self, train: Sequence[TaughtInnings], check: Sequence[TaughtInnings], recipe: Recipe
+        self,
+        train: Sequence[InningsWithTeacher],
+        check: Sequence[InningsWithTeacher],
+        recipe: Hyperparameters,
     ) -> None:
         super().__init__(train, check, recipe.innings)
         self.recipe = recipe
 
-    def length(self, row: TaughtInnings) -> int:
+    def length(self, row: InningsWithTeacher) -> int:
         return len(row[0])
 
     def loss(
         self,
         model: FullModel,
-        rows: Sequence[TaughtInnings],
+        rows: Sequence[InningsWithTeacher],
         device: torch.device,
         generator: np.random.Generator | None = None,
     ) -> Tensor:
         batch, outcome = training_batch([one for one, _ in rows])
         if generator is not None:
-            hide_and_forget(batch, self.recipe, generator)
+            mask_at_random(batch, self.recipe, generator)
         said = [probabilities for _, probabilities in rows if probabilities is not None]
         taught = stacked(said, outcome.shape[1]) if said else None
         batch, outcome, taught = moved((batch, outcome, taught), device)
-        return loss_of(model, batch, outcome, taught, self.recipe.teacher)
+        return outcome_loss(model, batch, outcome, taught, self.recipe.teacher)
 
 
 def fit(
@@ -307,20 +318,22 @@ def fit(
     prior: NDArray[np.float32],
     train: Sequence[InningsArrays],
     validation: Sequence[InningsArrays],
-    recipe: Recipe,
+    recipe: Hyperparameters,
     *,
     teacher: Sequence[Probabilities] | None = None,
-    course: Course | None = None,
-) -> Fitted[FullModel]:
-    """Train a predictor as `attnlens.cricket.lab.course.follow` says, which raises the same.
+    loop: TrainingLoop | None = None,
+) -> TrainedModel[FullModel]:
+    """Train a predictor with `run_training`, which raises the same errors.
 
     ``prior`` are log-shares of the outcomes, from which the weights start ``(outcome,)``;
     ``teacher`` has per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
     """
     learn = [(one, None if teacher is None else teacher[row]) for row, one in enumerate(train)]
-    lessons = InningsLessons(learn, [(one, None) for one in validation], recipe)
+    training_set = InningsTrainingSet(learn, [(one, None) for one in validation], recipe)
     start = torch.from_numpy(prior)
-    return follow(lambda: FullModel(sizes, start), lessons, recipe, course or Course())
+    return run_training(
+        lambda: FullModel(sizes, start), training_set, recipe, loop or TrainingLoop()
+    )
 
 
 def cricket_sizes(hidden_dim: int = 60, **others: Any) -> Sizes:
@@ -341,7 +354,7 @@ SMALL: Final[Mapping[str, int]] = {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "l
 
 
 @dataclass(frozen=True, slots=True)
-class OverRecipe(Pace):
+class OverHyperparameters(Schedule):
     """How to train the encoder-decoder. Every number that shapes a run is here.
 
     Attributes:
@@ -359,7 +372,7 @@ class OverRecipe(Pace):
     hide_all: float = 0.04
 
 
-class OverLessons(Lessons[OverModel, OverRow]):
+class OverTrainingSet(TrainingSet[OverModel, OverRow]):
     """Overs to learn from, each as its innings' arrays and its row there."""
 
     unit, noise, checked_at_once = "tokens", 8, 256
@@ -369,7 +382,7 @@ class OverLessons(Lessons[OverModel, OverRow]):
         train: Sequence[OverRow],
         check: Sequence[OverRow],
         sizes: OverSizes,
-        recipe: OverRecipe,
+        recipe: OverHyperparameters,
     ) -> None:
         super().__init__(train, check, recipe.overs)
         self.sizes, self.recipe = sizes, recipe
@@ -407,7 +420,9 @@ class OverLessons(Lessons[OverModel, OverRow]):
         )
 
 
-def hidden_at_random(padded: Tensor, recipe: OverRecipe, generator: np.random.Generator) -> Tensor:
+def hidden_at_random(
+    padded: Tensor, recipe: OverHyperparameters, generator: np.random.Generator
+) -> Tensor:
     """``padded``, and of some overs a random share of past balls, or all of them, hidden too."""
     rows, balls = padded.shape
     lot = generator.random(rows)

@@ -44,7 +44,7 @@ class EncodedInnings:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class CheckpointDates:
     """Which weights figures are of, and the days that they have seen."""
 
     name: str
@@ -78,11 +78,11 @@ class HeldOut:
         return min(days, default=None), max(days, default=None)
 
     @property
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self) -> CheckpointDates:
         """Which weights are judged, and what they have seen."""
         days = ("trained_from", "trained_until", "weights_until")
         card = self.predictor.card
-        return Checkpoint(self.predictor.name, self.predictor.sha256, *map(card.get, days))
+        return CheckpointDates(self.predictor.name, self.predictor.sha256, *map(card.get, days))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ SOURCES: Final[tuple[str, ...]] = (*PLACEBOS, OWN, ORACLE)
 
 
 @dataclass(frozen=True, slots=True)
-class ListTested:
+class TestedList:
     """A list of balls, ``removed``, and what came of it.
 
     Attributes:
@@ -166,7 +166,7 @@ def tested_lists(
     generator: np.random.Generator,
     *,
     outcome: str | None,
-) -> Iterator[ListTested]:
+) -> Iterator[TestedList]:
     """Every list of one ball, put to the test: each source's lists are a family of claims.
 
     ``shuffled`` is the predictor `with_shuffled_heads`, ``outcome`` as for `gather_evidence`.
@@ -190,7 +190,7 @@ def tested_lists(
         ]
         for tested in trial.verdicts(trial.compare(claims)):
             if tested.p is not None:
-                yield ListTested(
+                yield TestedList(
                     window.match.match_id,
                     f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}",
                     source,
@@ -262,7 +262,7 @@ def _share(matches: Sequence[str], hits: Sequence[bool], seed: int) -> Share:
     return Share(len(hits), figure.mean, ci)
 
 
-def source_shares(lists: Sequence[ListTested], seed: int) -> dict[str, SourceShares]:
+def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, SourceShares]:
     """By source, in the order of `SOURCES`."""
     found = {}
     for source in SOURCES:

@@ -1,7 +1,7 @@
 """Many balls at once: samples of them, what a model says of them, and of their past in disorder.
 
 For what heads do on the whole a few balls of each sampled innings are queries of one pass over all
-balls of that innings; what heads looked at in such a pass is `attnlens.cricket.lab.head_looks`.
+balls of that innings; what heads looked at in such a pass is `attnlens.cricket.lab.head_study`.
 
 Scrambled: what happened on each past ball (and with it the flags wicket, boundary and dot) is
 permuted among all past balls of a query; where each ball stood, who played it, and every
@@ -140,7 +140,7 @@ def of_each(value: Any, rows: Tensor) -> Any:
     return mapped(value, lambda tensor: tensor[torch.arange(len(rows))[:, None], rows])
 
 
-def past_told(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Tensor]]:
+def encoded_past(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Tensor]]:
     """What the past balls of each batch tell, which no intervention on a head changes.
 
     Vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs ``(innings, over,
@@ -167,7 +167,7 @@ def probabilities(
 ) -> Floats:
     """Outcome probabilities of every sampled ball, ``(row, outcome)``.
 
-    ``past`` is `past_told` of the same model and sample; batch ``n`` runs under ``hook(n)``.
+    ``past`` is `encoded_past` of the same model and sample; batch ``n`` runs under ``hook(n)``.
     """
     parts = [np.zeros((0, model.sizes.outcomes))]
     for number, (batch, asked) in enumerate(zip(sample.batches, sample.asked, strict=True)):
@@ -191,7 +191,7 @@ def log_chances(model: FullModel, arrays: InningsArrays, *, past: bool = True) -
     return logs
 
 
-def under_scrambling(
+def scrambled_probabilities(
     model: FullModel, arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]
 ) -> Floats:
     """Probabilities ``(ball, order, outcome)`` of balls whose past outcomes stand in other orders.
@@ -258,7 +258,7 @@ SCRAMBLES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class WiderSample:
+class WiderSampleLosses:
     """Log-losses of more balls, of any place in an innings that has a past."""
 
     balls: int
@@ -270,7 +270,7 @@ class WiderSample:
 
 def wider_sample(
     model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
-) -> WiderSample:
+) -> WiderSampleLosses:
     """Log-loss of a sample of balls with any past: with it, without it, and scrambled."""
     drawn: dict[int, list[int]] = {}
     for place, position in sample(innings, balls, seed, before=1):
@@ -286,12 +286,12 @@ def wider_sample(
         )
         generator = np.random.default_rng([seed, place])
         orders = [permutations(generator, position) for position in positions]
-        mixed = under_scrambling(model, one.arrays, positions, orders)
+        mixed = scrambled_probabilities(model, one.arrays, positions, orders)
         scrambled = -np.log(mixed[np.arange(len(positions)), :, actual]).mean(-1)
         parts.append(np.stack([intact, hidden, hidden - intact, scrambled - intact]))
         matches += [one.match_id] * len(positions)
     table = np.concatenate(parts, axis=1)
-    return WiderSample(len(matches), *(Figure.mean(row, matches, seed) for row in table))
+    return WiderSampleLosses(len(matches), *(Figure.mean(row, matches, seed) for row in table))
 
 
 def permutations(generator: np.random.Generator, count: int) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """The checkpoints of cricket that come with attnlens, and how often their probabilities came true.
 
 The table is measured by ``attnlens lab evaluate SRC --model CHECKPOINT --calibration-out FILE``
-(see `attnlens.cricket.lab.evaluate.calibration_table`). A checkpoint ``name.safetensors`` carries
+(see `attnlens.cricket.lab.evaluation.calibration_table`). A checkpoint ``name.safetensors`` carries
 one where ``name.calibration.json`` lies beside it and was measured on exactly those weights. The
 shipped ``bundled`` checkpoint has ratings that know every match that could judge it, so it quotes
 the table of ``measured``, which says whose it is.

@@ -150,7 +150,7 @@ class FullModel(nn.Module):
     Attributes:
         path_counts: how much the attention of each of `PATHS` says of what hiding a ball does,
             beside the others ``(path,)``: no part of the forecast
-            (`attnlens.cricket.lab.afterwards`).
+            (`attnlens.cricket.lab.post_training`).
         usual_effects: nats that hiding a past ball costs on average, by its place
             (`attnlens.cricket.predictor.predictor`) ``(place,)``: no part of it either.
     """

@@ -23,37 +23,236 @@ sample, and the model goes on from there. Zhang & Nanda 2023 on why the mean and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from attnlens.arrays import Flags, Floats
+from attnlens.arrays import Flags, Floats, Integers
 from attnlens.attention.heads import (
+    built_in,
     columns_replaced,
     departure,
     keys_hidden,
+    past_shares,
     relation_shares,
     shares_by_distance,
     uniform_shares,
 )
-from attnlens.cricket.explain.reading import SITES, SLOT_SITE
+from attnlens.cricket.explain.reading import SITES, SLOT_SITE, overheard
 from attnlens.cricket.lab.figures import Figure, told
-from attnlens.cricket.lab.head_looks import Looks, Passed, pass_over
-from attnlens.cricket.lab.sampling import batches_of, past_told, probabilities, sample_balls
-from attnlens.cricket.predictor.heads import UNSPECIALISED
-from attnlens.cricket.predictor.predictor import FullModel
-from attnlens.cricket.predictor.relations import RECENCY, RELATIONS
+from attnlens.cricket.lab.sampling import (
+    HeadSample,
+    batches_of,
+    encoded_past,
+    probabilities,
+    sample_balls,
+)
+from attnlens.cricket.predictor.heads import SCALES, UNSPECIALISED
+from attnlens.cricket.predictor.predictor import FullModel, Prediction
+from attnlens.cricket.predictor.relations import RECENCY, RELATIONS, Batch, relate
 from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.scores import Bootstrap, divergence, group_numbers
 from attnlens.evidence.verdict import MIN_LIFT, MIN_NATS, MIN_POINTS
+from attnlens.recording import record
+from attnlens.recording.attention_record import AttentionRecord
+from attnlens.reference.attention import hidden_softmax
 from attnlens.render.numbers import DIGITS
+
+NEAR: Final = {"micro": 2, "short": 4, "medium": 6, "long": 6}
+"""A head that favours this many nearest balls is a recency head."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadAttention:
+    """What some heads looked at, over all sampled balls (the rows).
+
+    A key is a ball of the row's innings, by its place from 0. Shares sum to 1 over the keys
+    that a row's heads could see, and are NaN in rows where they could see none.
+
+    Attributes:
+        full: shares of past attention ``(row, head, key)``.
+        bias_only: what the built-in biases alone would give, same shape.
+        content_only: what query times key (and place) alone would give, same shape.
+        own: weight on the current ball itself ``(row, head)``.
+        bias_share: how much of the preference is built in ``(row, head)``.
+        visible: ``(row, key)``.
+        held: which relations a key has to the query, 0 or 1, ``(row, key, relation)`` in the
+            order of `attnlens.cricket.predictor.relations.RELATIONS`; recency is being among the
+            `NEAR` nearest.
+        distance: deliveries back ``(row, key)``.
+    """
+
+    full: Floats
+    bias_only: Floats
+    content_only: Floats
+    own: Floats
+    bias_share: Floats
+    visible: Flags
+    held: Floats
+    distance: Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedPass:
+    """What one pass over the sample left behind.
+
+    Attributes:
+        probabilities: ``(row, outcome)``.
+        gates: fusion weights ``(row, source)``.
+        means: mean over rows of what some modules were given, by module path.
+        key_shares: how much of each key of a scale has each relation, by batch and scale,
+            ``(innings, query, key, relation)``; for hiding keys from one head.
+        key_visible: likewise which keys the scale's heads could see, ``(innings, query, key)``.
+    """
+
+    probabilities: Floats
+    looks: dict[str, HeadAttention]
+    gates: Floats
+    means: dict[str, Tensor]
+    key_shares: list[dict[str, Floats]]
+    key_visible: list[dict[str, Flags]]
+
+
+def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -> RecordedPass:
+    """One recorded pass; ``inputs`` are paths of modules whose mean input is wanted."""
+    found, gates = [], []
+    parts: dict[str, list[HeadAttention]] = {scale: [] for scale in SITES}
+    sums: dict[str, Tensor] = {}
+    key_shares, key_visible = [], []
+    longest = max(batch["sequence"]["visible"].shape[-1] for batch in sample.batches)
+    for batch, asked in zip(sample.batches, sample.asked, strict=True):
+        with torch.no_grad(), record(model) as recording, overheard(model, *inputs) as heard:
+            prediction: Prediction = model.predict(batch)
+        found.append(prediction.logits[asked].double().softmax(-1).numpy())
+        gates.append(prediction.gates[asked].double().numpy())
+        for path, ((value, *_), _) in heard.items():
+            total = value[asked].double().sum(0)
+            sums[path] = sums[path] + total if path in sums else total
+        shares: dict[str, Floats] = {}
+        visible: dict[str, Flags] = {}
+        for scale, keys in _scale_keys(batch, recording, longest):
+            parts[scale].append(keys.looks(recording[SITES[scale]], asked.numpy()))
+            shares[scale] = np.einsum("bqkr,bqko->bqor", keys.held, keys.split)
+            visible[scale] = keys.split.sum(2) > 0
+        key_shares.append(shares)
+        key_visible.append(visible)
+    return RecordedPass(
+        np.concatenate(found),
+        {scale: _joined(looks) for scale, looks in parts.items()},
+        np.concatenate(gates),
+        {path: (total / len(sample)).float() for path, total in sums.items()},
+        key_shares,
+        key_visible,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Keys:
+    """How a scale's keys stand to the balls of the innings, for one batch.
+
+    Attributes:
+        visible, held, distance: as in `HeadAttention` with ``(innings, query)`` for ``row``.
+        split: how much of a key's weight each ball has ``(innings, query, ball, key)``.
+    """
+
+    visible: Flags
+    held: Floats
+    distance: Integers
+    split: Floats
+
+    def looks(self, entry: AttentionRecord, asked: Flags) -> HeadAttention:
+        """The sampled balls' rows."""
+        assert entry.content is not None
+        assert entry.bias is not None
+        weights, content, bias = (
+            part.double().numpy().transpose(0, 2, 1, 3)[asked]
+            for part in (entry.weights, entry.content, entry.bias)
+        )
+        # The last key is the query itself.
+        own, weights = weights[..., -1], weights[..., :-1]
+        content, bias = content[..., :-1], bias[..., :-1]
+        split = self.split[asked]
+        # A head may be kept from keys that the others see.
+        keys: Flags = (split.sum(1)[:, None] > 0) & (weights > 0)
+
+        def balls(shares: Floats) -> Floats:
+            """Of weights over keys the shares of past balls, ``(row, head, ball)``."""
+            result: Floats = np.einsum("rho,rko->rhk", past_shares(shares), split)
+            return result
+
+        def alone(logits: Floats) -> Floats:
+            """The weights that part of the logits would give by itself."""
+            hidden = torch.from_numpy(~keys)
+            return hidden_softmax(torch.from_numpy(logits), hidden).numpy()
+
+        return HeadAttention(
+            full=balls(weights),
+            bias_only=balls(alone(bias)),
+            content_only=balls(alone(content)),
+            own=own,
+            bias_share=built_in(bias, content, keys),
+            visible=self.visible[asked],
+            held=self.held[asked],
+            distance=self.distance[asked],
+        )
+
+
+def _scale_keys(
+    batch: Batch, entries: Mapping[str, AttentionRecord], longest: int
+) -> Iterator[tuple[str, _Keys]]:
+    """The keys of every scale; balls beyond the innings' end, up to ``longest``, are not seen."""
+    sequence = batch["sequence"]
+    now, past, visible = sequence["now"], sequence["balls"], sequence["visible"]
+    length = visible.shape[-1]
+
+    def lengthened(values: Tensor) -> np.ndarray[Any, Any]:
+        """With blanks at the end of the axis of balls, the third."""
+        after = [(0, longest - length if axis == 2 else 0) for axis in range(values.ndim)]
+        return np.pad(values.numpy(), after)
+
+    relations = lengthened(relate(now, past, visible))
+    distance = lengthened(now.index[:, :, None] - past.index[:, None, :])
+    seen = lengthened(visible)
+    over = lengthened(past.over[:, None, :])
+    earlier = seen & (over < now.over[:, :, None].numpy())
+    for scale, site in SITES.items():
+        keys = entries[site].weights.shape[-1] - 1
+        if scale == "long":  # keys are overs, from over 0
+            inside, key_of = earlier, over
+        else:  # keys are the innings' last balls
+            inside = seen & (distance < SCALES[scale])
+            key_of = np.arange(longest)[None, None] - (length - keys)
+        member = (key_of[..., None] == np.arange(keys)) & inside[..., None]
+        split = member / member.sum(2).clip(1)[:, :, None]
+        held = _held(relations, inside, NEAR[scale])
+        yield scale, _Keys(inside, held, distance, split)
+
+
+def _held(relations: Floats, visible: Flags, near: int) -> Floats:
+    """Flags of every relation among the visible balls, ``(innings, query, ball, relation)``."""
+    held = (relations > 0) & visible[..., None]
+    from_the_end = visible[..., ::-1].cumsum(-1)[..., ::-1]
+    held[..., RECENCY] = visible & (from_the_end <= near)
+    return held.astype(float)
+
+
+def _joined(parts: Sequence[HeadAttention]) -> HeadAttention:
+    """One after the other."""
+    return HeadAttention(
+        *(
+            np.concatenate([getattr(part, one.name) for part in parts])
+            for one in fields(HeadAttention)
+        )
+    )
+
 
 LEAST_BALLS: Final = 50
 LEAST_OFTEN: Final = 0.05
@@ -97,7 +296,7 @@ class Importance:
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class AttentionShare:
     """A share of past attention, and how many times what even attention would pay."""
 
     share: Figure
@@ -126,8 +325,8 @@ class RelationRow:
     uniform: float | None
     share: Figure
     lift: Figure
-    bias_only: Paid
-    content_only: Paid
+    bias_only: AttentionShare
+    content_only: AttentionShare
     by_distance: ByDistance
     departure_nats: float | None
     hiding: Hiding | None = None
@@ -139,7 +338,7 @@ class RelationRow:
         return self.relation == RELATIONS[RECENCY] or (ends is not None and ends[0] > 1)
 
 
-def relation_rows(looks: Looks, bootstrap: Bootstrap) -> list[list[RelationRow]]:
+def relation_rows(looks: HeadAttention, bootstrap: Bootstrap) -> list[list[RelationRow]]:
     """Shares and lifts of each head of a scale for each relation."""
     full = relation_shares(looks.full, looks.held)
     near = shares_by_distance(looks.full, looks.held, looks.visible, looks.distance)
@@ -152,7 +351,7 @@ def relation_rows(looks: Looks, bootstrap: Bootstrap) -> list[list[RelationRow]]
 
     def row(at: tuple[int, int]) -> RelationRow:
         own, bias, content = (
-            Paid(Figure.of(share, at), Figure.of(lift, at)) for share, lift in estimates
+            AttentionShare(Figure.of(share, at), Figure.of(lift, at)) for share, lift in estimates
         )
         return RelationRow(
             RELATIONS[at[1]],
@@ -182,17 +381,17 @@ class HeadStudy:
         self.model = model
         self.seed = seed
         self.sample = batches_of(sample_balls(innings, balls, seed))
-        self.past = past_told(model, self.sample)
+        self.past = encoded_past(model, self.sample)
 
     @cached_property
     def bootstrap(self) -> Bootstrap:
         return Bootstrap(group_numbers(self.sample.matches), seed=self.seed)
 
     @cached_property
-    def passed(self) -> Passed:
+    def passed(self) -> RecordedPass:
         """The pass over the sample, which must not be empty."""
         outputs = [f"{site}.to_output" for site in (*SITES.values(), SLOT_SITE)]
-        return pass_over(self.model, self.sample, outputs)
+        return record_sample(self.model, self.sample, outputs)
 
     @cached_property
     def rows(self) -> dict[str, list[list[RelationRow]]]:
@@ -227,7 +426,7 @@ class HeadStudy:
         effect = divergence(full, hidden)
         generator = np.random.default_rng([self.seed, list(SITES).index(scale), head, relation])
         controls = [
-            without([dealt(s, v, generator) for s, v in zip(taken, visible, strict=True)])
+            without([redistributed(s, v, generator) for s, v in zip(taken, visible, strict=True)])
             for _ in range(DRAWS)
         ]
         control = np.mean([divergence(full, one) for one in controls], axis=0)
@@ -287,7 +486,9 @@ def large_enough(full: Floats, ablated: Floats, nats: Floats) -> Floats:
     return large
 
 
-def dealt(shares: Floats, visible: NDArray[np.bool_], generator: np.random.Generator) -> Floats:
+def redistributed(
+    shares: Floats, visible: NDArray[np.bool_], generator: np.random.Generator
+) -> Floats:
     """Each query's shares dealt out again among the keys it sees, ``(innings, query, key)``."""
     # Visible keys first, in a random order; then theirs go to the visible keys in order.
     order = np.where(visible, generator.random(shares.shape), 2.0).argsort(-1)
@@ -298,7 +499,7 @@ def dealt(shares: Floats, visible: NDArray[np.bool_], generator: np.random.Gener
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Named:
+class HeadName:
     """A head's name, and the tests of the relations that it looks at."""
 
     earned: str
@@ -307,16 +508,16 @@ class Named:
 
 def name_heads(
     study: HeadStudy, *, thorough: bool = True, report: Report = silent
-) -> dict[str, list[Named]]:
+) -> dict[str, list[HeadName]]:
     """The name of every head by scale; ``thorough`` as in `name_head`."""
-    named: dict[str, list[Named]] = {}
+    named: dict[str, list[HeadName]] = {}
     for scale, heads in study.model.sizes.heads.items():
         report(f"names of heads: {scale}")
         named[scale] = [name_head(study, scale, head, thorough=thorough) for head in range(heads)]
     return named
 
 
-def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True) -> Named:
+def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True) -> HeadName:
     """The name one head has earned.
 
     ``thorough`` tests every relation the head looks at, not only down to the first that earns its
@@ -329,4 +530,4 @@ def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True)
             break
         tests[relation] = study.hiding(scale, head, relation)
         supported += [RELATIONS[relation]] * tests[relation].supports
-    return Named(supported[0] if supported else UNSPECIALISED, tests)
+    return HeadName(supported[0] if supported else UNSPECIALISED, tests)

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from attnlens.arrays import Floats, Integers
-from attnlens.cricket.lab.evaluate import DRAWS, SEED, Level, forecasts, reliability
+from attnlens.cricket.lab.evaluation import DRAWS, SEED, CalibrationBin, forecasts, reliability
 from attnlens.cricket.lab.figures import Figure
-from attnlens.cricket.lab.held_out import Checkpoint, HeldOut
+from attnlens.cricket.lab.held_out import CheckpointDates, HeldOut
 from attnlens.cricket.predictor.win import win_chances, won
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import InputError
 from attnlens.evidence.scores import Bootstrap, calibration_gap, equal_bins
+from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.numbers import interval, percent
+from attnlens.render.numbers import number as figure_text
+from attnlens.render.table import Cell, Column, Words, add_table
+from attnlens.words import count
 
 BINS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JudgedStates:
+class EvaluatedStates:
     """The state before every ball of the judged matches that somebody won, arrays ``(balls,)``.
 
     Attributes:
@@ -42,7 +48,7 @@ class JudgedStates:
     unbalanced: float
 
 
-def judge_states(held: HeldOut, report: Report = silent) -> JudgedStates:
+def evaluate_states(held: HeldOut, report: Report = silent) -> EvaluatedStates:
     """Ask the model who is winning before every ball, with the ratings of each match's date.
 
     Raises:
@@ -74,7 +80,7 @@ def judge_states(held: HeldOut, report: Report = silent) -> JudgedStates:
     before, then, label_of, match, innings, over = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
-    return JudgedStates(
+    return EvaluatedStates(
         chances=before,
         then=then,
         won=label_of,
@@ -110,7 +116,7 @@ class WinEvaluation:
     """The document of ``attnlens lab evaluate --win --json``.
 
     Attributes:
-        left_out, unbalanced: as of `JudgedStates`.
+        left_out, unbalanced: as of `EvaluatedStates`.
         logistic: a logistic model of the state, fitted on the matches of the training; left out
             where it could not be.
         brier_difference: the model's Brier less that of the logistic model, ball by ball.
@@ -121,7 +127,7 @@ class WinEvaluation:
     matches: int
     left_out: int
     dates: dict[str, str | None]
-    checkpoint: Checkpoint
+    checkpoint: CheckpointDates
     notes: tuple[str, ...]
     model: WinFigures
     by_innings: dict[str, WinFigures]
@@ -129,12 +135,12 @@ class WinEvaluation:
     logistic: WinFigures | None
     logistic_by_innings: dict[str, WinFigures]
     brier_difference: dict[str, Figure]
-    reliability: list[Level]
-    by_over: dict[str, list[Level]]
+    reliability: list[CalibrationBin]
+    by_over: dict[str, list[CalibrationBin]]
 
 
 def win_evaluation(
-    held: HeldOut, states: JudgedStates, logistic: Floats | None, why: str | None = None
+    held: HeldOut, states: EvaluatedStates, logistic: Floats | None, why: str | None = None
 ) -> WinEvaluation:
     """The figures of the value of states.
 
@@ -184,3 +190,75 @@ def win_evaluation(
             for name, rows in parts.items()
         },
     )
+
+
+if TYPE_CHECKING:
+    from attnlens.cricket.lab.evaluation import CalibrationBin
+    from attnlens.cricket.lab.win_evaluation import WinEvaluation, WinFigures
+
+INNINGS: Final = {"1": "first innings", "2": "chases"}
+
+
+@terminal_page(min_width=64)
+def render_winning(page: Page, shown: WinEvaluation) -> None:
+    """The document of ``attnlens lab evaluate --win``."""
+    matches = count(shown.matches, "match", "matches")
+    began, ended = (shown.dates[end] or "undated" for end in ("first", "last"))
+    told = f"who wins, by {shown.checkpoint.name}, before {count(shown.balls, 'ball')} of {matches}"
+    page.paragraph(f"{told}, {began} to {ended}", "title", indent=0)
+    if shown.left_out:
+        left = count(shown.left_out, "match", "matches")
+        page.paragraph(f"{left} without a winner, or decided by rain, left out", "quiet", indent=0)
+    for note in shown.notes:
+        page.flag(note)
+    page.blank()
+    rows: list[list[Cell]] = [_row("model", shown.model)]
+    rows += [_row(f"  {INNINGS[name]}", part) for name, part in shown.by_innings.items()]
+    if shown.logistic is not None:
+        rows.append(_row("logistic model of the state", shown.logistic))
+        parts = shown.logistic_by_innings
+        rows += [_row(f"  {INNINGS[name]}", part) for name, part in parts.items()]
+    heads = ("Brier", "", "log-loss", "ECE")
+    add_table(page, [Words(min_width=14), *(Column(head, gap=1) for head in heads)], rows)
+    page.blank()
+    for name, gap in shown.brier_difference.items():
+        where = INNINGS.get(name, "all")
+        told = f"{gap.required_value:+.4f} {interval(gap.ci, 4, sign='+')}"
+        page.paragraph(f"Brier, model minus logistic, {where}: {told}", indent=0)
+    page.paragraph(
+        f"the chance before a ball is the mean of those after it, to {shown.unbalanced:.0e}",
+        indent=0,
+    )
+    page.blank()
+    _levels(page, "calibration", {"": shown.reliability})
+    _levels(page, "by over: said and came", shown.by_over)
+    page.paragraph("Brackets hold 95% of resamples of whole matches.", "quiet", indent=0)
+
+
+def _row(name: str, figures: WinFigures) -> list[Cell]:
+    brier, loss = figures.brier, figures.log_loss
+    return [
+        (name, "name" if name == "model" else ""),
+        figure_text(brier.value, 4),
+        interval(brier.ci, 4),
+        figure_text(loss.value, 4),
+        f"{figures.ece:.4f}",
+    ]
+
+
+def _levels(page: Page, title: str, groups: dict[str, list[CalibrationBin]]) -> None:
+    for name, levels in groups.items():
+        what = f"{title}, {INNINGS[name]}" if name else title
+        page.paragraph(what, "heading", indent=0)
+        rows: list[list[Cell]] = [
+            [
+                percent(one.predicted, 1),
+                percent(one.observed.required_value, 1),
+                interval(one.observed.ci, 1, scale=100),
+                f"{one.balls:,}",
+            ]
+            for one in levels
+        ]
+        heads = ("said", "came", "", "balls")
+        add_table(page, [Column(heads[0]), *(Column(head, gap=1) for head in heads[1:])], rows)
+        page.blank()

@@ -7,7 +7,9 @@ before the work.
 from __future__ import annotations
 
 import copy
+import datetime
 import math
+import os
 import pickle
 import time
 from abc import ABC, abstractmethod
@@ -18,12 +20,111 @@ from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
-from attnlens.cricket.lab.processes import ALONE, Processes
+from attnlens.arrays import Floats32
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import CheckpointError, InputError
 from attnlens.files import written_beside
+
+CPU: Final = torch.device("cpu")
+
+LONGEST_WAIT: Final = datetime.timedelta(hours=12)
+"""The others wait while the first process fits a teacher or names the heads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Who of how many this process is (the first one writes and reports), and where it computes."""
+
+    rank: int = 0
+    count: int = 1
+    device: torch.device = CPU
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def share(self, rows: list[int]) -> list[int]:
+        """This process's part of a batch; it may be empty."""
+        return rows[self.rank :: self.count]
+
+    def add_up(self, values: Tensor) -> Tensor:
+        """The sum over all processes, in place."""
+        if self.count > 1:
+            distributed.all_reduce(values)
+        return values
+
+    def add_gradients(self, model: nn.Module) -> None:
+        """Replace every gradient by its sum over all processes."""
+        if self.count == 1:
+            return
+        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        # Who has a gradient at all: what nobody uses is not to decay either.
+        had = torch.tensor([float(one.grad is not None) for one in parameters], device=self.device)
+        gradients = [
+            (torch.zeros_like(one) if one.grad is None else one.grad).flatten()
+            for one in parameters
+        ]
+        # All in one piece: every exchange between processes has a price of its own.
+        sizes = [len(parameters), *(one.numel() for one in parameters)]
+        users, *sums = torch.split(self.add_up(torch.cat([had, *gradients])), sizes)
+        for parameter, count, total in zip(parameters, users.tolist(), sums, strict=True):
+            if count:
+                parameter.grad = total.view_as(parameter)
+
+    def from_first(self, make: Callable[[], Floats32]) -> Floats32:
+        """The array that the first process makes, in every process; an InputError where it could
+        not.
+        """
+        if self.count == 1:
+            return make()
+        made: list[Floats32 | None] = [None]
+        try:
+            if self.first:
+                made = [make()]
+        finally:
+            # Also where the first one gave up: the others would wait for ever.
+            distributed.broadcast_object_list(made, 0, device=self.device)
+        if made[0] is None:
+            raise InputError("the first process gave up", remedy="see what it said")
+        return made[0]
+
+    def close(self) -> None:
+        """Wait for the others and part."""
+        if self.count > 1:
+            distributed.barrier()
+            distributed.destroy_process_group()
+
+
+ALONE: Final = Processes()
+
+
+def processes(device: str = "cpu") -> Processes:
+    """The processes of this run, from the environment that ``torchrun`` sets.
+
+    On ``cuda`` each has its own GPU.
+
+    Raises:
+        InputError: ``cuda`` where there is none, or processes that cannot find each other.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError("--device cuda: torch finds no GPU here", remedy="use --device cpu")
+    rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    place = torch.device(device)
+    if device == "cuda":
+        place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(place)
+    if count > 1:
+        way = "nccl" if device == "cuda" else "gloo"
+        try:
+            distributed.init_process_group(way, timeout=LONGEST_WAIT)
+        except (RuntimeError, ValueError) as error:
+            raise InputError(
+                f"{count} processes cannot find each other ({error})", remedy="start with torchrun"
+            ) from None
+    return Processes(rank, count, place)
+
 
 M = TypeVar("M", bound=nn.Module)
 T = TypeVar("T")
@@ -42,7 +143,7 @@ PARTS: Final = ("model", "kept", "optimiser", "schedule")
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Schedule:
     """What every recipe says of a run's course.
 
     Attributes:
@@ -63,7 +164,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class TrainingLoop:
     """What a run has beside its recipe and what it learns from.
 
     Attributes:
@@ -78,14 +179,14 @@ class Course:
     report: Report = silent
     among: Processes = ALONE
 
-    def beside(self, name: str) -> Path | None:
+    def sibling_path(self, name: str) -> Path | None:
         """A file of this run's beside its state; ``None`` where none is kept."""
         if self.state is None:
             return None
         return self.state.with_name(f"{self.state.name}.{self.mark[:12]}.{name}")
 
 
-class Lessons(ABC, Generic[M, T]):
+class TrainingSet(ABC, Generic[M, T]):
     """What a model is to learn from: rows of one kind, and the loss of some of them.
 
     Attributes:
@@ -146,7 +247,7 @@ class Lessons(ABC, Generic[M, T]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted(Generic[M]):
+class TrainedModel(Generic[M]):
     """A trained model, and an entry per epoch; losses in nats per unit."""
 
     model: M
@@ -167,7 +268,7 @@ def decay_groups(model: nn.Module, weight_decay: float) -> list[ParameterGroup]:
     ]
 
 
-class Average:
+class WeightAverage:
     """A moving average of a model's weights, with the start's bias taken out."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -189,7 +290,7 @@ class Average:
 
 
 @dataclass
-class Running(Generic[M]):
+class RunState(Generic[M]):
     """A run between two epochs.
 
     ``model`` is as the last step left it, ``kept`` the best so far, averaged, and ``best`` its
@@ -200,13 +301,13 @@ class Running(Generic[M]):
     kept: M
     optimiser: torch.optim.Optimizer
     schedule: torch.optim.lr_scheduler.LRScheduler
-    average: Average
+    average: WeightAverage
     best: float = math.inf
     history: list[Epoch] = field(default_factory=list)
     seconds: float = 0.0
 
     @classmethod
-    def new(cls, model: M, recipe: Pace, steps: int) -> Running[M]:
+    def new(cls, model: M, recipe: Schedule, steps: int) -> RunState[M]:
         """Before the first of ``steps`` steps."""
         optimiser = torch.optim.AdamW(
             decay_groups(model, recipe.weight_decay), lr=recipe.learning_rate, betas=(0.9, 0.98)
@@ -219,7 +320,7 @@ class Running(Generic[M]):
             return recipe.final + (1 - recipe.final) * (1 + math.cos(math.pi * min(done, 1.0))) / 2
 
         schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, rate)
-        average = Average(model, recipe.average)
+        average = WeightAverage(model, recipe.average)
         return cls(model, copy.deepcopy(model), optimiser, schedule, average)
 
     @property
@@ -228,7 +329,7 @@ class Running(Generic[M]):
         losses = [epoch["validation"] for epoch in self.history]
         return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
-    def save(self, path: Path, recipe: Pace, mark: str) -> None:
+    def save(self, path: Path, recipe: Schedule, mark: str) -> None:
         """Write the run, whole or not at all, so that it can go on after a power cut, too."""
         with written_beside(path, lasting=True) as part:
             torch.save(
@@ -244,7 +345,7 @@ class Running(Generic[M]):
                 part,
             )
 
-    def go_on(self, path: Path, recipe: Pace, mark: str) -> None:
+    def go_on(self, path: Path, recipe: Schedule, mark: str) -> None:
         """Go on from what an earlier run wrote; raises as `saved_run`."""
         saved = saved_run(path, recipe, mark)
         try:
@@ -259,7 +360,7 @@ class Running(Generic[M]):
             raise no_state(path) from None
 
 
-def saved_run(path: Path, recipe: Pace, mark: str) -> dict[str, Any]:
+def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
     """What a run of this recipe and mark wrote.
 
     Raises:
@@ -283,76 +384,80 @@ def no_state(path: Path) -> CheckpointError:
     return CheckpointError("is not the state of a training run", path=path, remedy="remove it")
 
 
-def follow(
-    make: Callable[[], M], lessons: Lessons[M, T], recipe: Pace, course: Course
-) -> Fitted[M]:
+def run_training(
+    make: Callable[[], M], training_set: TrainingSet[M, T], recipe: Schedule, loop: TrainingLoop
+) -> TrainedModel[M]:
     """Train a model, made with the recipe's seed.
 
     With validation the epoch with the lowest validation loss is kept, and the run stops when
-    `Pace.patience` epochs brought none lower; without it the last one is kept. With a state the run
-    is written there after every epoch and goes on from there when started again; on the same
+    `Schedule.patience` epochs brought none lower; without it the last one is kept. With a state the
+    run is written there after every epoch and goes on from there when started again; on the same
     machine and threads the same seed gives the same weights either way.
 
     Raises:
         CheckpointError: the state is no run of this recipe and mark.
         InputError: the loss became infinite or no number.
     """
-    state, report, among = course.state, course.report, course.among
+    state, report, among = loop.state, loop.report, loop.among
     torch.manual_seed(recipe.seed)
     model = make().to(among.device)
-    steps = -(-len(lessons.train) // lessons.at_once)
-    run = Running.new(model, recipe, recipe.epochs * steps)
+    steps = -(-len(training_set.train) // training_set.at_once)
+    run = RunState.new(model, recipe, recipe.epochs * steps)
     if state is not None and state.exists():
-        run.go_on(state, recipe, course.mark)
+        run.go_on(state, recipe, loop.mark)
     for epoch in range(len(run.history), recipe.epochs):
-        if lessons.check and run.since_better >= recipe.patience:
+        if training_set.check and run.since_better >= recipe.patience:
             report(f"no better for {recipe.patience} epochs: stopped")
             break
         started = time.perf_counter()
-        trained = _epoch(run, lessons, recipe, course, epoch)
+        trained = _epoch(run, training_set, recipe, loop, epoch)
         averaged = copy.deepcopy(run.model)
         run.average.copy_to(averaged)
-        measured = lessons.measure(averaged, among) if lessons.check else trained
+        measured = training_set.measure(averaged, among) if training_set.check else trained
         if not (math.isfinite(trained) and math.isfinite(measured)):
             raise InputError(
                 f"the loss of epoch {epoch + 1} is not finite: the run has diverged",
                 remedy="lower --set learning_rate",
             )
-        if measured < run.best or not lessons.check:
+        if measured < run.best or not training_set.check:
             run.best = measured
             run.kept.load_state_dict(averaged.state_dict())
         run.seconds += time.perf_counter() - started
         entry: Epoch = {"epoch": epoch + 1, "train": trained}
-        run.history.append({**entry, "validation": measured} if lessons.check else entry)
-        name = "validation" if lessons.check else "training"
+        run.history.append({**entry, "validation": measured} if training_set.check else entry)
+        name = "validation" if training_set.check else "training"
         report(f"epoch {epoch + 1}: {name} log-loss {measured:.5f}  ({run.seconds:.0f} s)")
         if state is not None and among.first:
-            run.save(state, recipe, course.mark)
-    return Fitted(run.kept.cpu().eval(), run.history)
+            run.save(state, recipe, loop.mark)
+    return TrainedModel(run.kept.cpu().eval(), run.history)
 
 
 def _epoch(
-    run: Running[M], lessons: Lessons[M, T], recipe: Pace, course: Course, epoch: int
+    run: RunState[M],
+    training_set: TrainingSet[M, T],
+    recipe: Schedule,
+    loop: TrainingLoop,
+    epoch: int,
 ) -> float:
     """Take every step of one epoch; the mean loss of what was trained on."""
-    among, steps = course.among, -(-len(lessons.train) // lessons.at_once)
+    among, steps = loop.among, -(-len(training_set.train) // training_set.at_once)
     torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
     started, total = time.perf_counter(), recipe.epochs * steps
     model = run.model
     model.train()
     running = torch.zeros((), dtype=torch.float64, device=among.device)
     generator = np.random.default_rng([recipe.seed, epoch])
-    order = lessons.batches(generator)
+    order = training_set.batches(generator)
     if among.count > 1:
         generator = np.random.default_rng([recipe.seed, epoch, among.rank])
     seen = 0
     for number, batch in enumerate(order):
-        rows = [lessons.train[row] for row in among.share(batch)]
-        count = sum(lessons.weight(lessons.train[row]) for row in batch)
+        rows = [training_set.train[row] for row in among.share(batch)]
+        count = sum(training_set.weight(training_set.train[row]) for row in batch)
         seen += count
         run.optimiser.zero_grad()
         if rows:
-            loss = lessons.loss(model, rows, among.device, generator) / count
+            loss = training_set.loss(model, rows, among.device, generator) / count
             torch.autograd.backward(loss)
             running += loss.detach() * count
         among.add_gradients(model)
@@ -363,9 +468,9 @@ def _epoch(
         if number % 50 == 49:
             spent = time.perf_counter() - started
             left = spent / (number + 1) * (total - epoch * steps - number - 1)
-            course.report(
+            loop.report(
                 f"epoch {epoch + 1}/{recipe.epochs}  step {number + 1}/{steps}  "
                 f"loss {float(running) * among.count / seen:.4f}  "
-                f"{seen / spent:,.0f} {lessons.unit}/s  {left / 60:.0f} min left"
+                f"{seen / spent:,.0f} {training_set.unit}/s  {left / 60:.0f} min left"
             )
     return float(among.add_up(running)) / seen

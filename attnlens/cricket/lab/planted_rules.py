@@ -1,6 +1,6 @@
 """Strong, exactly known dependencies on particular past balls: the planted rules.
 
-The causes of `attnlens.cricket.lab.causes` are as weak and as mixed as real ones. A
+The causes of `attnlens.cricket.lab.league` are as weak and as mixed as real ones. A
 league played by rules has nothing else: players, grounds and days are alike, so what a past
 ball tells is what these rules say of it, and the true effect of every past ball on every
 later one can be worked out. It is the yardstick for methods that claim to find such balls.

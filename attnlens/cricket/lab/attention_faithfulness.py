@@ -15,7 +15,7 @@ Every method gives one score per past ball of one query; the higher, the more. N
 proof: they are compared with what hiding balls does.
 
 - attention: the sum over paths of fusion gate times mean-head weight times what the path counts
-  (`attnlens.cricket.lab.paths`). The paths are the four scales and the seven slots inside
+  (`attnlens.cricket.explain.reading`). The paths are the four scales and the seven slots inside
   the ball, whose weights count times the gate of the ball's own vector, the share of the slot's
   layer and the share of its node. An over's weight is split evenly over its visible balls.
 - content_only: the same with each path's weights made anew from query times key alone,
@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import torch
@@ -60,13 +60,13 @@ from attnlens.cricket.explain.reading import (
     paths_of,
 )
 from attnlens.cricket.lab.figures import DRAWS, Figure
-from attnlens.cricket.lab.held_out import Checkpoint, HeldOut
+from attnlens.cricket.lab.held_out import CheckpointDates, HeldOut
 from attnlens.cricket.lab.sampling import (
     BEFORE,
-    WiderSample,
+    WiderSampleLosses,
     permutations,
     sample,
-    under_scrambling,
+    scrambled_probabilities,
     wider_sample,
 )
 from attnlens.cricket.predictor.heads import RECENT
@@ -92,6 +92,11 @@ from attnlens.evidence.scores import Bootstrap, divergence, group_numbers
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.reference.attention import hidden_softmax, unflattened
+from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.numbers import interval
+from attnlens.render.numbers import number as figure_text
+from attnlens.render.table import Cell, Column, Words, add_table
+from attnlens.words import count
 
 METHODS: Final[tuple[str, ...]] = (
     "attention",
@@ -254,16 +259,16 @@ class Method:
 
     Attributes:
         figures: by name, such as ``spearman_last36``.
-        beside: ``minus_recency`` and ``minus_uniform``: the figures less that control's, ball by
-            ball.
+        differences: ``minus_recency`` and ``minus_uniform``: the figures less that control's, ball
+            by ball.
         against_random: by figure, how far its mean is from those of random orderings: z and p.
     """
 
     figures: dict[str, Figure]
-    beside: dict[str, dict[str, Figure]]
+    differences: dict[str, dict[str, Figure]]
     against_random: dict[str, dict[str, float]]
 
-    MERGED: ClassVar[tuple[str, ...]] = ("figures", "beside")
+    MERGED: ClassVar[tuple[str, ...]] = ("figures", "differences")
     OPTIONAL: ClassVar[tuple[str, ...]] = ("against_random",)
 
 
@@ -274,7 +279,7 @@ class Losses:
     intact: Figure
     hide_all: Figure
     worth_of_past: Figure
-    wider_sample: WiderSample | None
+    wider_sample: WiderSampleLosses | None
 
     OPTIONAL: ClassVar[tuple[str, ...]] = ("wider_sample",)
 
@@ -283,7 +288,7 @@ class Losses:
 class Faithfulness:
     """The document of ``attnlens lab faithfulness --json``; every figure is a mean over balls."""
 
-    model: Checkpoint
+    model: CheckpointDates
     dates: tuple[str | None, str | None]
     notes: tuple[str, ...]
     removed: str
@@ -300,12 +305,12 @@ class Faithfulness:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class FaithfulnessSample:
     """A sample of balls, measured; ``wider`` as of `Losses.wider_sample`."""
 
     balls: tuple[MeasuredBall, ...]
     seed: int
-    wider: WiderSample | None
+    wider: WiderSampleLosses | None
 
     def document(self, held: HeldOut) -> Faithfulness:
         """The figures, every mean with its 95% interval over matches."""
@@ -359,17 +364,17 @@ class Measured:
         figures = {figure: self._mean(row) for figure, row in values.items()}
         if name == RANDOM:
             return Method(figures, {}, {})
-        beside = {}
+        differences = {}
         for control in COMPARED if name not in COMPARED else ():
             others = self._values(control)
             gaps = {figure: self._mean(row - others[figure]) for figure, row in values.items()}
-            beside[f"minus_{control}"] = gaps
+            differences[f"minus_{control}"] = gaps
         chance = {}
         for figure, high in HIGH_IS_FAITHFUL.items():
             mean = float(values[figure].mean())
             z, p = against_controls(mean, luck[figure].mean(0), high=high)
             chance[figure] = {"z": z, "p": p}
-        return Method(figures, beside, chance)
+        return Method(figures, differences, chance)
 
 
 @one_thread()
@@ -381,7 +386,7 @@ def measure(
     seed: int = 5,
     wide: int = 0,
     report: Report = silent,
-) -> Measured:
+) -> FaithfulnessSample:
     """Measure a sample of balls by every method of `METHODS`.
 
     Args:
@@ -404,7 +409,7 @@ def measure(
         generator = np.random.default_rng([seed, number])
         measured.append(measure_ball(model, innings[place], position, generator))
     wider = wider_sample(model, innings, wide, seed, report) if wide else None
-    return Measured(tuple(measured), seed, wider)
+    return FaithfulnessSample(tuple(measured), seed, wider)
 
 
 def measure_ball(
@@ -418,7 +423,7 @@ def measure_ball(
 
     orders = permutations(generator, position)
     alone = removed_alone(predict, position)
-    mixed = under_scrambling(model, one.arrays, [position], [orders])[0]
+    mixed = scrambled_probabilities(model, one.arrays, [position], [orders])[0]
     actual = int(one.arrays.outcome[position])
     scores = attributions(model, batch)
     removals, controls = judge_scores(predict, alone, scores, generator=generator)
@@ -471,3 +476,121 @@ def correlations(score: Floats, alone: Removed, played: Floats) -> dict[str, flo
         fixed = np.vstack([distance[place], played[:, place]])
         figures[f"{partial}_players_{name}"] = partial_spearman(one, other, fixed)
     return figures
+
+
+if TYPE_CHECKING:
+    from attnlens.cricket.lab.attention_faithfulness import Faithfulness, Method
+    from attnlens.cricket.lab.figures import Figure
+    from attnlens.cricket.lab.head_report import HeadReport
+
+NARROWEST: Final = 70
+WIDEST: Final = 110
+CONTROL_ROWS: Final = ("recency", "uniform", "random")
+FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
+    ("partial_spearman_last36", "beyond distance", "more", 2),
+    ("partial_spearman_players_last36", "and players", "more", 2),
+    ("comprehensiveness_kl", "without first k", "more", 4),
+    ("sufficiency_kl", "only first k", "less", 4),
+    ("deletion_auc_kl", "deletion area", "more", 4),
+    ("insertion_auc_kl", "insertion area", "less", 4),
+    ("sign_violation_rate", "wrong sign", "less", 0),
+)
+"""Figure, heading in two words or three, the faithful direction, decimals (0: per cent)."""
+
+
+@terminal_page(min_width=NARROWEST, max_width=WIDEST)
+def render_faithfulness(page: Page, shown: Faithfulness) -> None:
+    """The document of ``attnlens lab faithfulness``."""
+    add_opening(page, shown, f"does attention of {shown.model.name} say what mattered?")
+    _worth(page, shown)
+    page.blank()
+    _methods(page, shown.methods)
+    page.blank()
+    page.paragraph(
+        "Rank agreement describes the model on average and proves no single claim; the scoreboard "
+        "stays in all of this."
+    )
+
+
+def add_opening(page: Page, shown: Faithfulness | HeadReport, asked: str) -> None:
+    """What was asked of which balls, and what a reader should know first."""
+    matches = count(shown.matches, "match", "matches")
+    days = " to ".join(dict.fromkeys(day for day in shown.dates if day))
+    told = ", ".join(filter(None, (matches, days)))
+    page.paragraph(f"{asked} {count(shown.balls, 'ball')} of {told}", "title", indent=0)
+    for note in shown.notes:
+        page.flag(note)
+    page.blank()
+
+
+def _worth(page: Page, data: Faithfulness) -> None:
+    """How much the past matters at all."""
+    page.paragraph("what past balls are worth, nats (95% over matches)", "heading", indent=0)
+    losses = data.log_loss
+    rows = [
+        ("most telling past ball hidden, KL", data.largest_single_ball_effect_nats),
+        ("the same over hiding all, KL", data.largest_share_of_hiding_all),
+        ("past outcomes scrambled, KL", data.scramble_kl_nats),
+        ("past outcomes scrambled, log-loss", data.scramble_cost_nats),
+        ("all past balls hidden, log-loss", losses.worth_of_past),
+    ]
+    wider = losses.wider_sample
+    if wider is not None:
+        balls = f"{wider.balls:,} balls"
+        rows += [
+            (f"scrambled, log-loss, {balls}", wider.scramble_cost),
+            (f"all hidden, log-loss, {balls}", wider.worth_of_past),
+        ]
+    _add_figures(page, rows, 4)
+
+
+def _add_figures(page: Page, rows: Sequence[tuple[str, Figure]], digits: int) -> None:
+    """A row per figure, with its interval."""
+    cells: list[list[Cell]] = [
+        [words, figure_text(figure.value, digits), interval(figure.ci, digits)]
+        for words, figure in rows
+    ]
+    add_table(page, [Words(), Column(style="name"), Words(style="quiet")], cells)
+
+
+def _methods(page: Page, methods: Mapping[str, Method]) -> None:
+    """A row per method; controls set apart. Columns that do not fit are left to ``--json``."""
+    page.paragraph("which scores agree with what hiding balls did", "heading", indent=0)
+    columns = [Words(), Words("Spearman, last 36", gap=1)]
+    second: list[Cell] = ["", ("(95% over matches)", "quiet")]
+    ways: list[Cell] = [("faithful is", "quiet"), ("more", "quiet")]
+    for at, (_, heading, way, _) in enumerate(FIGURES, 1):
+        first, _, rest = heading.partition(" ")
+        columns.append(Column(first, spare=at, min_width=7, gap=2))
+        second.append((rest, "quiet"))
+        ways.append((way, "quiet"))
+    rows = [second, ways]
+    for name, found in methods.items():
+        agreement = found.figures["spearman_last36"]
+        ends = interval(agreement.ci, 2)
+        rows.append(
+            [
+                name.replace("_", " "),
+                [(f"{figure_text(agreement.value, 2)} ", ""), (ends, "quiet")],
+                *(_figure(found.figures[key], decimals) for key, _, _, decimals in FIGURES),
+            ]
+        )
+    styles = ["quiet" if name in CONTROL_ROWS else "" for name in methods]
+    add_table(page, columns, rows, styles=["", "", "name", *styles[1:]])
+    page.paragraph(
+        "first k: the 1, 2, 4, 8 and 16 balls with the highest scores; areas: balls hidden, or "
+        "brought back, one share after another; all in nats against the full prediction; "
+        "wrong sign: how often one of the first k holds the likeliest outcome down",
+        "quiet",
+    )
+    differences = methods["attention"].differences
+    names = {"recency": "that of recency", "uniform": "that of even attention in the same windows"}
+    page.blank()
+    page.paragraph("Spearman of attention, last 36, less", "heading", indent=0)
+    gaps = [(words, differences[f"minus_{key}"]["spearman_last36"]) for key, words in names.items()]
+    _add_figures(page, gaps, 2)
+
+
+def _figure(figure: Figure, decimals: int) -> str:
+    value = figure.required_value
+    return figure_text(value, decimals) if decimals else f"{100 * value:.0f}%"

@@ -167,7 +167,7 @@ SHRINKAGE: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hidings:
+class HidingEffects:
     """The last balls before each of a sample ``(ball, past)``.
 
     ``ways`` is each path's attention to them ``(ball, path, past)``, ``effects`` the nats that
@@ -180,9 +180,9 @@ class Hidings:
 
 
 @one_thread()
-def hidings(
+def hiding_effects(
     model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
-) -> Hidings | None:
+) -> HidingEffects | None:
     """Hide every past ball of a sample, one at a time; ``None`` where no innings is long enough."""
     ways: list[Floats] = []
     effects: list[Floats] = []
@@ -205,17 +205,19 @@ def hidings(
         )
     if not ways:
         return None
-    return Hidings(np.stack(ways), np.stack(effects), np.stack(where))
+    return HidingEffects(np.stack(ways), np.stack(effects), np.stack(where))
 
 
-def tell_of_hidings(model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int) -> None:
+def store_hiding_effects(
+    model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
+) -> None:
     """Put what hiding the balls before a sample of ``balls`` shows into the model's buffers."""
-    hidden = hidings(model, innings, balls=balls, seed=seed)
+    hidden = hiding_effects(model, innings, balls=balls, seed=seed)
     model.path_counts.copy_(path_counts(hidden))
     model.usual_effects.copy_(usual_effects(hidden))
 
 
-def path_counts(hidden: Hidings | None) -> Tensor:
+def path_counts(hidden: HidingEffects | None) -> Tensor:
     """How much each path's attention counts ``(path,)``: their mean is 1; all are 1 for none."""
     if hidden is None:
         return torch.ones(len(PATHS))
@@ -240,7 +242,7 @@ def _unit(rows: Tensor) -> Tensor:
     return unit
 
 
-def usual_effects(hidden: Hidings | None) -> Tensor:
+def usual_effects(hidden: HidingEffects | None) -> Tensor:
     """The mean effect by place, nats ``(place,)``; all are 1 for none.
 
     Places with few balls lean to the mean of their distance.

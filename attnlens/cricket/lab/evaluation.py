@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 import torch
 
 from attnlens.arrays import Flags, Floats, Integers
 from attnlens.cricket.lab.figures import Figure
-from attnlens.cricket.lab.held_out import Checkpoint, EncodedInnings, HeldOut
+from attnlens.cricket.lab.held_out import CheckpointDates, EncodedInnings, HeldOut
 from attnlens.cricket.match.competition import KINDS, competition_of, phase_of, quota_of, table_of
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.calibration import FORMAT, KIND
@@ -32,7 +33,11 @@ from attnlens.evidence.scores import (
     log_losses,
 )
 from attnlens.files import Json
-from attnlens.render.numbers import rounded_all
+from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.numbers import interval, percent, rounded_all
+from attnlens.render.numbers import number as figure_text
+from attnlens.render.table import Cell, Column, Words, add_table
+from attnlens.words import count
 
 Innings = tuple[str, int, int]
 """A judged innings: its match, its number in it, and how many balls."""
@@ -55,7 +60,7 @@ LEVELS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JudgedBalls:
+class EvaluatedBalls:
     """Every judged ball, innings by innings.
 
     Attributes:
@@ -87,7 +92,7 @@ def forecasts(held: HeldOut, report: Report = silent) -> Iterator[tuple[EncodedI
             yield one, table[: len(one.arrays)]
 
 
-def judge(held: HeldOut, report: Report = silent) -> JudgedBalls:
+def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
     """Ask the predictor about every ball of the matches, with the ratings of their dates."""
     judged: list[EncodedInnings] = []
     chances: list[Floats] = []
@@ -99,7 +104,7 @@ def judge(held: HeldOut, report: Report = silent) -> JudgedBalls:
         phases += [phase_of(ball.legal_balls_before, quota) for ball in one.side.deliveries]
     innings = tuple((one.match_id, one.innings, len(one.arrays)) for one in judged)
     counts = [count for _, _, count in innings]
-    return JudgedBalls(
+    return EvaluatedBalls(
         innings,
         np.concatenate(chances),
         np.concatenate([one.arrays.outcome for one in judged]),
@@ -109,7 +114,7 @@ def judge(held: HeldOut, report: Report = silent) -> JudgedBalls:
     )
 
 
-def aligned(balls: JudgedBalls, innings: Sequence[Innings], chances: Floats) -> Floats:
+def aligned(balls: EvaluatedBalls, innings: Sequence[Innings], chances: Floats) -> Floats:
     """Probabilities in the order of the judged balls; ``chances`` are in that of ``innings``."""
     ends = np.cumsum([count for _, _, count in innings])
     ended = {(match, number): end for (match, number, _), end in zip(innings, ends, strict=True)}
@@ -120,7 +125,7 @@ def aligned(balls: JudgedBalls, innings: Sequence[Innings], chances: Floats) -> 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class BaselineForecasts:
     """What baselines say of the judged balls: ``chances`` by name, ``(balls, 11)``, in their order.
 
     ``left_out`` holds those that could not be fitted, and why; ``fitted_on`` counts matches.
@@ -151,7 +156,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SubsetFigures:
     """Some of the balls, such as those of a phase."""
 
     balls: int
@@ -159,7 +164,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomePart(Part):
+class OutcomeFigures(SubsetFigures):
     """The balls on which an outcome came; ``predicted`` and ``observed`` are over all balls."""
 
     predicted: float
@@ -167,7 +172,7 @@ class OutcomePart(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class CalibrationBin:
     """Balls with about the same probability, and how often it came true."""
 
     predicted: float
@@ -176,7 +181,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Part):
+class CompetitionFigures(SubsetFigures):
     """The balls of one kind of cricket or one competition.
 
     ``ece_by_luck`` is what the ECE of a forecast that is exactly right would be at most, in 19 of
@@ -199,11 +204,11 @@ class Breakdowns:
     Of competitions those with at least `MATCHES` matches.
     """
 
-    phase: dict[str, Part]
-    innings: dict[str, Part]
-    outcome: dict[str, OutcomePart]
-    kind: dict[str, Kind]
-    competition: dict[str, Kind]
+    phase: dict[str, SubsetFigures]
+    innings: dict[str, SubsetFigures]
+    outcome: dict[str, OutcomeFigures]
+    kind: dict[str, CompetitionFigures]
+    competition: dict[str, CompetitionFigures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +226,7 @@ class Evaluation:
 
     Attributes:
         in_sample: matches inside the training dates.
-        left_out, baselines_fitted_on: as of `Compared`.
+        left_out, baselines_fitted_on: as of `BaselineForecasts`.
         paired_difference: the model's log-loss less that of each baseline, ball by ball.
         reliability: of the likeliest outcome in equally wide bins; of those that are watched
             in equally filled ones.
@@ -230,7 +235,7 @@ class Evaluation:
     balls: int
     matches: int
     dates: dict[str, str | None]
-    checkpoint: Checkpoint
+    checkpoint: CheckpointDates
     in_sample: int
     outside_training: OutsideTraining
     notes: tuple[str, ...]
@@ -240,7 +245,7 @@ class Evaluation:
     baselines_fitted_on: dict[str, int]
     paired_difference: dict[str, dict[str, Figure]]
     by: Breakdowns
-    reliability: dict[str, list[Level]]
+    reliability: dict[str, list[CalibrationBin]]
     bootstrap: dict[str, int | str]
 
     def remarks(self) -> list[str]:
@@ -261,7 +266,7 @@ class Evaluation:
         return remarks
 
 
-def evaluation(held: HeldOut, balls: JudgedBalls, compared: Compared) -> Evaluation:
+def evaluation(held: HeldOut, balls: EvaluatedBalls, compared: BaselineForecasts) -> Evaluation:
     """The figures of a predictor and of baselines on the same balls."""
     baselines = compared.chances
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
@@ -290,7 +295,7 @@ def evaluation(held: HeldOut, balls: JudgedBalls, compared: Compared) -> Evaluat
     )
 
 
-def _outside(held: HeldOut, balls: JudgedBalls) -> OutsideTraining:
+def _outside(held: HeldOut, balls: EvaluatedBalls) -> OutsideTraining:
     predictor = held.predictor
     unlike = {match.match_id for match in held.matches if not like_training(match, predictor)}
     count = sum(count for match_id, _, count in balls.innings if match_id in unlike)
@@ -298,12 +303,12 @@ def _outside(held: HeldOut, balls: JudgedBalls) -> OutsideTraining:
 
 
 def _kinds(
-    balls: JudgedBalls,
+    balls: EvaluatedBalls,
     names: Mapping[str, str],
     losses: Floats,
     gaps: Mapping[str, Floats],
     least: int,
-) -> dict[str, Kind]:
+) -> dict[str, CompetitionFigures]:
     """By a name of each match, the commonest first; names of fewer matches than ``least`` not."""
     name_of = np.repeat(
         [names[match_id] for match_id, _, _ in balls.innings],
@@ -315,7 +320,7 @@ def _kinds(
         if matches < least or not name or not rows.any():
             continue
         some = Bootstrap(group_numbers(balls.match[rows].tolist()), draws=DRAWS, seed=SEED)
-        found[name] = Kind(
+        found[name] = CompetitionFigures(
             int(rows.sum()),
             Figure.resampled(losses[rows], some),
             matches,
@@ -328,7 +333,7 @@ def _kinds(
 
 def _breakdowns(
     held: HeldOut,
-    balls: JudgedBalls,
+    balls: EvaluatedBalls,
     losses: Floats,
     gaps: Mapping[str, Floats],
     bootstrap: Bootstrap,
@@ -336,15 +341,15 @@ def _breakdowns(
     def part(rows: Flags) -> tuple[int, Figure]:
         return int(rows.sum()), Figure.resampled(losses, bootstrap, rows)
 
-    def parts(groups: Mapping[str, Flags]) -> dict[str, Part]:
-        return {name: Part(*part(rows)) for name, rows in groups.items() if rows.any()}
+    def parts(groups: Mapping[str, Flags]) -> dict[str, SubsetFigures]:
+        return {name: SubsetFigures(*part(rows)) for name, rows in groups.items() if rows.any()}
 
     came = {outcome: balls.actual == number for number, outcome in enumerate(OUTCOMES)}
     return Breakdowns(
         phase=parts({name: balls.phase == number for number, name in enumerate(PHASES)}),
         innings=parts({str(number): balls.number == number for number in np.unique(balls.number)}),
         outcome={
-            outcome: OutcomePart(
+            outcome: OutcomeFigures(
                 *part(rows),
                 balls.chances[:, OUTCOME_INDEX[outcome]].mean(),
                 Figure.resampled(rows.astype(np.float64), bootstrap),
@@ -358,7 +363,7 @@ def _breakdowns(
     )
 
 
-def _reliability(balls: JudgedBalls, bootstrap: Bootstrap) -> dict[str, list[Level]]:
+def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[CalibrationBin]]:
     confidence, right = balls.chances.max(1), hits(balls.chances, balls.actual)
     binned = {"likeliest": reliability(confidence, right, equal_bins(confidence), bootstrap)}
     for outcome in WATCHED:
@@ -371,7 +376,7 @@ def _reliability(balls: JudgedBalls, bootstrap: Bootstrap) -> dict[str, list[Lev
 
 def reliability(
     predicted: Floats, happened: Flags | Floats, place: Integers, bootstrap: Bootstrap
-) -> list[Level]:
+) -> list[CalibrationBin]:
     """What was predicted beside what came, per bin; bins without rows are left out.
 
     ``predicted`` is a probability per row ``(rows,)``, ``happened`` whether it came true, ``place``
@@ -380,12 +385,14 @@ def reliability(
     came = happened.astype(np.float64)
     bins = [place == number for number in np.unique(place)]
     return [
-        Level(predicted[rows].mean(), Figure.resampled(came, bootstrap, rows), int(rows.sum()))
+        CalibrationBin(
+            predicted[rows].mean(), Figure.resampled(came, bootstrap, rows), int(rows.sum())
+        )
         for rows in bins
     ]
 
 
-def calibration_table(held: HeldOut, balls: JudgedBalls) -> Json:
+def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
     """For each outcome, balls with about the same probability and how often it happened.
 
     The data of a file that a checkpoint carries (`attnlens.cricket.predictor.calibration`). Bins
@@ -421,3 +428,141 @@ def calibration_table(held: HeldOut, balls: JudgedBalls) -> Json:
         }
     )
     return table
+
+
+if TYPE_CHECKING:
+    from attnlens.cricket.lab.evaluation import CompetitionFigures, Evaluation, SubsetFigures
+
+NAME: Final = Words(min_width=14)
+Close: Final = partial(Column, gap=1)
+LOSS: Final = (NAME, Close("balls"), Close("log-loss"), Close(spare=1))
+_COMPARED_COLUMNS: Final = (NAME, *map(Close, ("log-loss", "", "Brier", "ECE", "top-1")))
+_DIFFERENCE_COLUMNS: Final = (NAME, Close("model minus it"), Close())
+_KIND_COLUMNS: Final = (
+    NAME,
+    *map(Close, ("matches", "balls", "log-loss", "ECE", "luck", "minus trees", "")),
+)
+_OUTCOME_COLUMNS: Final = (*LOSS, Close("said"), Close("came"), Close())
+_CALIBRATION_COLUMNS: Final = (Column("said"), Close("came"), Close(), Close("balls"))
+
+
+@terminal_page(min_width=64)
+def render_evaluation(page: Page, shown: Evaluation) -> None:
+    """The figures of `attnlens.cricket.lab.evaluation.evaluation`."""
+    _head(page, shown)
+    _compared(page, shown)
+    _calibration(page, shown)
+    _breakdown_tables(page, shown)
+    draws = shown.bootstrap["draws"]
+    page.paragraph(
+        f"Log-loss in nats; Brier summed over the outcomes; ECE of the likeliest outcome; luck: "
+        f"what the ECE of an exactly right forecast stays below in 19 of 20 cases. Brackets hold "
+        f"95% of {draws} resamples of whole matches.",
+        "quiet",
+        indent=0,
+    )
+
+
+def _head(page: Page, data: Evaluation) -> None:
+    checkpoint, dates = data.checkpoint, data.dates
+    balls, matches = count(data.balls, "ball"), count(data.matches, "match", "matches")
+    began, ended = (dates[end] or "undated" for end in ("first", "last"))
+    told = f"{checkpoint.name} on {balls} of {matches}, {began} to {ended}"
+    page.paragraph(told, "title", indent=0)
+    until = checkpoint.trained_until
+    trained = f"trained until {until}" if until else "training dates not told"
+    page.paragraph(f"checkpoint {checkpoint.sha256[:12]}, {trained}", "quiet", indent=0)
+    fitted_on = data.baselines_fitted_on["matches"]
+    if fitted_on:
+        fitted, last = count(fitted_on, "match", "matches"), checkpoint.weights_until or until
+        page.paragraph(f"baselines fitted on {fitted} up to {last}", "quiet", indent=0)
+    for note in data.notes:
+        page.flag(note)
+    page.blank()
+
+
+def _compared(page: Page, data: Evaluation) -> None:
+    """The model and the baselines, the best log-loss on top; then what lies between them."""
+    everyone = [("model", data.model), *data.baselines.items()]
+    everyone.sort(key=lambda one: one[1].log_loss.required_value)
+    rows: list[list[Cell]] = []
+    apart: list[list[Cell]] = []
+    for name, figures in everyone:
+        title = name.replace("_", " ")
+        rows.append(
+            [
+                (title, "name" if name == "model" else ""),
+                figure_text(figures.log_loss.value, 4),
+                interval(figures.log_loss.ci, 4),
+                f"{figures.brier:.4f}",
+                f"{figures.ece:.4f}",
+                percent(figures.accuracy, 1),
+            ]
+        )
+        if name in data.paired_difference:
+            gap = data.paired_difference[name]["log_loss"]
+            apart.append([title, f"{gap.required_value:+.4f}", interval(gap.ci, 4, sign="+")])
+    add_table(page, _COMPARED_COLUMNS, rows)
+    page.blank()
+    add_table(page, _DIFFERENCE_COLUMNS, apart)
+    page.blank()
+
+
+def _calibration(page: Page, data: Evaluation) -> None:
+    """What was predicted beside what came, per bin."""
+    for name, bins in data.reliability.items():
+        what = "the likeliest outcome" if name == "likeliest" else f"P({name})"
+        page.paragraph(f"calibration of {what}", "heading", indent=0)
+        rows = [
+            [
+                percent(one.predicted, 1),
+                percent(one.observed.required_value, 1),
+                interval(one.observed.ci, 1, scale=100),
+                f"{one.balls:,}",
+            ]
+            for one in bins
+        ]
+        add_table(page, _CALIBRATION_COLUMNS, rows)
+        page.blank()
+
+
+def _breakdown_tables(page: Page, data: Evaluation) -> None:
+    for title, parts in (("by phase", data.by.phase), ("by innings", data.by.innings)):
+        page.paragraph(title, "heading", indent=0)
+        add_table(page, LOSS, [[name, *_losses(part)] for name, part in parts.items()])
+        page.blank()
+    for title, kinds in (("by kind", data.by.kind), ("by competition", data.by.competition)):
+        if kinds:
+            page.paragraph(title, "heading", indent=0)
+            add_table(
+                page, _KIND_COLUMNS, [[name, *_of_a_kind(kind)] for name, kind in kinds.items()]
+            )
+            page.blank()
+    page.paragraph("by outcome", "heading", indent=0)
+    rows = [
+        [
+            name,
+            *_losses(part),
+            percent(part.predicted, 1),
+            percent(part.observed.required_value, 1),
+            interval(part.observed.ci, 1, scale=100),
+        ]
+        for name, part in data.by.outcome.items()
+    ]
+    add_table(page, _OUTCOME_COLUMNS, rows)
+    page.blank()
+
+
+def _of_a_kind(kind: CompetitionFigures) -> list[Cell]:
+    """Its size, the model's figures, and what lies between the model and the trees."""
+    cells: list[Cell] = [str(kind.matches), f"{kind.balls:,}", figure_text(kind.log_loss.value, 4)]
+    cells += [f"{kind.ece:.3f}", f"{kind.ece_by_luck:.3f}"]
+    gap = kind.minus.get("boosted_trees")
+    if gap is None:
+        return [*cells, "", ""]
+    return [*cells, f"{gap.required_value:+.4f}", interval(gap.ci, 4, sign="+")]
+
+
+def _losses(part: SubsetFigures) -> tuple[str, str, str]:
+    loss = figure_text(part.log_loss.value, 4, missing="-")
+    return f"{part.balls:,}", loss, interval(part.log_loss.ci, 4)

@@ -1,6 +1,6 @@
 """Are planted balls pointed at, and how often is a claim called supported that should not be?
 
-Matches played by the rules of `attnlens.cricket.lab.rules` have a known answer: which
+Matches played by the rules of `attnlens.cricket.lab.planted_rules` have a known answer: which
 past balls a ball depends on, and by how much. A model trained on them is asked the same, by
 every method there is. One question comes before: has the model learnt the rules at all?
 
@@ -10,9 +10,9 @@ And lists of balls that nothing is true of are put to the test of explanations
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,23 +20,26 @@ from attnlens.arrays import Flags, Floats
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
 from attnlens.cricket.explain.claims import gather_evidence
 from attnlens.cricket.explain.reading import ALL, asked, read_ball
-from attnlens.cricket.lab.faithfulness import METHODS, attributions
+from attnlens.cricket.lab.attention_faithfulness import METHODS, attributions
 from attnlens.cricket.lab.figures import Mean
+from attnlens.cricket.lab.fit import Hyperparameters, cricket_sizes, fit, fit_base
 from attnlens.cricket.lab.held_out import EncodedInnings, sides
 from attnlens.cricket.lab.placebos import (
     PLACEBOS,
-    ListTested,
     Share,
     SourceShares,
+    TestedList,
     evenness,
     share_of,
     source_shares,
     tested_lists,
     with_shuffled_heads,
 )
-from attnlens.cricket.lab.rules import RuledBall
+from attnlens.cricket.lab.planted_rules import RuledBall, rules_times
+from attnlens.cricket.lab.post_training import store_hiding_effects
 from attnlens.cricket.lab.sampling import log_chances, sample
-from attnlens.cricket.lab.simulate import Simulated
+from attnlens.cricket.lab.simulator import Simulated, simulate
+from attnlens.cricket.lab.training_loop import Epoch, TrainingLoop
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FullModel
@@ -48,6 +51,7 @@ from attnlens.cricket.predictor.window import cut_window, one_thread, window_bat
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.faithfulness import auc, matched_auc, removed_alone
 from attnlens.evidence.scores import divergence
+from attnlens.render.page import render_plain
 
 HIDING: Final = "hiding"
 REPLACING: Final = "replacing"
@@ -102,7 +106,7 @@ def ruled_sample(innings: Sequence[RuledInnings], balls: int, seed: int) -> list
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class DistanceToTruth:
     """How near the model is to the process that drew the balls.
 
     Every loss is *expected*: over what could have happened, not over what did, which is known here.
@@ -116,7 +120,9 @@ class Learnt:
     share_learnt: float
 
 
-def learnt(predictor: TrainedPredictor, innings: Sequence[RuledInnings], seed: int) -> Learnt:
+def learnt(
+    predictor: TrainedPredictor, innings: Sequence[RuledInnings], seed: int
+) -> DistanceToTruth:
     """Compare the model with the truth on every ball."""
     losses: dict[str, list[Floats]] = {"truth": [], "model": [], "no_past": [], "scoreboard": []}
     matches: list[str] = []
@@ -133,7 +139,7 @@ def learnt(predictor: TrainedPredictor, innings: Sequence[RuledInnings], seed: i
         matches += [one.match_id] * len(truth)
     each = {name: np.concatenate(parts) for name, parts in losses.items()}
     whole = each["no_past"] - each["truth"]
-    return Learnt(
+    return DistanceToTruth(
         len(matches),
         {name: Mean.of(values, matches, seed) for name, values in each.items()},
         float(1 - (each["model"] - each["truth"]).mean() / whole.mean()),
@@ -245,7 +251,7 @@ def pointing(
 
 
 @dataclass(frozen=True, slots=True)
-class FirstTested:
+class FirstClaim:
     """The claim that is tested first, of the ball attended most: is it true, is it told?
 
     ``effect`` is of hiding the ball on the whole distribution, nats; ``claimed``: whether the ball
@@ -260,7 +266,7 @@ class FirstTested:
 
 
 @one_thread()
-def put_to_the_test(
+def lists_and_first_claims(
     predictor: TrainedPredictor,
     innings: Sequence[RuledInnings],
     *,
@@ -268,14 +274,14 @@ def put_to_the_test(
     seed: int,
     outcome: str | None = ALL,
     report: Report = silent,
-) -> tuple[list[ListTested], list[FirstTested]]:
+) -> tuple[list[TestedList], list[FirstClaim]]:
     """Placebos on a sample of balls, and the claim of each that is tested first.
 
     ``outcome`` is as for `gather_evidence`; ``None``: each ball's story.
     """
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
-    lists: list[ListTested] = []
-    firsts: list[FirstTested] = []
+    lists: list[TestedList] = []
+    firsts: list[FirstClaim] = []
     chosen = ruled_sample(innings, balls, seed)
     for number, (place, position) in enumerate(chosen):
         if number % 10 == 0:
@@ -297,7 +303,7 @@ def put_to_the_test(
                 effect = float(divergence(evidence.leave_one_out.full, tested.probabilities))
                 raised = about is None or tested.points[OUTCOME_INDEX[about]] < 0
                 claimed = bool(raised != lowers)
-                firsts.append(FirstTested(one.match_id, hit, effect, claimed, tested.verdict))
+                firsts.append(FirstClaim(one.match_id, hit, effect, claimed, tested.verdict))
     return lists, firsts
 
 
@@ -322,7 +328,7 @@ LARGE: Final = 0.005
 
 
 def verdict_shares(
-    lists: Sequence[ListTested], firsts: Sequence[FirstTested], seed: int
+    lists: Sequence[TestedList], firsts: Sequence[FirstClaim], seed: int
 ) -> Verdicts:
     """Of all lists of each source, and of the claims tested first.
 
@@ -343,3 +349,156 @@ def verdict_shares(
             "not planted": share_of(none, SUPPORTED, seed),
         },
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedPlan:
+    """What to simulate, train and ask.
+
+    The seeds of matches to train on, to choose the epoch by (``checks``) and to ask about
+    (``tests``) follow one another from ``seed``; ``strength`` is how many times as strong the rules
+    are as `RULES`. Every method is asked about ``balls``; verdicts, the slow part, are passed on
+    ``claims`` of them.
+    """
+
+    matches: int = 300
+    checks: int = 30
+    tests: int = 60
+    strength: float = 1.0
+    hidden_dim: int = 36
+    epochs: int = 8
+    innings: int = 8
+    learning_rate: float = 3e-3
+    balls: int = 200
+    claims: int = 50
+    seed: int = 5
+
+
+HIDDEN: Final = 200
+"""Balls of the checks to find out on what hiding a ball does usually."""
+
+FULL: Final = PlantedPlan()
+QUICK: Final = PlantedPlan(
+    matches=12, checks=2, tests=4, hidden_dim=12, epochs=2, balls=6, claims=2
+)
+"""Large enough to run every part, too small to find anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSummary:
+    """One of the rules; ``balls`` is the share of balls that it counts for."""
+
+    name: str
+    text: str
+    moves: list[str]
+    strength: float
+    balls: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedDocument:
+    """The document of ``attnlens lab planted``; ``model`` is how the tested model was trained."""
+
+    plan: PlantedPlan
+    model: dict[str, list[Epoch]]
+    rules: list[RuleSummary]
+    learnt: DistanceToTruth
+    pointing: Pointing
+    verdicts: Verdicts
+
+
+def planted(plan: PlantedPlan, *, report: Report = silent) -> PlantedDocument:
+    """Simulate, train, ask."""
+    report("simulating")
+    rules = rules_times(plan.strength)
+    count = plan.matches + plan.checks + plan.tests
+    made = [simulate(plan.seed + number, rules=rules) for number in range(count)]
+    predictor = train_planted(plan, made[: -plan.tests], report)
+    innings = ruled_innings(made[-plan.tests :], predictor.base)
+    balls = [ball for one in innings for ball in one.ruled]
+    report("comparing with the truth")
+    return PlantedDocument(
+        plan,
+        {"epochs": predictor.card["epochs"]},
+        [
+            RuleSummary(
+                rule.name,
+                rule.text,
+                list(rule.moves),
+                rule.strength,
+                sum(rule.name in ball.balls for ball in balls) / len(balls),
+            )
+            for rule in rules
+        ],
+        learnt(predictor, innings, plan.seed),
+        pointing(predictor, innings, balls=plan.balls, seed=plan.seed, report=report),
+        verdict_shares(
+            *lists_and_first_claims(
+                predictor, innings, balls=plan.claims, seed=plan.seed, report=report
+            ),
+            plan.seed,
+        ),
+    )
+
+
+def train_planted(plan: PlantedPlan, made: list[Simulated], report: Report) -> TrainedPredictor:
+    """The predictor of the plan, from its matches to train on and to choose the epoch by."""
+    report("fitting what the scoreboard alone expects")
+    base = fit_base([one.match for one in made[: plan.matches]], seed=plan.seed)
+    learn = ruled_innings(made[: plan.matches], base)
+    check = ruled_innings(made[plan.matches :], base)
+    fitted = fit(
+        cricket_sizes(plan.hidden_dim),
+        base.everything,
+        [one.arrays for one in learn],
+        [one.arrays for one in check],
+        Hyperparameters(
+            epochs=plan.epochs,
+            innings=plan.innings,
+            learning_rate=plan.learning_rate,
+            patience=plan.epochs,
+            average=0.98,
+            warm_up=50,
+            seed=plan.seed,
+        ),
+        loop=TrainingLoop(report=report),
+    )
+    store_hiding_effects(fitted.model, check, balls=HIDDEN, seed=plan.seed)
+    card = {"epochs": fitted.history, "matches": plan.matches}
+    return TrainedPredictor("planted", "", fitted.model, base, Ratings(), card)
+
+
+METHOD_NAMES: Final[dict[str, str]] = {
+    "hiding": "effect of hiding the ball",
+    "replacing": "effect of replacing the ball",
+}
+"""What to call methods whose name does not say it."""
+
+LOSSES: Final[dict[str, str]] = {
+    "truth": "the process itself (its entropy)",
+    "model": "the trained model",
+    "no_past": "the same model, no past ball shown",
+    "scoreboard": "a network that sees the scoreboard only",
+}
+
+
+def render_planted(data: Mapping[str, Any]) -> str:
+    """Every table, with a line above each that says what it holds; ``data`` as JSON has it."""
+    rules = [name for rule in data["rules"] for name in (rule["name"], f"{rule['name']}_decoys")]
+    return render_plain(
+        "cricket/planted.md",
+        d=data,
+        methods={name: name.replace("_", " ") for name in data["pointing"]["methods"]}
+        | METHOD_NAMES,
+        losses=LOSSES,
+        rules=rules,
+        rule_names=[name.replace("_decoys", ", decoys").replace("_", " ") for name in rules],
+        judged=_judged,
+    )
+
+
+def _judged(claims: int, ci: tuple[float, float] | None, most: float) -> str:
+    if not claims or ci is None:
+        return "none was made"
+    low, high = ci
+    return "kept" if high <= most else "broken" if low > most else "not clear from so few"

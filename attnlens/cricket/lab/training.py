@@ -16,22 +16,28 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import torch
 
 from attnlens.cricket.errors import MatchFileError
-from attnlens.cricket.lab.afterwards import fit_win, tell_of_hidings, win_rows
 from attnlens.cricket.lab.baselines import TREES, teach
-from attnlens.cricket.lab.course import Course, Fitted, Pace, follow, saved_run
 from attnlens.cricket.lab.fit import (
     SMALL,
-    OverLessons,
-    OverRecipe,
-    Recipe,
+    Hyperparameters,
+    OverHyperparameters,
+    OverTrainingSet,
     cricket_sizes,
     fit,
     fit_base,
     rate_and_encode,
     rated,
 )
-from attnlens.cricket.lab.heads import HeadStudy, name_heads
+from attnlens.cricket.lab.head_study import HeadStudy, name_heads
 from attnlens.cricket.lab.held_out import read, sides
+from attnlens.cricket.lab.post_training import fit_win, store_hiding_effects, win_rows
+from attnlens.cricket.lab.training_loop import (
+    Schedule,
+    TrainedModel,
+    TrainingLoop,
+    run_training,
+    saved_run,
+)
 from attnlens.cricket.match.doubts import RESULT
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
@@ -52,7 +58,7 @@ MOST_NAMED: Final = 8
 
 WHOLE = "give the same day to --train-until and --validate-until to train without validation"
 
-R = TypeVar("R", bound=Pace)
+R = TypeVar("R", bound=Schedule)
 Setting: TypeAlias = bool | float | dict[str, int] | None
 """What a recipe's setting or a size may be; the heads are counted by scale."""
 
@@ -76,7 +82,7 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
 
 
 @dataclass(frozen=True)
-class Kind(Generic[R]):
+class ModelKind(Generic[R]):
     """What can be set for one kind of model: its recipe, its sizes, and heads by scale."""
 
     recipe: type[R]
@@ -93,12 +99,12 @@ class Kind(Generic[R]):
         return known | {f"heads.{scale}": "int" for scale in self.scales}
 
 
-PREDICTOR: Final = Kind(Recipe, Sizes, HEADS)
-OVERS: Final = Kind(OverRecipe, OverSizes, {})
+PREDICTOR: Final = ModelKind(Hyperparameters, Sizes, HEADS)
+OVERS: Final = ModelKind(OverHyperparameters, OverSizes, {})
 
 
 def recipe_and_sizes(
-    kind: Kind[R], words: Sequence[str], given: Mapping[str, Setting]
+    kind: ModelKind[R], words: Sequence[str], given: Mapping[str, Setting]
 ) -> tuple[R, dict[str, Setting]]:
     """The recipe, and the sizes that differ from the default.
 
@@ -153,7 +159,7 @@ def _fitting(name: str, value: Any, kind: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TrainingPlan:
     """What to train on.
 
     Attributes:
@@ -176,9 +182,9 @@ class Plan:
 def train(
     sources: Sequence[str],
     out: str | os.PathLike[str],
-    plan: Plan,
-    recipe: Recipe,
-    course: Course,
+    plan: TrainingPlan,
+    recipe: Hyperparameters,
+    loop: TrainingLoop,
 ) -> TrainedPredictor:
     """Read, rate, train and write a predictor of balls to ``out``.
 
@@ -191,20 +197,20 @@ def train(
         raise InputError(f"--teacher {TREES}: lightgbm is not installed", remedy=remedy)
     made: Callable[..., Sizes] = cricket_sizes
     sizes = made(**plan.sizes)
-    split, course, base = _begun(sources, plan, recipe, course)
+    split, loop, base = _begun(sources, plan, recipe, loop)
     ratings = Ratings()
     innings = rate_and_encode(split.used, base, ratings)
     learnt = [one for one in innings if max(one.match.dates) <= split.train_until]
     validation = innings[len(learnt) :]
     balls = sum(len(one.arrays) for one in learnt)
     checked = sum(len(one.arrays) for one in validation)
-    course.report(f"{balls} balls to train on, {checked} to check")
+    loop.report(f"{balls} balls to train on, {checked} to check")
     teacher = None
     if plan.teacher:
         # The first process asks while the others of its machine wait.
-        here = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if course.among.count > 1 else 1
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if loop.among.count > 1 else 1
         threads = min(torch.get_num_threads() * here, os.cpu_count() or 1)
-        teacher = teach(learnt, seed=recipe.seed, threads=threads, course=course)
+        teacher = teach(learnt, seed=recipe.seed, threads=threads, loop=loop)
     fitted = fit(
         sizes,
         base.everything,
@@ -212,7 +218,7 @@ def train(
         [one.arrays for one in validation],
         recipe,
         teacher=teacher,
-        course=course,
+        loop=loop,
     )
     card = split.card(recipe, fitted) | {
         "balls": balls,
@@ -226,33 +232,33 @@ def train(
         base,
         ratings,
         card,
-        win=fit_win(decided, seed=recipe.seed, report=course.report) if len(decided) else None,
+        win=fit_win(decided, seed=recipe.seed, report=loop.report) if len(decided) else None,
         trained_on=identities(split.used),
     )
-    if course.among.first:
+    if loop.among.first:
         sample = validation or learnt
         study = HeadStudy(fitted.model, sample, balls=plan.head_balls, seed=recipe.seed)
-        course.report(f"names of heads, from {len(study.sample)} balls")
+        loop.report(f"names of heads, from {len(study.sample)} balls")
         named = name_heads(study, thorough=False)
         card["earned"] = {scale: [head.earned for head in heads] for scale, heads in named.items()}
         card["earned_from"] = "validation" if validation else "training"
-        tell_of_hidings(fitted.model, sample, balls=3 * plan.head_balls, seed=recipe.seed)
+        store_hiding_effects(fitted.model, sample, balls=3 * plan.head_balls, seed=recipe.seed)
         save_predictor(out, predictor)
-        _report_written(out, course.report)
+        _report_written(out, loop.report)
     return predictor
 
 
 def train_overs(
     sources: Sequence[str],
     out: str | os.PathLike[str],
-    plan: Plan,
-    recipe: OverRecipe,
-    course: Course,
+    plan: TrainingPlan,
+    recipe: OverHyperparameters,
+    loop: TrainingLoop,
 ) -> TrainedOvers:
     """As `train`, of an encoder-decoder of overs; it raises the same."""
     made: Callable[..., OverSizes] = OverSizes
     sizes = made(**{**SMALL, **plan.sizes})
-    split, course, base = _begun(sources, plan, recipe, course)
+    split, loop, base = _begun(sources, plan, recipe, loop)
     ratings = Ratings(kinds=RATED)
     learn: list[OverRow] = []
     check: list[OverRow] = []
@@ -260,23 +266,23 @@ def train_overs(
     for _, _, day, arrays in rated(split.used, ratings, encode):
         part = learn if day <= split.train_until else check
         part += [(arrays, row) for row in range(len(arrays))]
-    lessons = OverLessons(learn, check, sizes, recipe)
-    course.report(f"{len(lessons.train)} overs to train on, {len(lessons.check)} to check")
-    fitted = follow(lambda: OverModel(sizes), lessons, recipe, course)
+    training_set = OverTrainingSet(learn, check, sizes, recipe)
+    loop.report(f"{len(training_set.train)} overs to train on, {len(training_set.check)} to check")
+    fitted = run_training(lambda: OverModel(sizes), training_set, recipe, loop)
     card = split.card(recipe, fitted) | {
-        "overs_trained_on": len(lessons.train),
+        "overs_trained_on": len(training_set.train),
         "token_runs": token_runs(split.training).round(9).tolist(),
     }
     trained = TrainedOvers(
         Path(out).stem, "", fitted.model, base, ratings, card, trained_on=identities(split.used)
     )
-    if course.among.first:
+    if loop.among.first:
         save_overs(out, trained)
-        _report_written(out, course.report)
+        _report_written(out, loop.report)
     return trained
 
 
-TRAINERS: Final[Mapping[str, tuple[Kind[Any], Callable[..., Trained]]]] = {
+TRAINERS: Final[Mapping[str, tuple[ModelKind[Any], Callable[..., Trained]]]] = {
     "temporal": (PREDICTOR, train),
     "cricket": (OVERS, train_overs),
 }
@@ -284,7 +290,7 @@ TRAINERS: Final[Mapping[str, tuple[Kind[Any], Callable[..., Trained]]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class DateSplit:
     """Matches by the last days of a plan: those to train on, and with those to validate on."""
 
     train_until: datetime.date
@@ -292,7 +298,7 @@ class Split:
     training: list[Match]
     used: list[Match]
 
-    def card(self, recipe: Pace, fitted: Fitted[Any]) -> dict[str, Any]:
+    def card(self, recipe: Schedule, fitted: TrainedModel[Any]) -> dict[str, Any]:
         """What a checkpoint says of its training."""
         return {
             "trained_from": min(match.dates[0] for match in self.training).isoformat(),
@@ -307,12 +313,12 @@ class Split:
 
 def _begun(
     sources: Sequence[str],
-    plan: Plan,
-    recipe: Pace,
-    course: Course,
-) -> tuple[Split, Course, BaseModel]:
+    plan: TrainingPlan,
+    recipe: Schedule,
+    loop: TrainingLoop,
+) -> tuple[DateSplit, TrainingLoop, BaseModel]:
     """The matches, a course marked with them, and what the scoreboard alone expects."""
-    split = split_matches(read_dated(sources, course.report), plan, sources[0])
+    split = split_matches(read_dated(sources, loop.report), plan, sources[0])
     played = [
         (
             match.match_id,
@@ -322,15 +328,15 @@ def _begun(
         for match in split.used
     ]
     told = repr((split.train_until, sorted(plan.sizes.items()), plan.teacher, played))
-    course = replace(course, mark=hashlib.sha256(told.encode()).hexdigest())
-    if course.state is not None and course.state.exists():
-        saved_run(course.state, recipe, course.mark)
+    loop = replace(loop, mark=hashlib.sha256(told.encode()).hexdigest())
+    if loop.state is not None and loop.state.exists():
+        saved_run(loop.state, recipe, loop.mark)
     count = len(split.training)
-    course.report(f"{count} matches to train on; fitting what the scoreboard alone expects")
-    return split, course, fit_base(split.training, seed=recipe.seed)
+    loop.report(f"{count} matches to train on; fitting what the scoreboard alone expects")
+    return split, loop, fit_base(split.training, seed=recipe.seed)
 
 
-def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
+def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> DateSplit:
     """Which matches to train on, and which to validate on.
 
     Neither last day is later than the matches: the card says what was seen.
@@ -362,7 +368,7 @@ def split_matches(matches: Sequence[Match], plan: Plan, source: str) -> Split:
         until = "" if plan.validate_until is None else f" and until {last}"
         raise InputError(f"no match after {first}{until} to validate on", remedy=WHOLE)
     used = [match for match in matches if max(match.dates) <= last]
-    return Split(min(first, days[-1]), min(last, days[-1]), training, used)
+    return DateSplit(min(first, days[-1]), min(last, days[-1]), training, used)
 
 
 def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
