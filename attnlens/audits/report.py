@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from attnlens.audits.heads import HeadTable
+from attnlens.audits.heads import HeadRow, HeadTable
 from attnlens.errors import InputError
-from attnlens.evidence.verdict import Verdict
+from attnlens.evidence.result import ClaimResult
 from attnlens.files import Json, render_json, write_text
 from attnlens.shown import drawn
 
@@ -63,43 +63,33 @@ class TopChange(Change):
     after: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditedClaim:
-    """A claim and what came of it; the fields are those of an explanation's ``evidence``.
+class AuditedClaim(ClaimResult):
+    """A claim of an audit and its result; beside the input and the labels of what was hidden.
 
     Attributes:
         input: which one, from 0.
         scale, head: the site and the name of the head that a claim is about.
-        removed, items: what was hidden, by place and by label.
+        removed, items: what was hidden, by position and by label.
     """
 
-    input: int
-    claim: str
-    scale: str | None
-    head: str | None
     kind: Kind
-    reference: bool
-    removed: tuple[int, ...]
-    items: tuple[str, ...]
-    removed_from: Literal["model", "head"]
-    outcome: str | None
-    direction: None
-    effect_nats: float
-    single_effects: tuple[float, ...]
-    share: float | None
+    direction: None = None
     changes: tuple[Change, ...]
     top_change: TopChange
-    control: str | None
-    controls: int
-    control_median_nats: float | None
-    control_quantiles_nats: tuple[float, ...] | None
-    statistic: float | None
-    statistic_quantiles: tuple[float, ...] | None
-    p: float | None
-    q: float | None
-    replaced: None
-    verdict: Verdict | None
-    reason: str | None
+    replaced: None = None
+    input: int
+    items: tuple[str, ...]
+
+    def to_dict(self) -> Json:
+        """As plain data: the input first, labels beside positions."""
+        fields = self.model_dump()
+        data: Json = {"input": fields.pop("input")}
+        items = fields.pop("items")
+        for name, value in fields.items():
+            data[name] = value
+            if name == "removed":
+                data["items"] = items
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +115,10 @@ class Cost:
     seconds: float
 
 
+def _as_dict(row: AuditedClaim | Input | Placebo | HeadRow) -> Json:
+    return row.to_dict() if isinstance(row, AuditedClaim) else asdict(row)
+
+
 @dataclass(frozen=True, slots=True)
 class Audit:
     """An audit.
@@ -146,8 +140,14 @@ class Audit:
         """As plain data, numbers to six decimals."""
         from attnlens.render.numbers import rounded_all
 
-        data: Json = rounded_all({**asdict(self), "heads": [asdict(row) for row in self.heads]})
-        return data
+        data: Json = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, value in data.items():
+            if isinstance(value, tuple):
+                data[name] = [_as_dict(row) for row in value]
+            elif not isinstance(value, str):
+                data[name] = asdict(value)
+        rounded: Json = rounded_all(data)
+        return rounded
 
     def to_json(self) -> str:
         """As JSON."""
@@ -157,7 +157,7 @@ class Audit:
         """One row per claim."""
         import pandas
 
-        rows = [asdict(one) for one in self.claims]
+        rows = [claim.to_dict() for claim in self.claims]
         flat = [{**row, **row["top_change"]} for row in rows]
         return pandas.DataFrame(flat).drop(columns=["changes", "replaced", "top_change"])
 

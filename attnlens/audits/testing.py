@@ -23,8 +23,9 @@ from attnlens.audits.report import (
 )
 from attnlens.audits.screen import Screened
 from attnlens.errors import InputError
-from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest, quantiles
+from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
 from attnlens.evidence.gather import MAX_HEAD_ITEMS
+from attnlens.evidence.result import figures
 from attnlens.evidence.trial import Trial
 from attnlens.evidence.verdict import MIN_SHARE
 
@@ -211,7 +212,7 @@ def tested(
     return Part(
         Input(question.text, shown.labels, case.named(shown.sinks), shown.target.name, chance),
         _with_chances(trial, case, scored),
-        tuple(_told(number, case, one, full) for one in judged),
+        tuple(_result(number, case, one, full) for one in judged),
         _placebos(trial, case, scored, np.random.default_rng([seed, number])),
     )
 
@@ -283,39 +284,24 @@ def _placebos(
     return tuple(found)
 
 
-def _told(number: int, case: _Case, one: ClaimTest[AuditClaim], full: Floats) -> AuditedClaim:
-    claim, outcomes = one.claim, case.shown.target.outcomes
-    picture = one.share is not None and one.share < MIN_SHARE
-    top = int(np.abs(one.points).argmax()) if len(outcomes) > 2 else 0
-    spread = quantiles(one.null_effects)
+def _result(number: int, case: _Case, test: ClaimTest[AuditClaim], full: Floats) -> AuditedClaim:
+    claim, outcomes = test.claim, case.shown.target.outcomes
+    top = int(np.abs(test.points).argmax()) if len(outcomes) > 2 else 0
+    results = figures(test, nats=float, share=float)
+    if test.share is not None and test.share < MIN_SHARE:
+        results |= {"p": None, "q": None}
     return AuditedClaim(
         input=number,
-        claim=claim.text,
         scale=None if claim.row is None else claim.row.site,
         head=None if claim.row is None else claim.row.name,
         kind=claim.kind,
         reference=claim.kind == "last items",
-        removed=claim.removed,
         items=case.named(claim.removed),
-        removed_from=one.removed_from,
         outcome=None if len(outcomes) > 2 else outcomes[0],
-        direction=None,
-        effect_nats=one.effect,
-        single_effects=tuple(one.singles.tolist()),
-        share=one.share,
-        changes=tuple(map(Change, outcomes, one.points.tolist())),
+        changes=tuple(map(Change, outcomes, test.points.tolist())),
         top_change=TopChange(
-            outcomes[top], float(one.points[top]), float(full[top]), float(one.probabilities[top])
+            outcomes[top], float(test.points[top]), float(full[top]), float(test.probabilities[top])
         ),
-        control=CONTROL if spread else None,
-        controls=len(one.null_effects),
-        control_median_nats=spread[len(spread) // 2] if spread else None,
-        control_quantiles_nats=spread,
-        statistic=None if one.p is None else one.statistic,
-        statistic_quantiles=quantiles(one.null_statistics),
-        p=None if picture else one.p,
-        q=None if picture else one.q,
-        replaced=None,
-        verdict=one.verdict,
-        reason=one.reason,
+        control=CONTROL if len(test.null_effects) else None,
+        **results,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -56,7 +57,7 @@ from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import strength_of, win_chances
 from attnlens.cricket.predictor.window import DIGITS, BallWindow, one_thread, window_for
 from attnlens.errors import InputError
-from attnlens.evidence.claim import QUANTILES, quantiles
+from attnlens.evidence.result import figures
 from attnlens.render.numbers import rounded
 
 NOT_COUNTED: Final = frozenset(
@@ -87,8 +88,6 @@ OTHER_SETS: Final[Mapping[str, types.Control]] = {
     "head": "other sets of as many balls, hidden from the same head",
 }
 """What a claim about past balls is compared with, by what they were hidden from."""
-
-MEDIAN: Final = QUANTILES.index(0.5)
 
 GREATEST: Final = 3
 """How many of a group's balls are told by themselves."""
@@ -382,42 +381,20 @@ def _claim(
     one: BallClaimTest, full: Floats, explained: Outcome | None, direction: types.Direction | None
 ) -> types.Evidence:
     claim = one.claim
-    spread = _quantiles(one.null_effects)
-    control = CONTROLS.get(claim.kind, OTHER_SETS[one.removed_from])
     about = claim.raises or (() if explained is None else (OUTCOME_INDEX[explained],))
     return types.Evidence(
-        claim=claim.text,
         scale=claim.scale,
         head=claim.head,
         kind=claim.kind,
         reference=claim.kind == "last balls",
-        removed=claim.removed,
-        removed_from=one.removed_from,
         outcome=explained,
         direction=direction,
-        effect_nats=rounded(one.effect, NATS_DIGITS),
-        single_effects=tuple(rounded(nats, NATS_DIGITS) for nats in one.singles.tolist()),
-        share=None if one.share is None else rounded(one.share),
         changes=outcome_points(one.points),
         top_change=top_change(full, one.probabilities, about),
-        control=control,
-        controls=len(one.null_effects),
-        control_median_nats=None if spread is None else spread[MEDIAN],
-        control_quantiles_nats=spread,
-        statistic=None if one.p is None else rounded(one.statistic, NATS_DIGITS),
-        statistic_quantiles=_quantiles(one.null_statistics),
-        p=None if one.p is None else rounded(one.p),
-        q=None if one.q is None else rounded(one.q),
+        control=CONTROLS.get(claim.kind, OTHER_SETS[one.removed_from]),
         replaced=_second_operator(one),
-        verdict=one.verdict,
-        reason=one.reason,
+        **figures(one, nats=partial(rounded, digits=NATS_DIGITS), share=rounded),
     )
-
-
-def _quantiles(values: Floats) -> tuple[float, ...] | None:
-    """`QUANTILES` of what chance would have named; none where nothing was drawn."""
-    levels = quantiles(values)
-    return levels and tuple(rounded(value, NATS_DIGITS) for value in levels)
 
 
 def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> types.TopChange:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Discriminator,
     Field,
     StringConstraints,
@@ -22,7 +20,7 @@ from pydantic import (
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
 from attnlens.cricket.predictor.heads import Scale
 from attnlens.errors import InputError
-from attnlens.evidence.verdict import Verdict
+from attnlens.evidence.result import ClaimResult, Count, Finite, Flag, Plain, Share, Text
 from attnlens.files import Json
 from attnlens.render.safe import visible
 from attnlens.shown import drawn, made
@@ -33,35 +31,8 @@ if TYPE_CHECKING:
 
 Integer = Annotated[int, Field(strict=True)]
 Ball = Annotated[int, Field(strict=True, ge=1)]
-Count = Annotated[int, Field(strict=True, ge=0)]
-Flag = Annotated[bool, Field(strict=True)]
-Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
-
-
-def _writable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("half of a surrogate pair cannot be written as text") from None
-    return text
-
-
-Text = Annotated[str, AfterValidator(_writable)]
 HeadKey = Annotated[str, StringConstraints(pattern=r"^head_[0-9]+_[a-z][a-z_]*$")]
-
-
-class Plain(BaseModel):
-    """Frozen, and closed to any key that is not listed."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        # Without it, fields with defaults would be missing from "required".
-        json_schema_serialization_defaults_required=True,
-        protected_namespaces=(),
-    )
 
 
 class Node(Plain):
@@ -608,7 +579,7 @@ Control = Literal[
 Direction = Literal["raise", "lower"]
 
 
-class Evidence(Plain):
+class Evidence(ClaimResult):
     """A claim, the intervention that tests it, and the verdict.
 
     ``removed`` is empty where the claim is about what was known, not about past balls;
@@ -627,31 +598,16 @@ class Evidence(Plain):
     where the second operator was not tried: it checks supported claims.
     """
 
-    claim: Text
     scale: Scale | None
     head: HeadKey | None
     kind: ClaimKind
-    reference: bool
     removed: tuple[Ball, ...]
-    removed_from: Literal["model", "head"]
     outcome: Outcome | None
     direction: Direction | None = None
-    effect_nats: Finite
-    single_effects: tuple[Finite, ...]
-    share: Share | None
     changes: EveryOutcome
     top_change: TopChange
     control: Control | None
-    controls: Count
-    control_median_nats: Finite | None
-    control_quantiles_nats: Annotated[tuple[Finite, ...], Field(min_length=5, max_length=5)] | None
-    statistic: Finite | None = None
-    statistic_quantiles: tuple[Finite, ...] | None = None
-    p: Share | None
-    q: Share | None
     replaced: SecondOperator | None
-    verdict: Verdict | None
-    reason: Text | None
 
     @property
     def family(self) -> str:

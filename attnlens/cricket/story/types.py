@@ -9,18 +9,20 @@ from typing import ClassVar, Final, Literal
 
 from attnlens.cricket.explain.types import (
     Ball,
-    Count,
     Document,
-    Finite,
-    Flag,
     Integer,
     Model,
-    Plain,
     Positive,
+)
+from attnlens.cricket.match.outcomes import Outcome
+from attnlens.evidence.result import (
+    Count,
+    Finite,
+    Flag,
+    Plain,
     Share,
     Text,
 )
-from attnlens.cricket.match.outcomes import Outcome
 from attnlens.evidence.verdict import Verdict
 
 SCHEMA_VERSION: Final = "1.0"

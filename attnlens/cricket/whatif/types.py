@@ -15,20 +15,22 @@ from attnlens.cricket.explain.types import (
     Ball,
     BallFacts,
     Document,
-    Finite,
-    Flag,
     MatchFacts,
     Model,
-    Plain,
     Positive,
     Sentence,
-    Share,
-    Text,
     TopChange,
     in_order,
 )
 from attnlens.cricket.match.outcomes import Outcome
 from attnlens.errors import InputError
+from attnlens.evidence.result import (
+    Finite,
+    Flag,
+    Plain,
+    Share,
+    Text,
+)
 
 LAST: Final = "last"
 """In a list of changes: the ball before the one asked about."""
