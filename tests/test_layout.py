@@ -30,7 +30,7 @@ ROOMS = {
     "arrays": "numpy",
     "recording": "torch numpy safetensors pandas",
     "attention": "torch numpy",
-    "evidence": "torch numpy",
+    "evidence": "torch numpy pydantic",
     "templates": "",
     "render": "jinja2 markupsafe plotly",
     "weights": "",
