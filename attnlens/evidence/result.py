@@ -1,7 +1,7 @@
 """The result of a claim's test as typed data that is written as JSON.
 
 Explanations and audits have the same fields, which are listed once, here. Where a field can hold
-less (one of a few kinds, a ball's number), their own classes narrow its type.
+less, such as one of a few kinds, their own classes narrow its type.
 """
 
 from __future__ import annotations
