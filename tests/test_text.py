@@ -215,7 +215,7 @@ def test_a_checkpoint_comes_back(model: TextModel, tmp_path: Path) -> None:
     }
     for about in damaged.values():
         write_checkpoint(tmp_path / "bad.safetensors", found.tensors, about)
-        with pytest.raises(CheckpointError, match=r"bad.safetensors: is damaged .*text train"):
+        with pytest.raises(CheckpointError, match=r"bad.safetensors: is damaged .*text-train"):
             TextModel.load(tmp_path / "bad.safetensors")
     save_file(load_file(path), tmp_path / "plain.safetensors")
     with pytest.raises(CheckpointError, match="was not written by attnlens"):
