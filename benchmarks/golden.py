@@ -41,10 +41,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 # each real match, {tmp} a temporary folder with prepared files. What --out names is written there
 # and is part of the case.
 COMMANDS = """
-explain|story|predict|match|whatif|over|narrate|check|mcp|train|ratings|evaluate|faithfulness --help
-heads|planted|simulate|text|corpus|view|audit|record|models|describe|trace|dashboard|schema --help
+explain|story|predict|match|whatif|over|narrate|check|mcp --help
+lab|text|view|audit|record|models|describe|trace|dashboard|schema --help
 explain {match} --ball 47 --format text|json|heatmap|summary|prompt|markdown|html
-explain {match} --ball 47 --full|--no-evidence|--references|--messages=openai|--out={tmp}/out.txt
+explain {match} --ball 47 --full|--no-evidence|--clauses|--messages=openai|--out={tmp}/out.txt
 explain {match} --ball 47 --scale=micro|--scale=long|--outcome=six|--outcome=W
 explain {match} --ball 47 --outcome=all|--colour
 explain {match} --ball 1|legal:47|7.2|-1|2:60|999|seven|next
@@ -69,16 +69,15 @@ trace seq2seq 'short of a length and he pulls it away for four' --format text|js
 trace cricket {match} --over 12 --format text|json
 text explain seq2seq 'short of a length and he pulls it away for four' --format text|json
 schema
-completion bash
 check tests/passages/rivers.csv {tmp}/rivers.md --format text|json
 check tests/explanation_example.json {tmp}/ball.md --strict
 view {tmp}/run.safetensors --out|--site {tmp}/view.html
 view {tmp}/run.safetensors --json --head 1 --query 2
 audit golden:classifier|golden:no_such_function --target good --format text|json|md|html
 record golden:classifier --out {tmp}/record.safetensors
-heads {match} --allow-in-sample --balls 8 --format text|json
-evaluate {match} --allow-in-sample --baselines none
-simulate --seed 5 --out {tmp}/simulated.csv
+lab heads {match} --allow-in-sample --balls 8 --format text|json
+lab evaluate {match} --allow-in-sample --baselines none
+lab simulate --seed 5 --out {tmp}/simulated.csv
 explain {real} --ball 47 --json
 story|match {real} --json
 predict {real}

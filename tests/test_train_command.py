@@ -25,7 +25,7 @@ def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
     assert predictor.card["recipe"]["learning_rate"] == 0.001
     assert predictor.card["recipe"]["seed"] == 5
     assert [sorted(epoch) for epoch in predictor.card["epochs"]] == [
-        ["epoch", "lab", "train", "validation"]
+        ["epoch", "train", "validation"]
     ] * 2
 
 

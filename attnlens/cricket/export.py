@@ -7,6 +7,7 @@ match whose file is there is not explained again, so the same call resumes a run
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from attnlens.cricket.explain.types import Explanation
+    from attnlens.evidence.verdict import Verdict
     from attnlens.cricket.match.match import Delivery, Match
     from attnlens.files import Json
 
@@ -141,9 +143,9 @@ def export_matches(
         InputError: a source cannot be opened, the folder holds files of another model or other
             options, or a worker process was killed.
     """
-    past = tuple(map(os.fspath, history))
+    past = tuple(os.fspath(path) for path in history)
     folder = Path(out)
-    _check_folder(folder, [*map(os.fspath, sources), *past])
+    _check_folder(folder, [*(os.fspath(source) for source in sources), *past])
     name = None if model is None else os.fspath(model)
     sha256 = _session_of(name, past).predictor.sha256
     task = ExportTask(name, sha256, past, outcome, evidence)
@@ -329,7 +331,7 @@ _BALL_NUMBERS: Final = (
     *("innings", "index", "over", "legal_number", "score", "wickets"),
     *("target", "balls_left", "runs_required"),
 )
-_VERDICT_COLUMNS: Final = {
+_VERDICT_COLUMNS: Final[dict[Verdict | None, str]] = {
     "supported": "claims_supported",
     "not better than chance": "claims_not_better_than_chance",
     "contradicted": "claims_contradicted",
@@ -443,7 +445,7 @@ def _ray_pool(workers: int) -> Iterator[_Submit]:
         os.environ.setdefault("RAY_AUTH_MODE", "disabled")
         local = {"num_cpus": workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
-        ray.init(**local, log_to_driver=False, logging_level="ERROR")
+        ray.init(**local, log_to_driver=False, logging_level=logging.ERROR)
         remote = ray.remote(_export_match)
         yield lambda *arguments: remote.remote(*arguments).future()
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
