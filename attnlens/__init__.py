@@ -124,8 +124,8 @@ drawn_by(
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        told = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(told, name=name, obj=sys.modules[__name__])
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message, name=name, obj=sys.modules[__name__])
     return getattr(import_module(_HOMES[name]), name)
 
 

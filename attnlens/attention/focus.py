@@ -57,8 +57,8 @@ def attention_of(values: Any) -> One:
     if isinstance(values, Sequence):
         with suppress(TypeError, ValueError):
             return np.asarray(values, np.float64)
-    told = f"{type(values).__name__} is no attention"
-    raise InputError(told, remedy="give a record, a tensor or an array")
+    message = f"{type(values).__name__} is no attention"
+    raise InputError(message, remedy="give a record, a tensor or an array")
 
 
 def weights_of(values: Numbers) -> Tensor | NDArray[np.generic]:
@@ -135,7 +135,7 @@ def joined(parts: list[Floats], axis: int = -1) -> Floats:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
 
 
-def entropy_bounds(kept: Numbers, residual: Numbers, keys: int) -> tuple[Floats, Floats]:
+def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floats, Floats]:
     """The least and the greatest entropy that rows known only by their strongest keys can have.
 
     No key that was left out is paid more than the weakest that was kept. So the entropy is
@@ -152,7 +152,7 @@ def entropy_bounds(kept: Numbers, residual: Numbers, keys: int) -> tuple[Floats,
     Raises:
         InputError: fewer keys than weights.
     """
-    shares, rest = as_floats(kept), np.maximum(as_floats(residual), 0.0)
+    shares, rest = as_floats(numbers), np.maximum(as_floats(residual), 0.0)
     left = keys - shares.shape[-1]
     if left < 0:
         raise InputError(f"{shares.shape[-1]} weights were kept of {keys} keys")

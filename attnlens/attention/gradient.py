@@ -29,8 +29,8 @@ def kl_jacobian(logits: Tensor, items: Tensor) -> Floats:
     """
     logs = logits.log_softmax(-1)
     moves = [
-        (torch.autograd.grad(one, items, retain_graph=True)[0] * items).sum(-1).flatten()
-        for one in logs
+        (torch.autograd.grad(log, items, retain_graph=True)[0] * items).sum(-1).flatten()
+        for log in logs
     ]
     chances = logs.detach().double().exp()
     scores: Floats = (chances @ torch.stack(moves).detach().double() ** 2 / 2).numpy()

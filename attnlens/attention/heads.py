@@ -185,7 +185,9 @@ def induction(tokens: Sequence[object]) -> Flags:
 
 def _equal(tokens: Sequence[object]) -> Flags:
     numbers: dict[object, int] = {}
-    codes = np.array([numbers.setdefault(_plain(one), len(numbers)) for one in tokens], np.int64)
+    codes = np.array(
+        [numbers.setdefault(_plain(token), len(numbers)) for token in tokens], np.int64
+    )
     flags: Flags = codes[:, None] == codes[None, :]
     return flags
 

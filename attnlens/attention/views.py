@@ -48,7 +48,7 @@ Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
 """Cells ``(key, query)`` at the finest of `LEVELS`, and bounds of entropies ``(2, query)``."""
 
 
-def choose(recording: Recording, **asked: str | None) -> Recording:
+def choose(recording: Recording, **kwargs: str | None) -> Recording:
     """The part of a recording that words name: ``site``, ``batch``, ``head``, ``query``.
 
     Along an axis a word is a label, or else the number of a position; records without that
@@ -58,16 +58,16 @@ def choose(recording: Recording, **asked: str | None) -> Recording:
         InputError: nothing has such a name.
     """
     records = list(recording.records())
-    if (site := asked.get("site")) is not None:
+    if (site := kwargs.get("site")) is not None:
         if site not in recording:
             raise InputError(
                 f"no attention recorded at {site!r}", remedy=f"choose of {', '.join(recording)}"
             )
         records = list(recording.calls(site))
     for axis in ("batch", "head", "query"):
-        if (word := asked.get(axis)) is None:
+        if (word := kwargs.get(axis)) is None:
             continue
-        records = [one for one in records if axis in [known.name for known in one.axes]]
+        records = [record for record in records if axis in [axis.name for axis in record.axes]]
         if not records:
             raise InputError(f"no record has an axis {axis!r}", remedy=f"leave --{axis} out")
         records = [_chosen(record, axis, word) for record in records]
@@ -115,7 +115,7 @@ def rows_data(record: AttentionRecord, count: int = STRONGEST) -> list[Json]:
     An entropy is in nats, and ``None`` where a row pays nothing; of a top-k record only its
     bounds are known.
     """
-    *leads, keys = (record.names(place) for place in range(len(record.axes)))
+    *leads, keys = (record.names(index) for index in range(len(record.axes)))
     rows = record.rows if _has_queries(record) else None
     found = {}
     for start, weights, low, high in _measured(record):
@@ -245,7 +245,7 @@ def _fitting(records: Sequence[AttentionRecord], most: int) -> int:
             return side
         side //= 2
     raise InputError(
-        f"{sum(len(_leads(one)) for one in records)} heat maps do not fit on one page",
+        f"{sum(len(_leads(record)) for record in records)} heat maps do not fit on one page",
         remedy="choose some with --site, --head or --batch",
     )
 
@@ -297,13 +297,13 @@ def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], li
         paid += looked_at(block, every_key=record.keys is not None)
     flags = sinks(*paid) & _has_queries(record)
     flags = np.logical_or.reduceat(flags, widths, 1)
-    leads = [record.names(place) for place in range(max(0, len(record.axes) - 2))]
+    leads = [record.names(index) for index in range(max(0, len(record.axes) - 2))]
     maps: list[Json] = []
     for number, lead in enumerate(_leads(record)):
         rest = np.where(flags[number], 0.0, cells[number])
         maps.append(
             {
-                "lead": [names[place] for names, place in zip(leads, lead, strict=True)],
+                "lead": [names[position] for names, position in zip(leads, lead, strict=True)],
                 "top": float(cells[number].max(initial=0.0)),
                 "rest": float(rest.max(initial=0.0)),
                 "sinks": np.flatnonzero(flags[number]).tolist(),
@@ -339,7 +339,10 @@ def _measured(
         kept = record.to_numpy().reshape(maps, queries, keys)
         shares = as_floats(record.weights)
         rest = np.maximum(1 - shares.sum(-1), 0) if record.residual is None else record.residual
-        low, high = (one.reshape(maps, queries) for one in entropy_bounds(shares, rest, keys))
+        low, high = (
+            entropy_bound.reshape(maps, queries)
+            for entropy_bound in entropy_bounds(shares, rest, keys)
+        )
     for start in range(0, queries, step):
         rows = slice(start, min(start + step, queries))
         if kept is not None:

@@ -74,7 +74,7 @@ class Ablation:
         """One row per head."""
         import pandas
 
-        return pandas.DataFrame([asdict(one) for one in self.heads])
+        return pandas.DataFrame([asdict(head) for head in self.heads])
 
     def __repr__(self) -> str:
         return drawn(self, "text")

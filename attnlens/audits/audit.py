@@ -81,12 +81,12 @@ def audit(
         progress(f"auditing {told}")
         shown = screened(question, target, sinks=sinks, seed=seed)
         parts.append(tested(number, question, shown, _layers(shown.table, wanted), heads, seed))
-    tables = [one.table for one in parts]
+    tables = [part.table for part in parts]
     names = list(dict.fromkeys(part.input.target for part in parts))
     return Audit(
         model=Audited(
             type(model).__name__,
-            sum(one.numel() for one in model.parameters()),
+            sum(parameter.numel() for parameter in model.parameters()),
             len({row.site for row in tables[0]}),
             len(tables[0]),
         ),
@@ -97,7 +97,15 @@ def audit(
         placebos=tuple(
             Placebo(kind, sum(one.tested for one in some), sum(one.supported for one in some))
             for kind, some in (
-                (kind, [one for part in parts for one in part.placebos if one.kind == kind])
+                (
+                    kind,
+                    [
+                        placebo
+                        for part in parts
+                        for placebo in part.placebos
+                        if placebo.kind == kind
+                    ],
+                )
                 for kind in PLACEBOS
             )
         ),

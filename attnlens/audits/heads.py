@@ -116,8 +116,8 @@ def heads(
         sinks = sink_items(records, words(records[0]))
     return HeadTable(
         row
-        for at, one in enumerate(records)
-        for row in _rows(one, layer_of(one.site, at), words(one), sinks)
+        for at, record in enumerate(records)
+        for row in _rows(record, layer_of(record.site, at), words(record), sinks)
     )
 
 
@@ -143,10 +143,10 @@ def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionR
         )
 
 
-def layer_of(site: str, place: int) -> int:
+def layer_of(site: str, index: int) -> int:
     """The layer that a site is of."""
     number = re.search(r"\d+", site)
-    return int(number[0]) if number else place
+    return int(number[0]) if number else index
 
 
 def _rows(
@@ -158,13 +158,13 @@ def _rows(
         flags = {"previous": earlier_token(keys), "first": first_token(keys)}
         if tokens is not None:
             flags |= {"duplicate": duplicate_token(tokens), "induction": induction(tokens)}
-        scores = {name: relation_scores(record, one) for name, one in flags.items()}
+        scores = {name: relation_scores(record, flag) for name, flag in flags.items()}
     shares = as_floats(record)
     spread = entropy(shares)
     to_sinks = shares[..., sorted(sinks)].sum(-1).mean((0, 2))
     for head in range(record.shape[1]):
-        share = {name: _known(one.share[:, head]) for name, one in scores.items()}
-        lifts = {name: _known(one.lift[:, head]) for name, one in scores.items()}
+        share = {name: _known(score.share[:, head]) for name, score in scores.items()}
+        lifts = {name: _known(score.lift[:, head]) for name, score in scores.items()}
         known = [name for name in lifts if name != "first" and lifts[name] is not None]
         best = max(known, default=None, key=lambda name: lifts[name] or 0.0)
         yield HeadRow(

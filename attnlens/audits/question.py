@@ -131,9 +131,9 @@ def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
         InputError: no model, no input, or one that cannot be read.
     """
     if not isinstance(model, nn.Module):
-        given = type(model).__name__
+        message = type(model).__name__
         raise InputError(
-            f"an audit needs a torch.nn.Module, not {given}",
+            f"an audit needs a torch.nn.Module, not {message}",
             remedy="give a model, a folder, a .gguf, or module:function",
         )
     if model.training:
@@ -142,7 +142,7 @@ def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
             remedy="call model.eval() first",
         )
     texts = [inputs] if isinstance(inputs, str) else inputs
-    if isinstance(texts, Sequence) and texts and all(isinstance(one, str) for one in texts):
+    if isinstance(texts, Sequence) and texts and all(isinstance(text, str) for text in texts):
         return [_of_text(model, text, tokens) for text in texts]
     labels = None
     if isinstance(tokens, Sequence) and not isinstance(tokens, str):
@@ -151,13 +151,13 @@ def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
     args = (
         (args,) if isinstance(args, Tensor) else tuple(args) if isinstance(args, Sequence) else ()
     )
-    tensors = [one for one in (*args, *named.values()) if isinstance(one, Tensor) and one.dim()]
+    tensors = [arg for arg in (*args, *named.values()) if isinstance(arg, Tensor) and arg.dim()]
     if not tensors or not all(map(len, tensors)):
         empty = inputs is None or (hasattr(inputs, "__len__") and not len(inputs)) or tensors
-        given = (
+        message = (
             "there is no input" if empty else f"an input cannot be of type {type(inputs).__name__}"
         )
-        raise InputError(given, remedy=_GIVE)
+        raise InputError(message, remedy=_GIVE)
     batch = len(tensors[0])
 
     def row(value: Any, at: int) -> Any:
@@ -215,7 +215,7 @@ def _of_text(model: nn.Module, text: str, tokenizer: Any) -> Question:
         )
     known = inspect.signature(model.forward).parameters
     open_ended = any(one.kind is one.VAR_KEYWORD for one in known.values())
-    device = next((one.device for one in model.parameters()), torch.device("cpu"))
+    device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     named = {name: one.to(device) for name, one in named.items() if open_ended or name in known}
     return _named_by(Question(model, named=named, text=text), tokenizer)
 

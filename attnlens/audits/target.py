@@ -136,14 +136,14 @@ def answer_of(output: Any) -> Tensor:
     raise InputError(f"the model answers with {type(output).__name__}", remedy=_FUNCTION)
 
 
-def _of_one(place: int, at: int | None = None) -> Scores:
+def _of_one(index: int, at: int | None = None) -> Scores:
     """The log-odds of one of many logits ``(row, outcome)``, or those of one place."""
 
     def scores(output: Any, _: Tensor) -> Tensor:
         logits = answer_of(output).double()
         logits = logits if at is None else logits[:, at]
-        others = torch.cat((logits[:, :place], logits[:, place + 1 :]), -1).logsumexp(-1)
-        return (logits[:, place] - others)[:, None]
+        others = torch.cat((logits[:, :index], logits[:, index + 1 :]), -1).logsumexp(-1)
+        return (logits[:, index] - others)[:, None]
 
     return scores
 
@@ -219,11 +219,11 @@ def _number(question: Question, logits: Tensor, asked: Asked) -> int:
     )
 
 
-def _step(values: Tensor, asked: Asked, named: re.Match[str] | None) -> Target:
+def _step(values: Tensor, asked: Asked, match: re.Match[str] | None) -> Target:
     """A number of ``(row,)``, ``(row, step)`` or ``(row, step, channel)``."""
     wanted = (
-        [int(one or 0) for one in named.groups()]
-        if named
+        [int(group or 0) for group in match.groups()]
+        if match
         else [int(str(asked or 0)), 0]
         if (asked is None or str(asked).isdecimal())
         else []

@@ -63,30 +63,30 @@ class Part:
 class _Case:
     """One screened input, asked with items hidden."""
 
-    def __init__(self, question: Question, shown: Screened) -> None:
-        self.question, self.shown = question, shown
-        self.width = min(MAX_HEAD_ITEMS, max(1, len(shown.items) // FEWEST))
-        last = shown.target.query == len(shown.labels) - 1
+    def __init__(self, question: Question, screened: Screened) -> None:
+        self.question, self.shown = question, screened
+        self.width = min(MAX_HEAD_ITEMS, max(1, len(screened.items) // FEWEST))
+        last = screened.target.query == len(screened.labels) - 1
         self._more = {"logits_to_keep": 1} if last and "logits_to_keep" in question.takes else {}
-        ends = np.repeat([[True], [False]], len(shown.items), 1)
+        ends = np.repeat([[True], [False]], len(screened.items), 1)
         self._full, self._nothing = self._scores(ends)
 
-    def _scores(self, kept: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+    def _scores(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
         shown = self.shown
-        masks = np.zeros((len(kept), len(shown.labels)), bool)
-        masks[:, list(shown.items)] = ~kept
+        masks = np.zeros((len(flags), len(shown.labels)), bool)
+        masks[:, list(shown.items)] = ~flags
         hide = dict.fromkeys(shown.sites, masks)
         if rows is not None:
             hide = {
-                site: np.zeros((len(kept), *shown.attention[site].shape), bool)
+                site: np.zeros((len(flags), *shown.attention[site].shape), bool)
                 for site in {row.site for row in rows}
             }
             for at, row in enumerate(rows):
                 hide[row.site][at, row.head] = masks[at]
         parts = self.question.hidden(hide, **self._more)
-        return np.concatenate([shown.target.scores(*one).cpu().numpy() for one in parts])
+        return np.concatenate([shown.target.scores(*part).cpu().numpy() for part in parts])
 
-    def without(self, kept: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+    def without(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
         """Probabilities with items hidden from the whole model, or from one head each.
 
         Args:
@@ -96,9 +96,9 @@ class _Case:
         Returns:
             ``(mask, outcome)``.
         """
-        scores = self._scores(kept, rows)
+        scores = self._scores(flags, rows)
         chances = self.shown.target.chances(scores, self._full, self._nothing)
-        whole = kept.all(1)
+        whole = flags.all(1)
         if whole.any():
             first = chances[whole][0]
             chances[whole & (abs(chances - first).max(1) < NEAR)] = first
@@ -169,7 +169,7 @@ class _Case:
 
 
 def tested(
-    number: int, question: Question, shown: Screened, table: HeadTable, heads: int, seed: int
+    number: int, question: Question, screened: Screened, table: HeadTable, heads: int, seed: int
 ) -> Part:
     """Test what one input's attention points at.
 
@@ -185,15 +185,15 @@ def tested(
     Raises:
         InputError: too few items to tell any apart.
     """
-    if len(shown.items) < FEWEST:
+    if len(screened.items) < FEWEST:
         raise InputError(
-            f"{len(shown.items)} items are left beside sinks, too few to compare",
+            f"{len(screened.items)} items are left beside sinks, too few to compare",
             remedy="give a longer input, or say sinks=[]",
         )
-    case = _Case(question, shown)
-    items = list(shown.items)
+    case = _Case(question, screened)
+    items = list(screened.items)
     scored = [
-        replace(row, importance=float(shown.importance[row.site][row.head, items].sum()))
+        replace(row, importance=float(screened.importance[row.site][row.head, items].sum()))
         for row in table
     ]
     claims = [
@@ -201,16 +201,18 @@ def tested(
     ][:heads]
     sites = {claim.site: case.site(claim.row) for claim in claims if claim.row is not None}
     trial = Trial[AuditClaim](
-        {MODEL: AblationSite(case.without, shown.items), **sites},
+        {MODEL: AblationSite(case.without, screened.items), **sites},
         seed=seed,
         items="items",
         tolerance=NEAR,
     )
     judged = trial.judge([*trial.compare(case.model_claims()), *_of_heads(trial, case, claims)])
-    full, kind = trial.leave_one_out(MODEL).full, shown.target.kind
+    full, kind = trial.leave_one_out(MODEL).full, screened.target.kind
     chance = float(full.max() if kind == "all" else full[0]) if kind in ("all", "one") else None
     return Part(
-        Input(question.text, shown.labels, case.named(shown.sinks), shown.target.name, chance),
+        Input(
+            question.text, screened.labels, case.named(screened.sinks), screened.target.name, chance
+        ),
         _with_chances(trial, case, scored),
         tuple(_result(number, case, one, full) for one in judged),
         _placebos(trial, case, scored, np.random.default_rng([seed, number])),
@@ -221,8 +223,10 @@ def _of_heads(
     trial: Trial[AuditClaim], case: _Case, claims: Sequence[AuditClaim]
 ) -> list[ClaimTest[AuditClaim]]:
     """Claims of heads compared, those that carry too little without a test."""
-    kept = np.array([[at not in one.removed for at in case.shown.items] for one in claims], bool)
-    rows = [one.row for one in claims if one.row is not None]
+    kept = np.array(
+        [[at not in claim.removed for at in case.shown.items] for claim in claims], bool
+    )
+    rows = [claim.row for claim in claims if claim.row is not None]
     if not rows:
         return []
     full = trial.leave_one_out(MODEL).full

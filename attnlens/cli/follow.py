@@ -162,9 +162,9 @@ def _forecast(explanation: Explanation) -> str:
 
     ball, win = explanation.ball, explanation.win_probability
     told = ", ".join(
-        f"{OUTCOME_WORDS[one.outcome].removeprefix('a ')} {percent_seen(one.probability)}"
-        for one in explanation.prediction.outcomes
-        if one.probability >= TOLD
+        f"{OUTCOME_WORDS[outcome.outcome].removeprefix('a ')} {percent_seen(outcome.probability)}"
+        for outcome in explanation.prediction.outcomes
+        if outcome.probability >= TOLD
     )
     winning = "" if win is None else f" · {win.team} to win {percent_seen(win.before)}"
     return f"next {ball.label} {ball.bowler} to {ball.batter}: {told}{winning}"

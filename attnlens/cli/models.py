@@ -152,7 +152,7 @@ def traced(
     entry: ReferenceModel,
     loaded: LoadedModel,
     text: str | None = None,
-    **asked: str | int | None,
+    **kwargs: str | int | None,
 ) -> Trace:
     """A forward pass.
 
@@ -162,7 +162,7 @@ def traced(
     from attnlens.reference import one_thread
     from attnlens.reference.symbolic import trace
 
-    reading = entry.reading(loaded, text, **asked)
+    reading = entry.reading(loaded, text, **kwargs)
     with one_thread():
         return trace(
             loaded.module,

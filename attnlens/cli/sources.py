@@ -49,7 +49,7 @@ def tell_names(match: Match, balls: Mapping[str, BallReference]) -> None:
     """Which ball each name means, on stderr, where it can mean two."""
     from attnlens.cricket.match.naming import hint
 
-    for name, meant in balls.items():
-        note = hint(match, name, meant)
+    for name, ball in balls.items():
+        note = hint(match, name, ball)
         if note:
             say(note)

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     import pyarrow
 
     from attnlens.cricket.explain.types import Explanation
-    from attnlens.evidence.verdict import Verdict
     from attnlens.cricket.match.match import Delivery, Match
+    from attnlens.evidence.verdict import Verdict
     from attnlens.files import Json
 
 METADATA_KEY: Final = b"attnlens"

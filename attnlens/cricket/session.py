@@ -319,10 +319,14 @@ def _session(
     new = Session(model, overs=overs)
     with _lock:
         past = [
-            one
-            for one in _sessions
-            if (one.history is None and history is None)
-            or (one.history is not None and history is not None and one.history.is_same(history))
+            session
+            for session in _sessions
+            if (session.history is None and history is None)
+            or (
+                session.history is not None
+                and history is not None
+                and session.history.is_same(history)
+            )
         ]
         # Another model reads the history that is kept: it may be one that can be read only once.
         new.history = past[0].history if past else None if history is None else History(history)

@@ -68,10 +68,10 @@ def ranks(values: Floats) -> Floats:
     return found.reshape(np.shape(values))
 
 
-def _correlation(one: Floats, other: Floats) -> float:
-    one, other = one - one.mean(), other - other.mean()
-    size = float(np.sqrt((one @ one) * (other @ other)))
-    return float(np.clip(one @ other / size, -1.0, 1.0)) if size > SMALLEST else 0.0
+def _correlation(floats: Floats, other: Floats) -> float:
+    floats, other = floats - floats.mean(), other - other.mean()
+    size = float(np.sqrt((floats @ floats) * (other @ other)))
+    return float(np.clip(floats @ other / size, -1.0, 1.0)) if size > SMALLEST else 0.0
 
 
 def spearman(scores: Floats, effects: Floats) -> float:
@@ -84,7 +84,7 @@ def spearman(scores: Floats, effects: Floats) -> float:
     return _correlation(ranks(scores), ranks(effects))
 
 
-def partial_spearman(scores: Floats, effects: Floats, given: Floats) -> float:
+def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
     """Rank correlation of two vectors with others held fixed.
 
     The correlation of what the ranks of ``given`` leave of both ranks, so any increasing
@@ -97,7 +97,7 @@ def partial_spearman(scores: Floats, effects: Floats, given: Floats) -> float:
     """
     if len(scores) < 2:
         return 0.0
-    fixed = np.vstack([np.ones(len(scores)), ranks(given)]).T
+    fixed = np.vstack([np.ones(len(scores)), ranks(floats)]).T
     ranked = np.stack([ranks(scores), ranks(effects)], 1)
     whole = ((ranked - ranked.mean(0)) ** 2).sum(0)
     left = ranked - fixed @ np.linalg.lstsq(fixed, ranked, rcond=None)[0]
@@ -231,7 +231,7 @@ def removed_alone(predict: Predict, parts: int) -> Removed:
 
 
 def removal_figures(
-    predict: Predict, alone: Removed, orders: Sequence[Integers], *, steps: int = STEPS
+    predict: Predict, removed: Removed, orders: Sequence[Integers], *, steps: int = STEPS
 ) -> list[dict[str, float]]:
     """The figures of `HIGH_IS_FAITHFUL` for each ordering of the parts.
 
@@ -246,7 +246,7 @@ def removal_figures(
     Args:
         orders: positions from the part that is claimed to matter most to the least.
     """
-    parts = len(alone.singles)
+    parts = len(removed.singles)
     sizes = [min(size, parts) for size in SIZES]
     counts = curve_counts(parts, steps)
     masks = []
@@ -256,17 +256,17 @@ def removal_figures(
     if not masks:
         return []
     found = predict(np.concatenate(masks))
-    ends = np.cumsum([len(one) for one in masks])[:-1]
+    ends = np.cumsum([len(mask) for mask in masks])[:-1]
     pieces = np.split(found, ends)
-    explained = [alone.outcome]
-    level, drops = log_odds(alone.full, explained), alone.drops
+    explained = [removed.outcome]
+    level, drops = log_odds(removed.full, explained), removed.drops
     figures = []
     for number, order in enumerate(orders):
         gone, kept, deleted, inserted = (
             log_odds(piece, explained) for piece in pieces[4 * number : 4 * number + 4]
         )
         gone_kl, kept_kl, deleted_kl, inserted_kl = (
-            divergence(alone.full, piece) for piece in pieces[4 * number : 4 * number + 4]
+            divergence(removed.full, piece) for piece in pieces[4 * number : 4 * number + 4]
         )
         wrong = [float((drops[order[:size]] < 0).mean()) if size else 0.0 for size in sizes]
         figures.append(
@@ -287,7 +287,7 @@ def removal_figures(
 
 def judge_scores(
     predict: Predict,
-    alone: Removed,
+    removed: Removed,
     scores: Mapping[str, Floats],
     *,
     generator: np.random.Generator,
@@ -295,9 +295,9 @@ def judge_scores(
     steps: int = STEPS,
 ) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
     """Removal figures of every method by name, and of each of as many random orderings."""
-    orders = [descending(one, generator) for one in scores.values()]
-    orders += [generator.permutation(len(alone.singles)) for _ in range(controls)]
-    found = removal_figures(predict, alone, orders, steps=steps)
+    orders = [descending(score, generator) for score in scores.values()]
+    orders += [generator.permutation(len(removed.singles)) for _ in range(controls)]
+    found = removal_figures(predict, removed, orders, steps=steps)
     return dict(zip(scores, found, strict=False)), found[len(scores) :]
 
 

@@ -105,14 +105,14 @@ def calibration_error_by_luck(
     return float(np.quantile([calibration_gap(confidence, lot, place) for lot in lots], 0.95))
 
 
-def calibration_gap(confidence: Floats, right: Floats | Flags, place: Integers) -> float:
+def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integers) -> float:
     """Between what was said and what came, per bin, mean over the rows.
 
     Args:
         confidence: what was said ``(rows,)``; ``right``: what came, 0 to 1 ``(rows,)``.
         place: the bin of each row, as of `equal_bins`.
     """
-    distance = np.bincount(place, right - confidence)
+    distance = np.bincount(integers, right - confidence)
     return float(np.abs(distance).sum() / len(confidence))
 
 

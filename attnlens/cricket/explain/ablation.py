@@ -142,7 +142,7 @@ class OneBall:
         self.model = model
         self.batch = batch
         places = [
-            f"{site}{place}" for site in SITES.values() for place in ("", ".probe", ".to_output")
+            f"{site}{index}" for site in SITES.values() for index in ("", ".probe", ".to_output")
         ]
         blocks = [_block_at(site) for site in SITES.values()]
         with overheard(model, *places, *blocks) as heard, torch.no_grad():

@@ -109,7 +109,7 @@ def _of_balls(window: BallWindow, total: Floats, whole: bool) -> Iterator[Claim]
         )
 
     order = np.argsort(-total[-RECENT:], kind="stable")
-    attended = [recent[place] for place in order[:LISTED] if total[-RECENT:][place] > 0]
+    attended = [recent[index] for index in order[:LISTED] if total[-RECENT:][index] > 0]
     if attended:
         yield claim("attended most", "the ball it attended to most", attended[:1])
     if len(attended) > 1:
@@ -144,7 +144,7 @@ def _of_heads(scales: Mapping[str, ScaleAttention]) -> Iterator[Claim]:
         inside = tuple(ball.index for ball in attention.balls)
         for number, pattern in enumerate(attention.patterns):
             row = attention.rows[number]
-            listed = [attention.balls[place] for place in ranked(attention.balls, row)[:LISTED]]
+            listed = [attention.balls[index] for index in ranked(attention.balls, row)[:LISTED]]
             if not listed:
                 continue
             looked_at, keys, named = names_of(listed), len(attention.balls), len(listed)
@@ -239,7 +239,7 @@ class Known:
         everything: Tensor = sequence["visible"].expand(1, rows, -1)
         sequence = {**sequence, "now": take(sequence["now"], [0] * rows), "visible": everything}
         told = ask(self.predictor.model, graph, sequence)
-        return told[: len(KNOWLEDGE)], {group: told[place] for group, place in places.items()}
+        return told[: len(KNOWLEDGE)], {group: told[index] for group, index in places.items()}
 
     def others(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
         """The alternatives for a group, in the order in which they are tried."""
@@ -348,10 +348,10 @@ def groups_of(window: BallWindow) -> dict[str, list[int]]:
     }
     others = ("other recent balls", "earlier balls")
     groups: dict[str, list[int]] = {name: [] for name in (*tests, *others)}
-    for place, ball in enumerate(window.past):
-        late = others[place < len(window.past) - RECENT]
+    for index, ball in enumerate(window.past):
+        late = others[index < len(window.past) - RECENT]
         fitting = (name for name, relation in tests.items() if relation in ball.relations)
-        groups[next(fitting, late)].append(place)
+        groups[next(fitting, late)].append(index)
     return groups
 
 

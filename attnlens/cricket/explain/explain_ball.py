@@ -323,7 +323,7 @@ def _contributions(
     results = []
     for group, parts, more in zip(shared.groups, shared.table, beyond, strict=True):
         balls = sorted(
-            (window.past[place].index for place in groups.get(group, ())),
+            (window.past[position].index for position in groups.get(group, ())),
             key=lambda index: (-loo.effects[index], -index),
         )
         results.append(
@@ -378,9 +378,12 @@ def _history(
 
 
 def _claim(
-    one: BallClaimTest, full: Floats, explained: Outcome | None, direction: types.Direction | None
+    ball_claim_test: BallClaimTest,
+    full: Floats,
+    explained: Outcome | None,
+    direction: types.Direction | None,
 ) -> types.Evidence:
-    claim = one.claim
+    claim = ball_claim_test.claim
     about = claim.raises or (() if explained is None else (OUTCOME_INDEX[explained],))
     return types.Evidence(
         scale=claim.scale,
@@ -389,11 +392,11 @@ def _claim(
         reference=claim.kind == "last balls",
         outcome=explained,
         direction=direction,
-        changes=outcome_points(one.points),
-        top_change=top_change(full, one.probabilities, about),
-        control=CONTROLS.get(claim.kind, OTHER_SETS[one.removed_from]),
-        replaced=_second_operator(one),
-        **figures(one, nats=partial(rounded, digits=NATS_DIGITS), share=rounded),
+        changes=outcome_points(ball_claim_test.points),
+        top_change=top_change(full, ball_claim_test.probabilities, about),
+        control=CONTROLS.get(claim.kind, OTHER_SETS[ball_claim_test.removed_from]),
+        replaced=_second_operator(ball_claim_test),
+        **figures(ball_claim_test, nats=partial(rounded, digits=NATS_DIGITS), share=rounded),
     )
 
 
@@ -412,14 +415,14 @@ def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> type
     )
 
 
-def _second_operator(one: BallClaimTest) -> types.SecondOperator | None:
-    if one.replaced is None or one.replaced_controls is None:
+def _second_operator(ball_claim_test: BallClaimTest) -> types.SecondOperator | None:
+    if ball_claim_test.replaced is None or ball_claim_test.replaced_controls is None:
         return None
     return types.SecondOperator(
-        effect_nats=rounded(one.replaced.mean(), NATS_DIGITS),
-        draws=len(one.replaced),
-        control_nats=rounded(one.replaced_controls.mean(), NATS_DIGITS),
-        controls=len(one.replaced_controls),
+        effect_nats=rounded(ball_claim_test.replaced.mean(), NATS_DIGITS),
+        draws=len(ball_claim_test.replaced),
+        control_nats=rounded(ball_claim_test.replaced_controls.mean(), NATS_DIGITS),
+        controls=len(ball_claim_test.replaced_controls),
     )
 
 

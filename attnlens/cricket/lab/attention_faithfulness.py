@@ -355,7 +355,9 @@ class FaithfulnessSample:
     def _method(self, name: str) -> Method:
         """One method's figures, and how far they are from the controls' and from chance."""
         luck = {
-            figure: np.array([[one[figure] for one in ball.controls] for ball in self.balls])
+            figure: np.array(
+                [[control[figure] for control in ball.controls] for ball in self.balls]
+            )
             for figure in HIGH_IS_FAITHFUL
         }
         values = self._values(name)
@@ -413,21 +415,21 @@ def measure(
 
 
 def measure_ball(
-    model: FullModel, one: Encoded, position: int, generator: np.random.Generator
+    model: FullModel, encoded: Encoded, position: int, generator: np.random.Generator
 ) -> MeasuredBall:
     """Everything about one ball."""
-    batch = window_batch(one.arrays, position)
+    batch = window_batch(encoded.arrays, position)
 
     def predict(masks: NDArray[np.bool_]) -> Floats:
         return under_masks(model, batch, masks)
 
     orders = permutations(generator, position)
     alone = removed_alone(predict, position)
-    mixed = scrambled_probabilities(model, one.arrays, [position], [orders])[0]
-    actual = int(one.arrays.outcome[position])
+    mixed = scrambled_probabilities(model, encoded.arrays, [position], [orders])[0]
+    actual = int(encoded.arrays.outcome[position])
     scores = attributions(model, batch)
     removals, controls = judge_scores(predict, alone, scores, generator=generator)
-    played = who_played(one, position)
+    played = who_played(encoded, position)
     figures = {
         name: correlations(score, alone, played) | removals[name] for name, score in scores.items()
     }
@@ -437,9 +439,9 @@ def measure_ball(
     }
     intact = -float(np.log(alone.full[actual]))
     return MeasuredBall(
-        match_id=one.match_id,
-        innings=one.innings,
-        index=int(one.arrays.index[position]),
+        match_id=encoded.match_id,
+        innings=encoded.innings,
+        index=int(encoded.arrays.index[position]),
         attention=scores["attention"],
         effects=alone.effects,
         largest=float(alone.effects.max()),
@@ -453,27 +455,27 @@ def measure_ball(
     )
 
 
-def who_played(one: Encoded, position: int) -> Floats:
+def who_played(encoded: Encoded, position: int) -> Floats:
     """Whether each past ball had the same batter, and the same bowler, ``(2, past)``."""
-    arrays = one.arrays
+    arrays = encoded.arrays
     same = [who[:position] == who[position] for who in (arrays.batter, arrays.bowler)]
     return np.array(same, float)
 
 
-def correlations(score: Floats, alone: Removed, played: Floats) -> dict[str, float]:
+def correlations(score: Floats, removed: Removed, played: Floats) -> dict[str, float]:
     """Rank agreement with single-ball effects, over the last 36 balls and over all.
 
     ``played`` is `who_played`'s.
     """
-    effects = alone.effects
+    effects = removed.effects
     distance = np.arange(len(effects), 0, -1, dtype=float)
     plain, partial = CORRELATIONS
     figures = {}
-    for name, place in zip(WINDOWS, (slice(-RECENT, None), slice(None)), strict=True):
-        one, other = score[place], effects[place]
+    for name, index in zip(WINDOWS, (slice(-RECENT, None), slice(None)), strict=True):
+        one, other = score[index], effects[index]
         figures[f"{plain}_{name}"] = spearman(one, other)
-        figures[f"{partial}_{name}"] = partial_spearman(one, other, distance[place])
-        fixed = np.vstack([distance[place], played[:, place]])
+        figures[f"{partial}_{name}"] = partial_spearman(one, other, distance[index])
+        fixed = np.vstack([distance[index], played[:, index]])
         figures[f"{partial}_players_{name}"] = partial_spearman(one, other, fixed)
     return figures
 
@@ -499,12 +501,14 @@ FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
 
 
 @terminal_page(min_width=NARROWEST, max_width=WIDEST)
-def render_faithfulness(page: Page, shown: Faithfulness) -> None:
+def render_faithfulness(page: Page, faithfulness: Faithfulness) -> None:
     """The document of ``attnlens lab faithfulness``."""
-    add_opening(page, shown, f"does attention of {shown.model.name} say what mattered?")
-    _worth(page, shown)
+    add_opening(
+        page, faithfulness, f"does attention of {faithfulness.model.name} say what mattered?"
+    )
+    _worth(page, faithfulness)
     page.blank()
-    _methods(page, shown.methods)
+    _methods(page, faithfulness.methods)
     page.blank()
     page.paragraph(
         "Rank agreement describes the model on average and proves no single claim; the scoreboard "
@@ -565,14 +569,14 @@ def _methods(page: Page, methods: Mapping[str, Method]) -> None:
         second.append((rest, "quiet"))
         ways.append((way, "quiet"))
     rows = [second, ways]
-    for name, found in methods.items():
-        agreement = found.figures["spearman_last36"]
+    for name, method in methods.items():
+        agreement = method.figures["spearman_last36"]
         ends = interval(agreement.ci, 2)
         rows.append(
             [
                 name.replace("_", " "),
                 [(f"{figure_text(agreement.value, 2)} ", ""), (ends, "quiet")],
-                *(_figure(found.figures[key], decimals) for key, _, _, decimals in FIGURES),
+                *(_figure(method.figures[key], decimals) for key, _, _, decimals in FIGURES),
             ]
         )
     styles = ["quiet" if name in CONTROL_ROWS else "" for name in methods]

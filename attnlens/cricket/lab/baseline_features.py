@@ -116,7 +116,7 @@ def ball_table(encoded: Sequence[EncodedInnings]) -> BallTable:
     people, places, sides, matches = _Numbers(), _Numbers(), _Numbers(), _Numbers()
     ids: dict[str, str] = {}
     parts: list[dict[str, NDArray[Any]]] = []
-    for place, one in enumerate(encoded):
+    for index, one in enumerate(encoded):
         match, innings = one.match, one.side
         balls = innings.deliveries
         players = {role: [getattr(ball, role) for ball in balls] for role in ROLES}
@@ -126,7 +126,7 @@ def ball_table(encoded: Sequence[EncodedInnings]) -> BallTable:
                     ids.setdefault(player.name, player.id)
         same = {
             "match": matches[match.match_id],
-            "innings": place,
+            "innings": index,
             "number": innings.number,
             "began": (match.date or datetime.date.min).toordinal(),
             "ended": max(match.dates, default=datetime.date.min).toordinal(),
@@ -220,9 +220,9 @@ class Groups:
         low = self._start if last is None else np.maximum(self._start, self._place - last)
         return self._back(running[self._place] - running[low])
 
-    def since(self, happened: Flags) -> Integers:
+    def since(self, flags: Flags) -> Integers:
         """How many came after the last one that ``happened``; all of them if none did."""
-        at = np.where(happened[self._order], self._place + 1, 0)
+        at = np.where(flags[self._order], self._place + 1, 0)
         latest = np.concatenate([[0], np.maximum.accumulate(at)[:-1]])
         return self._back(self._place - np.maximum(latest, self._start))
 
@@ -486,8 +486,8 @@ def _lately(balls: BallTable) -> Columns:
             yield f"{name} last {last}", innings.sums(lately[name], last)
     yield "dots in a row", innings.since(~balls.dot)
     events = {"boundary": balls.boundary, "wicket": balls.was("W"), "six": balls.was("6")}
-    for name, happened in events.items():
-        yield f"balls since {name}", np.minimum(innings.since(happened), WIDEST_GAP)
+    for name, event in events.items():
+        yield f"balls since {name}", np.minimum(innings.since(event), WIDEST_GAP)
     for name in ("wd", "nb", "6", "4", "bye"):
         yield f"innings {name}", innings.sums(balls.was(name))
 

@@ -125,7 +125,7 @@ def _spread(table: FeatureTable) -> Floats32:
         "ball in over": (1, 8),
     }
     named = {"outcome 3 before", "striker last but one", *categories} - {"wickets", "ball in over"}
-    plain = [place for place, name in enumerate(table.names) if name not in named]
+    plain = [index for index, name in enumerate(table.names) if name not in named]
     parts = [table.values[:, plain]]
     for name, (low, high) in categories.items():
         values = table.column(name)

@@ -375,7 +375,7 @@ def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[
 
 
 def reliability(
-    predicted: Floats, happened: Flags | Floats, place: Integers, bootstrap: Bootstrap
+    predicted: Floats, happened: Flags | Floats, integers: Integers, bootstrap: Bootstrap
 ) -> list[CalibrationBin]:
     """What was predicted beside what came, per bin; bins without rows are left out.
 
@@ -383,7 +383,7 @@ def reliability(
     the row's bin, as of `equal_bins` or `filled_bins`.
     """
     came = happened.astype(np.float64)
-    bins = [place == number for number in np.unique(place)]
+    bins = [integers == number for number in np.unique(integers)]
     return [
         CalibrationBin(
             predicted[rows].mean(), Figure.resampled(came, bootstrap, rows), int(rows.sum())

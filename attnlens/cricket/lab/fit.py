@@ -336,7 +336,7 @@ def fit(
     )
 
 
-def cricket_sizes(hidden_dim: int = 60, **others: Any) -> Sizes:
+def cricket_sizes(hidden_dim: int = 60, **kwargs: Any) -> Sizes:
     """The predictor's sizes for the ball graph; ``others`` are fields of `Sizes`."""
     return Sizes(
         graph=NODES,
@@ -345,7 +345,7 @@ def cricket_sizes(hidden_dim: int = 60, **others: Any) -> Sizes:
         happened=PAST_OUTCOME_SIZE,
         scoreboard=SCOREBOARD_NODES,
         hidden_dim=hidden_dim,
-        **others,
+        **kwargs,
     )
 
 

@@ -154,10 +154,10 @@ R = TypeVar("R", Head, Slot)
 def _ranked(rows: Sequence[R]) -> list[R]:
     """The rows with their ranks: 1 for the one whose ablation moves the prediction most."""
     nats = [row.importance.nats.value or 0.0 for row in rows]
-    order = sorted(range(len(rows)), key=lambda place: -nats[place])
+    order = sorted(range(len(rows)), key=lambda position: -nats[position])
     return [
-        replace(row, importance=replace(row.importance, rank=order.index(place) + 1))
-        for place, row in enumerate(rows)
+        replace(row, importance=replace(row.importance, rank=order.index(index) + 1))
+        for index, row in enumerate(rows)
     ]
 
 
@@ -248,12 +248,12 @@ LEGEND: Final = (
 
 
 @terminal_page(max_width=110)
-def render_heads(page: Page, shown: HeadReport) -> None:
+def render_heads(page: Page, report: HeadReport) -> None:
     """The document of ``attnlens lab heads``."""
-    add_opening(page, shown, f"what the heads of {shown.model.name} do, over")
-    for scale in shown.scales:
+    add_opening(page, report, f"what the heads of {report.model.name} do, over")
+    for scale in report.scales:
         _scale(page, scale)
-    _slots(page, shown.slots)
+    _slots(page, report.slots)
     for line in LEGEND:
         page.paragraph(line, "quiet")
 

@@ -168,18 +168,18 @@ class _Keys:
     distance: Integers
     split: Floats
 
-    def looks(self, entry: AttentionRecord, asked: Flags) -> HeadAttention:
+    def looks(self, entry: AttentionRecord, flags: Flags) -> HeadAttention:
         """The sampled balls' rows."""
         assert entry.content is not None
         assert entry.bias is not None
         weights, content, bias = (
-            part.double().numpy().transpose(0, 2, 1, 3)[asked]
+            part.double().numpy().transpose(0, 2, 1, 3)[flags]
             for part in (entry.weights, entry.content, entry.bias)
         )
         # The last key is the query itself.
         own, weights = weights[..., -1], weights[..., :-1]
         content, bias = content[..., :-1], bias[..., :-1]
-        split = self.split[asked]
+        split = self.split[flags]
         # A head may be kept from keys that the others see.
         keys: Flags = (split.sum(1)[:, None] > 0) & (weights > 0)
 
@@ -199,9 +199,9 @@ class _Keys:
             content_only=balls(alone(content)),
             own=own,
             bias_share=built_in(bias, content, keys),
-            visible=self.visible[asked],
-            held=self.held[asked],
-            distance=self.distance[asked],
+            visible=self.visible[flags],
+            held=self.held[flags],
+            distance=self.distance[flags],
         )
 
 
@@ -248,8 +248,8 @@ def _joined(parts: Sequence[HeadAttention]) -> HeadAttention:
     """One after the other."""
     return HeadAttention(
         *(
-            np.concatenate([getattr(part, one.name) for part in parts])
-            for one in fields(HeadAttention)
+            np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(HeadAttention)
         )
     )
 
@@ -397,7 +397,7 @@ class HeadStudy:
     def rows(self) -> dict[str, list[list[RelationRow]]]:
         """Where heads look: by scale, head and relation."""
         looks = self.passed.looks
-        return {scale: relation_rows(one, self.bootstrap) for scale, one in looks.items()}
+        return {scale: relation_rows(look, self.bootstrap) for scale, look in looks.items()}
 
     def mean(self, values: Floats, digits: int = NATS_DIGITS) -> Figure:
         """Over balls ``(row,)``; those that are NaN do not count."""
@@ -429,7 +429,7 @@ class HeadStudy:
             without([redistributed(s, v, generator) for s, v in zip(taken, visible, strict=True)])
             for _ in range(DRAWS)
         ]
-        control = np.mean([divergence(full, one) for one in controls], axis=0)
+        control = np.mean([divergence(full, control) for control in controls], axis=0)
         # Where none of the balls is in the relation, or all are, there is nothing to compare.
         part, whole = self._asked(taken), self._asked(visible)
         comparable = np.where((part > 0) & (part < whole), 1.0, np.nan)

@@ -129,8 +129,8 @@ class Side:
         self.keeper = self.players[KEEPER]
         rates = true_rates()
         self.batting = {
-            player: by_outcome(added(rates["batter", player.name], rates["batting", name], place))
-            for player, place in zip(self.players, PLACES, strict=True)
+            player: by_outcome(added(rates["batter", player.name], rates["batting", name], index))
+            for player, index in zip(self.players, PLACES, strict=True)
         }
         self.bowling = {
             player: by_outcome(added(rates["bowler", player.name], rates["bowling", name]))

@@ -113,7 +113,7 @@ def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool | None = Non
                 continue
             order = ranked(attention.balls, attention.rows[number])[:LISTED]
             if len(attention.balls) > LISTED and order:
-                found.append(tuple(attention.balls[place].index for place in order))
+                found.append(tuple(attention.balls[index].index for index in order))
     return found
 
 
@@ -181,12 +181,12 @@ def tested_lists(
             Claim(
                 text=source,
                 kind="attended",
-                removed=one,
+                removed=fromkey,
                 window=inside,
                 matched=source != MOST,
                 first=source == MOST,
             )
-            for one in dict.fromkeys(tuple(sorted(one)) for one in some)
+            for fromkey in dict.fromkeys(tuple(sorted(fromkey)) for fromkey in some)
         ]
         for tested in trial.verdicts(trial.compare(claims)):
             if tested.p is not None:
@@ -244,7 +244,7 @@ class Told(Protocol):
 def share_of(claims: Sequence[Told], verdict: str, seed: int) -> Share:
     """The share of claims with a verdict."""
     return _share(
-        [one.match_id for one in claims], [one.verdict == verdict for one in claims], seed
+        [claim.match_id for claim in claims], [claim.verdict == verdict for claim in claims], seed
     )
 
 

@@ -147,7 +147,10 @@ def learnt(
 
 
 def point(
-    predictor: TrainedPredictor, one: RuledInnings, position: int, generator: np.random.Generator
+    predictor: TrainedPredictor,
+    innings: RuledInnings,
+    position: int,
+    generator: np.random.Generator,
 ) -> dict[str, dict[str, float]]:
     """How well each method tells the planted balls of one ball's past from the others.
 
@@ -157,7 +160,7 @@ def point(
         and for each rule the balls it counts against those that no rule counts (its name), and
         against those of them with the same event, such as other dots (its name and ``_decoys``).
     """
-    model, batch = predictor.model, window_batch(one.arrays, position)
+    model, batch = predictor.model, window_batch(innings.arrays, position)
     alone = removed_alone(lambda masks: under_masks(model, batch, masks), position)
     seed = int(generator.integers(2**31))
     scores = {
@@ -166,7 +169,7 @@ def point(
         REPLACING: replaced_alone(model, batch, position, seed),
         RANDOM: generator.random(position),
     }
-    kinds = _kinds(one, position)
+    kinds = _kinds(innings, position)
     areas: dict[str, dict[str, float]] = {}
     for method in POINTERS:
         score = scores[method]
@@ -187,9 +190,9 @@ def replaced_alone(model: FullModel, batch: Batch, past: int, seed: int) -> Floa
     return effects
 
 
-def _kinds(one: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
+def _kinds(innings: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
     """By column, which past balls take part and which of them are planted, ``(past,)`` each."""
-    truth = one.ruled[position]
+    truth = innings.ruled[position]
     planted = np.zeros(position, bool)
     planted[[ball - 1 for ball in truth.planted]] = True
     late = np.arange(position) >= position - RECENT
@@ -197,7 +200,7 @@ def _kinds(one: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
     for rule in truth.rules:
         hits = np.zeros(position, bool)
         hits[[ball - 1 for ball in truth.balls.get(rule.name, ())]] = True
-        alike = np.array([rule.event(ball) for ball in one.side.deliveries[:position]])
+        alike = np.array([rule.event(ball) for ball in innings.side.deliveries[:position]])
         kinds[rule.name] = (hits | ~planted, hits)
         kinds[f"{rule.name}_decoys"] = (hits | (~planted & alike), hits)
     return kinds
@@ -291,8 +294,8 @@ def lists_and_first_claims(
         generator = np.random.default_rng([seed, number])
         planted = one.ruled[position].planted
         lists += [
-            replace(told, planted=bool(planted & set(told.removed)))
-            for told in tested_lists(predictor, window, shuffled, generator, outcome=outcome)
+            replace(tested_list, planted=bool(planted & set(tested_list.removed)))
+            for tested_list in tested_lists(predictor, window, shuffled, generator, outcome=outcome)
         ]
         reading = read_ball(predictor, window)
         about, lowers = asked(window, reading.probabilities, outcome)
@@ -336,9 +339,9 @@ def verdict_shares(
     which is even over all of them.
     """
     judged = [one for one in lists if one.source not in PLACEBOS or not one.planted]
-    large = [one for one in firsts if one.planted and one.effect >= LARGE]
+    large = [first for first in firsts if first.planted and first.effect >= LARGE]
     so_moved = [one for one in large if one.claimed]
-    none = [one for one in firsts if not one.planted]
+    none = [first for first in firsts if not first.planted]
     return Verdicts(
         MOST,
         source_shares(judged, seed),

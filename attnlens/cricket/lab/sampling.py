@@ -46,9 +46,9 @@ TOLD: Final[tuple[str, ...]] = ("wicket", "boundary", "dot")
 ROWS_AT_ONCE: Final = 40
 
 
-def happened(one: Encoded, position: int) -> bool:
+def happened(encoded: Encoded, position: int) -> bool:
     """Whether it is known what came of a ball."""
-    return bool(one.arrays.outcome[position] >= 0)
+    return bool(encoded.arrays.outcome[position] >= 0)
 
 
 def sample(
@@ -81,10 +81,10 @@ def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, l
     long_enough = [one for one in innings if len(one.arrays) > BEFORE]
     order = generator.permutation(len(long_enough))
     pool: list[tuple[int, int]] = []
-    for taken, number in enumerate(order.tolist(), 1):
+    for index, number in enumerate(order.tolist(), 1):
         one = long_enough[number]
         pool += [(number, at) for at in range(BEFORE, len(one.arrays)) if happened(one, at)]
-        if len(pool) >= balls and taken * BALLS_EACH >= balls:
+        if len(pool) >= balls and index * BALLS_EACH >= balls:
             break
     picks = generator.permutation(len(pool))[:balls]
     chosen: dict[int, list[int]] = {}
@@ -217,7 +217,7 @@ def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[
     length = max(positions) + 1
     head = [truncate(arrays, length)]
     who = balls(head, length)
-    each = [len(one) for one in orders]
+    each = [len(order) for order in orders]
     # Beyond a ball's own past the order does not matter: nothing there is visible to it.
     order = torch.arange(length - 1).repeat(sum(each), 1)
     visible = torch.zeros(sum(each), 1, length - 1, dtype=torch.bool)

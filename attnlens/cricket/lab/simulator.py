@@ -207,11 +207,13 @@ def simulate(seed: int, *, rules: tuple[Rule, ...] = ()) -> Simulated:
     return Simulated(draft.finished(), elevens, tuple(play.ruled))
 
 
-def _result(one: InningsDraft, two: InningsDraft) -> Facts:
-    if two.total > one.total:
+def _result(innings_draft: InningsDraft, two: InningsDraft) -> Facts:
+    if two.total > innings_draft.total:
         return Facts(winner=two.batting_team, by={"wickets": WICKETS - two.wickets})
-    if two.total < one.total:
-        return Facts(winner=one.batting_team, by={"runs": one.total - two.total})
+    if two.total < innings_draft.total:
+        return Facts(
+            winner=innings_draft.batting_team, by={"runs": innings_draft.total - two.total}
+        )
     return Facts(result="tie")
 
 

@@ -61,13 +61,15 @@ class Processes:
             return
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         # Who has a gradient at all: what nobody uses is not to decay either.
-        had = torch.tensor([float(one.grad is not None) for one in parameters], device=self.device)
+        had = torch.tensor(
+            [float(parameter.grad is not None) for parameter in parameters], device=self.device
+        )
         gradients = [
-            (torch.zeros_like(one) if one.grad is None else one.grad).flatten()
-            for one in parameters
+            (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).flatten()
+            for parameter in parameters
         ]
         # All in one piece: every exchange between processes has a price of its own.
-        sizes = [len(parameters), *(one.numel() for one in parameters)]
+        sizes = [len(parameters), *(parameter.numel() for parameter in parameters)]
         users, *sums = torch.split(self.add_up(torch.cat([had, *gradients])), sizes)
         for parameter, count, total in zip(parameters, users.tolist(), sums, strict=True):
             if count:

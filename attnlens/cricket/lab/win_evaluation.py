@@ -200,38 +200,39 @@ INNINGS: Final = {"1": "first innings", "2": "chases"}
 
 
 @terminal_page(min_width=64)
-def render_winning(page: Page, shown: WinEvaluation) -> None:
+def render_winning(page: Page, evaluation: WinEvaluation) -> None:
     """The document of ``attnlens lab evaluate --win``."""
-    matches = count(shown.matches, "match", "matches")
-    began, ended = (shown.dates[end] or "undated" for end in ("first", "last"))
-    told = f"who wins, by {shown.checkpoint.name}, before {count(shown.balls, 'ball')} of {matches}"
-    page.paragraph(f"{told}, {began} to {ended}", "title", indent=0)
-    if shown.left_out:
-        left = count(shown.left_out, "match", "matches")
+    matches = count(evaluation.matches, "match", "matches")
+    began, ended = (evaluation.dates[end] or "undated" for end in ("first", "last"))
+    balls = count(evaluation.balls, "ball")
+    title = f"who wins, by {evaluation.checkpoint.name}, before {balls} of {matches}"
+    page.paragraph(f"{title}, {began} to {ended}", "title", indent=0)
+    if evaluation.left_out:
+        left = count(evaluation.left_out, "match", "matches")
         page.paragraph(f"{left} without a winner, or decided by rain, left out", "quiet", indent=0)
-    for note in shown.notes:
+    for note in evaluation.notes:
         page.flag(note)
     page.blank()
-    rows: list[list[Cell]] = [_row("model", shown.model)]
-    rows += [_row(f"  {INNINGS[name]}", part) for name, part in shown.by_innings.items()]
-    if shown.logistic is not None:
-        rows.append(_row("logistic model of the state", shown.logistic))
-        parts = shown.logistic_by_innings
+    rows: list[list[Cell]] = [_row("model", evaluation.model)]
+    rows += [_row(f"  {INNINGS[name]}", part) for name, part in evaluation.by_innings.items()]
+    if evaluation.logistic is not None:
+        rows.append(_row("logistic model of the state", evaluation.logistic))
+        parts = evaluation.logistic_by_innings
         rows += [_row(f"  {INNINGS[name]}", part) for name, part in parts.items()]
     heads = ("Brier", "", "log-loss", "ECE")
     add_table(page, [Words(min_width=14), *(Column(head, gap=1) for head in heads)], rows)
     page.blank()
-    for name, gap in shown.brier_difference.items():
+    for name, gap in evaluation.brier_difference.items():
         where = INNINGS.get(name, "all")
         told = f"{gap.required_value:+.4f} {interval(gap.ci, 4, sign='+')}"
         page.paragraph(f"Brier, model minus logistic, {where}: {told}", indent=0)
     page.paragraph(
-        f"the chance before a ball is the mean of those after it, to {shown.unbalanced:.0e}",
+        f"the chance before a ball is the mean of those after it, to {evaluation.unbalanced:.0e}",
         indent=0,
     )
     page.blank()
-    _levels(page, "calibration", {"": shown.reliability})
-    _levels(page, "by over: said and came", shown.by_over)
+    _levels(page, "calibration", {"": evaluation.reliability})
+    _levels(page, "by over: said and came", evaluation.by_over)
     page.paragraph("Brackets hold 95% of resamples of whole matches.", "quiet", indent=0)
 
 
@@ -252,12 +253,12 @@ def _levels(page: Page, title: str, groups: dict[str, list[CalibrationBin]]) -> 
         page.paragraph(what, "heading", indent=0)
         rows: list[list[Cell]] = [
             [
-                percent(one.predicted, 1),
-                percent(one.observed.required_value, 1),
-                interval(one.observed.ci, 1, scale=100),
-                f"{one.balls:,}",
+                percent(level.predicted, 1),
+                percent(level.observed.required_value, 1),
+                interval(level.observed.ci, 1, scale=100),
+                f"{level.balls:,}",
             ]
-            for one in levels
+            for level in levels
         ]
         heads = ("said", "came", "", "balls")
         add_table(page, [Column(heads[0]), *(Column(head, gap=1) for head in heads[1:])], rows)

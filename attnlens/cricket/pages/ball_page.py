@@ -89,7 +89,9 @@ def add_prediction(page: Page, explanation: Explanation, outcome: str) -> None:
     else:
         for line in bars:
             page.add(*line)
-    add_the_rest(page, {one.outcome: one.probability for one in entries if one not in with_bars})
+    add_the_rest(
+        page, {entry.outcome: entry.probability for entry in entries if entry not in with_bars}
+    )
     _add_what_happened(page, explanation)
     if moved and not two:
         page.blank()
@@ -285,9 +287,9 @@ def story_of(explanation: Explanation) -> Story:
 
 
 @terminal_page(max_width=100)
-def render_story(page: Page, shown: Explanation) -> None:
+def render_story(page: Page, explanation: Explanation) -> None:
     """The story of one ball on one screen."""
-    story, balls, closing = story_of(shown), Balls(shown), Page(page.width)
+    story, balls, closing = story_of(explanation), Balls(explanation), Page(page.width)
     page.flow(dotted(story.who, "title"), indent=0, gap=1)
     page.flow(dotted(story.standing, "quiet"), indent=0, gap=1)
     for text in story.cautions:
@@ -307,7 +309,7 @@ def render_story(page: Page, shown: Explanation) -> None:
         closing.flag(text)
     closing.paragraph(f"{BESIDE[story.reference]} --full: every claim and head.", "quiet", indent=0)
     room = PAGE_LINES - len(page.lines) - len(closing.lines) - 1
-    add_attention(page, shown, balls, min(room, STRIP_LINES))
+    add_attention(page, explanation, balls, min(room, STRIP_LINES))
     page.lines += closing.lines
 
 
@@ -414,7 +416,7 @@ WIDEST: Final = 128
 
 
 @terminal_page(max_width=WIDEST)
-def render_terminal(page: Page, shown: Explanation, *, scale: str = "medium") -> None:
+def render_terminal(page: Page, explanation: Explanation, *, scale: str = "medium") -> None:
     """Everything about one ball.
 
     Args:
@@ -424,17 +426,17 @@ def render_terminal(page: Page, shown: Explanation, *, scale: str = "medium") ->
         InputError: a scale that does not exist.
     """
     _check_scale(scale)
-    balls = Balls(shown)
-    page.parts(shown.ball.echo, 0)
-    add_prediction(page, shown, shown.prediction.about)
-    if shown.win_probability is not None:
-        page.paragraph(win_line(shown))
+    balls = Balls(explanation)
+    page.parts(explanation.ball.echo, 0)
+    add_prediction(page, explanation, explanation.prediction.about)
+    if explanation.win_probability is not None:
+        page.paragraph(win_line(explanation))
         page.blank()
-    add_claims(page, shown, balls)
-    add_heads(page, shown, scale, balls)
-    add_strip(page, shown, scale, balls)
-    add_other_scales(page, shown, scale, balls)
-    _add_close(page, shown)
+    add_claims(page, explanation, balls)
+    add_heads(page, explanation, scale, balls)
+    add_strip(page, explanation, scale, balls)
+    add_other_scales(page, explanation, scale, balls)
+    _add_close(page, explanation)
 
 
 def _add_close(page: Page, explanation: Explanation) -> None:

@@ -79,9 +79,9 @@ def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float],
         ends = (max(1, (at + 1) * len(points) // width) for at in range(width))
         chances = [points[end - 1].after for end in ends]
         turns = [
-            (number, (one.index - 1) * width // len(points))
-            for number, one in enumerate(story.turning_points, 1)
-            if one.innings == points[0].innings
+            (number, (turning_point.index - 1) * width // len(points))
+            for number, turning_point in enumerate(story.turning_points, 1)
+            if turning_point.innings == points[0].innings
         ]
         marks, last = [" "] * width, -1
         for later, (number, column) in zip(range(len(turns), 0, -1), turns, strict=True):
@@ -456,7 +456,7 @@ def story_tables(story: MatchStory, fits: Callable[[Json], bool]) -> Json:
 def _tables(story: MatchStory, most: int) -> Json:
     def rows(items: Sequence[Any]) -> list[Json]:
         left_out = {"index", "event", "outcome", "surprise_bits"}
-        return [one.model_dump(exclude=left_out, exclude_none=True) for one in items[:most]]
+        return [item.model_dump(exclude=left_out, exclude_none=True) for item in items[:most]]
 
     ends = [story.win_probability[0].before, story.win_probability[-1].after] if story.team else []
     tables: Json = rounded_all(

@@ -33,17 +33,17 @@ OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "s
 
 
 @terminal_page(min_width=60)
-def render_over(page: Page, shown: NextOver) -> None:
+def render_over(page: Page, next_over: NextOver) -> None:
     """One over, as `attnlens.cricket.over.next_over.next_over` tells it."""
-    page.parts(shown.echo)
-    if shown.samples is not None:
-        _add_samples(page, shown.samples)
-    _add_tokens(page, shown)
-    _add_actual(page, shown)
-    if shown.cross_attention.balls:
-        _add_map(page, shown)
-        _add_balls(page, shown)
-    for flag in shown.flags:
+    page.parts(next_over.echo)
+    if next_over.samples is not None:
+        _add_samples(page, next_over.samples)
+    _add_tokens(page, next_over)
+    _add_actual(page, next_over)
+    if next_over.cross_attention.balls:
+        _add_map(page, next_over)
+        _add_balls(page, next_over)
+    for flag in next_over.flags:
         page.flag(flag.text)
     page.blank()
     page.paragraph(
@@ -80,9 +80,9 @@ def _add_tokens(page: Page, data: NextOver) -> None:
         page.paragraph("it looked at nothing: no ball came before", "quiet", indent=4)
 
 
-def _looked_at(cross: CrossAttention, place: int) -> list[Cell]:
+def _looked_at(cross: CrossAttention, index: int) -> list[Cell]:
     """The balls that a token looked at most, and their share of its attention."""
-    row = cross.weights[place][cross.padded :]
+    row = cross.weights[index][cross.padded :]
     order = sorted(range(len(row)), key=lambda ball: -row[ball])[:LISTED]
     labels = " ".join(cross.balls[ball].label for ball in sorted(order))
     return [percent_seen(sum(row[ball] for ball in order)), labels]

@@ -274,7 +274,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
 def _spans(balls: Iterable[PastBall]) -> str:
     """``1.4 2.1-2.6``: labels, balls that follow one another as their first and last."""
     spans: list[list[PastBall]] = []
-    for ball in sorted(balls, key=lambda one: one.index):
+    for ball in sorted(balls, key=lambda ball: ball.index):
         if spans and ball.index == spans[-1][-1].index + 1:
             spans[-1][1:] = [ball]
         else:

@@ -18,15 +18,15 @@ FIGURES: Final = 24
 
 
 @terminal_page()
-def render_what_if(page: Page, shown: WhatIf) -> None:
+def render_what_if(page: Page, what_if: WhatIf) -> None:
     """The page for one answer."""
-    page.parts(shown.before.echo)
-    _add_question(page, shown)
-    _add_bars(page, shown)
-    for sentence in shown.narrative:
+    page.parts(what_if.before.echo)
+    _add_question(page, what_if)
+    _add_bars(page, what_if)
+    for sentence in what_if.narrative:
         page.paragraph(sentence.text)
     page.blank()
-    for flag in shown.flags:
+    for flag in what_if.flags:
         page.flag(flag.text)
 
 

@@ -234,8 +234,8 @@ def _verdict(explanation: Explanation) -> Verdict | None:
     return "cannot be told" if explanation.evidence else None
 
 
-def _finding(explanation: Explanation, place: int, start: str = "") -> str:
-    return sentence([start, *changed(Source(explanation), place), "."]).text
+def _finding(explanation: Explanation, index: int, start: str = "") -> str:
+    return sentence([start, *changed(Source(explanation), index), "."]).text
 
 
 def _claims(

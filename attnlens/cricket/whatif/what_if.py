@@ -526,7 +526,9 @@ def _players(
     return current._replace(batter=striker, non_striker=other, bowler=bowler), changes
 
 
-def _facing(asked: Player, crease: Crease, striker: Player, other: Player) -> tuple[Player, Player]:
+def _facing(
+    player: Player, crease: Crease, striker: Player, other: Player
+) -> tuple[Player, Player]:
     """Striker and non-striker, where somebody is asked to face.
 
     Args:
@@ -537,24 +539,24 @@ def _facing(asked: Player, crease: Crease, striker: Player, other: Player) -> tu
         InputError: he is out, or in already.
     """
     if crease.out is not None:
-        if asked.key in (crease.out.key, striker.key, other.key):
-            where = "out" if asked.key == crease.out.key else "in already"
+        if player.key in (crease.out.key, striker.key, other.key):
+            where = "out" if player.key == crease.out.key else "in already"
             raise InputError(
-                f"{asked} is {where} after that wicket and cannot come in",
+                f"{player} is {where} after that wicket and cannot come in",
                 remedy="name another batter",
             )
         return (
-            asked if crease.striker is None else striker,
-            asked if crease.other is None else other,
+            player if crease.striker is None else striker,
+            player if crease.other is None else other,
         )
-    return (other, striker) if asked.key == other.key else (asked, other)
+    return (other, striker) if player.key == other.key else (player, other)
 
 
 def _player_change(
-    kind: ChangeKind, was: Player, now: Player, did: str, *, follows: bool = False
+    kind: ChangeKind, was: Player, player: Player, did: str, *, follows: bool = False
 ) -> Change:
-    text = f"{now} {did}" + ("" if now.key == was.key else f", not {was}")
-    return Change(kind=kind, before=was.name, after=now.name, text=text, follows=follows)
+    text = f"{player} {did}" + ("" if player.key == was.key else f", not {was}")
+    return Change(kind=kind, before=was.name, after=player.name, text=text, follows=follows)
 
 
 def _ball_change(one: Retold) -> Change:
@@ -615,14 +617,14 @@ def _changes(answer: WhatIf, source: Source[WhatIf]) -> list[Part]:
     return clauses
 
 
-def _moved(answer: WhatIf, source: Source[WhatIf], place: int) -> list[Part]:
+def _moved(answer: WhatIf, source: Source[WhatIf], index: int) -> list[Part]:
     """How the chance of an outcome changes, with as few decimals as show it."""
-    pointer = f"/outcomes/{place}"
+    pointer = f"/outcomes/{index}"
     outcome = source.quote(f"{pointer}/outcome", outcome_words)
     before, after = source.change(f"{pointer}/before", f"{pointer}/after")
     if before.text == after.text:
         return ["the chance of ", outcome, " stays at ", before]
-    verb = "falls" if answer.outcomes[place].points < 0 else "rises"
+    verb = "falls" if answer.outcomes[index].points < 0 else "rises"
     points = source.quote(f"{pointer}/points", signed_points)
     return [
         *("the chance of ", outcome, f" {verb} from ", before),

@@ -503,7 +503,8 @@ def _counted(source: Source[Explanation], most: int = 2) -> Sentence | None:
 
     def what(at: int) -> list[Part]:
         words = [
-            source.quote(one) if one.startswith("/") else one for one in GROUPS[groups[at].group]
+            source.quote(group) if group.startswith("/") else group
+            for group in GROUPS[groups[at].group]
         ]
         return list(words)
 
