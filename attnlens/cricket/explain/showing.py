@@ -229,7 +229,9 @@ def shown_innings(
         told["story"] = list(map(story_outcome, chances, reading.usual))
         told["cautions"] = cautions_by_ball(match, innings, arrays, predictor, history=history)
         told["win"] = winning and {
-            name: _floats(getattr(winning, name)) for name in ("before", "after", "happened")
+            "before": _floats(winning.before),
+            "after": _floats(winning.after),
+            "happened": _floats(winning.actual),
         }
     return told
 
