@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnlens.arrays import Floats
-from attnlens.attention.focus import Numbers, One, as_floats, attention_of, weights_of
+from attnlens.attention.focus import AttentionValues, Numbers, as_floats, attention_of, weights_of
 from attnlens.errors import InputError
 from attnlens.recording.axes import Positions, positions
 from attnlens.recording.axes import places as places_of
@@ -54,8 +54,8 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Fl
             )
         if (*layer.shape[:-3], layer.shape[-1]) != (*shape[:-3], shape[-1]):
             raise InputError(f"layer {number} has shape {tuple(layer.shape)}, the last {shape}")
-    asked = slice(None) if rows is None else positions("rows", rows, InputError)
-    places = places_of(asked, shape[-1], "row", InputError)
+    selection = slice(None) if rows is None else positions("rows", rows, InputError)
+    places = places_of(selection, shape[-1], "row", InputError)
     flow: Floats = np.zeros((*shape[:-3], len(places), shape[-1]))
     flow[..., np.arange(len(places)), places] = 1.0
     for values in reversed(layers):
@@ -68,22 +68,22 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Fl
     return flow
 
 
-def _stack(given: Sequence[Numbers] | Recording) -> list[One]:
+def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
     """The layers, first to last."""
-    if isinstance(given, Recording):
-        stacks = {re.sub(r"\d+", "*", site) for site in given}
-        if len(stacks) > 1 or any(len(given.calls(site)) > 1 for site in given):
+    if isinstance(layers, Recording):
+        stacks = {re.sub(r"\d+", "*", site) for site in layers}
+        if len(stacks) > 1 or any(len(layers.calls(site)) > 1 for site in layers):
             raise InputError(
-                f"this recording is no one stack of layers, each run once: {choices('', given)}",
+                f"this recording is no one stack of layers, each run once: {choices('', layers)}",
                 remedy="give a list of records, first layer first",
             )
-        given = given.records()
-    if not isinstance(given, list | tuple) or not given:
-        told = "no layers" if isinstance(given, list | tuple) else type(given).__name__
+        layers = layers.records()
+    if not isinstance(layers, list | tuple) or not layers:
+        problem = "no layers" if isinstance(layers, list | tuple) else type(layers).__name__
         raise InputError(
-            f"{told} to roll out", remedy="give a list of attention, first layer first"
+            f"{problem} to roll out", remedy="give a list of attention, first layer first"
         )
-    return [attention_of(one) for one in given]
+    return [attention_of(layer) for layer in layers]
 
 
 def value_norms(weights: Numbers, values: Numbers, output: Numbers | None = None) -> Floats:
@@ -105,17 +105,17 @@ def value_norms(weights: Numbers, values: Numbers, output: Numbers | None = None
     Reference:
         Kobayashi et al. 2020, "Attention is Not Only a Weight", section 3.
     """
-    shares, said = as_floats(weights), as_floats(values)
-    if said.shape[:-1] != (*shares.shape[:-2], shares.shape[-1]):
+    shares, value_vectors = as_floats(weights), as_floats(values)
+    if value_vectors.shape[:-1] != (*shares.shape[:-2], shares.shape[-1]):
         raise InputError(
-            f"values have shape {said.shape}; "
+            f"values have shape {value_vectors.shape}; "
             f"weights {shares.shape} need (..., head, key, depth) with the same heads and keys"
         )
     if output is None:
-        plain: Floats = shares * np.linalg.norm(said, axis=-1)[..., None, :]
+        plain: Floats = shares * np.linalg.norm(value_vectors, axis=-1)[..., None, :]
         return plain
     joins = as_floats(output)
-    heads, depth = said.shape[-3], said.shape[-1]
+    heads, depth = value_vectors.shape[-3], value_vectors.shape[-1]
     if joins.ndim != 2 or joins.shape[1] != heads * depth:
         raise InputError(
             f"output has shape {joins.shape}; {heads} heads of depth {depth} need "
@@ -125,6 +125,8 @@ def value_norms(weights: Numbers, values: Numbers, output: Numbers | None = None
     # The inner products of what heads send about one key are all that lengths need:
     # (head, head) numbers a key, and never a vector for each pair of query and key.
     gram = np.einsum("mhd,mhe->hde", by_head, by_head)
-    squares = np.einsum("...hkd,hde,...hke->...hk", said, gram, said, optimize=True)
+    squares = np.einsum(
+        "...hkd,hde,...hke->...hk", value_vectors, gram, value_vectors, optimize=True
+    )
     lengths: Floats = shares * np.sqrt(np.maximum(squares, 0.0))[..., None, :]
     return lengths

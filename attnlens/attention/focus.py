@@ -25,17 +25,17 @@ from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.recording import Recording
 from attnlens.words import choices
 
-One = Tensor | NDArray[np.generic] | AttentionRecord
+AttentionValues = Tensor | NDArray[np.generic] | AttentionRecord
 """A record, a tensor of any kind and device, or an array."""
 
-Numbers = One | Recording
+Numbers = AttentionValues | Recording
 """What the functions take; a recording stands for its only record."""
 
 BLOCK_CELLS: Final = 1 << 22
 """Weights of a lazy record that are formed at a time."""
 
 
-def attention_of(values: Any) -> One:
+def attention_of(values: Any) -> AttentionValues:
     """The only record of a recording; anything else as it is, lists as arrays.
 
     Raises:
@@ -98,8 +98,8 @@ def as_floats(values: Numbers) -> Floats:
     """The same numbers as a numpy array in double precision; no gradient is kept."""
     values = weights_of(values)
     if isinstance(values, Tensor):
-        found: Floats = values.detach().to("cpu", torch.float64).numpy()
-        return found
+        array: Floats = values.detach().to("cpu", torch.float64).numpy()
+        return array
     return np.asarray(values, dtype=np.float64)
 
 
@@ -157,13 +157,13 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
     if left < 0:
         raise InputError(f"{shares.shape[-1]} weights were kept of {keys} keys")
 
-    known = nats_of(shares).sum(-1)
+    kept_nats = nats_of(shares).sum(-1)
     weakest = shares.min(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         full = np.floor(np.where(weakest > 0, rest / weakest, 0.0))
     over = np.maximum(rest - full * weakest, 0.0)
-    low = known + full * nats_of(weakest) + nats_of(over)
-    high = known + left * nats_of(rest / left) if left else known
+    low = kept_nats + full * nats_of(weakest) + nats_of(over)
+    high = kept_nats + left * nats_of(rest / left) if left else kept_nats
     high = np.maximum(high, low)  # rounding of the residual can put them a hair apart
     nothing = shares.sum(-1) + rest <= 0
     return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)

@@ -79,13 +79,13 @@ def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: I
     """
     heads = shares.shape[1]
     counted = visible & (np.isnan(shares).sum((1, 2)) == 0)[:, None]
-    far = int(distance[counted].max(initial=0)) + 1
-    seen = np.bincount(distance[counted], minlength=far).clip(1)
+    bins = int(distance[counted].max(initial=0)) + 1
+    counts = np.bincount(distance[counted], minlength=bins).clip(1)
     expected = np.zeros_like(shares)
     for head in range(heads):
-        paid = np.bincount(distance[counted], shares[:, head][counted], minlength=far)
-        profile = paid / seen
-        expected[:, head] = np.where(visible, profile[np.where(visible, distance, 0) % far], 0.0)
+        paid = np.bincount(distance[counted], shares[:, head][counted], minlength=bins)
+        profile = paid / counts
+        expected[:, head] = np.where(visible, profile[np.where(visible, distance, 0) % bins], 0.0)
     return relation_shares(past_shares(expected), held)
 
 
@@ -111,9 +111,9 @@ def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterat
     """
 
     def change(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        given = inputs[0].clone()
-        given[..., columns] = value
-        return (given, *inputs[1:])
+        changed = inputs[0].clone()
+        changed[..., columns] = value
+        return (changed, *inputs[1:])
 
     handle = module.register_forward_pre_hook(change)
     try:
@@ -136,9 +136,9 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
     """
 
     def change(_: nn.Module, __: tuple[Any, ...], weights: Tensor) -> Tensor:
-        kept = torch.ones_like(weights[:, head])
-        kept[..., : share.shape[-1]] -= share
-        left = weights[:, head] * kept
+        keep_share = torch.ones_like(weights[:, head])
+        keep_share[..., : share.shape[-1]] -= share
+        left = weights[:, head] * keep_share
         total = left.sum(-1, keepdim=True)
         changed = weights.clone()
         changed[:, head] = torch.where(total > 0, left / total.clamp(min=1e-30), 0.0)
@@ -238,10 +238,10 @@ def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
     weights = attention_of(weights)
     shares = as_floats(weights)
     rows = weights.rows if isinstance(weights, AttentionRecord) else None
-    seen = (shares > 0).any(tuple(range(shares.ndim - 2)), keepdims=True)
+    visible = (shares > 0).any(tuple(range(shares.ndim - 2)), keepdims=True)
     flags = _of_rows(as_flags(relation), rows)
     try:
-        held = np.broadcast_to(flags, shares.shape) & seen
+        held = np.broadcast_to(flags, shares.shape) & visible
     except ValueError as error:
         raise InputError(
             f"relation has shape {flags.shape}, which does not fit weights {shares.shape}"
@@ -250,7 +250,7 @@ def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
     counted = held.any(-1) & paid
     number = counted.sum(-1)
     to_them = np.where(counted, np.where(held, shares, 0.0).sum(-1), 0.0).sum(-1)
-    evenly = np.where(counted, held.sum(-1) / np.maximum(seen.sum(-1), 1), 0.0).sum(-1)
+    evenly = np.where(counted, held.sum(-1) / np.maximum(visible.sum(-1), 1), 0.0).sum(-1)
     some = np.maximum(number, 1)
     none = number == 0
     return RelationScores(

@@ -30,12 +30,12 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
         every_key: every query that pays anything sees every key. Otherwise those that any head
             or sequence pays there.
     """
-    seen = (weights > 0).any(tuple(range(weights.ndim - 2)), keepdims=True)
+    visible = (weights > 0).any(tuple(range(weights.ndim - 2)), keepdims=True)
     if every_key:
-        seen = seen.any(-1, keepdims=True)
-    seen = np.broadcast_to(seen, weights.shape)
-    many = seen.sum(-1, keepdims=True)
-    counted = seen & (many > 1)
+        visible = visible.any(-1, keepdims=True)
+    visible = np.broadcast_to(visible, weights.shape)
+    many = visible.sum(-1, keepdims=True)
+    counted = visible & (many > 1)
     paid = np.where(counted, weights, 0.0).sum(-2)
     return np.stack([paid, (counted / np.maximum(many, 1)).sum(-2), counted.sum(-2)])
 
@@ -57,9 +57,9 @@ def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
         Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks"; the share
         is that of Gu et al. 2024, "When Attention Sink Emerges in Language Models", s. 3.
     """
-    least = np.maximum(SINK_SHARE * queries, SINK_LIFT * even)
+    threshold = np.maximum(SINK_SHARE * queries, SINK_LIFT * even)
     enough = np.maximum(queries.max(-1, keepdims=True) / 2, SINK_QUERIES)
-    flags: Flags = (queries >= enough) & (paid >= least)
+    flags: Flags = (queries >= enough) & (paid >= threshold)
     return flags
 
 
@@ -76,8 +76,8 @@ def sink_items(
         special: places of special tokens.
     """
     none: Floats = np.zeros(())
-    paid = [sum((looked_at(rows) for _, rows in query_blocks(one)), none) for one in attention]
-    flags = [sinks(*one).reshape(-1, one.shape[-1]) for one in paid]
+    paid = [sum((looked_at(rows) for _, rows in query_blocks(layer)), none) for layer in attention]
+    flags = [sinks(*sums).reshape(-1, sums.shape[-1]) for sums in paid]
     many = np.concatenate(flags).mean(0) >= SINK_HEADS
     words = [""] * len(many) if labels is None else list(map(str, labels))
     separators = {

@@ -75,9 +75,9 @@ def choose(recording: Recording, **kwargs: str | None) -> Recording:
 
 
 def _chosen(record: AttentionRecord, axis: str, word: str) -> AttentionRecord:
-    named = word in record.names(record.place_of(axis))
+    is_label = word in record.names(record.place_of(axis))
     try:
-        number = None if named else int(word)
+        number = None if is_label else int(word)
     except ValueError:
         number = None
     try:
@@ -117,14 +117,14 @@ def rows_data(record: AttentionRecord, count: int = STRONGEST) -> list[Json]:
     """
     *leads, keys = (record.names(index) for index in range(len(record.axes)))
     rows = record.rows if _has_queries(record) else None
-    found = {}
+    rows_by_number = {}
     for start, weights, low, high in _measured(record):
         for at in np.ndindex(low.shape):
             number = (at[0], start + at[1])
-            told = not math.isnan(low[at])
-            bounds = [float(low[at]), float(high[at])] if told else None
+            has_entropy = not math.isnan(low[at])
+            bounds = [float(low[at]), float(high[at])] if has_entropy else None
             row = weights[at]
-            found[number] = {
+            rows_by_number[number] = {
                 "site": record.site,
                 "call": record.call,
                 **_called(record, leads, *number),
@@ -137,7 +137,7 @@ def rows_data(record: AttentionRecord, count: int = STRONGEST) -> list[Json]:
                     if row[key] > 0
                 ],
             }
-    return [found[number] for number in sorted(found)]
+    return [rows_by_number[number] for number in sorted(rows_by_number)]
 
 
 def _called(
@@ -179,44 +179,44 @@ def maps_data(
     notes = []
     if empty := len(recording.records()) - len(records):
         notes.append(f"{empty} records hold no weights and are left out")
-    told: list[Json] = []
-    drawn: list[list[Picture]] = []
-    for record, about in zip(records, sites_data(Recording(records)), strict=True):
+    entries: list[Json] = []
+    record_pictures: list[list[Picture]] = []
+    for record, entry in zip(records, sites_data(Recording(records)), strict=True):
         queries, keys = _row_names(record), record.names(len(record.axes) - 1)
         tall, wide = (_block(len(names), side) for names in (queries, keys))
         if tall * wide > 1:
-            about["notes"].append(
+            entry["notes"].append(
                 f"{len(queries)} by {len(keys)} cells are shown as {-(-len(queries) // tall)} by "
                 f"{-(-len(keys) // wide)}: each stands for {tall} by {wide} and has the largest "
                 "weight among them; entropies are means of such rows"
             )
         if record.keys is not None:
-            about["notes"].append(
+            entry["notes"].append(
                 f"only the {record.keys.shape[-1]} strongest keys of each row were kept; the "
                 "others are blank, and of entropies only bounds are known"
             )
         maps, pictures, odd = _maps(record, tall, wide)
         if odd:
-            about["notes"].append("weights that are negative or no numbers are shown as 0")
-        about |= {"block": [tall, wide], "queries": list(queries), "keys": list(keys)}
-        told.append(about | {"maps": maps})
-        drawn.append(pictures)
-    cells = sum(picture[0].size for pictures in drawn for picture in pictures)
-    most = max(most_bytes, int(CELL_BYTES * cells))
-    levels, packed = _packed(drawn, most)
-    if sum(map(len, packed)) * 4 > most * 3:
+            entry["notes"].append("weights that are negative or no numbers are shown as 0")
+        entry |= {"block": [tall, wide], "queries": list(queries), "keys": list(keys)}
+        entries.append(entry | {"maps": maps})
+        record_pictures.append(pictures)
+    cells = sum(picture[0].size for pictures in record_pictures for picture in pictures)
+    byte_limit = max(most_bytes, int(CELL_BYTES * cells))
+    levels, packed = _packed(record_pictures, byte_limit)
+    if sum(map(len, packed)) * 4 > byte_limit * 3:
         with suppress(InputError):  # of maps so many and small that they cannot be smaller
             return maps_data(recording, most_cells=cells // 2, most_bytes=most_bytes)
-    for about, content in zip(told, packed, strict=True):
-        about["packed"] = content
-    return {"notes": notes, "levels": levels, "bend": BEND, "sink": SINK, "records": told}
+    for entry, content in zip(entries, packed, strict=True):
+        entry["packed"] = content
+    return {"notes": notes, "levels": levels, "bend": BEND, "sink": SINK, "records": entries}
 
 
-def _packed(records: Sequence[Sequence[Picture]], most: int) -> tuple[int, list[bytes]]:
+def _packed(records: Sequence[Sequence[Picture]], byte_limit: int) -> tuple[int, list[bytes]]:
     """How finely cells can be told, and the pictures of each record told so."""
     for levels in LEVELS:
         packed: list[bytes] = []
-        room = most * 3 // 4  # a page holds four letters for three bytes
+        room = byte_limit * 3 // 4  # a page holds four letters for three bytes
         for pictures in records:
             parts = []
             for cells, entropies in pictures:
@@ -232,7 +232,7 @@ def _packed(records: Sequence[Sequence[Picture]], most: int) -> tuple[int, list[
     return levels, packed
 
 
-def _fitting(records: Sequence[AttentionRecord], most: int) -> int:
+def _fitting(records: Sequence[AttentionRecord], max_cells: int) -> int:
     """The longest side that maps may have."""
     side = LONGEST_SIDE
     while side >= SHORTEST_SIDE:
@@ -241,7 +241,7 @@ def _fitting(records: Sequence[AttentionRecord], most: int) -> int:
             * math.prod(-(-size // _block(size, side)) for size in _sides(record))
             for record in records
         )
-        if cells <= most:
+        if cells <= max_cells:
             return side
         side //= 2
     raise InputError(
@@ -290,9 +290,9 @@ def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], li
         at = slice(start // tall, start // tall + len(heights))
         cells[:, at] = np.maximum.reduceat(np.maximum.reduceat(block, heights, 1), widths, 2)
         for which, values in enumerate((low, high)):
-            known = ~np.isnan(values)
-            among = np.add.reduceat(known.astype(float), heights, 1)
-            total = np.add.reduceat(np.where(known, values, 0.0), heights, 1)
+            valid = ~np.isnan(values)
+            among = np.add.reduceat(valid.astype(float), heights, 1)
+            total = np.add.reduceat(np.where(valid, values, 0.0), heights, 1)
             bounds[which, :, at] = np.where(among > 0, total / np.maximum(among, 1), np.nan)
         paid += looked_at(block, every_key=record.keys is not None)
     flags = sinks(*paid) & _has_queries(record)
@@ -334,9 +334,9 @@ def _measured(
     queries, keys = _sides(record)
     maps = len(_leads(record))
     step = max(1, CHUNK_CELLS // max(1, maps * keys * multiple)) * multiple
-    kept = None
+    top_weights = None
     if record.keys is not None:
-        kept = record.to_numpy().reshape(maps, queries, keys)
+        top_weights = record.to_numpy().reshape(maps, queries, keys)
         shares = as_floats(record.weights)
         rest = np.maximum(1 - shares.sum(-1), 0) if record.residual is None else record.residual
         low, high = (
@@ -345,8 +345,8 @@ def _measured(
         )
     for start in range(0, queries, step):
         rows = slice(start, min(start + step, queries))
-        if kept is not None:
-            yield start, kept[:, rows].astype(np.float32), low[:, rows], high[:, rows]
+        if top_weights is not None:
+            yield start, top_weights[:, rows].astype(np.float32), low[:, rows], high[:, rows]
             continue
         if record.lazy is not None:
             some = as_floats(record.lazy.weights(rows)).reshape(maps, -1, keys)

@@ -113,76 +113,84 @@ def ablate(
     """
     if how not in ("zero", "mean"):
         raise InputError(f"there is no way {how!r}", remedy="say 'zero' or 'mean'")
-    asked = questions(model, inputs, tokens)
-    known = _heads_of(asked[0])
-    named = list(known) if heads == "each" else _listed(heads, known)
+    single_inputs = questions(model, inputs, tokens)
+    heads_by_name = _heads_of(single_inputs[0])
+    selected = list(heads_by_name) if heads == "each" else _selected_heads(heads, heads_by_name)
     generator = np.random.default_rng(seed)
-    others = list(known) if heads == "each" else [name for name in known if name not in named]
-    beside = generator.permutation(others)[:RANDOM_HEADS].tolist()
-    full = np.array([_loss(one, loss) for one in asked])
+    control_pool = (
+        list(heads_by_name)
+        if heads == "each"
+        else [name for name in heads_by_name if name not in selected]
+    )
+    control_heads = generator.permutation(control_pool)[:RANDOM_HEADS].tolist()
+    full = np.array([_loss(question, loss) for question in single_inputs])
 
     def change(name: str) -> Floats:
-        _, head, site = known[name]
+        _, head, site = heads_by_name[name]
         edit: Any = {"scale": 0.0} if how == "zero" else {"replace": _even}
         with intervene(model, sites=[site], heads=head, **edit):
-            changed: Floats = np.array([_loss(one, loss) for one in asked]) - full
+            changed: Floats = np.array([_loss(question, loss) for question in single_inputs]) - full
         return changed
 
-    changes = {name: change(name) for name in dict.fromkeys([*named, *beside])}
-    random = np.array([changes[name] for name in beside])
-    more = {name: changes[name] - _mean_of_others(random, beside, name) for name in named}
-    p_values = [_p(more[name], generator) for name in named]
+    changes = {name: change(name) for name in dict.fromkeys([*selected, *control_heads])}
+    random = np.array([changes[name] for name in control_heads])
+    more = {name: changes[name] - _mean_of_others(random, control_heads, name) for name in selected}
+    p_values = [_p(more[name], generator) for name in selected]
     known_p = [p for p in p_values if p is not None]
-    q_values = benjamini_hochberg(known_p) if known_p else [None] * len(named)
+    q_values = benjamini_hochberg(known_p) if known_p else [None] * len(selected)
     rows = [
-        Ablated(*known[name], float(changes[name].mean()), float(more[name].mean()), p, q)
-        for name, p, q in zip(named, p_values, q_values, strict=True)
+        Ablated(*heads_by_name[name], float(changes[name].mean()), float(more[name].mean()), p, q)
+        for name, p, q in zip(selected, p_values, q_values, strict=True)
     ]
     rows.sort(key=lambda row: -row.change)
     means = random.mean(1) if len(random) else np.zeros(0)
-    return Ablation(how, len(asked), float(full.mean()), tuple(rows), tuple(means.tolist()))
+    return Ablation(how, len(single_inputs), float(full.mean()), tuple(rows), tuple(means.tolist()))
 
 
 def _even(weights: Tensor) -> Tensor:
     """Attention spread over the keys that are seen."""
-    seen = (weights > 0).to(weights.dtype)
-    return seen / seen.sum(-1, keepdim=True).clamp_min(1)
+    visible = (weights > 0).to(weights.dtype)
+    return visible / visible.sum(-1, keepdim=True).clamp_min(1)
 
 
 def _heads_of(question: Question) -> dict[str, tuple[int, int, str]]:
     """Every head by name: its layer, its number and its site."""
     with torch.no_grad(), record(question.model, lazy=True) as recording:
         question.ask()
-    known: dict[str, tuple[int, int, str]] = {}
+    heads_by_name: dict[str, tuple[int, int, str]] = {}
     for at, site in enumerate(recording):
         layer = layer_of(site, at)
         for head in range(recording.calls(site)[0].shape[1]):
             name = f"L{layer}H{head}"
-            known[name if name not in known else f"{site} {head}"] = (layer, head, site)
-    return known
+            heads_by_name[name if name not in heads_by_name else f"{site} {head}"] = (
+                layer,
+                head,
+                site,
+            )
+    return heads_by_name
 
 
-def _listed(heads: str | Sequence[str], known: Mapping[str, object]) -> list[str]:
-    named = [heads] if isinstance(heads, str) else list(dict.fromkeys(heads))
-    strange = [name for name in named if name not in known]
-    if strange or not named:
-        some = ", ".join(list(known)[:6])
+def _selected_heads(heads: str | Sequence[str], heads_by_name: Mapping[str, object]) -> list[str]:
+    selected = [heads] if isinstance(heads, str) else list(dict.fromkeys(heads))
+    strange = [name for name in selected if name not in heads_by_name]
+    if strange or not selected:
+        some = ", ".join(list(heads_by_name)[:6])
         raise InputError(
-            f"there is no head {strange[0]!r}" if named else "no head is named",
-            remedy=f"say 'each', or some of {some} ... ({len(known)} in all)",
+            f"there is no head {strange[0]!r}" if selected else "no head is named",
+            remedy=f"say 'each', or some of {some} ... ({len(heads_by_name)} in all)",
         )
-    return named
+    return selected
 
 
 @torch.no_grad()
 def _loss(question: Question, loss: Loss | None) -> float:
     output = question.ask()
     if loss is not None:
-        found = loss(output)
-        if not isinstance(found, Tensor) or found.numel() != 1:
+        loss_value = loss(output)
+        if not isinstance(loss_value, Tensor) or loss_value.numel() != 1:
             raise InputError("the loss is no number", remedy="return a tensor (), or (batch,)")
-        return float(found)
-    ids = question.named.get("input_ids")
+        return float(loss_value)
+    ids = question.kwargs.get("input_ids")
     logits = answer_of(output)
     if ids is None or logits.dim() != 3 or ids.shape[1] < 2:
         raise InputError(
@@ -193,8 +201,8 @@ def _loss(question: Question, loss: Loss | None) -> float:
 
 def _mean_of_others(random: Floats, names: Sequence[str], name: str) -> Floats | float:
     """The mean change without random heads, this one not among them, ``(input,)``."""
-    others = [at for at, one in enumerate(names) if one != name]
-    return random[others].mean(0) if others else 0.0
+    other_rows = [at for at, other in enumerate(names) if other != name]
+    return random[other_rows].mean(0) if other_rows else 0.0
 
 
 def _p(more: Floats, generator: np.random.Generator) -> float | None:

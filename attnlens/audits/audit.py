@@ -15,7 +15,7 @@ from attnlens.audits.loading import loaded
 from attnlens.audits.question import questions
 from attnlens.audits.report import PLACEBOS, Audit, Audited, Cost, Placebo
 from attnlens.audits.screen import screened
-from attnlens.audits.target import Asked
+from attnlens.audits.target import TargetChoice
 from attnlens.audits.testing import tested
 from attnlens.errors import InputError
 
@@ -28,7 +28,7 @@ def audit(
     inputs: Any = None,
     *,
     tokens: Any = None,
-    target: Asked = None,
+    target: TargetChoice = None,
     layers: Iterable[int] | int | None = None,
     heads: int = HEADS,
     sinks: Collection[int] | None = None,
@@ -68,19 +68,25 @@ def audit(
     """
     started = time.perf_counter()
     if isinstance(model, str | os.PathLike):
-        found = loaded(os.fspath(model))
-        model = found.model
-        tokens = found.tokens if tokens is None else tokens
-        inputs = found.inputs if inputs is None else inputs
-    asked = questions(model, inputs, tokens)
+        loaded_model = loaded(os.fspath(model))
+        model = loaded_model.model
+        tokens = loaded_model.tokens if tokens is None else tokens
+        inputs = loaded_model.inputs if inputs is None else inputs
+    single_inputs = questions(model, inputs, tokens)
     # An iterator would be empty at the second input.
-    wanted = [layers] if isinstance(layers, int) else None if layers is None else [*layers]
+    selected_layers = [layers] if isinstance(layers, int) else None if layers is None else [*layers]
     parts = []
-    for number, question in enumerate(asked):
-        told = f"input {number + 1} of {len(asked)}" if len(asked) > 1 else "the input"
-        progress(f"auditing {told}")
-        shown = screened(question, target, sinks=sinks, seed=seed)
-        parts.append(tested(number, question, shown, _layers(shown.table, wanted), heads, seed))
+    for number, question in enumerate(single_inputs):
+        input_label = (
+            f"input {number + 1} of {len(single_inputs)}" if len(single_inputs) > 1 else "the input"
+        )
+        progress(f"auditing {input_label}")
+        screening = screened(question, target, sinks=sinks, seed=seed)
+        parts.append(
+            tested(
+                number, question, screening, _layers(screening.table, selected_layers), heads, seed
+            )
+        )
     tables = [part.table for part in parts]
     names = list(dict.fromkeys(part.input.target for part in parts))
     return Audit(
@@ -95,7 +101,11 @@ def audit(
         heads=_mean_table(tables),
         claims=tuple(claim for part in parts for claim in part.claims),
         placebos=tuple(
-            Placebo(kind, sum(one.tested for one in some), sum(one.supported for one in some))
+            Placebo(
+                kind,
+                sum(placebo.tested for placebo in some),
+                sum(placebo.supported for placebo in some),
+            )
             for kind, some in (
                 (
                     kind,
@@ -109,19 +119,20 @@ def audit(
                 for kind in PLACEBOS
             )
         ),
-        cost=Cost(sum(one.rows for one in asked), time.perf_counter() - started),
+        cost=Cost(sum(question.rows for question in single_inputs), time.perf_counter() - started),
     )
 
 
 def _layers(table: HeadTable, layers: Sequence[int] | None) -> HeadTable:
     """The heads of some layers."""
-    known = {row.layer for row in table}
-    wanted = known if layers is None else set(layers)
-    if strange := sorted(wanted - known):
+    table_layers = {row.layer for row in table}
+    selected = table_layers if layers is None else set(layers)
+    if strange := sorted(selected - table_layers):
         raise InputError(
-            f"there is no layer {strange[0]}", remedy=f"layers are {min(known)} to {max(known)}"
+            f"there is no layer {strange[0]}",
+            remedy=f"layers are {min(table_layers)} to {max(table_layers)}",
         )
-    return HeadTable(row for row in table if row.layer in wanted)
+    return HeadTable(row for row in table if row.layer in selected)
 
 
 def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
@@ -133,8 +144,8 @@ def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
         by_head.setdefault((row.site, row.head), []).append(row)
 
     def mean(rows: Sequence[HeadRow], name: str) -> Any:
-        known = [value for row in rows if (value := getattr(row, name)) is not None]
-        return fmean(known) if known else None
+        values = [value for row in rows if (value := getattr(row, name)) is not None]
+        return fmean(values) if values else None
 
     return HeadTable(
         HeadRow(

@@ -123,19 +123,19 @@ def heads(
 
 def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionRecord]:
     """The first record of each site with so many keys, its weights worked out."""
-    found = 0
+    count = 0
     for site in recording:
         record = recording.calls(site)[0]
         names = tuple(axis.name for axis in record.axes)
         fits = names == ("batch", "head", "query", "key") and record.keys is None
         if fits and record.rows is None and keys in (None, record.shape[-1]):
-            found += 1
+            count += 1
             yield (
                 record
                 if record.lazy is None
                 else record.replaced(weights=record.weights, lazy=None)
             )
-    if not found:
+    if not count:
         some = f" over {keys} keys" if keys else ""
         raise InputError(
             f"no whole attention (batch, head, query, key){some} was recorded",
@@ -163,23 +163,23 @@ def _rows(
     spread = entropy(shares)
     to_sinks = shares[..., sorted(sinks)].sum(-1).mean((0, 2))
     for head in range(record.shape[1]):
-        share = {name: _known(score.share[:, head]) for name, score in scores.items()}
-        lifts = {name: _known(score.lift[:, head]) for name, score in scores.items()}
-        known = [name for name in lifts if name != "first" and lifts[name] is not None]
-        best = max(known, default=None, key=lambda name: lifts[name] or 0.0)
+        share = {name: _nan_mean(score.share[:, head]) for name, score in scores.items()}
+        lifts = {name: _nan_mean(score.lift[:, head]) for name, score in scores.items()}
+        candidates = [name for name in lifts if name != "first" and lifts[name] is not None]
+        best = max(candidates, default=None, key=lambda name: lifts[name] or 0.0)
         yield HeadRow(
             layer=layer,
             head=head,
             site=record.site,
             **{name: share.get(name) for name in ("previous", "first", "duplicate", "induction")},
             sink=float(to_sinks[head]),
-            entropy=_known(spread[:, head]),
+            entropy=_nan_mean(spread[:, head]),
             relation=best,
             lift=None if best is None else lifts[best],
         )
 
 
-def _known(values: Floats) -> float | None:
-    """The mean of what is known."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None
+def _nan_mean(values: Floats) -> float | None:
+    """The mean without NaN; ``None`` where every value is NaN."""
+    valid = values[~np.isnan(values)]
+    return float(valid.mean()) if valid.size else None

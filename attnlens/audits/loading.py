@@ -74,11 +74,11 @@ def _of_folder(path: str) -> Loaded:
     safely = {"local_files_only": True, "trust_remote_code": False}
     with _quietly(path, "its config.json cannot be read"):
         config = transformers.AutoConfig.from_pretrained(path, **safely)
-        named = (getattr(config, "architectures", None) or ["AutoModel"])[0]
-    kind = getattr(transformers, named, None)
+        class_name = (getattr(config, "architectures", None) or ["AutoModel"])[0]
+    kind = getattr(transformers, class_name, None)
     if kind is None:
         raise InputError(
-            f"is a {named}, which transformers {transformers.__version__} does not know",
+            f"is a {class_name}, which transformers {transformers.__version__} does not know",
             path=path,
             remedy="load it yourself, and give module:function",
         )
@@ -119,17 +119,17 @@ def _of_function(module: str, name: str) -> Loaded:
     except AttributeError:
         raise InputError(f"{module} has no {name}", remedy="give module:function") from None
     try:
-        found = function()
+        result = function()
     except Exception as error:
         raise InputError(
             f"{module}:{name} raised {type(error).__name__}: {error}", remedy="mend it first"
         ) from error
-    if not isinstance(found, tuple) or len(found) not in (2, 3):
+    if not isinstance(result, tuple) or len(result) not in (2, 3):
         raise InputError(
-            f"{module}:{name} returned {type(found).__name__}",
+            f"{module}:{name} returned {type(result).__name__}",
             remedy="return (model, inputs) or (model, inputs, tokens)",
         )
-    model, inputs, *tokens = found
+    model, inputs, *tokens = result
     return Loaded(model, tokens[0] if tokens else None, inputs)
 
 
@@ -155,7 +155,7 @@ def _quietly(path: str, problem: str) -> Any:
             warnings.simplefilter("ignore")
             yield
     except Exception as error:
-        told = " ".join(str(error).split())[:160]
+        detail = " ".join(str(error).split())[:160]
         raise InputError(
-            f"{problem} ({type(error).__name__}: {told})", path=path, remedy=OFFLINE
+            f"{problem} ({type(error).__name__}: {detail})", path=path, remedy=OFFLINE
         ) from error

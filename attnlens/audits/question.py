@@ -19,7 +19,7 @@ from attnlens.recording.recording import Recording
 MOST_ITEMS: Final = 1024
 """Items of all copies of an input that are asked about in one forward."""
 
-Named = dict[str, Any]
+KeywordArgs = dict[str, Any]
 
 _GIVE: Final = "give a text and its tokenizer, tensors, or a dict of what the model takes by name"
 _READS: Final = ("max_position_embeddings", "n_positions", "max_source_positions", "n_ctx")
@@ -30,7 +30,7 @@ class Question:
     """One input, a batch of 1.
 
     Attributes:
-        args, named: what the model is called with.
+        args, kwargs: what the model is called with.
         text: where the input is one.
         tokenizer: what made numbers of it.
         labels: what the items are called; None where that is not known.
@@ -42,7 +42,7 @@ class Question:
 
     model: nn.Module
     args: tuple[Any, ...] = ()
-    named: Named = field(default_factory=dict)
+    kwargs: KeywordArgs = field(default_factory=dict)
     text: str | None = None
     tokenizer: Any = None
     labels: tuple[str, ...] | None = None
@@ -63,29 +63,29 @@ class Question:
         """
 
         def copied(value: Any) -> Any:
-            one = isinstance(value, Tensor) and value.dim() > 0 and value.shape[0] == 1
-            return value.expand(copies, *value.shape[1:]) if one else value
+            single = isinstance(value, Tensor) and value.dim() > 0 and value.shape[0] == 1
+            return value.expand(copies, *value.shape[1:]) if single else value
 
         self.rows += copies
-        named = {name: copied(value) for name, value in self.named.items()}
-        if "use_cache" in self.takes and "use_cache" not in named:
-            named["use_cache"] = False
+        kwargs = {name: copied(value) for name, value in self.kwargs.items()}
+        if "use_cache" in self.takes and "use_cache" not in kwargs:
+            kwargs["use_cache"] = False
         try:
-            return self.model(*map(copied, self.args), **named, **more)
+            return self.model(*map(copied, self.args), **kwargs, **more)
         except AttnlensError:
             raise
         except (TypeError, ValueError, RuntimeError, IndexError, KeyError) as error:
-            told = " ".join(str(error).split())[:200]
+            detail = " ".join(str(error).split())[:200]
             raise InputError(
-                f"the model cannot be called with this input ({type(error).__name__}: {told})",
+                f"the model cannot be called with this input ({type(error).__name__}: {detail})",
                 remedy=f"give inputs as a dict of what it takes: {', '.join(self.takes)}",
             ) from error
 
-    def kept(self, items: int) -> Tensor:
+    def attention_mask(self, items: int) -> Tensor:
         """Which items are no padding, ``(1, item)``."""
-        seen = self.named.get("attention_mask")
-        if isinstance(seen, Tensor) and seen.shape == (1, items):
-            return seen.bool().cpu()
+        mask = self.kwargs.get("attention_mask")
+        if isinstance(mask, Tensor) and mask.shape == (1, items):
+            return mask.bool().cpu()
         return torch.ones(1, items, dtype=torch.bool)
 
     @torch.no_grad()
@@ -103,20 +103,22 @@ class Question:
         items = first.shape[-1]
         step = max(1, MOST_ITEMS // items)
         for start in range(0, len(first), step):
-            some = {site: torch.from_numpy(one[start : start + step]) for site, one in hide.items()}
-            rows = next(iter(some.values()))
-            kept = self.kept(items).expand(len(rows), -1)
-            if rows.dim() == 2:
-                kept = kept & ~rows
-            else:
-                some = {site: one[:, :, None] for site, one in some.items()}
             some = {
-                site: one.repeat_interleave(self.folds.get(site, 1), 0)
-                for site, one in some.items()
+                site: torch.from_numpy(flags[start : start + step]) for site, flags in hide.items()
+            }
+            rows = next(iter(some.values()))
+            kept_mask = self.attention_mask(items).expand(len(rows), -1)
+            if rows.dim() == 2:
+                kept_mask = kept_mask & ~rows
+            else:
+                some = {site: flags[:, :, None] for site, flags in some.items()}
+            some = {
+                site: flags.repeat_interleave(self.folds.get(site, 1), 0)
+                for site, flags in some.items()
             }
             with intervene(self.model, hide=some):
                 output = self.ask(len(rows), **more)
-            yield output, kept
+            yield output, kept_mask
 
 
 def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
@@ -147,11 +149,11 @@ def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
     labels = None
     if isinstance(tokens, Sequence) and not isinstance(tokens, str):
         labels = tuple(map(str, tokens))
-    args, named = ((), dict(inputs)) if isinstance(inputs, Mapping) else (inputs, {})
+    args, kwargs = ((), dict(inputs)) if isinstance(inputs, Mapping) else (inputs, {})
     args = (
         (args,) if isinstance(args, Tensor) else tuple(args) if isinstance(args, Sequence) else ()
     )
-    tensors = [arg for arg in (*args, *named.values()) if isinstance(arg, Tensor) and arg.dim()]
+    tensors = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Tensor) and arg.dim()]
     if not tensors or not all(map(len, tensors)):
         empty = inputs is None or (hasattr(inputs, "__len__") and not len(inputs)) or tensors
         message = (
@@ -161,21 +163,21 @@ def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
     batch = len(tensors[0])
 
     def row(value: Any, at: int) -> Any:
-        whole = isinstance(value, Tensor) and value.dim() and len(value) == batch
-        return value[at : at + 1] if whole else value
+        is_batched = isinstance(value, Tensor) and value.dim() and len(value) == batch
+        return value[at : at + 1] if is_batched else value
 
-    found = []
+    single_inputs = []
     for at in range(batch):
-        one = Question(
+        question = Question(
             model,
             tuple(row(value, at) for value in args),
-            {name: row(value, at) for name, value in named.items()},
+            {name: row(value, at) for name, value in kwargs.items()},
             labels=labels,
         )
         if labels is None and tokens is not None:
-            one = _named_by(one, tokens)
-        found.append(one)
-    return found
+            question = _named_by(question, tokens)
+        single_inputs.append(question)
+    return single_inputs
 
 
 def recorded(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording:
@@ -184,15 +186,15 @@ def recorded(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording:
     Raises:
         InputError: as `questions` says, or several inputs.
     """
-    found = questions(model, inputs, tokens)
-    if len(found) > 1:
-        raise InputError(f"there are {len(found)} inputs", remedy="give one")
+    single_inputs = questions(model, inputs, tokens)
+    if len(single_inputs) > 1:
+        raise InputError(f"there are {len(single_inputs)} inputs", remedy="give one")
     with torch.no_grad(), record(model) as recording:
-        found[0].ask()
+        single_inputs[0].ask()
     for axis in ("query", "key"):
-        if found[0].labels is not None:
+        if single_inputs[0].labels is not None:
             with suppress(RecordingError):  # an axis of another length
-                recording = recording.labelled(**{axis: found[0].labels})
+                recording = recording.labelled(**{axis: single_inputs[0].labels})
     return recording
 
 
@@ -203,26 +205,33 @@ def _of_text(model: nn.Module, text: str, tokenizer: Any) -> Question:
         raise InputError("the text is empty", remedy="give a sentence")
     if text.encode(errors="ignore").decode() != text:
         raise InputError("the text holds bytes that are no UTF-8", remedy="save it as UTF-8")
-    named = dict(tokenizer(text, return_tensors="pt"))
-    count = named["input_ids"].shape[1]
+    encoded = dict(tokenizer(text, return_tensors="pt"))
+    count = encoded["input_ids"].shape[1]
     if not count:
         raise InputError("the text has no token", remedy="give another, or another tokenizer")
     config = getattr(model, "config", None)
-    most = min((getattr(config, name) for name in _READS if getattr(config, name, None)), default=0)
-    if most and count > most:
+    max_tokens = min(
+        (getattr(config, name) for name in _READS if getattr(config, name, None)), default=0
+    )
+    if max_tokens and count > max_tokens:
         raise InputError(
-            f"the text has {count:,} tokens, and the model reads {most:,}", remedy="shorten it"
+            f"the text has {count:,} tokens, and the model reads {max_tokens:,}",
+            remedy="shorten it",
         )
-    known = inspect.signature(model.forward).parameters
-    open_ended = any(one.kind is one.VAR_KEYWORD for one in known.values())
+    parameters = inspect.signature(model.forward).parameters
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
-    named = {name: one.to(device) for name, one in named.items() if open_ended or name in known}
-    return _named_by(Question(model, named=named, text=text), tokenizer)
+    encoded = {
+        name: tensor.to(device)
+        for name, tensor in encoded.items()
+        if open_ended or name in parameters
+    }
+    return _named_by(Question(model, kwargs=encoded, text=text), tokenizer)
 
 
 def _named_by(question: Question, tokenizer: Any) -> Question:
     """With the words of a tokenizer's numbers as labels."""
-    ids = question.named.get("input_ids", question.args[0] if question.args else None)
+    ids = question.kwargs.get("input_ids", question.args[0] if question.args else None)
     if ids is None or not hasattr(tokenizer, "decode"):
         raise InputError(
             "tokens= is neither a tokenizer of these inputs nor a list of labels",

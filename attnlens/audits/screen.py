@@ -15,7 +15,7 @@ from attnlens.arrays import Floats
 from attnlens.attention.sinks import sink_items
 from attnlens.audits.heads import HeadTable, heads, whole_records
 from attnlens.audits.question import Question
-from attnlens.audits.target import Asked, Target, found_target
+from attnlens.audits.target import Target, TargetChoice, found_target
 from attnlens.errors import InputError
 from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
@@ -54,7 +54,7 @@ class Screened:
 
 
 def screened(
-    question: Question, target: Asked, *, sinks: Collection[int] | None, seed: int
+    question: Question, target: TargetChoice, *, sinks: Collection[int] | None, seed: int
 ) -> Screened:
     """Screen one input.
 
@@ -65,36 +65,45 @@ def screened(
         output = question.ask()
     keys = _keys(recording, question.labels)
     records = list(whole_records(recording, keys))
-    question.folds = {one.site: one.shape[0] for one in records}
+    question.folds = {site_record.site: site_record.shape[0] for site_record in records}
     causal = _causal(recording)
-    asked = found_target(question, output, target, causal=causal)
+    resolved_target = found_target(question, output, target, causal=causal)
     labels = question.labels or tuple(f"item {at}" for at in range(keys))
     if strange := [at for at in sinks or () if not (isinstance(at, int) and 0 <= at < keys)]:
         raise InputError(f"there is no item {strange[0]}", remedy=f"items are 0 to {keys - 1}")
     if sinks is None:
         sinks = sink_items(records, question.labels, question.special)
-    padding = (~question.kept(keys)[0]).nonzero()[:, 0].tolist()
+    padding = (~question.attention_mask(keys)[0]).nonzero()[:, 0].tolist()
     left = {*sinks, *question.special, *padding}
-    if asked.query is not None and asked.places == keys:
-        left.add(asked.query)
+    if resolved_target.query is not None and resolved_target.places == keys:
+        left.add(resolved_target.query)
 
     def paid(weights: Tensor) -> Floats:
         queries, count = weights.shape[-2:]
-        read = asked.query if asked.places == queries else None
+        read = resolved_target.query if resolved_target.places == queries else None
         if read is None and queries == count in causal:
             read = -1
         rows = weights.double().mean(0).cpu()
         return np.asarray(rows.mean(1) if read is None else rows[:, read])
 
     generator = torch.Generator().manual_seed(seed)
-    lazy = {one.site: recording.calls(one.site)[0].lazy for one in records}
+    lazy = {site_record.site: recording.calls(site_record.site)[0].lazy for site_record in records}
     return Screened(
-        asked,
+        resolved_target,
         labels,
-        tuple(one.site for one in records),
-        {one.site: paid(one.weights) for one in records},
-        {site: paid(one.shuffled(generator).weights()) for site, one in lazy.items() if one},
-        importance(question, asked, {one.site: one.shape for one in records}, seed=seed),
+        tuple(site_record.site for site_record in records),
+        {site_record.site: paid(site_record.weights) for site_record in records},
+        {
+            site: paid(weights.shuffled(generator).weights())
+            for site, weights in lazy.items()
+            if weights
+        },
+        importance(
+            question,
+            resolved_target,
+            {site_record.site: site_record.shape for site_record in records},
+            seed=seed,
+        ),
         tuple(sorted(sinks)),
         tuple(at for at in range(keys) if at not in left),
         heads(Recording(records), labels, sinks=sinks),
@@ -103,14 +112,20 @@ def screened(
 
 def _causal(recording: Recording) -> frozenset[int]:
     """The numbers of places of which none sees a later one, at any site."""
-    square = [one for one in recording.records() if one.shape[-2] == one.shape[-1]]
-    seen = {one.shape[-1] for one in square if bool(one.weights.triu(1).any())}
-    return frozenset({one.shape[-1] for one in square} - seen)
+    square = [
+        site_record
+        for site_record in recording.records()
+        if site_record.shape[-2] == site_record.shape[-1]
+    ]
+    bidirectional = {
+        site_record.shape[-1] for site_record in square if bool(site_record.weights.triu(1).any())
+    }
+    return frozenset({site_record.shape[-1] for site_record in square} - bidirectional)
 
 
 def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
     """How many items there are: labels, else the commonest number of keys."""
-    counts = Counter(one.shape[-1] for one in recording.records())
+    counts = Counter(site_record.shape[-1] for site_record in recording.records())
     if labels is None:
         return counts.most_common(1)[0][0]
     if len(labels) not in counts:
@@ -148,7 +163,8 @@ def importance(
     }
     with torch.enable_grad(), intervene(question.model, scale=gates):
         output = question.ask()
-        scores = target.scores(output, question.kept(next(iter(shapes.values()))[3]))[0].cpu()
+        keys = next(iter(shapes.values()))[3]
+        scores = target.scores(output, question.attention_mask(keys))[0].cpu()
     squares: list[Tensor] = [torch.zeros(gate.shape[1:]) for gate in gates.values()]
     directions = _directions(scores.detach(), target, seed)
     for direction in directions:
@@ -157,8 +173,8 @@ def importance(
         )
         for square, move in zip(squares, moves, strict=True):
             square += 0 if move is None else move[0].cpu() ** 2
-    found = [(square[:, 0] / len(directions)).sqrt().double().numpy() for square in squares]
-    return dict(zip(gates, found, strict=True))
+    importances = [(square[:, 0] / len(directions)).sqrt().double().numpy() for square in squares]
+    return dict(zip(gates, importances, strict=True))
 
 
 def _directions(scores: Tensor, target: Target, seed: int) -> list[Any]:

@@ -25,7 +25,7 @@ from attnlens.audits.question import Question
 from attnlens.errors import InputError
 from attnlens.evidence.scores import SMALLEST
 
-Asked = str | int | Callable[[Any], Tensor] | None
+TargetChoice = str | int | Callable[[Any], Tensor] | None
 """What an audit may be asked about."""
 
 Scores = Callable[[Any, Tensor], Tensor]
@@ -34,7 +34,7 @@ Scores = Callable[[Any, Tensor], Tensor]
 
 EMBEDDING: Final = "embedding"
 ANY_OTHER: Final = "any other"
-_LISTED: Final = 6
+_MAX_LISTED: Final = 6
 _FUNCTION: Final = "give target= a function of its output: (batch,) or (batch, outcome)"
 
 
@@ -83,7 +83,7 @@ class Target:
 
 
 def found_target(
-    question: Question, output: Any, asked: Asked, *, causal: Collection[int]
+    question: Question, output: Any, choice: TargetChoice, *, causal: Collection[int]
 ) -> Target:
     """The target meant, for one output.
 
@@ -93,21 +93,21 @@ def found_target(
     Raises:
         InputError: no such target; it lists some there are.
     """
-    if callable(asked):
-        return _of_function(asked, output)
+    if callable(choice):
+        return _of_function(choice, output)
     states = output_of(output, "last_hidden_state")
     if states is not None and output_of(output, "logits") is None:
-        return _embedding(asked)
+        return _embedding(choice)
     answer = answer_of(output)
-    step = re.fullmatch(r"step (\d+)(?:,? channel (\d+))?", str(asked))
+    step = re.fullmatch(r"step (\d+)(?:,? channel (\d+))?", str(choice))
     forecast = output_of(output, "prediction_outputs") is not None
     if step or forecast or answer.dim() == 1 or answer.shape[1:] == (1,):
-        return _step(answer, asked, step)
+        return _step(answer, choice, step)
     if answer.dim() == 2:
         names = getattr(getattr(question.model, "config", None), "id2label", None)
-        return _class(answer, asked, names if isinstance(names, Mapping) else {})
+        return _class(answer, choice, names if isinstance(names, Mapping) else {})
     if answer.dim() == 3:
-        return _token(question, answer, asked, answer.shape[1] in causal)
+        return _token(question, answer, choice, answer.shape[1] in causal)
     raise InputError(f"the model answers with shape {tuple(answer.shape)}", remedy=_FUNCTION)
 
 
@@ -124,9 +124,9 @@ def answer_of(output: Any) -> Tensor:
         InputError: it holds none.
     """
     for name in ("logits", "prediction_outputs"):
-        named = output_of(output, name)
-        if named is not None:
-            return named
+        tensor = output_of(output, name)
+        if tensor is not None:
+            return tensor
     parts: Any = output.values() if isinstance(output, Mapping) else output
     if isinstance(output, Tensor) or not isinstance(parts, Iterable):
         parts = [output]
@@ -142,35 +142,35 @@ def _of_one(index: int, at: int | None = None) -> Scores:
     def scores(output: Any, _: Tensor) -> Tensor:
         logits = answer_of(output).double()
         logits = logits if at is None else logits[:, at]
-        others = torch.cat((logits[:, :index], logits[:, index + 1 :]), -1).logsumexp(-1)
-        return (logits[:, index] - others)[:, None]
+        other_logits = torch.cat((logits[:, :index], logits[:, index + 1 :]), -1).logsumexp(-1)
+        return (logits[:, index] - other_logits)[:, None]
 
     return scores
 
 
-def _class(logits: Tensor, asked: Asked, names: Mapping[Any, str]) -> Target:
+def _class(logits: Tensor, choice: TargetChoice, names: Mapping[Any, str]) -> Target:
     labels = [str(names.get(at, at)) for at in range(logits.shape[1])]
-    place = int(logits[0].argmax()) if asked is None else _place(asked, labels)
-    return Target(f"class {labels[place]}", (labels[place], ANY_OTHER), "one", _of_one(place))
+    index = int(logits[0].argmax()) if choice is None else _class_index(choice, labels)
+    return Target(f"class {labels[index]}", (labels[index], ANY_OTHER), "one", _of_one(index))
 
 
-def _place(asked: Asked, labels: Sequence[str]) -> int:
-    text = str(asked)
+def _class_index(choice: TargetChoice, labels: Sequence[str]) -> int:
+    text = str(choice)
     if text in labels:
         return labels.index(text)
     if text.isdecimal() and int(text) < len(labels):
         return int(text)
-    shown = ", ".join(labels[:_LISTED]) + (" ..." if len(labels) > _LISTED else "")
+    some_labels = ", ".join(labels[:_MAX_LISTED]) + (" ..." if len(labels) > _MAX_LISTED else "")
     raise InputError(
-        f"there is no target {text!r}", remedy=f"the model has {len(labels)} classes: {shown}"
+        f"there is no target {text!r}", remedy=f"the model has {len(labels)} classes: {some_labels}"
     )
 
 
-def _token(question: Question, logits: Tensor, asked: Asked, causal: bool) -> Target:
-    query, what = logits.shape[1] - 1, "next token"
+def _token(question: Question, logits: Tensor, choice: TargetChoice, causal: bool) -> Target:
+    query, answer_kind = logits.shape[1] - 1, "next token"
     if not causal:
         mask = getattr(question.tokenizer, "mask_token_id", None)
-        ids = question.named.get("input_ids")
+        ids = question.kwargs.get("input_ids")
         masked = [] if mask is None or ids is None else (ids[0] == mask).nonzero()[:, 0].tolist()
         if not masked:
             word = getattr(question.tokenizer, "mask_token", None)
@@ -180,16 +180,16 @@ def _token(question: Question, logits: Tensor, asked: Asked, causal: bool) -> Ta
                 " and none is asked for",
                 remedy=f"{put}{_FUNCTION}",
             )
-        query, what = masked[0], "masked token"
+        query, answer_kind = masked[0], "masked token"
     # A model that is asked for its last logits alone returns no others.
     at = -1 if query == logits.shape[1] - 1 else query
-    place = _number(question, logits[0, at], asked)
-    word = _word(question, place)
+    token_id = _number(question, logits[0, at], choice)
+    word = _word(question, token_id)
     return Target(
-        f"{what} {word}",
+        f"{answer_kind} {word}",
         (word, ANY_OTHER),
         "one",
-        _of_one(place, at),
+        _of_one(token_id, at),
         query,
         logits.shape[1],
     )
@@ -199,63 +199,67 @@ def _word(question: Question, number: int) -> str:
     return repr(question.tokenizer.decode([number])) if question.tokenizer else str(number)
 
 
-def _number(question: Question, logits: Tensor, asked: Asked) -> int:
+def _number(question: Question, logits: Tensor, choice: TargetChoice) -> int:
     """The number of a token."""
     count = len(logits)
-    if asked is None:
+    if choice is None:
         return int(logits.argmax())
-    if isinstance(asked, int) or question.tokenizer is None:
-        if str(asked).isdecimal() and int(asked) < count:  # type: ignore[arg-type]
-            return int(asked)  # type: ignore[arg-type]
-        raise InputError(f"there is no token {asked}", remedy=f"tokens are 0 to {count - 1}")
-    text, known = str(asked), question.tokenizer
-    forms = [known.encode(one, add_special_tokens=False) for one in (text, f" {text}")]
-    single = [form[0] for form in forms if len(form) == 1 and form[0] != known.unk_token_id]
+    if isinstance(choice, int) or question.tokenizer is None:
+        if str(choice).isdecimal() and int(choice) < count:  # type: ignore[arg-type]
+            return int(choice)  # type: ignore[arg-type]
+        raise InputError(f"there is no token {choice}", remedy=f"tokens are 0 to {count - 1}")
+    text, tokenizer = str(choice), question.tokenizer
+    forms = [
+        tokenizer.encode(spelling, add_special_tokens=False) for spelling in (text, f" {text}")
+    ]
+    single = [form[0] for form in forms if len(form) == 1 and form[0] != tokenizer.unk_token_id]
     if single:
         return int(max(single, key=lambda number: float(logits[number])))
-    likely = ", ".join(_word(question, number) for number in logits.topk(_LISTED).indices.tolist())
+    likely = ", ".join(
+        _word(question, number) for number in logits.topk(_MAX_LISTED).indices.tolist()
+    )
     raise InputError(
         f"target {text!r} is not one token of this model", remedy=f"the likeliest are {likely}"
     )
 
 
-def _step(values: Tensor, asked: Asked, match: re.Match[str] | None) -> Target:
+def _step(values: Tensor, choice: TargetChoice, match: re.Match[str] | None) -> Target:
     """A number of ``(row,)``, ``(row, step)`` or ``(row, step, channel)``."""
-    wanted = (
+    indices = (
         [int(group or 0) for group in match.groups()]
         if match
-        else [int(str(asked or 0)), 0]
-        if (asked is None or str(asked).isdecimal())
+        else [int(str(choice or 0)), 0]
+        if (choice is None or str(choice).isdecimal())
         else []
     )
     sizes = [*values.shape[1:], 1, 1][:2]
-    if not wanted or any(at >= size for at, size in zip(wanted, sizes, strict=True)):
+    if not indices or any(at >= size for at, size in zip(indices, sizes, strict=True)):
         raise InputError(
-            f"there is no target {asked!r}",
+            f"there is no target {choice!r}",
             remedy=f"the model has steps 0 to {sizes[0] - 1}, and channels 0 to {sizes[1] - 1}: "
             "say 'step 0' or 'step 0, channel 0'",
         )
 
     def scores(output: Any, _: Tensor) -> Tensor:
         steps = answer_of(output)
-        return steps.double().reshape(len(steps), sizes[0], -1)[:, wanted[0], wanted[1], None]
+        return steps.double().reshape(len(steps), sizes[0], -1)[:, indices[0], indices[1], None]
 
-    channel = f", channel {wanted[1]}" if sizes[1] > 1 else ""
-    name = f"step {wanted[0]}{channel}" if values.dim() > 1 else "the output"
+    channel = f", channel {indices[1]}" if sizes[1] > 1 else ""
+    name = f"step {indices[0]}{channel}" if values.dim() > 1 else "the output"
     return Target(name, ("as high", "lower"), "number", scores)
 
 
-def _embedding(asked: Asked) -> Target:
-    if asked not in (None, EMBEDDING):
+def _embedding(choice: TargetChoice) -> Target:
+    if choice not in (None, EMBEDDING):
         raise InputError(
-            f"there is no target {asked!r}",
+            f"there is no target {choice!r}",
             remedy=f"a model without a head has the target {EMBEDDING!r}, or give a function",
         )
 
-    def scores(output: Any, kept: Tensor) -> Tensor:
+    def scores(output: Any, item_mask: Tensor) -> Tensor:
         last = output_of(output, "last_hidden_state")
         assert last is not None
-        mean = (last.double() * kept[..., None].to(last.device)).sum(1)
+        mean = (last.double() * item_mask[..., None].to(last.device)).sum(1)
         return torch.nn.functional.normalize(mean, dim=-1)
 
     return Target("the embedding (cosine)", ("the same", "another"), "embedding", scores)
@@ -265,9 +269,11 @@ def _of_function(function: Callable[[Any], Tensor], output: Any) -> Target:
     value = function(output)
     name = getattr(function, "__name__", "function").replace("<lambda>", "a function")
     if not isinstance(value, Tensor) or value.dim() not in (1, 2) or len(value) != 1:
-        told = f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        returned = (
+            f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        )
         raise InputError(
-            f"the target {name} returned {told}", remedy="return (batch,) or (batch, outcome)"
+            f"the target {name} returned {returned}", remedy="return (batch,) or (batch, outcome)"
         )
     if value.dim() == 1 or value.shape[1] == 1:
         return Target(
@@ -279,8 +285,8 @@ def _of_function(function: Callable[[Any], Tensor], output: Any) -> Target:
     chances = bool((value >= 0).all()) and abs(float(value.sum()) - 1) < 1e-3
 
     def scores(output: Any, _: Tensor) -> Tensor:
-        found = function(output).double()
-        return found.clamp_min(SMALLEST).log() if chances else found.log_softmax(-1)
+        result = function(output).double()
+        return result.clamp_min(SMALLEST).log() if chances else result.log_softmax(-1)
 
     outcomes = tuple(f"outcome {at}" for at in range(value.shape[1]))
     return Target(name, outcomes, "all", scores)

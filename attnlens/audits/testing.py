@@ -36,7 +36,7 @@ RANDOM_HEADS: Final = 5
 FEWEST: Final = 3
 """Items that can be told apart."""
 
-NEAR: Final = 1e-3
+_PROBABILITY_TOLERANCE: Final = 1e-3
 """The same input in two batches gives probabilities that rounding keeps this near."""
 
 CONTROL: Final = "other sets of as many items"
@@ -64,7 +64,7 @@ class _Case:
     """One screened input, asked with items hidden."""
 
     def __init__(self, question: Question, screened: Screened) -> None:
-        self.question, self.shown = question, screened
+        self.question, self.screened = question, screened
         self.width = min(MAX_HEAD_ITEMS, max(1, len(screened.items) // FEWEST))
         last = screened.target.query == len(screened.labels) - 1
         self._more = {"logits_to_keep": 1} if last and "logits_to_keep" in question.takes else {}
@@ -72,56 +72,58 @@ class _Case:
         self._full, self._nothing = self._scores(ends)
 
     def _scores(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
-        shown = self.shown
-        masks = np.zeros((len(flags), len(shown.labels)), bool)
-        masks[:, list(shown.items)] = ~flags
-        hide = dict.fromkeys(shown.sites, masks)
+        screened = self.screened
+        masks = np.zeros((len(flags), len(screened.labels)), bool)
+        masks[:, list(screened.items)] = ~flags
+        hide = dict.fromkeys(screened.sites, masks)
         if rows is not None:
             hide = {
-                site: np.zeros((len(flags), *shown.attention[site].shape), bool)
+                site: np.zeros((len(flags), *screened.attention[site].shape), bool)
                 for site in {row.site for row in rows}
             }
             for at, row in enumerate(rows):
                 hide[row.site][at, row.head] = masks[at]
         parts = self.question.hidden(hide, **self._more)
-        return np.concatenate([shown.target.scores(*part).cpu().numpy() for part in parts])
+        return np.concatenate([screened.target.scores(*part).cpu().numpy() for part in parts])
 
     def without(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
         """Probabilities with items hidden from the whole model, or from one head each.
 
         Args:
-            kept: ``(mask, item)``.
+            flags: true where kept, ``(mask, item)``.
             rows: a head for each mask.
 
         Returns:
             ``(mask, outcome)``.
         """
         scores = self._scores(flags, rows)
-        chances = self.shown.target.chances(scores, self._full, self._nothing)
-        whole = flags.all(1)
-        if whole.any():
-            first = chances[whole][0]
-            chances[whole & (abs(chances - first).max(1) < NEAR)] = first
+        chances = self.screened.target.chances(scores, self._full, self._nothing)
+        unhidden = flags.all(1)
+        if unhidden.any():
+            first = chances[unhidden][0]
+            chances[unhidden & (abs(chances - first).max(1) < _PROBABILITY_TOLERANCE)] = first
         return chances
 
     def site(self, row: HeadRow) -> AblationSite:
         """Where items are hidden from one head."""
-        return AblationSite(lambda kept: self.without(kept, [row] * len(kept)), self.shown.items)
+        return AblationSite(
+            lambda flags: self.without(flags, [row] * len(flags)), self.screened.items
+        )
 
     def top(self, weights: Floats, many: int) -> tuple[int, ...]:
         """The items with most weight of ``(key,)``."""
-        items = np.array(self.shown.items)
+        items = np.array(self.screened.items)
         order = np.argsort(-weights[items], kind="stable")[:many]
         return tuple(sorted(items[order].tolist()))
 
     def lift(self, weights: Floats, items: Sequence[int]) -> float:
         """How many times the mean weight of all items some have."""
-        mean = float(weights[list(self.shown.items)].mean())
+        mean = float(weights[list(self.screened.items)].mean())
         return float(weights[list(items)].mean()) / mean if mean > 0 else 1.0
 
-    def named(self, items: Sequence[int]) -> tuple[str, ...]:
+    def item_names(self, items: Sequence[int]) -> tuple[str, ...]:
         """Items by label, with their places where others are called so too."""
-        labels = self.shown.labels
+        labels = self.screened.labels
         often = Counter(labels)
         return tuple(
             (labels[at].strip() or repr(labels[at])) + (f"@{at}" if often[labels[at]] > 1 else "")
@@ -131,7 +133,7 @@ class _Case:
     def claim(
         self,
         kind: Kind,
-        told: str,
+        subject: str,
         items: tuple[int, ...],
         weights: Floats | None = None,
         row: HeadRow | None = None,
@@ -139,9 +141,9 @@ class _Case:
         """A claim about items; with ``weights`` that these are attended to."""
         return AuditClaim(
             kind=kind,
-            text=f"{told} mattered: {', '.join(self.named(items))}",
+            text=f"{subject} mattered: {', '.join(self.item_names(items))}",
             removed=items,
-            window=self.shown.items,
+            window=self.screened.items,
             lift=None if weights is None else self.lift(weights, items),
             first=kind == "weighed most",
             row=row,
@@ -150,20 +152,22 @@ class _Case:
 
     def model_claims(self) -> list[AuditClaim]:
         """What all heads together weigh most, and attend to most; and the last items."""
-        shown, width = self.shown, self.width
-        weighed: Floats = sum((one.sum(0) for one in shown.importance.values()), np.zeros(1))
-        attended = np.concatenate(list(shown.attention.values())).mean(0)
-        seen, last = self.top(attended, width), shown.items[-width:]
+        screened, width = self.screened, self.width
+        weighed: Floats = sum(
+            (scores.sum(0) for scores in screened.importance.values()), np.zeros(1)
+        )
+        attended = np.concatenate(list(screened.attention.values())).mean(0)
+        attended_items, last = self.top(attended, width), screened.items[-width:]
         return [
             self.claim("weighed most", "the item that weighs most", self.top(weighed, 1)),
             self.claim("weighed", "the items that weigh most", self.top(weighed, width)),
-            self.claim("attended", "the items attended most", seen, attended),
+            self.claim("attended", "the items attended most", attended_items, attended),
             self.claim("last items", f"the last {width} items", last),
         ]
 
     def head_claim(self, row: HeadRow) -> AuditClaim:
         """What a head looks at."""
-        weights = self.shown.attention[row.site][row.head]
+        weights = self.screened.attention[row.site][row.head]
         items = self.top(weights, self.width)
         return self.claim("head", f"what {row.name} looks at", items, weights, row)
 
@@ -204,17 +208,21 @@ def tested(
         {MODEL: AblationSite(case.without, screened.items), **sites},
         seed=seed,
         items="items",
-        tolerance=NEAR,
+        tolerance=_PROBABILITY_TOLERANCE,
     )
     judged = trial.judge([*trial.compare(case.model_claims()), *_of_heads(trial, case, claims)])
     full, kind = trial.leave_one_out(MODEL).full, screened.target.kind
     chance = float(full.max() if kind == "all" else full[0]) if kind in ("all", "one") else None
     return Part(
         Input(
-            question.text, screened.labels, case.named(screened.sinks), screened.target.name, chance
+            question.text,
+            screened.labels,
+            case.item_names(screened.sinks),
+            screened.target.name,
+            chance,
         ),
         _with_chances(trial, case, scored),
-        tuple(_result(number, case, one, full) for one in judged),
+        tuple(_result(number, case, test, full) for test in judged),
         _placebos(trial, case, scored, np.random.default_rng([seed, number])),
     )
 
@@ -223,18 +231,18 @@ def _of_heads(
     trial: Trial[AuditClaim], case: _Case, claims: Sequence[AuditClaim]
 ) -> list[ClaimTest[AuditClaim]]:
     """Claims of heads compared, those that carry too little without a test."""
-    kept = np.array(
-        [[at not in claim.removed for at in case.shown.items] for claim in claims], bool
+    flags = np.array(
+        [[at not in claim.removed for at in case.screened.items] for claim in claims], bool
     )
     rows = [claim.row for claim in claims if claim.row is not None]
     if not rows:
         return []
     full = trial.leave_one_out(MODEL).full
-    found, without = case.without(kept, rows), case.without(kept)
-    own, whole = trial.effect(full, found), trial.effect(full, without)
+    head_probabilities, without = case.without(flags, rows), case.without(flags)
+    own, model_effects = trial.effect(full, head_probabilities), trial.effect(full, without)
     tests = []
     for at, claim in enumerate(claims):
-        share = min(1.0, float(own[at] / whole[at])) if whole[at] > 0 else 0.0
+        share = min(1.0, float(own[at] / model_effects[at])) if model_effects[at] > 0 else 0.0
         tests += (
             trial.compare([claim])
             if share >= MIN_SHARE
@@ -242,9 +250,9 @@ def _of_heads(
                 ClaimTest(
                     claim=claim,
                     removed=claim.removed,
-                    probabilities=found[at],
+                    probabilities=head_probabilities[at],
                     effect=float(own[at]),
-                    points=100 * (found[at] - full),
+                    points=100 * (head_probabilities[at] - full),
                     singles=np.zeros(0),
                     share=share,
                 )
@@ -269,7 +277,7 @@ def _placebos(
 ) -> tuple[Placebo, ...]:
     """Lists drawn at random, those of heads drawn at random and of these shuffled; each alone."""
     heads = [rows[at] for at in generator.permutation(len(rows))[:RANDOM_HEADS]]
-    shuffled = case.shown.shuffled
+    shuffled = case.screened.shuffled
     lists = (
         trial.pool(case.model_claims()[-1]).sample(generator, RANDOM_LISTS),
         [case.head_claim(row).removed for row in heads],
@@ -279,17 +287,17 @@ def _placebos(
             if row.site in shuffled
         ],
     )
-    found = []
+    placebos = []
     for kind, sets in zip(PLACEBOS, lists, strict=True):
-        claims = [case.claim("attended", kind, one) for one in sets]
+        claims = [case.claim("attended", kind, items) for items in sets]
         compared = trial.compare(claims) if claims else []
-        verdicts = [trial.judge([one])[0].verdict for one in compared]
-        found.append(Placebo(kind, len(sets), verdicts.count("supported")))
-    return tuple(found)
+        verdicts = [trial.judge([test])[0].verdict for test in compared]
+        placebos.append(Placebo(kind, len(sets), verdicts.count("supported")))
+    return tuple(placebos)
 
 
 def _result(number: int, case: _Case, test: ClaimTest[AuditClaim], full: Floats) -> AuditedClaim:
-    claim, outcomes = test.claim, case.shown.target.outcomes
+    claim, outcomes = test.claim, case.screened.target.outcomes
     top = int(np.abs(test.points).argmax()) if len(outcomes) > 2 else 0
     results = figures(test, nats=float, share=float)
     if test.share is not None and test.share < MIN_SHARE:
@@ -300,7 +308,7 @@ def _result(number: int, case: _Case, test: ClaimTest[AuditClaim], full: Floats)
         head=None if claim.row is None else claim.row.name,
         kind=claim.kind,
         reference=claim.kind == "last items",
-        items=case.named(claim.removed),
+        items=case.item_names(claim.removed),
         outcome=None if len(outcomes) > 2 else outcomes[0],
         changes=tuple(map(Change, outcomes, test.points.tolist())),
         top_change=TopChange(

@@ -60,12 +60,12 @@ HIGH_IS_FAITHFUL: Final[dict[str, bool]] = {
 def ranks(values: Floats) -> Floats:
     """Ranks from 1 along the last axis; equal values share their mean rank."""
     flat = np.asarray(values, dtype=float).reshape(-1, np.shape(values)[-1])
-    found = np.empty_like(flat)
-    for row, one in enumerate(flat):
-        _, place, counts = np.unique(one, return_inverse=True, return_counts=True)
+    ranked = np.empty_like(flat)
+    for row, vector in enumerate(flat):
+        _, inverse, counts = np.unique(vector, return_inverse=True, return_counts=True)
         last = np.cumsum(counts)
-        found[row] = (last - (counts - 1) / 2)[place]
-    return found.reshape(np.shape(values))
+        ranked[row] = (last - (counts - 1) / 2)[inverse]
+    return ranked.reshape(np.shape(values))
 
 
 def _correlation(floats: Floats, other: Floats) -> float:
@@ -87,21 +87,21 @@ def spearman(scores: Floats, effects: Floats) -> float:
 def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
     """Rank correlation of two vectors with others held fixed.
 
-    The correlation of what the ranks of ``given`` leave of both ranks, so any increasing
+    The correlation of what the ranks of ``floats`` leave of both ranks, so any increasing
     function of it (distance or its logarithm) gives the same. With one vector held fixed that is
     ``(r_se - r_sg r_eg) / √((1 - r_sg²)(1 - r_eg²))`` over rank correlations. 0 where ``given``
     orders ``scores`` or ``effects`` completely: nothing is left to agree.
 
     Args:
-        given: what is held fixed, ``(n,)`` or ``(vectors, n)``.
+        floats: what is held fixed, ``(n,)`` or ``(vectors, n)``.
     """
     if len(scores) < 2:
         return 0.0
     fixed = np.vstack([np.ones(len(scores)), ranks(floats)]).T
     ranked = np.stack([ranks(scores), ranks(effects)], 1)
-    whole = ((ranked - ranked.mean(0)) ** 2).sum(0)
+    total = ((ranked - ranked.mean(0)) ** 2).sum(0)
     left = ranked - fixed @ np.linalg.lstsq(fixed, ranked, rcond=None)[0]
-    if ((left**2).sum(0) <= SMALLEST * np.maximum(whole, 1)).any():
+    if ((left**2).sum(0) <= SMALLEST * np.maximum(total, 1)).any():
         return 0.0
     return _correlation(left[:, 0], left[:, 1])
 
@@ -149,13 +149,13 @@ def matched_auc(
     areas = []
     for at in np.flatnonzero(positive):
         fits = ~positive if groups is None else ~positive & (groups == groups[at])
-        others = np.flatnonzero(fits)
-        middle = int(np.searchsorted(others, at))
-        count = min(middle, len(others) - middle, nearest)
-        rows = [at, *others[middle - count : middle + count]]
+        decoys = np.flatnonzero(fits)
+        middle = int(np.searchsorted(decoys, at))
+        count = min(middle, len(decoys) - middle, nearest)
+        rows = [at, *decoys[middle - count : middle + count]]
         areas.append(auc(scores[rows], positive[rows]))
-    told = [area for area in areas if area is not None]
-    return float(np.mean(told)) if told else None
+    defined_areas = [area for area in areas if area is not None]
+    return float(np.mean(defined_areas)) if defined_areas else None
 
 
 def descending(scores: Floats, generator: np.random.Generator) -> Integers:
@@ -167,9 +167,9 @@ def descending(scores: Floats, generator: np.random.Generator) -> Integers:
 
 def without_first(order: Integers, counts: Sequence[int] | Integers) -> Masks:
     """One mask per count, ``(count, n)``, with that many of the first of ``order`` removed."""
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    masks: Masks = place >= np.asarray(counts, np.int64)[:, None]
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    masks: Masks = rank >= np.asarray(counts, np.int64)[:, None]
     return masks
 
 
@@ -226,8 +226,8 @@ def removed_alone(predict: Predict, parts: int) -> Removed:
     masks = np.concatenate(
         [np.ones((1, parts), bool), np.zeros((1, parts), bool), ~np.eye(parts, dtype=bool)]
     )
-    found = predict(masks)
-    return Removed(found[0], found[1], found[2:])
+    probabilities = predict(masks)
+    return Removed(probabilities[0], probabilities[1], probabilities[2:])
 
 
 def removal_figures(
@@ -255,14 +255,14 @@ def removal_figures(
         masks += [few, ~few, many, ~many]
     if not masks:
         return []
-    found = predict(np.concatenate(masks))
+    probabilities = predict(np.concatenate(masks))
     ends = np.cumsum([len(mask) for mask in masks])[:-1]
-    pieces = np.split(found, ends)
+    pieces = np.split(probabilities, ends)
     explained = [removed.outcome]
     level, drops = log_odds(removed.full, explained), removed.drops
     figures = []
     for number, order in enumerate(orders):
-        gone, kept, deleted, inserted = (
+        without_top, only_top, deleted, inserted = (
             log_odds(piece, explained) for piece in pieces[4 * number : 4 * number + 4]
         )
         gone_kl, kept_kl, deleted_kl, inserted_kl = (
@@ -271,9 +271,9 @@ def removal_figures(
         wrong = [float((drops[order[:size]] < 0).mean()) if size else 0.0 for size in sizes]
         figures.append(
             {
-                "comprehensiveness": float((level - gone).mean()),
+                "comprehensiveness": float((level - without_top).mean()),
                 "comprehensiveness_kl": float(gone_kl.mean()),
-                "sufficiency": float((level - kept).mean()),
+                "sufficiency": float((level - only_top).mean()),
                 "sufficiency_kl": float(kept_kl.mean()),
                 "deletion_auc": area(deleted, counts),
                 "deletion_auc_kl": area(deleted_kl, counts),
@@ -297,8 +297,8 @@ def judge_scores(
     """Removal figures of every method by name, and of each of as many random orderings."""
     orders = [descending(score, generator) for score in scores.values()]
     orders += [generator.permutation(len(removed.singles)) for _ in range(controls)]
-    found = removal_figures(predict, removed, orders, steps=steps)
-    return dict(zip(scores, found, strict=False)), found[len(scores) :]
+    figures = removal_figures(predict, removed, orders, steps=steps)
+    return dict(zip(scores, figures, strict=False)), figures[len(scores) :]
 
 
 def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[float, float]:

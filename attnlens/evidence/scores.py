@@ -34,8 +34,8 @@ FEWEST_GROUPS: Final = 2
 
 def log_losses(chances: Floats, actual: Integers) -> Floats:
     """Log-loss of each row, ``(rows, outcomes), (rows,) -> (rows,)``."""
-    told: Floats = -np.log(np.maximum(chances[np.arange(len(actual)), actual], SMALLEST))
-    return told
+    losses: Floats = -np.log(np.maximum(chances[np.arange(len(actual)), actual], SMALLEST))
+    return losses
 
 
 def divergence(full: Floats, ablated: Floats) -> Floats:
@@ -45,8 +45,8 @@ def divergence(full: Floats, ablated: Floats) -> Floats:
     nothing; a chance that ``ablated`` leaves nothing of counts as the least number above zero, so
     that the nats (708 at most) stay finite.
     """
-    least = np.finfo(float).tiny
-    logs = np.log(np.where(full > 0, full, 1)) - np.log(np.where(ablated > 0, ablated, least))
+    smallest = np.finfo(float).tiny
+    logs = np.log(np.where(full > 0, full, 1)) - np.log(np.where(ablated > 0, ablated, smallest))
     nats: Floats = (np.maximum(full, 0) * logs).sum(-1)
     return np.maximum(nats, 0.0)
 
@@ -62,14 +62,14 @@ def brier_scores(chances: Floats, actual: Integers) -> Floats:
     """Brier score of each row, 0 to 2."""
     away = chances.astype(np.float64)
     away[np.arange(len(actual)), actual] -= 1
-    told: Floats = (away**2).sum(1)
-    return told
+    scores: Floats = (away**2).sum(1)
+    return scores
 
 
 def hits(chances: Floats, actual: Integers) -> Floats:
     """1 where the likeliest outcome happened, else 0."""
-    told: Floats = (chances.argmax(1) == actual).astype(np.float64)
-    return told
+    correct: Floats = (chances.argmax(1) == actual).astype(np.float64)
+    return correct
 
 
 def equal_bins(values: Floats, bins: int = BINS) -> Integers:
@@ -100,9 +100,9 @@ def calibration_error_by_luck(
     Rows are drawn as the chances say, each for itself. Few rows are never quite calibrated.
     """
     confidence = chances.max(1)
-    place, generator = equal_bins(confidence, bins), np.random.default_rng(seed)
+    row_bins, generator = equal_bins(confidence, bins), np.random.default_rng(seed)
     lots = (generator.random(len(confidence)) < confidence for _ in range(draws))
-    return float(np.quantile([calibration_gap(confidence, lot, place) for lot in lots], 0.95))
+    return float(np.quantile([calibration_gap(confidence, lot, row_bins) for lot in lots], 0.95))
 
 
 def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integers) -> float:
@@ -110,7 +110,7 @@ def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integer
 
     Args:
         confidence: what was said ``(rows,)``; ``right``: what came, 0 to 1 ``(rows,)``.
-        place: the bin of each row, as of `equal_bins`.
+        integers: the bin of each row, as of `equal_bins`.
     """
     distance = np.bincount(integers, right - confidence)
     return float(np.abs(distance).sum() / len(confidence))
@@ -159,8 +159,8 @@ class Bootstrap:
         some = np.ones(len(values), bool) if rows is None else rows
         if len(np.unique(self._group[some])) < FEWEST_GROUPS or not len(self._times):
             return None
-        found = self.mean(np.where(some, values, np.nan))
-        return float(found.low), float(found.high)
+        estimates = self.mean(np.where(some, values, np.nan))
+        return float(estimates.low), float(estimates.high)
 
     def mean(self, values: Floats) -> Estimates:
         """The mean over rows, ``(row, ...)``; rows that are NaN do not count."""

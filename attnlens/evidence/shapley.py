@@ -59,13 +59,13 @@ class Contributions:
             ``(outcome,)``, and ``(group, outcome)`` with zeros for the group itself; they sum
             to ``full``.
         """
-        place = self.played.index(group)
-        known = (np.arange(self.masks) >> place) & 1 == 1
-        values = self.values[known]
+        position = self.played.index(group)
+        with_group = (np.arange(self.masks) >> position) & 1 == 1
+        values = self.values[with_group]
         parts = np.zeros_like(self.table)
-        others = [name for name in self.played if name != group]
-        if others:
-            parts[[self.groups.index(name) for name in others]] = shapley_values(values)
+        other_groups = [name for name in self.played if name != group]
+        if other_groups:
+            parts[[self.groups.index(name) for name in other_groups]] = shapley_values(values)
         return values[0], parts
 
 
@@ -114,9 +114,9 @@ def check_groups(groups: Mapping[str, Sequence[int]], items: Sequence[int]) -> d
         "is in groups twice": {item for item, times in Counter(grouped).items() if times > 1},
         "is in no group": set(columns) - set(grouped),
     }
-    for what, wrong in wrongs.items():
+    for problem, wrong in wrongs.items():
         if wrong:
-            raise InputError(f"item {min(wrong)} {what}", remedy="put every item in one group")
+            raise InputError(f"item {min(wrong)} {problem}", remedy="put every item in one group")
     played = sum(bool(len(members)) for members in groups.values())
     if played > GROUPS:
         raise InputError(

@@ -128,8 +128,8 @@ class Trial(Generic[C]):
             InputError: the model's answers are no probabilities, or differ each time.
         """
         full = self.leave_one_out(site).full
-        again, *probs = self._evaluate(site, [(), *sets])
-        if np.abs(again - full).max() > BATCH_TOLERANCE:
+        repeated, *probs = self._evaluate(site, [(), *sets])
+        if np.abs(repeated - full).max() > BATCH_TOLERANCE:
             raise InputError(_UNSTEADY, remedy=_EVAL)
         return np.stack(probs) if probs else np.zeros((0, len(full)))
 
@@ -453,8 +453,8 @@ def _judgement(
 
 def _points_about(claim: Claim, points: Floats, outcome: int | None) -> Floats:
     """The changes of the outcomes that a claim is about; all of them, where it names none."""
-    about = list(claim.raises or (() if outcome is None else (outcome,)))
-    return points[about] if about else points
+    outcomes = list(claim.raises or (() if outcome is None else (outcome,)))
+    return points[outcomes] if outcomes else points
 
 
 def _elsewhere(test: ClaimTest[C]) -> Judgement | None:
@@ -468,8 +468,8 @@ def _q_values(tests: Sequence[ClaimTest[C]], p_values: Sequence[float]) -> list[
     first = next((at for at, test in enumerate(tests) if test.claim.first), None)
     if first is None:
         return benjamini_hochberg(p_values)
-    others = [p for at, p in enumerate(p_values) if at != first]
-    own, q_values = fixed_sequence(p_values[first], others)
+    other_p_values = [p for at, p in enumerate(p_values) if at != first]
+    own, q_values = fixed_sequence(p_values[first], other_p_values)
     q_values.insert(first, own)
     return q_values
 

@@ -95,7 +95,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in q]
 
 
-def fixed_sequence(first: float, others: Sequence[float]) -> tuple[float, list[float]]:
+def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float, list[float]]:
     """q-values of a family one of whose claims is tested first, at its own level.
 
     The first claim may use `FIRST_LEVEL` of `Q_LEVEL`, the others the rest of it; if the first
@@ -112,7 +112,7 @@ def fixed_sequence(first: float, others: Sequence[float]) -> tuple[float, list[f
     """
     left = Q_LEVEL if first <= FIRST_LEVEL else Q_LEVEL - FIRST_LEVEL
     own = min(1.0, first * Q_LEVEL / FIRST_LEVEL)
-    return own, [min(1.0, q * Q_LEVEL / left) for q in benjamini_hochberg(others)]
+    return own, [min(1.0, q * Q_LEVEL / left) for q in benjamini_hochberg(other_p_values)]
 
 
 @dataclass(frozen=True, slots=True)
