@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import Here, run_process
-from numerics import near
+from numerics import near, same_but_for_last_digits
 
 import attnlens
 from attnlens.cricket.over.trained import load_overs
@@ -113,7 +113,7 @@ def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(
         told = json.loads(attnlens_here.good("over", "live.csv", "--over", name, "--json"))
         assert (told["bowled"], told["actual"], told["over"]) == (False, [], 7)
         assert told["echo"].split(" | ")[-1] == whole["echo"].split(" | ")[-1]
-        assert told["tokens"] == whole["tokens"]
+        same_but_for_last_digits(json.dumps(told["tokens"]), json.dumps(whole["tokens"]))
         weights, expected = (answer["cross_attention"]["weights"] for answer in (told, whole))
         near(weights, expected, of=torch.float32)
     assert "not bowled yet" in attnlens_here.good("over", "live.csv", "--over", "next")
