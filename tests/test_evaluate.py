@@ -216,7 +216,7 @@ def test_a_match_without_a_date_is_judged_without_fitted_baselines(
     path.write_text(json.dumps(document), encoding="utf-8")
     words = ("lab", "evaluate", path, "--history", sources / "trained.zip", "--model")
     model = sources / "small.safetensors"
-    assert "--allow-in-sample" in refused(attnlens_here, *words[1:], model)
+    assert "--allow-in-sample" in refused(attnlens_here, *words[2:], model)
     answer = attnlens_here(*words, model, "--allow-in-sample")
     assert answer.status == 0
     assert "a match judged on has no date" in answer.err

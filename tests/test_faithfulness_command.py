@@ -116,7 +116,7 @@ def test_scrambling_moves_outcomes_and_nothing_else(
     def asked(order: np.ndarray[Any, np.dtype[np.int64]]) -> Floats:
         """The ball in an innings whose past outcomes really stand in that order."""
         moved = {}
-        for name in ("happened", "wicket", "boundary", "dot"):
+        for name in ("past_outcome", "wicket", "boundary", "dot"):
             values = getattr(arrays, name).copy()
             values[:position] = values[order]
             moved[name] = values

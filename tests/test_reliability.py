@@ -199,7 +199,7 @@ def test_a_killed_process_leaves_the_old_file_and_the_next_one_writes_it(
 def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path, sample_match_path: Path) -> None:
     import resource
 
-    target = tmp_path / "all.jsonl"
+    target = tmp_path / "page.html"
     target.write_text("what was there\n")
 
     def little_room() -> None:
@@ -207,18 +207,21 @@ def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path, sample_match_p
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
     done = subprocess.run(
-        command("explain", sample_match_path, "--all", "--no-evidence", "--out", target.name),
+        command(
+            *("explain", sample_match_path, "--ball", "47", "--no-evidence", "--format", "html"),
+            *("--out", target.name),
+        ),
         cwd=tmp_path,
-        env=clean_environment(OMP_NUM_THREADS="1"),
+        env=clean_environment(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1"),
         capture_output=True,
         text=True,
         preexec_fn=little_room,
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == "attnlens: all.jsonl: cannot be written (File too large)"
+    assert done.stderr.splitlines()[-1] == "attnlens: page.html: cannot be written (File too large)"
     assert target.read_text() == "what was there\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["all.jsonl"]
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
 def _calls(tree: ast.AST) -> list[tuple[str, ast.Call]]:

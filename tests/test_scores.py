@@ -108,6 +108,6 @@ def test_bins_share_out_all_rows(said: list[float], bins: int) -> None:
         table = reliability(values, values > 0.5, place, bootstrap)
         assert sum(one.balls for one in table) == len(values)
         assert sum(one.balls * one.predicted for one in table) == pytest.approx(values.sum())
-        came = sum(one.balls * one.observed.known_value for one in table)
+        came = sum(one.balls * one.observed.required_value for one in table)
         assert came == pytest.approx((values > 0.5).sum())
     assert (np.diff([one.predicted for one in table]) > 0).all()

@@ -130,7 +130,7 @@ import sys
 sys.path.insert(0, sys.argv[2])
 import torch
 from test_training_taught import INNINGS, PRIOR, RECIPE, SIZES
-from attnlens.cricket.lab.training_loop import Course
+from attnlens.cricket.lab.training_loop import TrainingLoop
 from attnlens.cricket.lab.fit import fit
 from attnlens.cricket.lab.training_loop import processes
 from attnlens.errors import InputError
@@ -146,7 +146,7 @@ except InputError as error:
 recipe = dataclasses.replace(RECIPE, hide_some=0, hide_all=0, hide_player=0, hide_block=0,
                              hide_batter=0, hide_bowler=0, forget=0, forget_past=0)
 sizes = dataclasses.replace(SIZES, dropout=0.0)
-fitted = fit(sizes, PRIOR, INNINGS[:6], INNINGS[6:], recipe, course=Course(among=among))
+fitted = fit(sizes, PRIOR, INNINGS[:6], INNINGS[6:], recipe, loop=TrainingLoop(among=among))
 torch.save([fitted.model.state_dict(), fitted.history, torch.from_numpy(told), complaint],
            f"{sys.argv[1]}.{among.rank}")
 among.close()
