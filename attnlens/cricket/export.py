@@ -61,6 +61,8 @@ class ExportTask:
         history: matches that bring the ratings to each match's date.
         outcome: the outcome to explain; ``None`` for each ball's own.
         evidence: whether claims are tested.
+        history_digests: the SHA-256 of each history file, or its path where it is a folder;
+            computed once for all matches.
     """
 
     model: str | None
@@ -68,13 +70,14 @@ class ExportTask:
     history: tuple[str, ...] = ()
     outcome: str | None = None
     evidence: bool = True
+    history_digests: tuple[str, ...] = ()
 
     def settings(self) -> Json:
         """What the rows of a file follow from, beside the match."""
         return {
             "version": VERSION,
             "model": self.sha256,
-            "history": [file_digest(path) or path for path in self.history],
+            "history": list(self.history_digests),
             "outcome": self.outcome,
             "evidence": self.evidence,
         }
@@ -148,7 +151,8 @@ def export_matches(
     _check_folder(folder, [*(os.fspath(source) for source in sources), *past])
     name = None if model is None else os.fspath(model)
     sha256 = _session_of(name, past).predictor.sha256
-    task = ExportTask(name, sha256, past, outcome, evidence)
+    digests = tuple(file_digest(path) or path for path in past)
+    task = ExportTask(name, sha256, past, outcome, evidence, digests)
     problems: list[str] = []
     entries = _entries(sources, problems, report)
     for problem in problems:
