@@ -162,7 +162,8 @@ const A = { pages: {}, leave: [] };
       try {
         const response = await fetch(url, how);
         if (![502, 503, 504].includes(response.status)) {
-          if (tried) A.away(null);
+          // Any answer shows that the server is back: the request that waited may have been aborted.
+          if (A.at("toast")?.textContent === AWAY) A.away(null);
           return response;
         }
       } catch (error) {
