@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-SHOWN = 12
+_SHOWN = 12
 """Choices that an error lists."""
 
 
@@ -19,5 +19,5 @@ def choices(given: object, known: Iterable[str]) -> str:
     names = list(dict.fromkeys(known))
     near = get_close_matches(str(given), names)
     ordered = [*near, *(name for name in names if name not in near)]
-    more = f" and {len(ordered) - SHOWN} more" if len(ordered) > SHOWN else ""
-    return ", ".join(map(repr, ordered[:SHOWN])) + more
+    more = f" and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
+    return ", ".join(map(repr, ordered[:_SHOWN])) + more

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from waitress.server import TcpWSGIServer
 
-OWN_HEADER: Final = "X-Attnlens"
+_OWN_HEADER: Final = "X-Attnlens"
 """A header that no other site's form can send; requests that change something need it."""
 
 _PAGE_ENDPOINTS: Final = ("/", "/<path:path>")
@@ -100,7 +100,7 @@ def _from_elsewhere(incoming: Request) -> bool:
 
 def from_our_page(incoming: Request) -> bool:
     """Whether one of the dashboard's own pages sent it."""
-    return incoming.headers.get(OWN_HEADER) == "1"
+    return incoming.headers.get(_OWN_HEADER) == "1"
 
 
 THREADS: Final = 48

@@ -37,7 +37,7 @@ WHOLE = lazy_attention().weights().double().numpy()
 def test_whole_rows_and_lazy_records_give_what_their_weights_give(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(focus_module, "BLOCK_CELLS", 2 * 6 * 11 * 2)
+    monkeypatch.setattr(focus_module, "_BLOCK_CELLS", 2 * 6 * 11 * 2)
     for record, expected in (
         (whole_record(), WHOLE),
         (lazy_record(), WHOLE),

@@ -242,7 +242,7 @@ def test_a_page_outlives_its_server(chromium: Any, tmp_path: Path, sample_match_
         opened(page, first, explained=True)
     page.keyboard.press("End")
     expect(page.locator("#toast")).to_contain_text("the server does not answer")
-    # Leaving aborts the request that waits: the page after it has to notice that the server is back.
+    # Leaving aborts the request that waits; the next page notices that the server is back.
     port = first.url.rpartition(":")[2]
     with serving(tmp_path, sample_match_path, port=port):
         page.click("nav >> text=Recordings")

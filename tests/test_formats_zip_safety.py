@@ -105,7 +105,7 @@ def test_a_zip_of_very_many_members_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = zipped(tmp_path, *(f"{number}.json" for number in range(30)))
-    monkeypatch.setattr(files, "MAX_MEMBERS", 20)
+    monkeypatch.setattr(files, "_MAX_MEMBERS", 20)
     assert problem(archive) == "t.zip: has more than 20 members"
 
 

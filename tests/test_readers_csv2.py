@@ -118,5 +118,5 @@ def test_a_file_too_large_to_hold_is_refused(
 ) -> None:
     large = tmp_path / "large.json"
     large.write_bytes(b"{" + b" " * 2**20)
-    monkeypatch.setattr(files, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(files, "_MAX_BYTES", 2**20)
     assert "larger than 1 MB, which no match is" in problem(large)

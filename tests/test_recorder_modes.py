@@ -127,7 +127,7 @@ def test_memory_of_weights_that_nobody_holds_is_used_again() -> None:
 
 
 def test_no_more_memory_waits_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture, "MOST_BYTES", 1000)
+    monkeypatch.setattr(capture, "_MOST_BYTES", 1000)
     monkeypatch.setattr(capture, "_idle", {})
     kept = [capture.zeros((size,), torch.float32, torch.device("cpu")) for size in (90, 90, 120)]
     assert all(not one.any() for one in kept)
@@ -256,7 +256,7 @@ def same(one: Recording, other: Recording) -> None:
 def test_a_folder_holds_what_memory_would(
     mode: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(save, "PART_BYTES", 1500)
+    monkeypatch.setattr(save, "_PART_BYTES", 1500)
     model = encoder(3).train()
     (x,) = tensors(2, 6, 12)
     folder = tmp_path / "recording"

@@ -80,7 +80,7 @@ def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:
 
 def test_trees_are_asked_about_matches_they_did_not_see(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("lightgbm")
-    monkeypatch.setattr(baselines, "ROUNDS", 4)
+    monkeypatch.setattr(baselines, "_ROUNDS", 4)
     matches = [simulated(seed) for seed in range(10)]
     learning = rate_and_encode(matches, fit_base(matches, seed=5), Ratings())[:16]
     lines: list[str] = []
@@ -108,7 +108,7 @@ def test_a_run_that_goes_on_need_not_ask_the_teacher_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("lightgbm")
-    monkeypatch.setattr(baselines, "ROUNDS", 2)
+    monkeypatch.setattr(baselines, "_ROUNDS", 2)
     matches = [simulated(seed) for seed in range(6)]
     learning = rate_and_encode(matches, fit_base(matches, seed=5), Ratings())
     lines: list[str] = []

@@ -31,7 +31,7 @@ AttentionValues = Tensor | NDArray[np.generic] | AttentionRecord
 Numbers = AttentionValues | Recording
 """What the functions take; a recording stands for its only record."""
 
-BLOCK_CELLS: Final = 1 << 22
+_BLOCK_CELLS: Final = 1 << 22
 """Weights of a lazy record that are formed at a time."""
 
 
@@ -88,7 +88,7 @@ def query_blocks(values: Numbers) -> Iterator[tuple[slice, Floats]]:
         yield slice(None), as_floats(values)
         return
     batch, heads, queries, keys = lazy.shape
-    step = max(1, BLOCK_CELLS // max(1, batch * heads * keys))
+    step = max(1, _BLOCK_CELLS // max(1, batch * heads * keys))
     for start in range(0, queries, step):
         rows = range(start, min(start + step, queries))
         yield slice(rows.start, rows.stop), as_floats(lazy.weights(list(rows)))

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from attnlens.arrays import Flags, Floats
 from attnlens.attention.focus import Numbers, query_blocks
 
-SINK_SHARE: Final = 0.3
-SINK_LIFT: Final = 2.0
-SINK_QUERIES: Final = 4
-SINK_HEADS: Final = 0.25
+_SINK_SHARE: Final = 0.3
+_SINK_LIFT: Final = 2.0
+_SINK_QUERIES: Final = 4
+_SINK_HEADS: Final = 0.25
 SINK: Final = (
-    f"a $ that is paid at least {SINK_SHARE:.0%} of a head's attention, averaged over queries, "
-    f"and {SINK_LIFT:g} times its even share"
+    f"a $ that is paid at least {_SINK_SHARE:.0%} of a head's attention, averaged over queries, "
+    f"and {_SINK_LIFT:g} times its even share"
 )
 """A head's sink in words; $ stands for what a key is called."""
 
@@ -43,22 +43,22 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
 def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
     """Which keys are sinks of a head: they take much of its attention whatever the query is.
 
-    That is `SINK_SHARE` of it on average, and `SINK_LIFT` times what they would take were every
+    That is `_SINK_SHARE` of it on average, and `_SINK_LIFT` times what they would take were every
     query's spread evenly: of the first token of a sentence that is much.
 
     Args:
         paid: the sum of what each key is paid, ``(..., key)``, by the queries that see it and
             another.
         even: the sum of what they would pay, were it spread evenly.
-        queries: how many they are. Where they are fewer than `SINK_QUERIES`, or than half of those
+        queries: how many they are. Where they are fewer than `_SINK_QUERIES`, or than half of those
             that see the key seen most, nothing is said.
 
     Reference:
         Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks"; the share
         is that of Gu et al. 2024, "When Attention Sink Emerges in Language Models", s. 3.
     """
-    threshold = np.maximum(SINK_SHARE * queries, SINK_LIFT * even)
-    enough = np.maximum(queries.max(-1, keepdims=True) / 2, SINK_QUERIES)
+    threshold = np.maximum(_SINK_SHARE * queries, _SINK_LIFT * even)
+    enough = np.maximum(queries.max(-1, keepdims=True) / 2, _SINK_QUERIES)
     flags: Flags = (queries >= enough) & (paid >= threshold)
     return flags
 
@@ -69,7 +69,7 @@ def sink_items(
     """The places of items that are sinks: special ones, and what many heads pay so.
 
     The first item and separators (labels without a letter or a digit) are, where they are sinks
-    of at least `SINK_HEADS` of all heads. A word is none: it may be looked at for what it says.
+    of at least `_SINK_HEADS` of all heads. A word is none: it may be looked at for what it says.
 
     Args:
         attention: ``(batch, head, query, key)`` of each site, over the same keys.
@@ -78,7 +78,7 @@ def sink_items(
     none: Floats = np.zeros(())
     paid = [sum((looked_at(rows) for _, rows in query_blocks(layer)), none) for layer in attention]
     flags = [sinks(*sums).reshape(-1, sums.shape[-1]) for sums in paid]
-    many = np.concatenate(flags).mean(0) >= SINK_HEADS
+    many = np.concatenate(flags).mean(0) >= _SINK_HEADS
     words = [""] * len(many) if labels is None else list(map(str, labels))
     separators = {
         at for at, word in enumerate(words) if word and not any(sign.isalnum() for sign in word)

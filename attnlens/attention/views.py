@@ -23,29 +23,29 @@ from attnlens.files import Json
 from attnlens.recording.attention_record import AttentionRecord, kind_of
 from attnlens.recording.recording import Recording
 
-LONGEST_SIDE: Final = 512
+_LONGEST_SIDE: Final = 512
 """Queries or keys of a map that is shown whole."""
-SHORTEST_SIDE: Final = 16
-MOST_CELLS: Final = 40_000_000
+_SHORTEST_SIDE: Final = 16
+_MOST_CELLS: Final = 40_000_000
 """Cells of all maps of a page; smaller maps are made where there would be more."""
-STRONGEST: Final = 8
-MOST_BYTES: Final = 2_850_000
+_STRONGEST: Final = 8
+_MOST_BYTES: Final = 2_850_000
 """Of all packed maps as a page holds them. Cells are told less finely where they would be more."""
-CELL_BYTES: Final = 0.26
+_CELL_BYTES: Final = 0.26
 """Of each cell where there are more than ten million, so that they are told as finely."""
-LEVELS: Final = (65_535, 255, 127, 63)
+_LEVELS: Final = (65_535, 255, 127, 63)
 """Steps from nothing to a map's largest weight; the first that is small enough is taken."""
-BEND: Final = 0.1
+_BEND: Final = 0.1
 """The share of a map's largest weight up to which steps are about alike; then they grow with it."""
-ENTROPY_STEPS: Final = 4096
+_ENTROPY_STEPS: Final = 4096
 """Of a nat."""
-UNTOLD: Final = 65_535
+_UNTOLD: Final = 65_535
 """Stands for the entropy of a row that pays nothing."""
-CHUNK_CELLS: Final = 1 << 23
+_CHUNK_CELLS: Final = 1 << 23
 
 
 Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
-"""Cells ``(key, query)`` at the finest of `LEVELS`, and bounds of entropies ``(2, query)``."""
+"""Cells ``(key, query)`` at the finest of `_LEVELS`, and bounds of entropies ``(2, query)``."""
 
 
 def choose(recording: Recording, **kwargs: str | None) -> Recording:
@@ -109,7 +109,7 @@ def has_weights(record: AttentionRecord) -> bool:
     return bool(record.axes) and 0 not in (*record.shape, *record.sizes)
 
 
-def rows_data(record: AttentionRecord, count: int = STRONGEST) -> list[Json]:
+def rows_data(record: AttentionRecord, count: int = _STRONGEST) -> list[Json]:
     """What every row of a record pays: how spread it is, and its strongest keys.
 
     An entropy is in nats, and ``None`` where a row pays nothing; of a top-k record only its
@@ -154,7 +154,7 @@ def _called(
 
 
 def maps_data(
-    recording: Recording, *, most_cells: int = MOST_CELLS, most_bytes: int = MOST_BYTES
+    recording: Recording, *, most_cells: int = _MOST_CELLS, most_bytes: int = _MOST_BYTES
 ) -> Json:
     """Every heat map of a recording, no larger than a page can hold.
 
@@ -167,7 +167,7 @@ def maps_data(
         `sinks` finds) and ``rest`` (the largest weight outside them); and ``packed``: all maps
         together, compressed with zlib. Of each, cells column by column, one byte each or two
         where ``levels`` needs them, padded to 2 bytes; then the lower and the upper bound of
-        each row's entropy, two bytes each, in 1/`ENTROPY_STEPS` nats, `UNTOLD` where nothing
+        each row's entropy, two bytes each, in 1/`_ENTROPY_STEPS` nats, `_UNTOLD` where nothing
         is paid.
         A cell tells the weight ``top * bend * ((1 + 1 / bend) ** (cell / levels) - 1)``.
 
@@ -202,30 +202,30 @@ def maps_data(
         entries.append(entry | {"maps": maps})
         record_pictures.append(pictures)
     cells = sum(picture[0].size for pictures in record_pictures for picture in pictures)
-    byte_limit = max(most_bytes, int(CELL_BYTES * cells))
+    byte_limit = max(most_bytes, int(_CELL_BYTES * cells))
     levels, packed = _packed(record_pictures, byte_limit)
     if sum(map(len, packed)) * 4 > byte_limit * 3:
         with suppress(InputError):  # of maps so many and small that they cannot be smaller
             return maps_data(recording, most_cells=cells // 2, most_bytes=most_bytes)
     for entry, content in zip(entries, packed, strict=True):
         entry["packed"] = content
-    return {"notes": notes, "levels": levels, "bend": BEND, "sink": SINK, "records": entries}
+    return {"notes": notes, "levels": levels, "bend": _BEND, "sink": SINK, "records": entries}
 
 
 def _packed(records: Sequence[Sequence[Picture]], byte_limit: int) -> tuple[int, list[bytes]]:
     """How finely cells can be told, and the pictures of each record told so."""
-    for levels in LEVELS:
+    for levels in _LEVELS:
         packed: list[bytes] = []
         room = byte_limit * 3 // 4  # a page holds four letters for three bytes
         for pictures in records:
             parts = []
             for cells, entropies in pictures:
-                small = np.rint(cells * (levels / LEVELS[0]))
+                small = np.rint(cells * (levels / _LEVELS[0]))
                 raw = small.astype("<u2" if levels > 255 else "u1").tobytes()
                 parts += [raw, b"\0" * (len(raw) % 2), entropies.astype("<u2").tobytes()]
             packed.append(zlib.compress(b"".join(parts), 6))
             room -= len(packed[-1])
-            if room < 0 and levels != LEVELS[-1]:
+            if room < 0 and levels != _LEVELS[-1]:
                 break
         else:
             break
@@ -234,8 +234,8 @@ def _packed(records: Sequence[Sequence[Picture]], byte_limit: int) -> tuple[int,
 
 def _fitting(records: Sequence[AttentionRecord], max_cells: int) -> int:
     """The longest side that maps may have."""
-    side = LONGEST_SIDE
-    while side >= SHORTEST_SIDE:
+    side = _LONGEST_SIDE
+    while side >= _SHORTEST_SIDE:
         cells = sum(
             len(_leads(record))
             * math.prod(-(-size // _block(size, side)) for size in _sides(record))
@@ -316,9 +316,9 @@ def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[P
     """Weights ``(map, query, key)`` and bounds of entropies ``(2, map, query)`` in whole steps."""
     tops = cells.max((1, 2), keepdims=True)
     shares = cells / np.where(tops > 0, tops, 1.0)
-    bent = np.rint(np.log1p(shares / BEND) * (LEVELS[0] / math.log1p(1 / BEND)))
-    nats = np.rint(bounds * ENTROPY_STEPS).clip(0, UNTOLD - 1)
-    nats = np.where(np.isnan(bounds), UNTOLD, nats)
+    bent = np.rint(np.log1p(shares / _BEND) * (_LEVELS[0] / math.log1p(1 / _BEND)))
+    nats = np.rint(bounds * _ENTROPY_STEPS).clip(0, _UNTOLD - 1)
+    nats = np.where(np.isnan(bounds), _UNTOLD, nats)
     columns, entropies = bent.transpose(0, 2, 1), nats.swapaxes(0, 1)
     return list(zip(columns.astype(np.uint16), entropies.astype(np.uint16), strict=True))
 
@@ -333,7 +333,7 @@ def _measured(
     """
     queries, keys = _sides(record)
     maps = len(_leads(record))
-    step = max(1, CHUNK_CELLS // max(1, maps * keys * multiple)) * multiple
+    step = max(1, _CHUNK_CELLS // max(1, maps * keys * multiple)) * multiple
     top_weights = None
     if record.keys is not None:
         top_weights = record.to_numpy().reshape(maps, queries, keys)

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 Loss = Callable[[Any], Tensor]
 How = Literal["zero", "mean"]
 
-RANDOM_HEADS: Final = 20
-LISTABLE: Final = 12
-"""Of no more inputs than this all changes of sign are listed; else `DRAWS` are drawn."""
+_RANDOM_HEADS: Final = 20
+_LISTABLE: Final = 12
+"""Of no more inputs than this all changes of sign are listed; else `_DRAWS` are drawn."""
 
-DRAWS: Final = 3999
+_DRAWS: Final = 3999
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def ablate(
         tokens: likewise.
         loss: of the output for one input, a number or ``(batch,)`` of 1; None: of texts, the next
             token's cross-entropy, the mean over a text in nats.
-        heads: ``"each"``, or names such as ``["L16H0"]``; up to `RANDOM_HEADS` others, drawn at
+        heads: ``"each"``, or names such as ``["L16H0"]``; up to `_RANDOM_HEADS` others, drawn at
             random, stand beside them.
         how: ``"zero"``: its weights become 0, so that it adds nothing; ``"mean"``: it attends
             evenly to what it sees, so that it adds the mean of the values.
@@ -122,7 +122,7 @@ def ablate(
         if heads == "each"
         else [name for name in heads_by_name if name not in selected]
     )
-    control_heads = generator.permutation(control_pool)[:RANDOM_HEADS].tolist()
+    control_heads = generator.permutation(control_pool)[:_RANDOM_HEADS].tolist()
     full = np.array([_loss(question, loss) for question in single_inputs])
 
     def change(name: str) -> Floats:
@@ -215,8 +215,8 @@ def _p(more: Floats, generator: np.random.Generator) -> float | None:
     if count < 2:
         return None
     slack = 1e-12 * float(abs(more).sum())
-    if count <= LISTABLE:
+    if count <= _LISTABLE:
         signs = np.array(list(itertools.product((1, -1), repeat=count)))
         return float((signs @ more >= more.sum() - slack).mean())
-    signs = generator.choice((1, -1), (DRAWS, count))
-    return float(((signs @ more >= more.sum() - slack).sum() + 1) / (DRAWS + 1))
+    signs = generator.choice((1, -1), (_DRAWS, count))
+    return float(((signs @ more >= more.sum() - slack).sum() + 1) / (_DRAWS + 1))

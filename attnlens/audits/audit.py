@@ -19,7 +19,7 @@ from attnlens.audits.target import TargetChoice
 from attnlens.audits.testing import tested
 from attnlens.errors import InputError
 
-HEADS: Final = 8
+_HEADS: Final = 8
 """Heads of which a claim is made, those screened highest."""
 
 
@@ -30,7 +30,7 @@ def audit(
     tokens: Any = None,
     target: TargetChoice = None,
     layers: Iterable[int] | int | None = None,
-    heads: int = HEADS,
+    heads: int = _HEADS,
     sinks: Collection[int] | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,

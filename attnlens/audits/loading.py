@@ -20,7 +20,9 @@ from torch import nn
 
 from attnlens.errors import InputError
 
-OFFLINE: Final = "nothing is ever downloaded: give a folder with config.json, weights and tokenizer"
+_OFFLINE: Final = (
+    "nothing is ever downloaded: give a folder with config.json, weights and tokenizer"
+)
 _WEIGHTS: Final = (".safetensors", ".bin")
 _TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
 
@@ -59,17 +61,17 @@ def loaded(path: str) -> Loaded:
     if colon and not os.path.exists(path):
         return _of_function(module, function)
     problem = "is neither a folder nor a GGUF file" if os.path.exists(path) else "no such model"
-    raise InputError(problem, path=path, remedy=f"{OFFLINE}, a .gguf, or module:function")
+    raise InputError(problem, path=path, remedy=f"{_OFFLINE}, a .gguf, or module:function")
 
 
 def _of_folder(path: str) -> Loaded:
     names = os.listdir(path)
     if "config.json" not in names:
-        raise InputError("holds no config.json, so it is no model", path=path, remedy=OFFLINE)
+        raise InputError("holds no config.json, so it is no model", path=path, remedy=_OFFLINE)
     if not any(name.endswith(_WEIGHTS) for name in names):
-        raise InputError("holds no weights (.safetensors or .bin)", path=path, remedy=OFFLINE)
+        raise InputError("holds no weights (.safetensors or .bin)", path=path, remedy=_OFFLINE)
     if not any(name.startswith(_TOKENS) or name.endswith(".model") for name in names):
-        raise InputError("holds no tokenizer", path=path, remedy=OFFLINE)
+        raise InputError("holds no tokenizer", path=path, remedy=_OFFLINE)
     transformers = _transformers()
     safely = {"local_files_only": True, "trust_remote_code": False}
     with _quietly(path, "its config.json cannot be read"):
@@ -157,5 +159,5 @@ def _quietly(path: str, problem: str) -> Any:
     except Exception as error:
         detail = " ".join(str(error).split())[:160]
         raise InputError(
-            f"{problem} ({type(error).__name__}: {detail})", path=path, remedy=OFFLINE
+            f"{problem} ({type(error).__name__}: {detail})", path=path, remedy=_OFFLINE
         ) from error

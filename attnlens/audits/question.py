@@ -16,7 +16,7 @@ from attnlens.errors import AttnlensError, InputError, RecordingError
 from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 
-MOST_ITEMS: Final = 1024
+_MOST_ITEMS: Final = 1024
 """Items of all copies of an input that are asked about in one forward."""
 
 KeywordArgs = dict[str, Any]
@@ -101,7 +101,7 @@ class Question:
         """
         first = next(iter(hide.values()))
         items = first.shape[-1]
-        step = max(1, MOST_ITEMS // items)
+        step = max(1, _MOST_ITEMS // items)
         for start in range(0, len(first), step):
             some = {
                 site: torch.from_numpy(flags[start : start + step]) for site, flags in hide.items()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Kind = Literal["weighed most", "weighed", "attended", "last items", "head"]
 PlaceboKind = Literal["random lists", "random heads", "shuffled heads"]
 PLACEBOS: Final[tuple[PlaceboKind, ...]] = get_args(PlaceboKind)
-FORMS: Final = {".html": "page", ".json": "json", ".md": "markdown"}
+_FORMS: Final = {".html": "page", ".json": "json", ".md": "markdown"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +173,11 @@ class Audit:
         Raises:
             InputError: another ending, or a file that cannot be written.
         """
-        form = FORMS.get(os.path.splitext(path)[1].lower())
+        form = _FORMS.get(os.path.splitext(path)[1].lower())
         if form is None:
             raise InputError(
                 "is none of the forms that an audit has",
                 path=path,
-                remedy=f"give a name that ends in {', '.join(FORMS)}",
+                remedy=f"give a name that ends in {', '.join(_FORMS)}",
             )
         write_text(path, (self.to_json() if form == "json" else drawn(self, form)) + "\n")

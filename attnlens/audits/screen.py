@@ -20,7 +20,7 @@ from attnlens.errors import InputError
 from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 
-PROBES: Final = 4
+_PROBES: Final = 4
 """Directions that an answer of many numbers is followed in."""
 
 
@@ -143,7 +143,7 @@ def importance(
 
     Each head's column of weights is multiplied by a gate of 1, so that one backward pass of the
     target's score tells ``sum over queries of A ∂s/∂A`` of every head and key. An answer of many
-    numbers is followed in `PROBES` random directions, and the root of the mean square is told;
+    numbers is followed in `_PROBES` random directions, and the root of the mean square is told;
     log-probabilities are weighed by the root of their probability, so that this is Fisher's
     metric.
 
@@ -181,5 +181,5 @@ def _directions(scores: Tensor, target: Target, seed: int) -> list[Any]:
     if len(scores) == 1:
         return [1.0]
     generator = torch.Generator().manual_seed(seed)
-    signs = torch.randint(0, 2, (PROBES, len(scores)), generator=generator).double() * 2 - 1
+    signs = torch.randint(0, 2, (_PROBES, len(scores)), generator=generator).double() * 2 - 1
     return list(signs * (scores / 2).exp() if target.kind == "all" else signs)

@@ -32,8 +32,8 @@ Scores = Callable[[Any, Tensor], Tensor]
 """An output and which items are kept ``(row, item)`` to numbers with a gradient
 ``(row, score)``."""
 
-EMBEDDING: Final = "embedding"
-ANY_OTHER: Final = "any other"
+_EMBEDDING: Final = "embedding"
+_ANY_OTHER: Final = "any other"
 _MAX_LISTED: Final = 6
 _FUNCTION: Final = "give target= a function of its output: (batch,) or (batch, outcome)"
 
@@ -151,7 +151,7 @@ def _of_one(index: int, at: int | None = None) -> Scores:
 def _class(logits: Tensor, choice: TargetChoice, names: Mapping[Any, str]) -> Target:
     labels = [str(names.get(at, at)) for at in range(logits.shape[1])]
     index = int(logits[0].argmax()) if choice is None else _class_index(choice, labels)
-    return Target(f"class {labels[index]}", (labels[index], ANY_OTHER), "one", _of_one(index))
+    return Target(f"class {labels[index]}", (labels[index], _ANY_OTHER), "one", _of_one(index))
 
 
 def _class_index(choice: TargetChoice, labels: Sequence[str]) -> int:
@@ -187,7 +187,7 @@ def _token(question: Question, logits: Tensor, choice: TargetChoice, causal: boo
     word = _word(question, token_id)
     return Target(
         f"{answer_kind} {word}",
-        (word, ANY_OTHER),
+        (word, _ANY_OTHER),
         "one",
         _of_one(token_id, at),
         query,
@@ -250,10 +250,10 @@ def _step(values: Tensor, choice: TargetChoice, match: re.Match[str] | None) -> 
 
 
 def _embedding(choice: TargetChoice) -> Target:
-    if choice not in (None, EMBEDDING):
+    if choice not in (None, _EMBEDDING):
         raise InputError(
             f"there is no target {choice!r}",
-            remedy=f"a model without a head has the target {EMBEDDING!r}, or give a function",
+            remedy=f"a model without a head has the target {_EMBEDDING!r}, or give a function",
         )
 
     def scores(output: Any, item_mask: Tensor) -> Tensor:

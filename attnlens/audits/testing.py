@@ -29,8 +29,8 @@ from attnlens.evidence.result import figures
 from attnlens.evidence.trial import Trial
 from attnlens.evidence.verdict import MIN_SHARE
 
-RANDOM_LISTS: Final = 10
-RANDOM_HEADS: Final = 5
+_RANDOM_LISTS: Final = 10
+_RANDOM_HEADS: Final = 5
 """Placebos of each input."""
 
 FEWEST: Final = 3
@@ -39,7 +39,7 @@ FEWEST: Final = 3
 _PROBABILITY_TOLERANCE: Final = 1e-3
 """The same input in two batches gives probabilities that rounding keeps this near."""
 
-CONTROL: Final = "other sets of as many items"
+_CONTROL: Final = "other sets of as many items"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,10 +276,10 @@ def _placebos(
     trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], generator: np.random.Generator
 ) -> tuple[Placebo, ...]:
     """Lists drawn at random, those of heads drawn at random and of these shuffled; each alone."""
-    heads = [rows[at] for at in generator.permutation(len(rows))[:RANDOM_HEADS]]
+    heads = [rows[at] for at in generator.permutation(len(rows))[:_RANDOM_HEADS]]
     shuffled = case.screened.shuffled
     lists = (
-        trial.pool(case.model_claims()[-1]).sample(generator, RANDOM_LISTS),
+        trial.pool(case.model_claims()[-1]).sample(generator, _RANDOM_LISTS),
         [case.head_claim(row).removed for row in heads],
         [
             case.top(shuffled[row.site][row.head], case.width)
@@ -314,6 +314,6 @@ def _result(number: int, case: _Case, test: ClaimTest[AuditClaim], full: Floats)
         top_change=TopChange(
             outcomes[top], float(test.points[top]), float(full[top]), float(test.probabilities[top])
         ),
-        control=CONTROL if len(test.null_effects) else None,
+        control=_CONTROL if len(test.null_effects) else None,
         **results,
     )

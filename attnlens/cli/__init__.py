@@ -14,19 +14,19 @@ from attnlens.errors import AttnlensError
 
 DONE, INTERRUPTED = 0, 130
 
-COMPLETION = "--print-completion"
-FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
-FOLDERS = ("FOLDER", "DIR")
+_COMPLETION = "--print-completion"
+_FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
+_FOLDERS = ("FOLDER", "DIR")
 """What stands for a file or a folder in the help, so that a shell completes it as one."""
 
-REMOVED = {
-    "completion": f"use `attnlens {COMPLETION} bash` (or zsh, tcsh)",
+_REMOVED = {
+    "completion": f"use `attnlens {_COMPLETION} bash` (or zsh, tcsh)",
     "corpus": "use `attnlens explain --all SRC ... --out DIR`, and read DIR with DuckDB or pandas",
 }
 """Commands of earlier versions, and what to use instead."""
 
 
-COMMANDS = (
+_COMMANDS = (
     "explain", "story", "predict", "whatif", "over", "match", "dashboard", "narrate", "check",
     "mcp", "audit", "view", "models", "text", "lab", "schema",
 )  # fmt: skip
@@ -40,7 +40,7 @@ GROUPS = {
 }
 """Commands as the help lists them."""
 
-MOVED_TO_LAB = ("train", "ratings", "evaluate", "faithfulness", "heads", "planted", "simulate")
+_MOVED_TO_LAB = ("train", "ratings", "evaluate", "faithfulness", "heads", "planted", "simulate")
 
 
 def build_parser() -> Parser:
@@ -52,7 +52,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"attnlens {VERSION}")
     commands = parser.command_group("command")
-    for name in COMMANDS:
+    for name in _COMMANDS:
         import_module(f"attnlens.cli.{name}").add_to(commands)
     parser.groups = GROUPS
     return parser
@@ -61,9 +61,9 @@ def build_parser() -> Parser:
 def _moved(words: Sequence[str]) -> str | None:
     """Where the command that the words name has gone; ``None`` if it is there."""
     command = words[0] if words else ""
-    if command in REMOVED:
-        return f"`{command}` is gone; {REMOVED[command]}"
-    if command in MOVED_TO_LAB:
+    if command in _REMOVED:
+        return f"`{command}` is gone; {_REMOVED[command]}"
+    if command in _MOVED_TO_LAB:
         return f"`attnlens {command}` has moved; use `attnlens lab {command}`"
     if [*words[:2]] == ["text", "train"]:
         return "`attnlens text train` has moved; use `attnlens lab text-train`"
@@ -74,8 +74,8 @@ def _offer_completion(parser: Parser) -> None:
     """Add shtab's option, which prints the script that makes a shell complete attnlens."""
     import shtab
 
-    shtab.add_argument_to(parser, COMPLETION)
-    places = {**dict.fromkeys(FILES, shtab.FILE), **dict.fromkeys(FOLDERS, shtab.DIRECTORY)}
+    shtab.add_argument_to(parser, _COMPLETION)
+    places = {**dict.fromkeys(_FILES, shtab.FILE), **dict.fromkeys(_FOLDERS, shtab.DIRECTORY)}
     for action in parser.all_arguments():
         if action.metavar in places:
             action.complete = places[action.metavar]  # type: ignore[attr-defined]  # shtab's name
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         parser = build_parser()
         words = sys.argv[1:] if arguments is None else list(arguments)
-        if COMPLETION in words:
+        if _COMPLETION in words:
             _offer_completion(parser)
         elif moved := _moved(words):
             return complain(moved)

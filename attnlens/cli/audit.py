@@ -19,11 +19,11 @@ MODEL: Final = (
     "a folder of a Hugging Face model, a GGUF file, or module:function, which returns "
     "(model, inputs) or (model, inputs, tokens)"
 )
-FORMATS: Final = ("text", "html", "json", "md")
-BEGINS: Final = b'{"model":'
+_FORMATS: Final = ("text", "html", "json", "md")
+_BEGINS: Final = b'{"model":'
 """How each line of many audits begins."""
 
-MOST_TEXTS: Final = 64 << 20
+_MOST_TEXTS: Final = 64 << 20
 
 
 def add_to(commands: Commands) -> None:
@@ -61,7 +61,7 @@ def _add_audit(commands: Commands) -> None:
         metavar="N",
         help="claims are made of so many heads, those screened highest (default 8)",
     )
-    add_formats(parser, FORMATS, what="default by the ending of --out, else {}")
+    add_formats(parser, _FORMATS, what="default by the ending of --out, else {}")
     add_out(parser)
     parser.set_defaults(run=run, format=None)
 
@@ -143,7 +143,7 @@ def _form(out: str | None) -> str:
         InputError: nothing that is known.
     """
     ending = os.path.splitext(out or "")[1]
-    found = {"": "text", ".txt": "text", **{f".{one}": one for one in FORMATS}}.get(ending.lower())
+    found = {"": "text", ".txt": "text", **{f".{one}": one for one in _FORMATS}}.get(ending.lower())
     if found is None:
         raise InputError(
             f"'{ending}' is no form of an audit",
@@ -178,7 +178,7 @@ def _many(options: argparse.Namespace) -> int:
         raise InputError(
             "--texts writes one JSON object a line", remedy="give --out FILE, and no --text"
         )
-    data = read_whole(options.texts, MOST_TEXTS, kind="file of texts", remedy="give a text a line")
+    data = read_whole(options.texts, _MOST_TEXTS, kind="file of texts", remedy="give a text a line")
     texts = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
     if not texts:
         raise InputError("holds no text", path=options.texts, remedy="give a text a line")
@@ -216,7 +216,7 @@ def _done(out: str, texts: list[str]) -> int:
     with open(out, "rb+") as file:
         *lines, rest = file.read().split(b"\n")
         ours = [_text_of(line) for line in lines] == texts[: len(lines)]
-        if not ours or not (rest.startswith(BEGINS) or BEGINS.startswith(rest)):
+        if not ours or not (rest.startswith(_BEGINS) or _BEGINS.startswith(rest)):
             raise InputError(
                 "holds other audits than of these texts", path=out, remedy="give another --out"
             )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from attnlens.cricket.explain.types import Explanation
 
-FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
+_FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
 SCALES = ("micro", "short", "medium", "long")
 
 
@@ -52,7 +52,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--full", action="store_true", help="every claim, every head, and where they looked (text)"
     )
-    add_formats(parser, FORMATS)
+    add_formats(parser, _FORMATS)
     parser.add_argument(
         "--messages",
         choices=("openai", "anthropic"),

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from attnlens.cricket.session import Session
     from attnlens.files import Json
 
-EVERY = 0.1
+_EVERY = 0.1
 """Seconds between looks at the file."""
 
-LONGEST = 10_000_000
+_LONGEST = 10_000_000
 """Seconds that anybody waits."""
 
 
@@ -36,7 +36,7 @@ def add_follow_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--idle",
-        type=number(0, LONGEST),
+        type=number(0, _LONGEST),
         metavar="SECONDS",
         help="with --follow: end when nothing new has come for so long (default: stay)",
     )
@@ -94,7 +94,7 @@ def follow(options: argparse.Namespace, render: Callable[[Explanation], str]) ->
                 say(f"waiting: {told}")
         if options.idle is not None and time.monotonic() - quiet >= options.idle:
             return 0
-        time.sleep(EVERY)
+        time.sleep(_EVERY)
 
 
 def _tell(
@@ -151,7 +151,7 @@ def in_lines(options: argparse.Namespace) -> bool:
     return options.format == "text" and not options.full and options.scale is None
 
 
-TOLD = 0.03
+_TOLD = 0.03
 """Outcomes at least so likely stand in a line."""
 
 
@@ -164,7 +164,7 @@ def _forecast(explanation: Explanation) -> str:
     told = ", ".join(
         f"{OUTCOME_WORDS[outcome.outcome].removeprefix('a ')} {percent_seen(outcome.probability)}"
         for outcome in explanation.prediction.outcomes
-        if outcome.probability >= TOLD
+        if outcome.probability >= _TOLD
     )
     winning = "" if win is None else f" · {win.team} to win {percent_seen(win.before)}"
     return f"next {ball.label} {ball.bowler} to {ball.batter}: {told}{winning}"

@@ -54,11 +54,11 @@ if TYPE_CHECKING:
     from attnlens.reference.text.sentences import SentencePairs
     from attnlens.render.canvas import Renderer
 
-MOST_THREADS = 1024
+_MOST_THREADS = 1024
 DONE, NOTHING_NEWER = 0, 1
 KNOWN = ("prior", "logistic", "boosted_trees")
 D = TypeVar("D", bound="Document")
-MOST_MATCHES = 100_000
+_MOST_MATCHES = 100_000
 
 
 def add_to(commands: Commands) -> None:
@@ -131,7 +131,7 @@ def _add_train(commands: Commands) -> None:
     )
     # Starting very many would bring the process down.
     parser.add_argument(
-        "--threads", type=whole(1, MOST_THREADS), metavar="N", help="default: all cores"
+        "--threads", type=whole(1, _MOST_THREADS), metavar="N", help="default: all cores"
     )
     parser.add_argument(
         "--state",
@@ -515,7 +515,7 @@ def _add_simulate(commands: Commands) -> None:
     )
     parser.add_argument(
         "--matches",
-        type=whole(1, MOST_MATCHES),
+        type=whole(1, _MOST_MATCHES),
         default=1,
         metavar="N",
         help="how many, with the seeds that follow (default 1)",

@@ -10,7 +10,7 @@ from attnlens.cli.parser import Commands
 from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
 
-HOSTS = ("127.0.0.1", "localhost", "::1")
+_HOSTS = ("127.0.0.1", "localhost", "::1")
 """Where only this machine is heard, and for which the SDK refuses the pages of others."""
 
 
@@ -37,7 +37,7 @@ def add_to(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     host = options.host.lower()
-    if options.http and host not in HOSTS:
+    if options.http and host not in _HOSTS:
         raise InputError(
             f"--host {options.host} can be reached from other machines, and the server asks nobody "
             "who they are",

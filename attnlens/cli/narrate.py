@@ -15,8 +15,8 @@ from attnlens.errors import InputError
 if TYPE_CHECKING:
     from attnlens.llm.endpoint import Endpoint
 
-NARRATIVE = "sentence"
-KEYS = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
+_NARRATIVE = "sentence"
+_KEYS = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
 
 
 def add_to(commands: Commands) -> None:
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     failed = all(clause.required for clause in rendered.clauses)
     if failed:
         say("the answer names no sentence; this is attnlens's own narrative")
-        own = [clause.id for clause in clauses if clause.id.startswith(NARRATIVE)]
+        own = [clause.id for clause in clauses if clause.id.startswith(_NARRATIVE)]
         rendered = render_clauses(clauses, own)
     print(*(clause.text for clause in rendered.clauses), sep="\n")
     return 1 if options.strict and (failed or rendered.dropped) else 0
@@ -114,7 +114,7 @@ def endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
     """Whom to ask, with the key of the environment alone: a command line can be read by others."""
     from attnlens.llm.endpoint import Endpoint
 
-    key = next((value for name in KEYS if (value := os.environ.get(name, "").strip())), None)
+    key = next((value for name in _KEYS if (value := os.environ.get(name, "").strip())), None)
     endpoint = Endpoint(url, model, key=key, **patience)
     if key is not None and not endpoint.sends_key:
         say("the key is not sent over plain HTTP to another machine")

@@ -18,8 +18,8 @@ from attnlens.errors import InputError
 if TYPE_CHECKING:
     from attnlens.cricket.errors import MatchFileError
 
-PLAIN_WIDTH = 100
-BAD = 2
+_PLAIN_WIDTH = 100
+_BAD = 2
 
 
 def say(text: str, before: str = "") -> None:
@@ -32,7 +32,7 @@ def say(text: str, before: str = "") -> None:
 def complain(text: str) -> int:
     """One line on stderr, over whatever progress stands there; the exit status of bad input."""
     say(text, "\r\x1b[2K" if sys.stderr.isatty() else "")
-    return BAD
+    return _BAD
 
 
 def emit(text: str, out: str | None) -> None:
@@ -89,7 +89,7 @@ def page(out: str | None) -> dict[str, Any]:
     that has it, and not where NO_COLOR says no.
     """
     plain = out is not None and "COLUMNS" not in os.environ
-    width = PLAIN_WIDTH if plain else shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
+    width = _PLAIN_WIDTH if plain else shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns
     no_color = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     color = out is None and not no_color and sys.stdout.isatty()
     return {"width": width, "color": color}

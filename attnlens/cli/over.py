@@ -10,7 +10,7 @@ from attnlens.cli.output import check_files, progress, say, show
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
-SAMPLES = 500
+_SAMPLES = 500
 
 
 def add_to(commands: Commands) -> None:
@@ -46,9 +46,9 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--samples",
         type=int,
-        default=SAMPLES,
+        default=_SAMPLES,
         metavar="N",
-        help=f"overs to draw, for runs, wickets and boundaries (default {SAMPLES}; 0: none)",
+        help=f"overs to draw, for runs, wickets and boundaries (default {_SAMPLES}; 0: none)",
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of whatever is drawn (default 0)"

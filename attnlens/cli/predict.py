@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.predictor.window import Row
     from attnlens.cricket.session import Session
 
-ROWS_AT_ONCE = 20_000
+_ROWS_AT_ONCE = 20_000
 
 
 def add_to(commands: Commands) -> None:
@@ -102,7 +102,7 @@ def _write_csv(rows: Iterable[Row], file: TextIO) -> None:
         writer.writerow({name: cell(value) for name, value in row.items()})
 
 
-CHANCES = ("p_", "win_")
+_CHANCES = ("p_", "win_")
 
 
 def _write_parquet(rows: Iterable[Row], path: Path) -> None:
@@ -113,14 +113,17 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> None:
 
     kinds = dict.fromkeys(("innings", "index", "free_hit"), pyarrow.int32())
     schema = pyarrow.schema(
-        (name, kinds.get(name, pyarrow.float64() if name.startswith(CHANCES) else pyarrow.string()))
+        (
+            name,
+            kinds.get(name, pyarrow.float64() if name.startswith(_CHANCES) else pyarrow.string()),
+        )
         for name in COLUMNS
     )
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
         waiting: list[Row] = []
         for row in rows:
             waiting.append(row)
-            if len(waiting) == ROWS_AT_ONCE:
+            if len(waiting) == _ROWS_AT_ONCE:
                 writer.write_table(pyarrow.Table.from_pylist(waiting, schema))
                 waiting = []
         writer.write_table(pyarrow.Table.from_pylist(waiting, schema))

@@ -12,9 +12,9 @@ from attnlens.cli.parser import Commands
 from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
 
-FORMATS = ("text", "json", "markdown", "html", "prompt", "card")
-CARDS = (".svg", ".png")
-BAR = 24
+_FORMATS = ("text", "json", "markdown", "html", "prompt", "card")
+_CARDS = (".svg", ".png")
+_BAR = 24
 """Columns of the progress bar."""
 
 
@@ -30,7 +30,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"
     )
-    add_formats(parser, FORMATS, what="default {}; card: a picture to post, SVG or --out X.png")
+    add_formats(parser, _FORMATS, what="default {}; card: a picture to post, SVG or --out X.png")
     add_out(parser)
     parser.set_defaults(run=run)
 
@@ -38,9 +38,9 @@ def add_to(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     check_files(options)
     suffix = Path(options.out or "").suffix.lower()
-    if options.format == "text" and suffix in CARDS:
+    if options.format == "text" and suffix in _CARDS:
         options.format = "card"
-    if options.format == "card" and suffix not in ("", *CARDS):
+    if options.format == "card" and suffix not in ("", *_CARDS):
         raise InputError("a card is SVG or PNG", path=options.out, remedy="end it in .svg or .png")
     try:
         evidence = not options.no_evidence
@@ -69,5 +69,5 @@ def run(options: argparse.Namespace) -> int:
 
 def _bar(done: int, of: int) -> None:
     """How much of the work is done, as a passing bar on stderr."""
-    full = BAR * done // of
-    progress(f"{'█' * full}{'░' * (BAR - full)} {done} of {of} balls tested")
+    full = _BAR * done // of
+    progress(f"{'█' * full}{'░' * (_BAR - full)} {done} of {of} balls tested")

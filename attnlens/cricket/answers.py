@@ -25,12 +25,12 @@ from attnlens._version import VERSION
 from attnlens.errors import InputError
 from attnlens.files import is_ours, written_beside
 
-LIMIT: Final = 64 * 2**20
+_LIMIT: Final = 64 * 2**20
 """Bytes that are kept: some thousand answers."""
 
 SUFFIX: Final = ".answer"
 
-COUNTS: Final = ("torch", "numpy")
+_COUNTS: Final = ("torch", "numpy")
 """Packages whose version an answer's last digits may depend on."""
 
 
@@ -76,7 +76,7 @@ def software() -> str:
                 path = os.path.join(folder, name)
                 about = os.stat(path)
                 told.append(f"{os.path.relpath(path, root)} {about.st_size} {about.st_mtime_ns}")
-    for package in COUNTS:
+    for package in _COUNTS:
         spec = find_spec(package)
         origin = None if spec is None else spec.origin
         version = None if origin is None else os.path.join(os.path.dirname(origin), "version.py")
@@ -98,7 +98,7 @@ class Answers:
     """
 
     folder: Path
-    limit: int = LIMIT
+    limit: int = _LIMIT
 
     def get(self, key: str) -> str | None:
         """The answer kept under a key; ``None`` where there is none that is ours and whole."""

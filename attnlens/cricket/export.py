@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from attnlens.evidence.verdict import Verdict
     from attnlens.files import Json
 
-METADATA_KEY: Final = b"attnlens"
+_METADATA_KEY: Final = b"attnlens"
 _AGAIN: Final = "run the same command again: finished matches are not explained again"
 
 
@@ -202,7 +202,7 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
         return False
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
-        settings = json.loads(metadata.get(METADATA_KEY, b"{}"))
+        settings = json.loads(metadata.get(_METADATA_KEY, b"{}"))
     except (OSError, ValueError):  # damaged
         return False
     wanted = task.settings()
@@ -377,7 +377,7 @@ def _write(rows: list[Json], path: Path, task: ExportTask) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    metadata = {METADATA_KEY: json.dumps(task.settings()).encode()}
+    metadata = {_METADATA_KEY: json.dumps(task.settings()).encode()}
     table = pyarrow.Table.from_pylist(rows, schema().with_metadata(metadata))
     with written_beside(path, lasting=True) as part:
         pyarrow.parquet.write_table(table, part, compression="zstd")

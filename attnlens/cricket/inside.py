@@ -28,8 +28,8 @@ from attnlens.cricket.session import Session
 from attnlens.errors import InputError
 from attnlens.reference.catalogue import LoadedModel, ModelInput
 
-BALL: Final = BallReference(1, 47)
-OVER: Final = "2"
+_BALL: Final = BallReference(1, 47)
+_OVER: Final = "2"
 
 
 def sample_match() -> Match:
@@ -64,7 +64,7 @@ def read_ball(
     session = model.context
     assert isinstance(session, Session)
     if text is None:
-        match, reference = sample_match(), BALL
+        match, reference = sample_match(), _BALL
     else:
         match = session.read(text)
         if ball is None:
@@ -133,7 +133,7 @@ def read_over(
     trained = model.context
     assert isinstance(trained, TrainedOvers)
     if text is None:
-        match, over = sample_match(), OVER
+        match, over = sample_match(), _OVER
     else:
         match = read_match(text)
         if over is None:

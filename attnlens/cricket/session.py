@@ -51,13 +51,13 @@ Changes: TypeAlias = (
 )
 """Past balls by name, and the outcomes they had instead."""
 
-EXPLANATIONS: Final = 32
+_EXPLANATIONS: Final = 32
 """How many explanations a session remembers."""
 
-DATED: Final = 8
+_DATED: Final = 8
 """For how many matches it remembers the model with the ratings of that day."""
 
-SESSIONS: Final = 4
+_SESSIONS: Final = 4
 """How many sessions the functions of this module remember."""
 
 
@@ -98,8 +98,8 @@ class Session:
         self.history = history
         self._answers = None if cache is None else Answers(Path(cache))
         self._lock = threading.RLock()
-        self._explained = lru_cache(EXPLANATIONS)(self._explain)
-        self.dated = lru_cache(DATED)(self._dated)
+        self._explained = lru_cache(_EXPLANATIONS)(self._explain)
+        self.dated = lru_cache(_DATED)(self._dated)
 
     @cached_property
     def predictor(self) -> TrainedPredictor:
@@ -332,7 +332,7 @@ def _session(
         new.history = past[0].history if past else None if history is None else History(history)
         names = new.model, new.overs
         session = next((one for one in past if (one.model, one.overs) == names), new)
-        _sessions[:] = [session, *(one for one in _sessions if one is not session)][:SESSIONS]
+        _sessions[:] = [session, *(one for one in _sessions if one is not session)][:_SESSIONS]
         return session
 
 

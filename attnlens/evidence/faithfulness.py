@@ -33,13 +33,13 @@ Predict = Callable[[Masks], Floats]
 SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
 """How many parts are removed or kept for comprehensiveness and sufficiency."""
 
-STEPS: Final = 20
+_STEPS: Final = 20
 """Points of a deletion or insertion curve after its first; all ``n`` where there are fewer."""
 
 CONTROLS: Final = 20
 """Random attributions per input."""
 
-SMALLEST: Final = 1e-12
+_SMALLEST: Final = 1e-12
 
 CORRELATIONS: Final[tuple[str, ...]] = ("spearman", "partial_spearman")
 
@@ -71,7 +71,7 @@ def ranks(values: Floats) -> Floats:
 def _correlation(floats: Floats, other: Floats) -> float:
     floats, other = floats - floats.mean(), other - other.mean()
     size = float(np.sqrt((floats @ floats) * (other @ other)))
-    return float(np.clip(floats @ other / size, -1.0, 1.0)) if size > SMALLEST else 0.0
+    return float(np.clip(floats @ other / size, -1.0, 1.0)) if size > _SMALLEST else 0.0
 
 
 def spearman(scores: Floats, effects: Floats) -> float:
@@ -101,7 +101,7 @@ def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
     ranked = np.stack([ranks(scores), ranks(effects)], 1)
     total = ((ranked - ranked.mean(0)) ** 2).sum(0)
     left = ranked - fixed @ np.linalg.lstsq(fixed, ranked, rcond=None)[0]
-    if ((left**2).sum(0) <= SMALLEST * np.maximum(total, 1)).any():
+    if ((left**2).sum(0) <= _SMALLEST * np.maximum(total, 1)).any():
         return 0.0
     return _correlation(left[:, 0], left[:, 1])
 
@@ -173,7 +173,7 @@ def without_first(order: Integers, counts: Sequence[int] | Integers) -> Masks:
     return masks
 
 
-def curve_counts(parts: int, steps: int = STEPS) -> Integers:
+def curve_counts(parts: int, steps: int = _STEPS) -> Integers:
     """How many parts are gone at each point of a curve, from none to all."""
     counts: Integers = np.round(np.linspace(0, parts, min(parts, steps) + 1)).astype(np.int64)
     return counts
@@ -231,7 +231,7 @@ def removed_alone(predict: Predict, parts: int) -> Removed:
 
 
 def removal_figures(
-    predict: Predict, removed: Removed, orders: Sequence[Integers], *, steps: int = STEPS
+    predict: Predict, removed: Removed, orders: Sequence[Integers], *, steps: int = _STEPS
 ) -> list[dict[str, float]]:
     """The figures of `HIGH_IS_FAITHFUL` for each ordering of the parts.
 
@@ -292,7 +292,7 @@ def judge_scores(
     *,
     generator: np.random.Generator,
     controls: int = CONTROLS,
-    steps: int = STEPS,
+    steps: int = _STEPS,
 ) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
     """Removal figures of every method by name, and of each of as many random orderings."""
     orders = [descending(score, generator) for score in scores.values()]
@@ -315,5 +315,5 @@ def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[flo
     better = int((sign * controls >= sign * value).sum())
     spread = float(controls.std(ddof=1)) if len(controls) > 1 else 0.0
     gap = sign * (value - float(controls.mean()))
-    z = gap / spread if spread > SMALLEST else 0.0
+    z = gap / spread if spread > _SMALLEST else 0.0
     return z, (1 + better) / (len(controls) + 1)

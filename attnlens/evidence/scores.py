@@ -25,10 +25,10 @@ Interval = tuple[float, float]
 SMALLEST: Final = 1e-12
 """The least distance of a probability from 0, and from 1, that logarithms are taken of."""
 
-BINS: Final = 15
+_BINS: Final = 15
 _Z: Final = 1.959963984540054
-COVERED: Final = 0.95
-FEWEST_GROUPS: Final = 2
+_COVERED: Final = 0.95
+_FEWEST_GROUPS: Final = 2
 """Resampling fewer groups than this says nothing."""
 
 
@@ -72,12 +72,12 @@ def hits(chances: Floats, actual: Integers) -> Floats:
     return correct
 
 
-def equal_bins(values: Floats, bins: int = BINS) -> Integers:
+def equal_bins(values: Floats, bins: int = _BINS) -> Integers:
     """The bin of each probability among ``bins`` equally wide ones; 1 is in the last."""
     return np.minimum((values * bins).astype(np.int64), bins - 1)
 
 
-def filled_bins(values: Floats, bins: int = BINS) -> Integers:
+def filled_bins(values: Floats, bins: int = _BINS) -> Integers:
     """The bin of each value among at most ``bins`` that hold about as many rows each.
 
     Equal values share a bin.
@@ -86,14 +86,14 @@ def filled_bins(values: Floats, bins: int = BINS) -> Integers:
     return np.searchsorted(cuts, values, side="right").astype(np.int64)
 
 
-def calibration_error(chances: Floats, actual: Integers, bins: int = BINS) -> float:
+def calibration_error(chances: Floats, actual: Integers, bins: int = _BINS) -> float:
     """The expected calibration error of the likeliest outcome."""
     confidence = chances.max(1)
     return calibration_gap(confidence, hits(chances, actual), equal_bins(confidence, bins))
 
 
 def calibration_error_by_luck(
-    chances: Floats, bins: int = BINS, *, draws: int = 200, seed: int = 5
+    chances: Floats, bins: int = _BINS, *, draws: int = 200, seed: int = 5
 ) -> float:
     """What `calibration_error` is at most in 19 of 20 cases where every chance is exactly right.
 
@@ -157,7 +157,7 @@ class Bootstrap:
             ``None`` where the rows come from fewer than two groups.
         """
         some = np.ones(len(values), bool) if rows is None else rows
-        if len(np.unique(self._group[some])) < FEWEST_GROUPS or not len(self._times):
+        if len(np.unique(self._group[some])) < _FEWEST_GROUPS or not len(self._times):
             return None
         estimates = self.mean(np.where(some, values, np.nan))
         return float(estimates.low), float(estimates.high)
@@ -183,7 +183,7 @@ class Bootstrap:
         ends = np.full((2, *value.shape), np.nan)
         some = np.isfinite(many).any(0)
         if some.any():
-            margin = (1 - COVERED) / 2
+            margin = (1 - _COVERED) / 2
             ends[:, some] = np.nanquantile(many[:, some], [margin, 1 - margin], axis=0)
         return Estimates(np.where(np.isfinite(value), value, np.nan), ends[0], ends[1])
 

@@ -13,7 +13,7 @@ import numpy as np
 from attnlens.arrays import Flags, Floats
 from attnlens.errors import InputError
 
-GROUPS: Final = 10
+_GROUPS: Final = 10
 """Every subset of the groups is asked about: 1,024 of them for ten."""
 
 
@@ -83,7 +83,7 @@ def contributions(
 
     Raises:
         InputError: an item in two groups or in none, a group's item that does not exist, or
-            more than `GROUPS` groups.
+            more than `_GROUPS` groups.
 
     Reference:
         Shapley 1953, "A Value for n-Person Games".
@@ -118,10 +118,10 @@ def check_groups(groups: Mapping[str, Sequence[int]], items: Sequence[int]) -> d
         if wrong:
             raise InputError(f"item {min(wrong)} {problem}", remedy="put every item in one group")
     played = sum(bool(len(members)) for members in groups.values())
-    if played > GROUPS:
+    if played > _GROUPS:
         raise InputError(
             f"{played} groups are too many to ask about every subset",
-            remedy=f"make at most {GROUPS}",
+            remedy=f"make at most {_GROUPS}",
         )
     return columns
 

@@ -2,7 +2,7 @@
 
 A claim is *supported* where few control sets have as large an effect (q at most `Q_LEVEL`), where
 hiding the items is noticeable, and where the effect goes the way its sentence says. It is
-*contradicted* where few control sets have as small an effect (q at most `LOW_LEVEL`, corrected for
+*contradicted* where few control sets have as small an effect (q at most `_LOW_LEVEL`, corrected for
 itself); where it goes against the sentence, hiding the items must be noticeable too. It *cannot be
 told* where even the best set of as many items would not have been supported: too few to compare
 with, or none that matters. Every other claim is *not better than chance*.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Verdict = Literal["supported", "not better than chance", "contradicted", "cannot be told"]
 
 Q_LEVEL: Final = 0.05
-LOW_LEVEL: Final = 0.01
+_LOW_LEVEL: Final = 0.01
 FIRST_LEVEL: Final = 0.03
 """Of `Q_LEVEL`, what the claim that is tested first may use. One item of 36 can reach it."""
 
@@ -149,7 +149,7 @@ def judge(
         if not large:
             return Judgement("not better than chance", TOO_SMALL)
         return Judgement("contradicted", OPPOSITE) if against else Judgement("supported", None)
-    if q_low <= LOW_LEVEL and (large or not against):
+    if q_low <= _LOW_LEVEL and (large or not against):
         return Judgement("contradicted", OPPOSITE if against else others_do_more(items))
     return Judgement("not better than chance", AMONG if p <= Q_LEVEL else CHANCE)
 

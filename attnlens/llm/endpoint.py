@@ -28,25 +28,25 @@ from attnlens._version import VERSION
 from attnlens.errors import EndpointError, InputError
 from attnlens.files import Json
 
-REFUSALS: Final = {
+_REFUSALS: Final = {
     401: "refuses the key; set ATTNLENS_API_KEY",
     403: "does not allow it",
     404: "has no such model or path",
     429: "says there were too many requests",
 }
-ADDRESS: Final = "is it an OpenAI-compatible address, ending in /v1?"
-LONGEST: Final = 86_400
+_ADDRESS: Final = "is it an OpenAI-compatible address, ending in /v1?"
+_LONGEST: Final = 86_400
 """Seconds that anybody waits for an answer."""
-CONNECTING: Final = 30.0
+_CONNECTING: Final = 30.0
 """Seconds until there is a connection, however long a model may then need to begin."""
 
-MOST_CHARACTERS: Final = 200_000
-MOST_EVENT: Final = 1 << 20
-MOST_BYTES: Final = 64 << 20
-MOST_LINES: Final = 1_000_000
+_MOST_CHARACTERS: Final = 200_000
+_MOST_EVENT: Final = 1 << 20
+_MOST_BYTES: Final = 64 << 20
+_MOST_LINES: Final = 1_000_000
 """Of a whole answer, with the thoughts that some servers send beside the text."""
 
-THOUGHTS: Final = re.compile(
+_THOUGHTS: Final = re.compile(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)|^(?:(?!<think).)*</think(?:ing)?>", re.DOTALL
 )
 
@@ -90,8 +90,8 @@ class Endpoint:
             raise self._unusable("has more than a path")
         if self.key is not None and (not self.key.isprintable() or not self.key.isascii()):
             raise InputError("the key has signs that no key has", remedy="set it again")
-        if not (0 < self.timeout <= LONGEST and 0 < self.deadline <= LONGEST):
-            raise InputError(f"a time-out and a deadline are from 0 to {LONGEST:,} seconds")
+        if not (0 < self.timeout <= _LONGEST and 0 < self.deadline <= _LONGEST):
+            raise InputError(f"a time-out and a deadline are from 0 to {_LONGEST:,} seconds")
 
     def until(self) -> float:
         """When what is asked from now on must be over, by `time.monotonic`."""
@@ -148,7 +148,7 @@ def stream(
     with _in_time(endpoint, cut), _response(endpoint, messages, settings, cut) as response:
         kind = response.headers.get_content_type()
         if kind == "text/html":
-            raise endpoint.failure("answers with a web page", ADDRESS)
+            raise endpoint.failure("answers with a web page", _ADDRESS)
         complete = kind == "application/json"  # some servers do not stream, though asked to
         for event in _all_of(response) if complete else _events(endpoint, response):
             if event == "[DONE]":
@@ -158,8 +158,8 @@ def stream(
             length += len(piece)
             if cut.done:
                 raise endpoint.failure("takes too long")
-            if length > MOST_CHARACTERS:
-                raise endpoint.failure(f"answers more than {MOST_CHARACTERS:,} characters")
+            if length > _MOST_CHARACTERS:
+                raise endpoint.failure(f"answers more than {_MOST_CHARACTERS:,} characters")
             if piece:
                 yield piece
         if ending.finish_reason is None:
@@ -171,7 +171,7 @@ def stream(
 
 def without_thoughts(text: str) -> str:
     """An answer without what a model thought aloud before it, or was thinking when it was cut."""
-    return THOUGHTS.sub("", text)
+    return _THOUGHTS.sub("", text)
 
 
 # -- asking --------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def _opener(endpoint: Endpoint, cut: _Cut) -> urllib.request.OpenerDirector:
 
     class Plain(http.client.HTTPConnection):
         def connect(self) -> None:
-            self.timeout = min(CONNECTING, endpoint.timeout, cut.left)
+            self.timeout = min(_CONNECTING, endpoint.timeout, cut.left)
             try:
                 super().connect()
             except TimeoutError:
@@ -328,7 +328,7 @@ def _refusal(error: urllib.error.HTTPError) -> str:
     """A status that is not 200, with what the server says of it."""
     if 300 <= error.code < 400:
         return f"sends us elsewhere (HTTP {error.code}), which is not followed"
-    text = f"{REFUSALS.get(error.code, 'cannot answer')} (HTTP {error.code})"
+    text = f"{_REFUSALS.get(error.code, 'cannot answer')} (HTTP {error.code})"
     try:
         message = _message(json.loads(error.read(1 << 16)))
     except (ValueError, RecursionError, OSError, http.client.HTTPException):
@@ -364,7 +364,7 @@ def _no_response(endpoint: Endpoint, error: BaseException) -> str:
 
 def _all_of(response: IO[bytes]) -> Iterator[str]:
     """A whole answer as the one event that there is, and its end."""
-    yield response.read(4 * MOST_CHARACTERS).decode("utf-8", "replace")
+    yield response.read(4 * _MOST_CHARACTERS).decode("utf-8", "replace")
     yield "[DONE]"
 
 
@@ -373,11 +373,11 @@ def _events(endpoint: Endpoint, response: IO[bytes]) -> Iterator[str]:
     data: list[str] = []
     of_event = of_all = 0
     for number in itertools.count():
-        line = response.readline(MOST_EVENT + 1)
+        line = response.readline(_MOST_EVENT + 1)
         of_event, of_all = of_event + len(line), of_all + len(line)
-        if of_event > MOST_EVENT:
+        if of_event > _MOST_EVENT:
             raise endpoint.failure("sends an event without an end")
-        if of_all > MOST_BYTES or number > MOST_LINES:
+        if of_all > _MOST_BYTES or number > _MOST_LINES:
             raise endpoint.failure("sends more than any answer has")
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         if text.startswith("data:"):
@@ -402,14 +402,14 @@ def _piece(endpoint: Endpoint, text: str, ending: Answer) -> str:
         raise endpoint.failure("answers JSON that is nested too deeply") from None
     except ValueError:
         excerpt = " ".join(text.split())[:80]
-        raise endpoint.failure(f"answers what is not JSON: {excerpt!r}", ADDRESS) from None
+        raise endpoint.failure(f"answers what is not JSON: {excerpt!r}", _ADDRESS) from None
     if isinstance(data, dict) and data.get("error"):
         raise endpoint.failure(f"reports an error: {_message(data)}")
     choices = data.get("choices") if isinstance(data, dict) else None
     if choices == []:
         return ""
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
-        raise endpoint.failure("answers JSON that is no chat completion", ADDRESS)
+        raise endpoint.failure("answers JSON that is no chat completion", _ADDRESS)
     reason = choices[0].get("finish_reason")
     if isinstance(reason, str):
         ending.finish_reason = reason

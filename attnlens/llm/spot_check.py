@@ -32,7 +32,7 @@ from attnlens.render.safe import visible
 Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
 """From the one that decides about a statement to the one that all its parts must have."""
 
-MAX_VALUES: Final = 300_000
+_MAX_VALUES: Final = 300_000
 MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
 _BEST_SHARE, _RIVAL_SHARE = 0.9, 0.6
 """A number is borne out by a fact with this share of the best score; it contradicts the best fact
@@ -142,7 +142,7 @@ class FigureIndex:
         unread: keys below which nothing is read.
 
     Raises:
-        InputError: the data holds no fact, or more than `MAX_VALUES` values.
+        InputError: the data holds no fact, or more than `_MAX_VALUES` values.
     """
 
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
@@ -158,7 +158,7 @@ class FigureIndex:
 
     def _add(self, value: Any, key: str, pointer: str, row: frozenset[str]) -> None:
         self._n_values += 1
-        if self._n_values > MAX_VALUES:
+        if self._n_values > _MAX_VALUES:
             raise _too_many()
         if isinstance(value, str) and (percent := re.fullmatch(r"([-+]?\d+(?:\.\d+)?) ?%", value)):
             value = float(percent[1]) / 100
@@ -212,7 +212,7 @@ def read_data(source: Any) -> Any:
 
 
 def _parsed(text: str) -> Any:
-    if sum(map(text.count, ",;\t")) > 4 * MAX_VALUES:
+    if sum(map(text.count, ",;\t")) > 4 * _MAX_VALUES:
         raise _too_many()
     first = text.strip().partition("\n")[0]
     delimiter = max(",;\t|", key=first.count)
@@ -234,7 +234,7 @@ def _cell(text: str) -> object:
 
 
 def _too_many() -> InputError:
-    problem = f"holds more than {MAX_VALUES:,} values"
+    problem = f"holds more than {_MAX_VALUES:,} values"
     return InputError(problem, remedy="give the part that the text is about")
 
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 5_000_000
 """Rows of a table; more are made only where more are asked for."""
-MOST_CELLS: Final = 250_000_000
+_MOST_CELLS: Final = 250_000_000
 """Weights that are formed for an array, 1 GB in float32."""
-MAX_LISTED_RECORDS: Final = 20
+_MAX_LISTED_RECORDS: Final = 20
 """Sites, notes and such that a summary lists."""
-WIDEST: Final = 60
+_WIDEST: Final = 60
 """Characters of a name in a summary."""
 
 
@@ -369,7 +369,7 @@ def kind_of(record: AttentionRecord) -> str:
 def array_of(record: AttentionRecord) -> NDArray[np.floating[Any]]:
     """What `AttentionRecord.to_numpy` describes."""
     sizes = record.sizes
-    if (record.lazy is not None or record.keys is not None) and math.prod(sizes) > MOST_CELLS:
+    if (record.lazy is not None or record.keys is not None) and math.prod(sizes) > _MOST_CELLS:
         raise RecordingError(
             f"{record.site}: the whole of it would be {math.prod(sizes):,} weights; "
             "select some heads or queries first (record.sel)"
@@ -465,12 +465,12 @@ def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
     """A recording on one screen: every site, its calls, what was kept, its sizes, the notes."""
     records = [record for calls in sites.values() for record in calls]
     lines = [f"Recording: {count(len(sites), 'site')}, {count(len(records), 'call')}"]
-    for site, calls in list(sites.items())[:MAX_LISTED_RECORDS]:
+    for site, calls in list(sites.items())[:_MAX_LISTED_RECORDS]:
         summaries = dict.fromkeys(f"{kind_of(call)}, {_sizes(call)}" for call in calls)
         name = _short(site) or "(the model itself)"
         lines.append(f"  {name}: {count(len(calls), 'call')}, {' / '.join([*summaries][:2])}")
-    if len(sites) > MAX_LISTED_RECORDS:
-        lines.append(f"  … {len(sites) - MAX_LISTED_RECORDS} more")
+    if len(sites) > _MAX_LISTED_RECORDS:
+        lines.append(f"  … {len(sites) - _MAX_LISTED_RECORDS} more")
     return "\n".join(lines + _noted(notes_of(records)))
 
 
@@ -486,14 +486,14 @@ def _sizes(record: AttentionRecord) -> str:
 
 
 def _noted(notes: Sequence[str]) -> list[str]:
-    lines = [f"  note: {_short(note, 400)}" for note in notes[:MAX_LISTED_RECORDS]]
+    lines = [f"  note: {_short(note, 400)}" for note in notes[:_MAX_LISTED_RECORDS]]
     return lines + (
-        [f"  … {len(notes) - MAX_LISTED_RECORDS} more notes"]
-        if len(notes) > MAX_LISTED_RECORDS
+        [f"  … {len(notes) - _MAX_LISTED_RECORDS} more notes"]
+        if len(notes) > _MAX_LISTED_RECORDS
         else []
     )
 
 
-def _short(text: str, widest: int = WIDEST) -> str:
+def _short(text: str, widest: int = _WIDEST) -> str:
     clean = "".join(c if c.isprintable() else "�" for c in text)
     return clean if len(clean) <= widest else clean[: widest - 1] + "…"

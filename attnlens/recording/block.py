@@ -17,7 +17,7 @@ from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.sites import SoftmaxAdapter
 from attnlens.recording.written import watch_softmaxes
 
-LOOKED_FOR: Final = (
+_LOOKED_FOR: Final = (
     "attnlens.AttentionProbe, nn.MultiheadAttention and nn.Transformer layers, "
     "F.scaled_dot_product_attention, attention of Hugging Face models"
 )
@@ -162,7 +162,7 @@ class Block(Listener):
         """What to say where no attention of the model ran."""
         return (
             f"no attention of {type(self.model).__name__} ran in the block; looked for: "
-            f"{LOOKED_FOR}; call the model in the block, in its thread; for attention written by "
+            f"{_LOOKED_FOR}; call the model in the block, in its thread; for attention written by "
             "hand pass its weights through an AttentionProbe, or give "
             "adapters=[SoftmaxAdapter(site)]"
         )

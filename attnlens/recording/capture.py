@@ -1,7 +1,7 @@
 """What to keep of attention calls, as the options of `record` say, and records made of it.
 
 A system hands out new memory a page at a time, which takes about as long as working out what is
-written there. So what a dropped recording leaves is kept for the next one, up to `MOST_BYTES`.
+written there. So what a dropped recording leaves is kept for the next one, up to `_MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ WHOLE_CALL_BYTES: Final = 128 << 20
 DEFAULT_TOP: Final = 64
 """Weights kept of each row of a larger call."""
 
-KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
-DROPPED: Final = "weights are those before dropout, which the model applied to them"
+_DROPPED: Final = "weights are those before dropout, which the model applied to them"
 
-TOGETHER: Final = (
+_TOGETHER: Final = (
     "only the softmax was seen, so the parts of the logits (content, bias) are not told apart"
 )
 
@@ -77,8 +77,8 @@ class Capture:
             )
         if top_k is not None and (type(top_k) is not int or top_k < 1):
             raise RecordingError(f"top_k={top_k!r}; give a number from 1")
-        if dtype is not None and dtype not in KEPT_DTYPES:
-            names = ", ".join(str(kept_dtype) for kept_dtype in KEPT_DTYPES)
+        if dtype is not None and dtype not in _KEPT_DTYPES:
+            names = ", ".join(str(kept_dtype) for kept_dtype in _KEPT_DTYPES)
             raise RecordingError(f"dtype={dtype!r}; choose one of {names}")
         if dtype is not None and lazy:
             raise RecordingError(
@@ -99,7 +99,7 @@ class Capture:
 
     def of_call(self, call: AttentionCall) -> AttentionRecord:
         """What is kept of a call; a RecordingError where it has no such query, or fewer keys."""
-        notes = (*call.notes, DROPPED) if call.dropout else call.notes
+        notes = (*call.notes, _DROPPED) if call.dropout else call.notes
         with torch.no_grad():
             if call.weights is None:
                 assert call.q is not None
@@ -109,7 +109,7 @@ class Capture:
             if call.kind == "softmax" or call.mask is not None:
                 weights = _without_nan(weights)
             if call.kind == "softmax":
-                notes = (*notes, TOGETHER)
+                notes = (*notes, _TOGETHER)
             axes = AXES
             if SINK in notes:
                 axes = (
@@ -318,7 +318,7 @@ def _full_weights(source: LazyAttention, dtype: torch.dtype | None) -> Tensor:
     return weights
 
 
-MOST_BYTES: Final = 192 << 20
+_MOST_BYTES: Final = 192 << 20
 """Kept: whole weights of 12 layers of 12 heads and 512 tokens, in float32, are 144 MiB."""
 
 _idle: Final[dict[int, list[Tensor]]] = {}
@@ -328,7 +328,7 @@ _idle: Final[dict[int, list[Tensor]]] = {}
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     """A tensor that holds anything; its memory comes back once nobody holds it."""
     size = math.prod(shape) * dtype.itemsize
-    if device.type != "cpu" or not 0 < size <= MOST_BYTES:
+    if device.type != "cpu" or not 0 < size <= _MOST_BYTES:
         return torch.empty(shape, dtype=dtype, device=device)
     try:
         memory = _idle[size].pop()
@@ -342,13 +342,13 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> T
 
 def zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     """A tensor of zeros, likewise."""
-    if math.prod(shape) * dtype.itemsize > MOST_BYTES:
+    if math.prod(shape) * dtype.itemsize > _MOST_BYTES:
         return torch.zeros(shape, dtype=dtype, device=device)  # a page at a time, when written to
     return empty(shape, dtype, device).zero_()
 
 
 def _take_back(memory: Tensor) -> None:
     idle = sum(size * len(some) for size, some in [*_idle.items()])
-    if idle + memory.nbytes > MOST_BYTES:
+    if idle + memory.nbytes > _MOST_BYTES:
         _idle.clear()
     _idle.setdefault(memory.nbytes, []).append(memory)

@@ -92,7 +92,9 @@ def grid(value: Tensor, shape: tuple[int, ...], name: str, site: str) -> Tensor:
     return four
 
 
-TENSORS: Final = "tensors are (key), (batch, key), (batch, query, key) or (batch, head, query, key)"
+_TENSORS: Final = (
+    "tensors are (key), (batch, key), (batch, query, key) or (batch, head, query, key)"
+)
 
 
 Array = Tensor | np.ndarray[Any, Any]
@@ -103,8 +105,8 @@ NewValues = Array | Change | AttentionRecord
 FOLLOWED: Final = ("values", "outputs")
 """Options that leave the weights as they are."""
 
-VALUES_CHANGED: Final = "recorded under an intervention: what heads give is what it made"
-WEIGHTS_CHANGED: Final = "recorded under an intervention: weights are those it made"
+_VALUES_CHANGED: Final = "recorded under an intervention: what heads give is what it made"
+_WEIGHTS_CHANGED: Final = "recorded under an intervention: weights are those it made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +259,11 @@ def _edit(name: str, value: Any, sites: Which | None, scope: Edges) -> Edit:
     elif not isinstance(value, Tensor | np.ndarray):
         raise InterventionError(
             f"{name}={type(value).__name__}; give a tensor, or a function of weights "
-            f"(batch, head, query, key) that returns others; {TENSORS}"
+            f"(batch, head, query, key) that returns others; {_TENSORS}"
         )
     edit.values = torch.as_tensor(value)
     if not 1 <= edit.values.dim() <= 4 or not edit.values.numel():
-        raise InterventionError(f"{name}= has shape {tuple(edit.values.shape)}; {TENSORS}")
+        raise InterventionError(f"{name}= has shape {tuple(edit.values.shape)}; {_TENSORS}")
     if name == "hide" and edit.values.dtype != torch.bool:
         raise InterventionError(f"hide= has {edit.values.dtype}; give booleans, true where hidden")
     return edit
@@ -307,7 +309,7 @@ def _factor(value: Any) -> float:
     except (TypeError, ValueError):
         factor = math.nan
     if not math.isfinite(factor):
-        raise InterventionError(f"scale={value!r}; give a number, or a tensor of them; {TENSORS}")
+        raise InterventionError(f"scale={value!r}; give a number, or a tensor of them; {_TENSORS}")
     return factor
 
 
@@ -345,7 +347,7 @@ def edited(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
         call = call.with_changes(weights=changed, lse=None)
     if call is before:
         return None
-    return call.with_changes(notes=tuple(dict.fromkeys((*call.notes, WEIGHTS_CHANGED))))
+    return call.with_changes(notes=tuple(dict.fromkeys((*call.notes, _WEIGHTS_CHANGED))))
 
 
 def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionCall | None:
@@ -364,7 +366,7 @@ def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionC
         with torch.autocast(v.device.type, enabled=False):
             weights = weights_of(call) if call.weights is None else call.weights
         output = weighted(call.with_changes(weights=weights, v=v))
-    changes = {"v": v, "output": output, "notes": (*call.notes, VALUES_CHANGED)}
+    changes = {"v": v, "output": output, "notes": (*call.notes, _VALUES_CHANGED)}
     return call.with_changes(**changes) if applicable else None
 
 

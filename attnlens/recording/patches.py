@@ -321,13 +321,13 @@ _PRODUCTS: Final[list[tuple[Any, str, FunctionPatch]]] = [
     for name in names.split()
 ]
 """Where weights and values are multiplied; these stand only where someone follows that."""
-SDPA: Final = _PLACES[0][2]
+_SDPA: Final = _PLACES[0][2]
 _PATCH_BY_FUNCTION: Final = {
     id(patch.__wrapped__): patch for _, _, patch in (_PLACES[2], *_BY_HAND, *_PRODUCTS)
 }
 _FLEX: Final = "torch.nn.attention.flex_attention"
 
-_holders: Final = Holders(SDPA.__wrapped__)
+_holders: Final = Holders(_SDPA.__wrapped__)
 
 
 def _held(kinds: set[type[nn.Module]], products: bool) -> Iterator[tuple[Any, str, FunctionPatch]]:
@@ -372,7 +372,7 @@ class _Patches:
                 self._put(library, "flex_attention_hop", FunctionPatch(original, flex))
             for namespace, name in _holders.by_name():
                 if (id(namespace), name) not in self._done:
-                    self._put(namespace, name, SDPA)
+                    self._put(namespace, name, _SDPA)
                     _holders.replaced.append((namespace, name))
             self._count += 1
 
@@ -408,7 +408,7 @@ _patches: Final = _Patches()
 
 def _unnamed(function: Any) -> Handler | None:
     """What does a call that no name leads to, of the function kept in an object."""
-    return SDPA.handler if function is SDPA.__wrapped__ else None
+    return _SDPA.handler if function is _SDPA.__wrapped__ else None
 
 
 @contextmanager

@@ -36,9 +36,9 @@ from attnlens.recording.sites import (
 from attnlens.recording.torch_calls import UNCOMPILED
 from attnlens.words import count
 
-UNFOLLOWED: Final = "no values or outputs: no product of these weights and values was seen"
+_UNFOLLOWED: Final = "no values or outputs: no product of these weights and values was seen"
 
-FIRST_PRODUCT_NOTE: Final = (
+_FIRST_PRODUCT_NOTE: Final = (
     "values and outputs are of the first of several products with the same weights"
 )
 
@@ -229,14 +229,14 @@ class _Run(Block):
     def close(self) -> None:
         """Finish a block that went well."""
         for record in self._late.values():
-            missing = () if _is_whole(record) else (UNFOLLOWED,)
+            missing = () if _is_whole(record) else (_UNFOLLOWED,)
             self._sink.add(record.replaced(notes=(*record.notes, *missing)))
         notes = [UNCOMPILED] if self.sites.compiled else []
         if idle := self._idle():
             problem = "did not run in the block, so nothing was recorded"
             notes.insert(0, f"{problem}: {some_of(idle)}")
         if self._again:
-            notes.insert(0, f"{FIRST_PRODUCT_NOTE}: {some_of(sorted(self._again))}")
+            notes.insert(0, f"{_FIRST_PRODUCT_NOTE}: {some_of(sorted(self._again))}")
         if doubtful := self.missing(sure=False):
             notes.insert(0, f"not recorded: {reasons_of(doubtful)}")
         if self.stream is not None:

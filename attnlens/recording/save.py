@@ -32,14 +32,14 @@ from attnlens.recording.lazy import LazyAttention
 Entry = dict[str, Any]
 """All of a record that is no tensor, as JSON holds it in a file's metadata and a folder's index."""
 
-NEWEST: Final = 2
-FORMAT: Final = f"attnlens recording {NEWEST}"
-LAZY: Final = "lazy."
+_NEWEST: Final = 2
+_FORMAT: Final = f"attnlens recording {_NEWEST}"
+_LAZY: Final = "lazy."
 """What the names of a lazy record's parts begin with."""
-INDEX: Final = "recording.json"
+_INDEX: Final = "recording.json"
 """A folder's index: the format, and for every part its file and the entries of its records."""
 _PART: Final = re.compile(r"part-[0-9]{5,9}\.safetensors")
-DAMAGE: Final = (
+_DAMAGE: Final = (
     AttributeError,
     IndexError,
     KeyError,
@@ -64,7 +64,7 @@ def tensors_of(record: AttentionRecord) -> dict[str, Tensor]:
         if not (field.name == "weights" and record.lazy is not None)
     }
     if record.lazy is not None:
-        parts |= {LAZY + f.name: getattr(record.lazy, f.name) for f in fields(record.lazy)}
+        parts |= {_LAZY + f.name: getattr(record.lazy, f.name) for f in fields(record.lazy)}
     return {name: value.detach() for name, value in parts.items() if isinstance(value, Tensor)}
 
 
@@ -100,7 +100,7 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
     }
     known_fields = {field.name for field in fields(AttentionRecord)}
     if unknown := sorted(
-        {*values, *(name for name in tensors if not name.startswith(LAZY))} - known_fields
+        {*values, *(name for name in tensors if not name.startswith(_LAZY))} - known_fields
     ):
         raise RecordingError(f"a record has no part {unknown[0]!r}")
     values["axes"] = tuple(_axis(*pair) for pair in values["axes"])
@@ -116,7 +116,7 @@ def record_of(entry: Entry, tensors: Mapping[str, Tensor]) -> AttentionRecord:
         values["lazy"] = _lazy(values["lazy"], tensors)
         # The queries stand in for the weights, which would be costly to form here.
         values["weights"] = values["lazy"].q
-    values |= {name: tensor for name, tensor in tensors.items() if not name.startswith(LAZY)}
+    values |= {name: tensor for name, tensor in tensors.items() if not name.startswith(_LAZY)}
     record = AttentionRecord(**values)
     _check(record)
     return record
@@ -143,7 +143,7 @@ def write_part(path: str | os.PathLike[str], records: Sequence[AttentionRecord])
                 entry.setdefault("expanded", {})[part] = list(value.shape)
             entry["tensors"][part] = places.name_of(small, f"{number}.{part}")
         entries.append(entry)
-    metadata = {"format": FORMAT, "attnlens": VERSION, "records": json.dumps(entries)}
+    metadata = {"format": _FORMAT, "attnlens": VERSION, "records": json.dumps(entries)}
     with written_beside(path) as part_file:
         try:
             save_file(places.tensors, part_file, metadata)
@@ -197,10 +197,10 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
         InputError: the folder holds no recording, or a damaged one, or one of a later attnlens.
     """
     folder = Path(path)
-    index = folder / INDEX
+    index = folder / _INDEX
     if not index.is_file():
         raise InputError(
-            f"is a folder without {INDEX}, so not a recording",
+            f"is a folder without {_INDEX}, so not a recording",
             path=path,
             remedy=SAVED,
         )
@@ -219,7 +219,7 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
     return records
 
 
-PART_BYTES: Final = 64 << 20
+_PART_BYTES: Final = 64 << 20
 """So much of records is held before it is written."""
 
 
@@ -252,14 +252,14 @@ class Stream:
         self._bytes += sum(
             value.numel() * value.element_size() for value in tensors_of(record).values()
         )
-        if self._bytes >= PART_BYTES:
+        if self._bytes >= _PART_BYTES:
             self._write()
 
     def finish(self, notes: tuple[str, ...]) -> None:
         """Write the rest and the index, and give the folder its name."""
         self._write()
-        index = {"format": FORMAT, "notes": notes, "parts": self._parts}
-        write_text(self._making / INDEX, json.dumps(index))
+        index = {"format": _FORMAT, "notes": notes, "parts": self._parts}
+        write_text(self._making / _INDEX, json.dumps(index))
         try:
             os.rename(self._making, self.path)
         except OSError as error:
@@ -295,7 +295,7 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
     except (OSError, SafetensorError) as error:
         problem = f"cannot be read as a recording ({error})"
         raise InputError(problem, path=path, remedy=SAVED) from error
-    except DAMAGE as error:
+    except _DAMAGE as error:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
         remedy = "record it again"
         raise InputError(f"is a damaged recording ({reason})", path=path, remedy=remedy) from error
@@ -306,9 +306,9 @@ def check_format(entry: Entry, path: str | os.PathLike[str]) -> None:
     matched = re.fullmatch(r"attnlens recording ([0-9]{1,9})", str(entry.get("format")))
     if matched is None:
         raise InputError("not a recording", path=path, remedy=SAVED)
-    if int(matched[1]) != NEWEST:
+    if int(matched[1]) != _NEWEST:
         raise InputError(
-            f"has format {matched[1]}; attnlens {VERSION} reads recordings of format {NEWEST}",
+            f"has format {matched[1]}; attnlens {VERSION} reads recordings of format {_NEWEST}",
             path=path,
             remedy="install a later attnlens",
         )
@@ -359,7 +359,9 @@ def _axis(name: object, labels: Sequence[object] | None) -> Axis:
 def _lazy(entry: Entry, tensors: Mapping[str, Tensor]) -> LazyAttention:
     values: Entry = {name: tuple(v) if isinstance(v, list) else v for name, v in entry.items()}
     values |= {
-        name.removeprefix(LAZY): tensor for name, tensor in tensors.items() if name.startswith(LAZY)
+        name.removeprefix(_LAZY): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(_LAZY)
     }
     if unknown := sorted(set(values) - {field.name for field in fields(LazyAttention)}):
         raise RecordingError(f"lazy attention has no part {unknown[0]!r}")

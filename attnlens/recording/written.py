@@ -47,7 +47,7 @@ SINK: Final = (
 )
 
 
-TAKEN_FOR: Final = (
+_TAKEN_FOR: Final = (
     "a softmax of four dimensions in a module named like attention: taken for weights (batch, "
     "head, query, key)"
 )
@@ -84,7 +84,7 @@ def softmax(call: TorchCall) -> Any:
         if isinstance(getattr(module, "sinks", None), Tensor) and _beyond_keys(frame, shape[-1]):
             notes = (SINK,)
         if not listener.spoken_for and site not in listener.softmaxes:
-            notes = (*notes, TAKEN_FOR)
+            notes = (*notes, _TAKEN_FOR)
         heads = shape[-3] if len(shape) > 3 else 1
     keys_last = weights.movedim(axis, -1)
 

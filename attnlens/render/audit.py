@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from attnlens.audits.heads import HeadRow, HeadTable
     from attnlens.audits.report import Audit, AuditedClaim, Input
 
-SHOWN_CLAIMS: Final = 12
-SHOWN_HEADS: Final = 8
-SHOWN_INPUTS: Final = 3
-SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
-PICTURE: Final = "picture only"
-UNLIKELY: Final = 0.05
+_SHOWN_CLAIMS: Final = 12
+_SHOWN_HEADS: Final = 8
+_SHOWN_INPUTS: Final = 3
+_SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
+_PICTURE: Final = "picture only"
+_UNLIKELY: Final = 0.05
 """p of what a head looks at, of which so many are expected by chance alone."""
 
 
@@ -127,8 +127,8 @@ def inputs_of(audit: Audit) -> list[str]:
         text = f"{item.text}: " if item.text else ""
         return f"{text}{count(len(item.items), 'item')}; {item.target}{chance}; {sinks}"
 
-    left = len(audit.inputs) - SHOWN_INPUTS
-    return [line(item) for item in audit.inputs[:SHOWN_INPUTS]] + (
+    left = len(audit.inputs) - _SHOWN_INPUTS
+    return [line(item) for item in audit.inputs[:_SHOWN_INPUTS]] + (
         [f"and {count(left, 'more input')}"] if left > 0 else []
     )
 
@@ -145,7 +145,7 @@ def sections(audit: Audit) -> list[Section]:
             ("head", "what heads look at: hidden from that head alone"),
         )
     ]
-    ranked = sorted(audit.heads, key=lambda row: -(row.importance or 0.0))[:SHOWN_HEADS]
+    ranked = sorted(audit.heads, key=lambda row: -(row.importance or 0.0))[:_SHOWN_HEADS]
     return [*(section for section in claim_sections if section.rows), heads_section(ranked)]
 
 
@@ -153,10 +153,10 @@ def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Se
     """Claims with their verdicts, those that hold first; of ``many`` inputs, of which."""
     order = [*VERDICTS, None]
     ranked = sorted(claims, key=lambda claim: (order.index(claim.verdict), -claim.effect_nats))
-    left = Counter(claim.verdict or PICTURE for claim in ranked[SHOWN_CLAIMS:])
+    left = Counter(claim.verdict or _PICTURE for claim in ranked[_SHOWN_CLAIMS:])
     omitted = ", ".join(f"{many} {verdict}" for verdict, many in left.most_common())
     largest = max((abs(claim.top_change.points) for claim in ranked), default=0.0) or 1.0
-    some = ranked[:SHOWN_CLAIMS]
+    some = ranked[:_SHOWN_CLAIMS]
     of_heads = any(claim.share is not None for claim in some)
     return Section(
         title,
@@ -176,7 +176,7 @@ def _sign(claim: AuditedClaim) -> tuple[str, str]:
 def _claim_row(claim: AuditedClaim, lead: str) -> list[str]:
     change = claim.top_change
     return [
-        f"{_sign(claim)[0]} {claim.verdict or PICTURE}",
+        f"{_sign(claim)[0]} {claim.verdict or _PICTURE}",
         number(claim.q, 3),
         f"{fine_percent(change.before)} → {fine_percent(change.after)}",
         *([] if claim.share is None else [fine_percent(claim.share)]),
@@ -186,7 +186,7 @@ def _claim_row(claim: AuditedClaim, lead: str) -> list[str]:
 
 def heads_section(table: Sequence[HeadRow]) -> Section:
     """Heads and shares of their attention; columns that no head has are left out."""
-    digits = {"importance": 2, **dict.fromkeys(SHARES, 2), "entropy": 2, "p": 3}
+    digits = {"importance": 2, **dict.fromkeys(_SHARES, 2), "entropy": 2, "p": 3}
     names = [name for name in digits if any(getattr(row, name) is not None for row in table)]
     rows = [
         [
@@ -204,10 +204,10 @@ def heads_section(table: Sequence[HeadRow]) -> Section:
 def closing(audit: Audit) -> list[str]:
     """What all heads' looks come to, the placebos and the cost."""
     p_values = [row.p for row in audit.heads if row.p is not None]
-    few, even = sum(p <= UNLIKELY for p in p_values), UNLIKELY * len(p_values)
+    few, even = sum(p <= _UNLIKELY for p in p_values), _UNLIKELY * len(p_values)
     looks = (
-        f"p ≤ {UNLIKELY} for what {few} of {count(len(p_values), 'head')} look at, hidden from the "
-        f"whole model; chance alone gives {even:.0f}"
+        f"p ≤ {_UNLIKELY} for what {few} of {count(len(p_values), 'head')} look at, hidden from "
+        f"the whole model; chance alone gives {even:.0f}"
     )
     placebos = ", ".join(
         f"{placebo.kind} {placebo.supported} of {placebo.tested}" for placebo in audit.placebos
@@ -263,7 +263,7 @@ def _text(render: Any) -> Any:
     return lambda result: render(result, width=WIDTH, color=False)
 
 
-FORMS: Final = {
+_FORMS: Final = {
     "Audit": {
         "text": _text(render_audit),
         "html": lambda audit: framed(audit_page(audit), "An audit"),

@@ -21,7 +21,7 @@ Span = tuple[str, str]
 Line = list[Span]
 
 # 256-colour codes; blue against orange stays apart in every common colour blindness.
-STYLES: Mapping[str, str] = {
+_STYLES: Mapping[str, str] = {
     "title": "1",
     "heading": "1;38;5;74",
     "name": "1",
@@ -49,7 +49,7 @@ STYLES: Mapping[str, str] = {
 }
 
 
-EIGHTHS: Final = "▏▎▍▌▋▊▉"
+_EIGHTHS: Final = "▏▎▍▌▋▊▉"
 SHADES: Final = "▁▂▃▄▅▆▇█"
 """From next to nothing to the most."""
 
@@ -172,7 +172,7 @@ def _written(line: Line, color: bool) -> str:
         return ""
     line = [*line[:-1], (line[-1][0].rstrip(), line[-1][1])]
     return "".join(
-        f"\x1b[{STYLES[style]}m{text}\x1b[0m" if color and style and text.strip() else text
+        f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color and style and text.strip() else text
         for text, style in line
     )
 
@@ -214,7 +214,7 @@ def bar(share: float, base: float, room: int) -> Line:
         share, base: parts of the room, 0 to 1.
     """
     full_cells, rest = divmod(int(share * room * 8 + 0.5), 8)
-    tip = EIGHTHS[rest - 1] if rest else ""
+    tip = _EIGHTHS[rest - 1] if rest else ""
     base_cells = min(full_cells, int(base * room + 0.5))
     line: Line = [(FULL * base_cells, "bar")]
     gained = FULL * (full_cells - base_cells) + tip
@@ -233,12 +233,14 @@ def tone(points: float, threshold: float) -> str:
 
 # ---- a heat map: a sign per weight, shades by the square root of its part of the darkest
 
-LEVELS = 8
+_LEVELS = 8
 
 
 def level(weight: float, darkest: float) -> int:
     """The shade of a weight relative to the darkest: 0 to 7."""
-    return min(LEVELS - 1, int(LEVELS * math.sqrt(max(weight, 0) / darkest))) if darkest > 0 else 0
+    return (
+        min(_LEVELS - 1, int(_LEVELS * math.sqrt(max(weight, 0) / darkest))) if darkest > 0 else 0
+    )
 
 
 def shade(weight: float, darkest: float, *, cell: int = 1) -> Span:

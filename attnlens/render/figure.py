@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
     from attnlens.recording.attention_record import AttentionRecord
 
-RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
+_RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 """Light to dark: told apart by lightness alone."""
-HEAT_MAP: Final[Json] = {"type": "heatmap", "hoverongaps": False}
+_HEAT_MAP: Final[Json] = {"type": "heatmap", "hoverongaps": False}
 """What every heat map is to plotly."""
-STEPS: Final = 32
+_STEPS: Final = 32
 """Of the scale: between them it is linear."""
-MOST_MAPS: Final = 64
-MOST_CELLS: Final = 4_000_000
-SIDE: Final = 300
+_MOST_MAPS: Final = 64
+_MOST_CELLS: Final = 4_000_000
+_SIDE: Final = 300
 """Pixels of a map among several; one alone has twice as many."""
 MARGIN: Final = 110
 
@@ -44,7 +44,7 @@ def figure(record: AttentionRecord) -> Figure:
     more.
 
     Args:
-        record: at most `MOST_MAPS` maps, of `MOST_CELLS` weights together.
+        record: at most `_MOST_MAPS` maps, of `_MOST_CELLS` weights together.
 
     Raises:
         InputError: plotly is not installed, or the record has no weights or too many.
@@ -76,7 +76,7 @@ def figure(record: AttentionRecord) -> Figure:
     chart.update_xaxes(title_text=_plain(record.axes[-1].name), row=tall)
     chart.update_yaxes(title_text=_row(record), col=1)
     top, rest = (max(heads[name] for heads in maps) for name in ("top", "rest"))
-    side = SIDE if len(maps) > 1 else 2 * SIDE
+    side = _SIDE if len(maps) > 1 else 2 * _SIDE
     chart.update_layout(
         coloraxis=_scale(rest or top, sinks=0 < rest < top),
         title={"text": _plain(record.site or "attention")},
@@ -99,10 +99,10 @@ def _check(record: AttentionRecord) -> None:
     if not has_weights(record):
         raise InputError(f"{record.site}: holds no weights", remedy="choose another record")
     count, cells = math.prod(record.sizes[:-2]), math.prod(record.sizes)
-    if count > MOST_MAPS or cells > MOST_CELLS:
+    if count > _MOST_MAPS or cells > _MOST_CELLS:
         raise InputError(
             f"{record.site}: {count} heat maps with {cells:,} weights are too many for one figure "
-            f"(at most {MOST_MAPS} with {MOST_CELLS:,})",
+            f"(at most {_MOST_MAPS} with {_MOST_CELLS:,})",
             remedy="choose some, such as record.sel(batch=0, head=[0, 1])",
         )
 
@@ -111,7 +111,7 @@ def _traces(record: AttentionRecord) -> Iterator[Json]:
     keys = _names(record.names(len(record.axes) - 1))
     queries = _names(record.names(len(record.axes) - 2)) if len(record.axes) > 1 else [""]
     position = f"{_row(record)} %{{y}} → {_plain(record.axes[-1].name)} %{{x}}: %{{z:.4f}}"
-    shared = HEAT_MAP | {"x": keys, "y": queries, "coloraxis": "coloraxis"}
+    shared = _HEAT_MAP | {"x": keys, "y": queries, "coloraxis": "coloraxis"}
     for cells in record.to_numpy().reshape(-1, len(queries), len(keys)):
         yield shared | {"z": cells, "hovertemplate": f"{position}<extra></extra>"}
 
@@ -120,8 +120,8 @@ def _scale(largest: float, *, sinks: bool) -> Json:
     """The colours from nothing to ``most``, by the square root."""
     from plotly.colors import sample_colorscale
 
-    parts = [step / STEPS for step in range(STEPS + 1)]
-    colours = zip((part**2 for part in parts), sample_colorscale(RAMP, parts), strict=True)
+    parts = [step / _STEPS for step in range(_STEPS + 1)]
+    colours = zip((part**2 for part in parts), sample_colorscale(_RAMP, parts), strict=True)
     title = f"weight<br>(sinks: more<br>than {largest:.3g})" if sinks else "weight"
     bar = {"title": {"text": title}}
     return {"colorscale": list(colours), "cmin": 0, "cmax": largest, "colorbar": bar}

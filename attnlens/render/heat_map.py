@@ -15,14 +15,14 @@ from typing import Final
 LEVELS: Final = 20
 """Shades from nothing to the darkest; the style of all pages has a colour for each."""
 
-LETTER: Final = 6.3
-NAME_LETTER: Final = 7.4
+_LETTER: Final = 6.3
+_NAME_LETTER: Final = 7.4
 """Width of a letter of a column's label, and of a row's, in units of the drawing: pixels."""
 
-GAP: Final = 4.0
+_GAP: Final = 4.0
 """Room between groups of columns."""
 
-LONGEST_LABEL: Final = 24
+_LONGEST_LABEL: Final = 24
 
 
 def level(value: float, largest: float) -> int:
@@ -103,16 +103,18 @@ class HeatMap:
     def side(self) -> float:
         """Room for the labels of rows."""
         labels = [self.marks, *(row.label for row in self.rows)]
-        longest = max((min(len(label), LONGEST_LABEL) for label in labels), default=0)
-        return 12 + NAME_LETTER * longest
+        longest = max((min(len(label), _LONGEST_LABEL) for label in labels), default=0)
+        return 12 + _NAME_LETTER * longest
 
     @property
     def labels_end(self) -> float:
         """Room for the labels of columns."""
-        longest = max((min(len(column.label), LONGEST_LABEL) for column in self.columns), default=0)
+        longest = max(
+            (min(len(column.label), _LONGEST_LABEL) for column in self.columns), default=0
+        )
         if not longest:
             return 2.0
-        return 10 + LETTER * longest
+        return 10 + _LETTER * longest
 
     @property
     def top(self) -> float:
@@ -126,7 +128,7 @@ class HeatMap:
         places = []
         for at, column in enumerate(self.columns):
             gaps += column.first and at > 0
-            places.append(self.side + self.width * at + GAP * gaps)
+            places.append(self.side + self.width * at + _GAP * gaps)
         return places
 
     @property
@@ -138,4 +140,4 @@ class HeatMap:
 
 def short(label: str) -> str:
     """A label no longer than there is room for."""
-    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"

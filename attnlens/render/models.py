@@ -32,7 +32,7 @@ def render_models(page: Page, models: Sequence[Json]) -> None:
         page.paragraph(f"input of `trace`: {model['input']}")
 
 
-PARAMETER_HEADS: Final = ("name", "symbol", "shape", "type", "what it does")
+_PARAMETER_HEADS: Final = ("name", "symbol", "shape", "type", "what it does")
 
 
 def render_description(description: Description) -> str:
@@ -41,7 +41,7 @@ def render_description(description: Description) -> str:
     lines = [clean(description.name), "", "sizes", f"  {clean(sizes)}", "", "notation"]
     lines += [f"  {clean(line)}" for line in description.notation]
     rows = [[clean(cell) for cell in row] for row in _parameters(description)]
-    lines += ["", "parameters", *columns([PARAMETER_HEADS, *rows]), "", "equations"]
+    lines += ["", "parameters", *columns([_PARAMETER_HEADS, *rows]), "", "equations"]
     rows = [
         [
             clean(equation.text),
@@ -55,7 +55,7 @@ def render_description(description: Description) -> str:
 
 
 def _parameters(description: Description) -> list[list[str]]:
-    """A row for each parameter, under `PARAMETER_HEADS`."""
+    """A row for each parameter, under `_PARAMETER_HEADS`."""
     return [
         [
             parameter.name,
@@ -107,7 +107,7 @@ def render_description_html(description: Description) -> str:
     tables = [
         ("Sizes", ("size", "value"), [[*map(str, size)] for size in description.sizes.items()]),
         ("Notation", (), [[line] for line in description.notation]),
-        ("Parameters", PARAMETER_HEADS, _parameters(description)),
+        ("Parameters", _PARAMETER_HEADS, _parameters(description)),
         ("Equations", ("equation", "shape", "what it does"), equations),
     ]
     return render_page(
@@ -127,7 +127,7 @@ def _rendered(template: str, description: Description) -> str:
     return render_plain(
         template,
         d=description,
-        heads=PARAMETER_HEADS,
+        heads=_PARAMETER_HEADS,
         parameters=_parameters(description),
         shape=shape,
         aligned=_aligned,

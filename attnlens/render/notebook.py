@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from attnlens.recording.attention_record import AttentionRecord
     from attnlens.recording.recording import Recording
 
-HEIGHT: Final = 640
+_HEIGHT: Final = 640
 """Pixels; the page scrolls inside."""
 
-NUMBER: Final = re.compile(r"(?<![^.])\d+(?![^.])")
+_NUMBER: Final = re.compile(r"(?<![^.])\d+(?![^.])")
 """A number between the dots of a site."""
 
 WIDTH: Final = 100
 """Columns of what is printed."""
 
-MOST_BYTES: Final = 700_000
+_MOST_BYTES: Final = 700_000
 """Of heat maps that a notebook keeps of one recording; larger ones are told less finely."""
-MOST_CELLS: Final = 1_000_000
+_MOST_CELLS: Final = 1_000_000
 """Their cells; larger ones are shown coarser."""
 
 
 def framed(page: str, title: str, *, scripts: bool = False) -> str:
     """A whole page for a notebook's cell."""
-    cell = render_part("frame.html", page=page, title=title, scripts=scripts, height=HEIGHT)
+    cell = render_part("frame.html", page=page, title=title, scripts=scripts, height=_HEIGHT)
     # On one line, for whoever sets it among lines of Markdown.
     return cell.replace("\n", "&#10;")
 
@@ -53,7 +53,7 @@ def recording_html(recording: Recording) -> str:
     from attnlens.errors import InputError
 
     try:
-        data = maps_data(recording, most_cells=MOST_CELLS, most_bytes=MOST_BYTES)
+        data = maps_data(recording, most_cells=_MOST_CELLS, most_bytes=_MOST_BYTES)
     except InputError as error:
         return preformatted(str(error))
     if not data["records"]:
@@ -111,10 +111,10 @@ def layers_of(sites: Iterable[str]) -> dict[str, tuple[str, str]]:
     """
     alike: dict[str, list[str]] = {}
     for site in sites:
-        alike.setdefault(NUMBER.sub("*", site), []).append(site)
+        alike.setdefault(_NUMBER.sub("*", site), []).append(site)
     layers = {}
     for like, members in alike.items():
-        numbers = [NUMBER.findall(site) for site in members]
+        numbers = [_NUMBER.findall(site) for site in members]
         several = [len(set(among)) > 1 for among in zip(*numbers, strict=True)]
         for site, own in zip(members, numbers, strict=True):
             group = like if len(members) > 1 else site
@@ -133,7 +133,7 @@ def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dic
     return {**record, **numbers, "axes": axes, "labelled": labelled, "packed": packed}
 
 
-FORMS: Final = {
+_FORMS: Final = {
     "AttentionRecord": {"html": record_html},
     "Recording": {"html": recording_html},
 }

@@ -33,8 +33,8 @@ _PIECES: Final = re.compile(r"([A-Z][a-z]*)|([a-z]+)|(\d+)|\S", re.ASCII)
 _LETTERS: Final = {1: 2, 2: 6, 3: 3}
 """Signs for a token: of a name, of a word in small letters, of a number. All others are tokens."""
 
-MOST_SOURCE: Final = 1 << 20
-MOST_CHARACTERS: Final = 100_000
+_MOST_SOURCE: Final = 1 << 20
+_MOST_CHARACTERS: Final = 100_000
 """Of one message of a rendered template."""
 
 SECONDS: Final = 5
@@ -121,7 +121,7 @@ def render(name: str, context: Json, template: str | Path | None = None) -> Prom
 
 def _of_file(path: str | Path, context: Json) -> Prompt:
     """A template of the user's, in a process of its own."""
-    content = read_whole(path, MOST_SOURCE, kind="template", remedy="give a template")
+    content = read_whole(path, _MOST_SOURCE, kind="template", remedy="give a template")
     try:
         source = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -181,8 +181,8 @@ def _joined(chunks: Iterable[str]) -> str:
     parts, length = [], 0
     for chunk in chunks:
         length += len(chunk)
-        if length > MOST_CHARACTERS:
-            raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters")
+        if length > _MOST_CHARACTERS:
+            raise ValueError(f"it has more than {_MOST_CHARACTERS:,} characters")
         parts.append(chunk)
     return "".join(parts).strip()
 

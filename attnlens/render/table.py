@@ -11,7 +11,7 @@ from attnlens.render.canvas import Line, Page, Span, fit, pad_line, width_of
 Cell = str | Span | Line
 """Text, text with its style, or several such side by side."""
 
-LEAST_WORDS = 14
+_LEAST_WORDS = 14
 """Columns that a column of words keeps when it is cut."""
 
 
@@ -108,7 +108,7 @@ def _total(
 
 def _slack(columns: Sequence[Column], widths: Sequence[int], visible: Sequence[int]) -> int:
     """How much narrower the columns that shrink can become."""
-    return sum(max(0, widths[at] - LEAST_WORDS) for at in visible if columns[at].shrinks)
+    return sum(max(0, widths[at] - _LEAST_WORDS) for at in visible if columns[at].shrinks)
 
 
 def _shrink(
@@ -116,7 +116,7 @@ def _shrink(
 ) -> None:
     """Takes columns from the widest that shrink."""
     for _ in range(excess):
-        able = [at for at in visible if columns[at].shrinks and widths[at] > LEAST_WORDS]
+        able = [at for at in visible if columns[at].shrinks and widths[at] > _LEAST_WORDS]
         if able:
             widths[max(able, key=lambda at: widths[at])] -= 1
 

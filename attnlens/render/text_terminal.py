@@ -21,15 +21,18 @@ from attnlens.render.table import Column, Words, add_table
 if TYPE_CHECKING:
     from attnlens.reference.text.text_claims import TextExplanation, TokenClaim
 
-NARROWEST: Final = 60
-WIDEST: Final = 128
-NAME: Final = 16
+_NARROWEST: Final = 60
+_WIDEST: Final = 128
+_NAME: Final = 16
 """Columns of a token's name, at most."""
 
-CELL: Final = 6
+_CELL: Final = 6
 """Columns of a weight in the picture: a sign and per cent."""
 
-SHORT_WAYS: Final = {"cross-attention": "hidden from cross-attention", "model": "replaced by <unk>"}
+_SHORT_WAYS: Final = {
+    "cross-attention": "hidden from cross-attention",
+    "model": "replaced by <unk>",
+}
 VERDICTS: Final = {
     "supported": ("✓", "supported"),
     "not better than chance": ("–", "chance"),
@@ -38,7 +41,7 @@ VERDICTS: Final = {
 }
 """A verdict's sign and style."""
 
-CAVEAT: Final = (
+_CAVEAT: Final = (
     "A weight says where the decoder looked, not that it mattered. Hidden: not seen by "
     "cross-attention, whose places hold traces of other words too. Replaced: not read at all. p: "
     "the share of all sets of as many words that do at least as much; q: after Benjamini and "
@@ -46,7 +49,7 @@ CAVEAT: Final = (
 )
 
 
-@terminal_page(min_width=NARROWEST, max_width=WIDEST)
+@terminal_page(min_width=_NARROWEST, max_width=_WIDEST)
 def render_text(page: Page, explanation: TextExplanation) -> None:
     """An answer, as `attnlens.reference.text.explain_text` tells it."""
     _heading(page, explanation)
@@ -54,7 +57,7 @@ def render_text(page: Page, explanation: TextExplanation) -> None:
     if explanation.evidence:
         _evidence(page, explanation)
     _picture(page, explanation)
-    page.paragraph(CAVEAT, "quiet")
+    page.paragraph(_CAVEAT, "quiet")
 
 
 def _heading(page: Page, data: TextExplanation) -> None:
@@ -77,7 +80,7 @@ def _tokens(page: Page, data: TextExplanation) -> None:
         )
         rows.append([token.token, fine_percent(token.probability), runners_up])
     columns = [
-        Words("written", style="name", min_width=NAME, max_width=NAME, gap=0),
+        Words("written", style="name", min_width=_NAME, max_width=_NAME, gap=0),
         Column("chance", gap=0),
         Words("what else it might have been", style="quiet", shrinks=True),
     ]
@@ -94,9 +97,9 @@ def _evidence(page: Page, data: TextExplanation) -> None:
         words, share = ", ".join(claims[0].words), fine_percent(claims[0].weight)
         page.flow(
             [[(words, "name")], [(f"{share} of its attention", "quiet")]],
-            indent=2 + NAME,
+            indent=2 + _NAME,
             gap=2,
-            lead=[("  " + pad(token.token, NAME - 1), "name")],
+            lead=[("  " + pad(token.token, _NAME - 1), "name")],
         )
         for claim in claims:
             _claim(page, claim)
@@ -105,7 +108,7 @@ def _evidence(page: Page, data: TextExplanation) -> None:
 
 def _claim(page: Page, claim: TokenClaim) -> None:
     moved = f"{fine_percent(claim.probability)} → {fine_percent(claim.without)}"
-    line: Line = [(pad(SHORT_WAYS[claim.removed_from], 28), "quiet"), (pad(moved, 18), "")]
+    line: Line = [(pad(_SHORT_WAYS[claim.removed_from], 28), "quiet"), (pad(moved, 18), "")]
     judged: Line = [("○ no claim", "chance")]
     if claim.verdict is not None:
         sign, style = VERDICTS[claim.verdict]
@@ -120,8 +123,8 @@ def _claim(page: Page, claim: TokenClaim) -> None:
 def _picture(page: Page, data: TextExplanation) -> None:
     """Words down, tokens across, in blocks of as many tokens as go side by side."""
     words, tokens = data.input.tokens, data.output.tokens
-    side = max(8, min(NAME, max(map(display_width, words)))) + 3
-    column = max(CELL, min(13, max(display_width(token.token) for token in tokens))) + 1
+    side = max(8, min(_NAME, max(map(display_width, words)))) + 3
+    column = max(_CELL, min(13, max(display_width(token.token) for token in tokens))) + 1
     per_block = max(1, (page.width - side) // column)
     largest = max(weight for token in tokens for weight in token.cross_attention)
     page.paragraph("cross-attention, mean over heads: every token down its column", "heading")

@@ -16,13 +16,13 @@ from attnlens.words import count
 if TYPE_CHECKING:
     from attnlens.reference.symbolic.equations import Trace, Value
 
-MOST_ROWS: Final = 12
+_MOST_ROWS: Final = 12
 """Of a longer table the first and the last rows are shown."""
 
-MOST_BLOCKS: Final = 8
+_MOST_BLOCKS: Final = 8
 """Of more tables of one value only so many are shown."""
 
-MAX_CELLS: Final = 16
+_MAX_CELLS: Final = 16
 """Rows, and columns, of a table in HTML; the rest is in the JSON."""
 
 Number = float | int | bool | str
@@ -59,9 +59,9 @@ def render_trace_html(trace: Trace) -> str:
         blocks = clean_all(list(tables(trace, value)))
         maps = [
             _heat_map(block, f"value-{index}-{number}")
-            for number, block in enumerate(blocks[:MOST_BLOCKS])
+            for number, block in enumerate(blocks[:_MOST_BLOCKS])
         ]
-        cut_off = len(blocks) > MOST_BLOCKS or max(value.shape, default=0) > MAX_CELLS
+        cut_off = len(blocks) > _MOST_BLOCKS or max(value.shape, default=0) > _MAX_CELLS
         steps.append(
             {
                 "title": clean(value.text or value.symbol),
@@ -81,12 +81,12 @@ def render_trace_html(trace: Trace) -> str:
 
 
 def _heat_map(table: Table, anchor: str) -> HeatMap:
-    rows = [row[:MAX_CELLS] for row in table.rows[:MAX_CELLS]]
+    rows = [row[:_MAX_CELLS] for row in table.rows[:_MAX_CELLS]]
     numbers = [0.0 if isinstance(value, str) else float(value) for row in rows for value in row]
     largest = max(map(abs, numbers), default=0.0)
     letters = max((display_width(number(value)) for row in rows for value in row), default=1)
     columns = len(rows[0]) if rows else 0
-    labels = table.column_labels[:MAX_CELLS] or [""] * columns
+    labels = table.column_labels[:_MAX_CELLS] or [""] * columns
     return HeatMap(
         anchor=anchor,
         title=table.title,
@@ -128,12 +128,12 @@ def _value_lines(trace: Trace, value: Value, width: int) -> Iterator[str]:
     heading = value.text or value.symbol
     yield cut(f"{heading}   {shape(value.shape)}   {value.description}".rstrip(), width)
     blocks = list(tables(trace, value))
-    for block in blocks[:MOST_BLOCKS]:
+    for block in blocks[:_MOST_BLOCKS]:
         if block.title:
             yield f"  {block.title}"
         yield from _table_lines(block, width)
-    if len(blocks) > MOST_BLOCKS:
-        yield f"  … and {count(len(blocks) - MOST_BLOCKS, 'table')} more; see --json"
+    if len(blocks) > _MOST_BLOCKS:
+        yield f"  … and {count(len(blocks) - _MOST_BLOCKS, 'table')} more; see --json"
 
 
 def tables(trace: Trace, value: Value) -> Iterator[Table]:
@@ -181,8 +181,8 @@ def _table_lines(block: Table, width: int) -> Iterator[str]:
     """Rows under the labels of their columns, cut in the middle and at the right."""
     rows = block.rows
     indices: list[int | None] = list(range(len(rows)))
-    if len(rows) > MOST_ROWS:
-        indices = [*range(MOST_ROWS - 4), None, *range(len(rows) - 3, len(rows))]
+    if len(rows) > _MOST_ROWS:
+        indices = [*range(_MOST_ROWS - 4), None, *range(len(rows) - 3, len(rows))]
     cells = {at: [number(value) for value in rows[at]] for at in indices if at is not None}
     across = len(rows[0]) if rows else 0
     wide = max((display_width(cell) for row in cells.values() for cell in row), default=1)
@@ -197,7 +197,7 @@ def _table_lines(block: Table, width: int) -> Iterator[str]:
         yield f"    {' ' * side}  {heads}"
     for at in indices:
         if at is None:
-            yield f"    {pad('…', side, '…')}  … {len(rows) - MOST_ROWS + 1} rows more"
+            yield f"    {pad('…', side, '…')}  … {len(rows) - _MOST_ROWS + 1} rows more"
             continue
         label = pad(block.row_labels[at], side) if block.row_labels else ""
         line = "  ".join(_right(cell, wide) for cell in cells[at][:columns])

@@ -34,10 +34,10 @@ from attnlens.cricket.predictor.relations import Balls, Batch, RelationBlock, ma
 from attnlens.cricket.predictor.tensors import PAST_OUTCOME_SIZE
 from attnlens.reference.attention import split_heads
 
-MASKS_AT_ONCE: Final = 1024
-ROWS_AT_ONCE: Final = 96
+_MASKS_AT_ONCE: Final = 1024
+_ROWS_AT_ONCE: Final = 96
 
-RUNS: Final = {"W": 0, "wd": 1, "nb": 1, "bye": 1}
+_RUNS: Final = {"W": 0, "wd": 1, "nb": 1, "bye": 1}
 """What a drawn outcome is taken to have brought; a digit is its own runs."""
 
 Sets = Sequence[tuple[int, ...]]
@@ -58,8 +58,8 @@ def under_masks(model: FullModel, batch: Batch, visible: NDArray[np.bool_]) -> F
     every scale and every slot.
     """
     results = []
-    for start in range(0, len(visible), MASKS_AT_ONCE):
-        masks = torch.from_numpy(visible[start : start + MASKS_AT_ONCE])[None]
+    for start in range(0, len(visible), _MASKS_AT_ONCE):
+        masks = torch.from_numpy(visible[start : start + _MASKS_AT_ONCE])[None]
         sequence = {**batch["sequence"], "visible": masks}
         sequence["now"] = take(batch["sequence"]["now"], [0] * masks.shape[1])
         results.append(ask(model, batch["graph_data"], sequence))
@@ -234,7 +234,7 @@ def told_of(outcome: str) -> NDArray[np.float32]:
     """What a past ball with this outcome tells of it, as `encode_innings` would write it."""
     happened = np.zeros(PAST_OUTCOME_SIZE, np.float32)
     happened[OUTCOMES.index(outcome)] = 1
-    runs = RUNS[outcome] if outcome in RUNS else int(outcome)
+    runs = _RUNS[outcome] if outcome in _RUNS else int(outcome)
     happened[len(OUTCOMES) :] = runs / 4, outcome in ("4", "6"), 0
     return happened
 
@@ -306,8 +306,8 @@ class Replacement:
         """Probabilities with balls replaced for the whole model, ``(set, outcome)``."""
         keys, balls = self.rows(sets)
         found = [np.zeros((0, len(OUTCOMES)))]
-        for start in range(0, len(sets), ROWS_AT_ONCE):
-            some = slice(start, start + ROWS_AT_ONCE)
+        for start in range(0, len(sets), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
             key = keys[some]
             batch = self._batch(len(key), mapped(balls, itemgetter(some)))
             with torch.no_grad():

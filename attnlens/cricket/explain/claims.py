@@ -13,7 +13,7 @@ What was known beside the balls before it (players, scoreboard, ground) is teste
 is KL(full ‖ with that knowledge at its null), the past as it was: a player's record is taken from
 this ball, not from the past balls that player played in. The controls put another of its kind in
 its place and take that away: the records of other players of whom the ratings have seen half to
-twice as many balls, or the scoreboards of the `BOARDS` balls before. So the question is whether
+twice as many balls, or the scoreboards of the `_BOARDS` balls before. So the question is whether
 *this* record, or scoreboard, says more than another would.
 """
 
@@ -57,7 +57,7 @@ from attnlens.evidence.shapley import Contributions, contributions
 from attnlens.evidence.trial import Trial
 from attnlens.evidence.verdict import TOO_FEW_LIKE_IT, Judgement
 
-BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
+_BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ def _of_balls(window: BallWindow, total: Floats, whole: bool) -> Iterator[Claim]
         last = claim("boundaries", f"the last {'boundary' if one else 'boundaries'}", boundaries)
         if whole:
             text = f"{last.text} {'raises' if one else 'raise'} the chance of another"
-            last = replace(last, text=text, raises=BOUNDARY)
+            last = replace(last, text=text, raises=_BOUNDARY)
         yield last
     before = recent[-LISTED:]
     if before:
@@ -179,13 +179,13 @@ MOST: Final = 199
 FEWEST: Final = 20
 """With fewer alternatives than this a share of them says nothing."""
 
-BOARDS: Final = 60
+_BOARDS: Final = 60
 """How far back a scoreboard still is one of a similar situation."""
 
 ONE_GROUND: Final = "no other ground and teams were tried"
 NEVER_MET: Final = "the model has never seen this player: there is nothing to take away"
 
-PLAYERS: Final = {
+_PLAYERS: Final = {
     "striker's record": ("striker", "batsman_identity"),
     "bowler's record": ("bowler", "bowler_identity"),
 }
@@ -245,10 +245,10 @@ class Known:
         """The alternatives for a group, in the order in which they are tried."""
         if group == "scoreboard":
             past = len(self.window.past)
-            return generator.permutation(np.arange(max(0, past - BOARDS), past))
-        if group not in PLAYERS or not self._met(group):
+            return generator.permutation(np.arange(max(0, past - _BOARDS), past))
+        if group not in _PLAYERS or not self._met(group):
             return np.zeros(0, np.int64)
-        table = self.predictor.ratings.tables[PLAYERS[group][0]]
+        table = self.predictor.ratings.tables[_PLAYERS[group][0]]
         ball, ratings = self.window.delivery, self.predictor.ratings
         player = ball.batter if group == "striker's record" else ball.bowler
         own = table.row(ratings.player_key(player))
@@ -260,12 +260,12 @@ class Known:
 
     def why_no_others(self, group: str) -> str:
         """Why there is nothing to compare a group with, where there is not."""
-        if group in PLAYERS and not self._met(group):
+        if group in _PLAYERS and not self._met(group):
             return NEVER_MET
         return ONE_GROUND if group == "venue and teams" else TOO_FEW_LIKE_IT
 
     def _met(self, group: str) -> bool:
-        return bool(self.window.arrays.met[PLAYERS[group][0]][self.window.delivery.index - 1])
+        return bool(self.window.arrays.met[_PLAYERS[group][0]][self.window.delivery.index - 1])
 
     def _put(self, graph: Batch, rows: slice, group: str, others: NDArray[np.int64]) -> None:
         if group == "scoreboard":
@@ -274,7 +274,7 @@ class Known:
                 graph["nodes"][node][0, rows] = owned(arrays.nodes[node][others])
             graph["base"][0, rows] = owned(arrays.base[others])
             return
-        kind, node = PLAYERS[group]
+        kind, node = _PLAYERS[group]
         tables = self.predictor.ratings.tables
         names = list(tables[kind].keys)
         ball = self.window.delivery
@@ -335,7 +335,7 @@ def compare_knowledge(
 BallClaimTest: TypeAlias = ClaimTest[Claim]
 BallEvidence: TypeAlias = GatheredEvidence[Claim]
 
-BALLS: Final = "balls"
+_BALLS: Final = "balls"
 
 
 def groups_of(window: BallWindow) -> dict[str, list[int]]:
@@ -424,7 +424,7 @@ def trial_of(
         usual=usual_effects(predictor, window),
         outcome=None if about is None else OUTCOME_INDEX[about],
         lowers=lowers,
-        items=BALLS,
+        items=_BALLS,
     )
 
 

@@ -60,18 +60,18 @@ from attnlens.errors import InputError
 from attnlens.evidence.result import figures
 from attnlens.render.numbers import rounded
 
-NOT_COUNTED: Final = frozenset(
+_NOT_COUNTED: Final = frozenset(
     {"super_over", "other_format", "other_gender", "other_balls_per_over"}
 )
 """Flags of balls of which no table of calibration speaks."""
 
-SCOREBOARD: Final = "scoreboard"
+_SCOREBOARD: Final = "scoreboard"
 """The group of contributions that what is usual knows."""
 
-BEFORE_THE_MATCH: Final = ("venue and teams", "striker's record", "bowler's record")
+_BEFORE_THE_MATCH: Final = ("venue and teams", "striker's record", "bowler's record")
 """The groups of contributions that were known before the first ball of the match."""
 
-CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
+_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "striker's record": "records of other players",
     "bowler's record": "records of other players",
     "the scoreboard": "scoreboards of earlier balls",
@@ -81,15 +81,15 @@ CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
         "other sets of as many balls, as many of them to this batter, allowing for where they stand"
     ),
 }
-"""What a claim is compared with whose kind says it; the others with `OTHER_SETS`."""
+"""What a claim is compared with whose kind says it; the others with `_OTHER_SETS`."""
 
-OTHER_SETS: Final[Mapping[str, types.Control]] = {
+_OTHER_SETS: Final[Mapping[str, types.Control]] = {
     "model": "other sets of as many balls, allowing for where they stand",
     "head": "other sets of as many balls, hidden from the same head",
 }
 """What a claim about past balls is compared with, by what they were hidden from."""
 
-GREATEST: Final = 3
+_GREATEST: Final = 3
 """How many of a group's balls are told by themselves."""
 
 
@@ -236,7 +236,7 @@ def _calibration(
 ) -> types.Calibration | None:
     """How often such calls came true; nothing for cricket in which none was counted."""
     table = predictor.calibration
-    if table is None or NOT_COUNTED.intersection(caution.flag for caution in flags):
+    if table is None or _NOT_COUNTED.intersection(caution.flag for caution in flags):
         return None
     levels = [table.like(name, chance) for name, chance in zip(OUTCOMES, full, strict=True)]
     return types.Calibration(
@@ -318,8 +318,8 @@ def _contributions(
         points = outcome_points(100 * (loo.full - loo.loo_probs[index]))
         return types.BallContribution(index=index, points=points)
 
-    board, beyond = shared.beyond(SCOREBOARD)
-    beyond[shared.groups.index(SCOREBOARD)] = board - usual
+    board, beyond = shared.beyond(_SCOREBOARD)
+    beyond[shared.groups.index(_SCOREBOARD)] = board - usual
     results = []
     for group, parts, more in zip(shared.groups, shared.table, beyond, strict=True):
         balls = sorted(
@@ -330,9 +330,9 @@ def _contributions(
             types.Contribution(
                 group=group,
                 points=outcome_points(100 * parts),
-                when="before the match" if group in BEFORE_THE_MATCH else "in the match",
+                when="before the match" if group in _BEFORE_THE_MATCH else "in the match",
                 from_usual=outcome_points(100 * more),
-                balls=tuple(adds(index) for index in balls[:GREATEST]),
+                balls=tuple(adds(index) for index in balls[:_GREATEST]),
             )
         )
     return tuple(results)
@@ -394,7 +394,7 @@ def _claim(
         direction=direction,
         changes=outcome_points(ball_claim_test.points),
         top_change=top_change(full, ball_claim_test.probabilities, about),
-        control=CONTROLS.get(claim.kind, OTHER_SETS[ball_claim_test.removed_from]),
+        control=_CONTROLS.get(claim.kind, _OTHER_SETS[ball_claim_test.removed_from]),
         replaced=_second_operator(ball_claim_test),
         **figures(ball_claim_test, nats=partial(rounded, digits=NATS_DIGITS), share=rounded),
     )
@@ -429,7 +429,7 @@ def _second_operator(ball_claim_test: BallClaimTest) -> types.SecondOperator | N
 TWENTY, SIX = 120, 6
 """Balls of an innings, and of its overs, that has the phases of T20."""
 
-PHASES: Final = ("powerplay", "middle overs", "death overs")
+_PHASES: Final = ("powerplay", "middle overs", "death overs")
 """As `phase_of` numbers them."""
 
 
@@ -501,7 +501,7 @@ def _standing(innings: Innings, ball: Delivery, quota: int | None) -> types.Stan
     twenty = quota is not None and quota <= TWENTY and innings.balls_per_over == SIX
     regular = twenty and not innings.super_over
     return types.Standing(
-        phase=PHASES[phase_of(ball.legal_balls_before, quota)] if regular else None,
+        phase=_PHASES[phase_of(ball.legal_balls_before, quota)] if regular else None,
         batter_runs=batting.runs,
         batter_balls=batting.balls,
         bowler_overs=bowling.overs,

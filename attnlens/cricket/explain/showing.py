@@ -45,7 +45,7 @@ from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.reference.attention import hidden_softmax
 
-LEVELS = 255
+_LEVELS = 255
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -344,7 +344,7 @@ def _bytes(array: NDArray[np.float32]) -> dict[str, str]:
     """Shares of each row's largest, and these: ``(..., row, place)``, ``(..., row)``."""
     most = array.max(-1, initial=0.0)
     scaled = np.divide(
-        LEVELS * array, most[..., None], out=np.zeros_like(array), where=most[..., None] > 0
+        _LEVELS * array, most[..., None], out=np.zeros_like(array), where=most[..., None] > 0
     )
     cells = np.rint(scaled).astype(np.uint8)
     return {"cells": base64.b64encode(cells.tobytes()).decode("ascii"), "most": _floats(most)}

@@ -289,7 +289,7 @@ class Document(Plain):
 
 
 SCHEMA_VERSION: Final = "1.0"
-SCHEMA_ID = f"urn:attnlens:explanation:{SCHEMA_VERSION}"
+_SCHEMA_ID = f"urn:attnlens:explanation:{SCHEMA_VERSION}"
 
 
 class Model(Plain):
@@ -693,6 +693,6 @@ def json_schema() -> Json:
     """The JSON Schema (draft 2020-12) of an explanation."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": SCHEMA_ID,
+        "$id": _SCHEMA_ID,
         **Explanation.model_json_schema(mode="serialization"),
     }

@@ -215,11 +215,11 @@ def matrix(module: nn.Module) -> Tensor:
 
 
 RANDOM: Final = "random"
-COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
+_COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
 """Controls that every other method is compared with ball by ball."""
 
-WINDOWS: Final[tuple[str, ...]] = ("last36", "all")
-REMOVED: Final = (
+_WINDOWS: Final[tuple[str, ...]] = ("last36", "all")
+_REMOVED: Final = (
     "a hidden ball is hidden from every scale and slot by the attention mask; the scoreboard and "
     "everything else known before the ball stay"
 )
@@ -319,7 +319,7 @@ class FaithfulnessSample:
             model=held.checkpoint,
             dates=held.dates,
             notes=held.notes,
-            removed=REMOVED,
+            removed=_REMOVED,
             balls=len(self.balls),
             matches=len({ball.match_id for ball in self.balls}),
             seed=self.seed,
@@ -367,7 +367,7 @@ class FaithfulnessSample:
         if name == RANDOM:
             return Method(figures, {}, {})
         differences = {}
-        for control in COMPARED if name not in COMPARED else ():
+        for control in _COMPARED if name not in _COMPARED else ():
             others = self._values(control)
             gaps = {figure: self._mean(row - others[figure]) for figure, row in values.items()}
             differences[f"minus_{control}"] = gaps
@@ -471,7 +471,7 @@ def correlations(score: Floats, removed: Removed, played: Floats) -> dict[str, f
     distance = np.arange(len(effects), 0, -1, dtype=float)
     plain, partial = CORRELATIONS
     figures = {}
-    for name, index in zip(WINDOWS, (slice(-RECENT, None), slice(None)), strict=True):
+    for name, index in zip(_WINDOWS, (slice(-RECENT, None), slice(None)), strict=True):
         one, other = score[index], effects[index]
         figures[f"{plain}_{name}"] = spearman(one, other)
         figures[f"{partial}_{name}"] = partial_spearman(one, other, distance[index])
@@ -485,10 +485,10 @@ if TYPE_CHECKING:
     from attnlens.cricket.lab.figures import Figure
     from attnlens.cricket.lab.head_report import HeadReport
 
-NARROWEST: Final = 70
-WIDEST: Final = 110
+_NARROWEST: Final = 70
+_WIDEST: Final = 110
 CONTROL_ROWS: Final = ("recency", "uniform", "random")
-FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
+_FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
     ("partial_spearman_last36", "beyond distance", "more", 2),
     ("partial_spearman_players_last36", "and players", "more", 2),
     ("comprehensiveness_kl", "without first k", "more", 4),
@@ -500,7 +500,7 @@ FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
 """Figure, heading in two words or three, the faithful direction, decimals (0: per cent)."""
 
 
-@terminal_page(min_width=NARROWEST, max_width=WIDEST)
+@terminal_page(min_width=_NARROWEST, max_width=_WIDEST)
 def render_faithfulness(page: Page, faithfulness: Faithfulness) -> None:
     """The document of ``attnlens lab faithfulness``."""
     add_opening(
@@ -563,7 +563,7 @@ def _methods(page: Page, methods: Mapping[str, Method]) -> None:
     columns = [Words(), Words("Spearman, last 36", gap=1)]
     second: list[Cell] = ["", ("(95% over matches)", "quiet")]
     ways: list[Cell] = [("faithful is", "quiet"), ("more", "quiet")]
-    for at, (_, heading, way, _) in enumerate(FIGURES, 1):
+    for at, (_, heading, way, _) in enumerate(_FIGURES, 1):
         first, _, rest = heading.partition(" ")
         columns.append(Column(first, spare=at, min_width=7, gap=2))
         second.append((rest, "quiet"))
@@ -576,7 +576,7 @@ def _methods(page: Page, methods: Mapping[str, Method]) -> None:
             [
                 name.replace("_", " "),
                 [(f"{figure_text(agreement.value, 2)} ", ""), (ends, "quiet")],
-                *(_figure(method.figures[key], decimals) for key, _, _, decimals in FIGURES),
+                *(_figure(method.figures[key], decimals) for key, _, _, decimals in _FIGURES),
             ]
         )
     styles = ["quiet" if name in CONTROL_ROWS else "" for name in methods]

@@ -38,7 +38,7 @@ class BallTable:
         batter to bowling_team: numbers over all matches.
         quota, target: legal balls the side may face, and runs needed to win; 0 for none.
         base: log-probabilities from the scoreboard alone ``(balls, 11)``.
-        ratings: rating vectors by name of `RATED`, each ``(balls, 11)``.
+        ratings: rating vectors by name of `_RATED`, each ``(balls, 11)``.
         met: balls the ratings have seen of each of those but the era ``(balls,)``.
         importance: the features of `match_importance` ``(balls, 20)``.
         position: the striker's place in the batting order.
@@ -92,9 +92,9 @@ class BallTable:
         return flags
 
 
-RATED: Final = ("striker", "bowler", "venue", "batting_team", "bowling_team", "era")
-ROLES: Final = ("batter", "non_striker", "bowler")
-OF_A_BALL: Final[dict[str, Callable[[Delivery], int]]] = {
+_RATED: Final = ("striker", "bowler", "venue", "batting_team", "bowling_team", "era")
+_ROLES: Final = ("batter", "non_striker", "bowler")
+_OF_A_BALL: Final[dict[str, Callable[[Delivery], int]]] = {
     "runs_batter": lambda ball: ball.runs_batter,
     "runs_total": lambda ball: ball.runs_total,
     "bowlers_runs": lambda ball: (
@@ -119,8 +119,8 @@ def ball_table(encoded: Sequence[EncodedInnings]) -> BallTable:
     for index, one in enumerate(encoded):
         match, innings = one.match, one.side
         balls = innings.deliveries
-        players = {role: [getattr(ball, role) for ball in balls] for role in ROLES}
-        for role in ROLES:
+        players = {role: [getattr(ball, role) for ball in balls] for role in _ROLES}
+        for role in _ROLES:
             for player in players[role]:
                 if player.id:
                     ids.setdefault(player.name, player.id)
@@ -144,7 +144,7 @@ def ball_table(encoded: Sequence[EncodedInnings]) -> BallTable:
                     role: np.array([people[p.id or ids.get(p.name, p.name)] for p in some])
                     for role, some in players.items()
                 },
-                **{name: np.array([*map(read, balls)]) for name, read in OF_A_BALL.items()},
+                **{name: np.array([*map(read, balls)]) for name, read in _OF_A_BALL.items()},
                 "free_hit": np.array(free_hits(balls)),
                 **_encoded(one.arrays),
             }
@@ -152,8 +152,8 @@ def ball_table(encoded: Sequence[EncodedInnings]) -> BallTable:
     if not parts:
         raise ValueError("a table needs at least one innings")
     flat = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    ratings = {name: flat.pop(f"rating {name}") for name in RATED}
-    met = {name: flat.pop(f"met {name}") for name in RATED if name != "era"}
+    ratings = {name: flat.pop(f"rating {name}") for name in _RATED}
+    met = {name: flat.pop(f"met {name}") for name in _RATED if name != "era"}
     return BallTable(**flat, ratings=ratings, met=met)
 
 
@@ -257,16 +257,21 @@ class Ledger:
 
 Columns = Iterator[tuple[str, NDArray[Any]]]
 
-WIDEST_GAP: Final = 40
+_WIDEST_GAP: Final = 40
 """Balls since something are counted up to here: what is longer ago is long ago."""
 
-SHRINKAGE: Final[dict[str, float]] = {"striker": 80.0, "bowler": 80.0, "venue": 150.0, "pair": 60.0}
+_SHRINKAGE: Final[dict[str, float]] = {
+    "striker": 80.0,
+    "bowler": 80.0,
+    "venue": 150.0,
+    "pair": 60.0,
+}
 """Balls of the expectation that an entity's record is mixed with."""
 
-FADING: Final = 365.0
+_FADING: Final = 365.0
 """Days in which what happened comes to count half, for recent form."""
 
-COUNTED: Final = ("0", "1", "2", "4", "6", "W", "wd")
+_COUNTED: Final = ("0", "1", "2", "4", "6", "W", "wd")
 """Outcomes frequent enough for a sum over one match to tell anything."""
 
 
@@ -307,7 +312,7 @@ def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
     columns: list[Floats32] = []
     for name, values in _columns(balls):
         table = values if values.ndim == 2 else values[:, None]
-        of = COUNTED if table.shape[1] == len(COUNTED) else OUTCOMES
+        of = _COUNTED if table.shape[1] == len(_COUNTED) else OUTCOMES
         names += [name] if values.ndim == 1 else [f"{name} {outcome}" for outcome in of]
         columns.append(table.astype(np.float32))
     values = np.concatenate(columns, axis=1)
@@ -315,7 +320,7 @@ def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
 
 
 def _columns(balls: BallTable) -> Columns:
-    """Every column; those by outcome are ``(balls, 11)``, or by `COUNTED` ``(balls, 7)``."""
+    """Every column; those by outcome are ``(balls, 11)``, or by `_COUNTED` ``(balls, 7)``."""
     innings = balls.innings * balls.people
     bowler = Groups(innings + balls.bowler)
     for part in (_scoreboard, _first_innings):
@@ -401,7 +406,7 @@ def _striker(balls: BallTable, striker: Groups) -> Columns:
     yield "striker dot", striker.sums(balls.dot)
     yield "striker sixes", striker.sums(balls.was("6"))
     yield "striker dots in a row", striker.since(~balls.dot)
-    yield "striker balls since boundary", np.minimum(striker.since(balls.boundary), WIDEST_GAP)
+    yield "striker balls since boundary", np.minimum(striker.since(balls.boundary), _WIDEST_GAP)
     yield "striker runs last 6", striker.sums(balls.runs_batter, 6)
     yield "striker runs last 12", striker.sums(balls.runs_batter, 12)
     yield "striker last", striker.earlier(balls.outcome)
@@ -435,13 +440,13 @@ def _bowler(balls: BallTable, bowler: Groups) -> Columns:
     yield "bowler boundaries", bowler.sums(balls.boundary)
     yield "bowler wides", bowler.sums(balls.was("wd"))
     yield "bowler dots in a row", bowler.since(~balls.dot)
-    yield "bowler balls since boundary", np.minimum(bowler.since(balls.boundary), WIDEST_GAP)
+    yield "bowler balls since boundary", np.minimum(bowler.since(balls.boundary), _WIDEST_GAP)
     yield "bowler runs last 6", bowler.sums(balls.bowlers_runs, 6)
     yield "bowler runs last 12", bowler.sums(balls.bowlers_runs, 12)
     yield "bowler last", bowler.earlier(balls.outcome)
     place = np.arange(len(balls))
-    gap = place - bowler.earlier(place, fill=-WIDEST_GAP * 3)
-    yield "bowler balls since his last", np.minimum(gap, WIDEST_GAP * 3)
+    gap = place - bowler.earlier(place, fill=-_WIDEST_GAP * 3)
+    yield "bowler balls since his last", np.minimum(gap, _WIDEST_GAP * 3)
     yield "bowler overs", bowler.sums(bowler.earlier(balls.over) != balls.over)
 
 
@@ -487,7 +492,7 @@ def _lately(balls: BallTable) -> Columns:
     yield "dots in a row", innings.since(~balls.dot)
     events = {"boundary": balls.boundary, "wicket": balls.was("W"), "six": balls.was("6")}
     for name, event in events.items():
-        yield f"balls since {name}", np.minimum(innings.since(event), WIDEST_GAP)
+        yield f"balls since {name}", np.minimum(innings.since(event), _WIDEST_GAP)
     for name in ("wd", "nb", "6", "4", "bye"):
         yield f"innings {name}", innings.sums(balls.was(name))
 
@@ -513,7 +518,7 @@ def _singly(balls: BallTable) -> Columns:
 def _ratings(balls: BallTable) -> Columns:
     """The ratings, their joint expectation, and how much they rest on."""
     yield "expected", np.log(np.maximum(_expected(balls), 1e-9))
-    for name in RATED:
+    for name in _RATED:
         yield f"rating {name}", balls.ratings[name]
     for name, count in balls.met.items():
         yield f"met {name}", count
@@ -531,10 +536,10 @@ def _records(balls: BallTable) -> Columns:
         "pair": balls.batter * (int(balls.bowler.max()) + 1) + balls.bowler,
     }
     # Recent form: weights halve every year. They grow with the day here; only ratios are used.
-    weight = np.exp2((balls.ended - balls.ended.min()) / FADING)
-    now = np.exp2((balls.began - balls.ended.min()) / FADING)
+    weight = np.exp2((balls.ended - balls.ended.min()) / _FADING)
+    now = np.exp2((balls.began - balls.ended.min()) / _FADING)
     for name, key in keys.items():
-        shrink = SHRINKAGE[name]
+        shrink = _SHRINKAGE[name]
         ledger = Ledger(key, balls.began, balls.ended)
         count = ledger.sums(np.ones(len(balls)))
         yield (
@@ -559,7 +564,7 @@ def _records(balls: BallTable) -> Columns:
 
 def _surprises(balls: BallTable) -> Columns:
     """Outcomes minus expectation, summed over the balls before this one in the match."""
-    counted = [OUTCOME_INDEX[outcome] for outcome in COUNTED]
+    counted = [OUTCOME_INDEX[outcome] for outcome in _COUNTED]
     surprise = -_expected(balls)
     surprise[np.arange(len(balls)), balls.outcome] += 1
     surprise = surprise[:, counted].astype(np.float64)
@@ -582,7 +587,7 @@ def _surprises(balls: BallTable) -> Columns:
 
 def _expected(balls: BallTable) -> Floats32:
     """Probabilities from scoreboard and ratings, ``(balls, 11)``."""
-    return softmax(balls.base + sum(balls.ratings[name] for name in RATED))
+    return softmax(balls.base + sum(balls.ratings[name] for name in _RATED))
 
 
 def _log_ratio(actual: Doubles, due: Doubles, count: Doubles, shrink: float) -> Doubles:

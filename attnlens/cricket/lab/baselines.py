@@ -29,17 +29,17 @@ from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import AttnlensError, InputError
 from attnlens.files import written_beside
 
-MOST_ROWS: Final = 600_000
+_MOST_ROWS: Final = 600_000
 """So many balls the logistic regression is fitted on."""
 
-BASELINES: Final[tuple[str, ...]] = ("prior", "logistic", "boosted_trees")
+_BASELINES: Final[tuple[str, ...]] = ("prior", "logistic", "boosted_trees")
 """The baselines, weakest first."""
 
-ROUNDS: Final = 220
+_ROUNDS: Final = 220
 """Rounds of boosting where nothing is held back to stop at."""
 
-MOST_ROUNDS: Final = 300
-PATIENCE: Final = 25
+_MOST_ROUNDS: Final = 300
+_PATIENCE: Final = 25
 
 
 class BaselineError(AttnlensError):
@@ -70,7 +70,7 @@ class ClassShares:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Logistic:
-    """Multinomial logistic regression on all columns, fitted on at most `MOST_ROWS` balls.
+    """Multinomial logistic regression on all columns, fitted on at most `_MOST_ROWS` balls.
 
     They are taken evenly from all, and scales are theirs: 2.2 million balls took 17 GB. Values are
     cut at five deviations.
@@ -89,7 +89,7 @@ class Logistic:
         except ImportError:
             raise BaselineError("scikit-learn is not installed") from None
         _several_outcomes(table)
-        table = table.rows(np.arange(0, len(table), 1 + (len(table) - 1) // MOST_ROWS))
+        table = table.rows(np.arange(0, len(table), 1 + (len(table) - 1) // _MOST_ROWS))
         values = _spread(table)
         offset, scale = values.mean(0, dtype=np.float64), values.std(0, dtype=np.float64)
         scale[scale < 1e-6] = 1
@@ -152,7 +152,7 @@ GROWTH: Final[Growth] = {
 """How the trees grow, the baseline's and the teacher's, chosen on the validation matches: larger
 trees are no better there, and take twice the time."""
 
-REPEATABLE: Final = {
+_REPEATABLE: Final = {
     "objective": "multiclass",
     "num_class": len(OUTCOMES),
     "deterministic": True,
@@ -188,15 +188,15 @@ class BoostedTrees:
         except (ImportError, OSError):  # a library it needs from the system may be missing
             raise BaselineError("lightgbm is not installed") from None
         _several_outcomes(table)
-        parameters = {**REPEATABLE, **growth, "seed": seed}
+        parameters = {**_REPEATABLE, **growth, "seed": seed}
         data = lightgbm.Dataset(table.values, table.outcome, params=parameters)
 
         callbacks: list[Any] = []
         watched = []
         if check is not None and rounds is None:
             watched = [lightgbm.Dataset(check.values, check.outcome, reference=data)]
-            callbacks.append(lightgbm.early_stopping(PATIENCE, verbose=False))
-        most = rounds or (MOST_ROUNDS if watched else ROUNDS)
+            callbacks.append(lightgbm.early_stopping(_PATIENCE, verbose=False))
+        most = rounds or (_MOST_ROUNDS if watched else _ROUNDS)
         model = lightgbm.train(parameters, data, most, watched, callbacks=callbacks)
         return cls(model, model.best_iteration if watched else most)
 
@@ -219,7 +219,7 @@ The predictor learns from probabilities beside outcomes (Hinton, Vinyals and Dea
 outcome is one draw; what a teacher says of it has far less noise.
 """
 
-FOLDS: Final = 2
+_FOLDS: Final = 2
 """Parts of the matches; each is asked about by trees that were fitted on the others."""
 
 
@@ -264,7 +264,7 @@ def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
     matches = np.unique(table.match)
     if len(matches) < 2:
         raise BaselineError("there are fewer than two training matches")
-    fold_of = np.random.default_rng(seed).permutation(len(matches)) % FOLDS
+    fold_of = np.random.default_rng(seed).permutation(len(matches)) % _FOLDS
     fold = fold_of[np.searchsorted(matches, table.match)]
     said = np.empty((len(table), len(OUTCOMES)), np.float32)
     for held in (fold == number for number in np.unique(fold)):
@@ -275,11 +275,11 @@ def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
     return said
 
 
-NO_TRAINING = (
+_NO_TRAINING = (
     "none of the matches given was played in the dates the model was trained on; give them as "
     "SRC or with --history"
 )
-UNDATED = "a match judged on has no date, so what came before it is not known"
+_UNDATED = "a match judged on has no date, so what came before it is not known"
 
 
 def compare(
@@ -301,7 +301,7 @@ def compare(
         if "prior" in names:
             shares = np.exp(held.predictor.base.everything.astype(np.float64))
             chances["prior"] = np.tile(shares / shares.sum(), (len(balls), 1))
-        reason = UNDATED if undated else NO_TRAINING
+        reason = _UNDATED if undated else _NO_TRAINING
         left = {name: reason for name in names if name != "prior"}
         return BaselineForecasts(chances, left, fitted_on=0)
 
@@ -341,7 +341,7 @@ def logistic_value(held: HeldOut, report: Report = silent) -> tuple[Doubles | No
     """
     learnt = _ids(held, None, _learnt_until(held))
     if not learnt or not all(match.dates for match in held.matches):
-        return None, NO_TRAINING if not learnt else UNDATED
+        return None, _NO_TRAINING if not learnt else _UNDATED
     try:
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline

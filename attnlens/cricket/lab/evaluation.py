@@ -42,20 +42,20 @@ from attnlens.words import count
 Innings = tuple[str, int, int]
 """A judged innings: its match, its number in it, and how many balls."""
 
-AT_ONCE: Final = 16
+_AT_ONCE: Final = 16
 """Innings in one pass of the network."""
 
 DRAWS, SEED = 1000, 5
 """Resamples of the intervals, and what they are drawn with."""
 
-WATCHED: Final[tuple[str, ...]] = ("4", "6", "W")
+_WATCHED: Final[tuple[str, ...]] = ("4", "6", "W")
 """Outcomes whose own calibration is told: those that turn a match."""
 
-WATCHED_BINS: Final = 10
-MATCHES: Final = 20
+_WATCHED_BINS: Final = 10
+_MATCHES: Final = 20
 """Fewer matches of a competition are too few to judge on."""
 
-LEVELS: Final = 16
+_LEVELS: Final = 16
 """Bins per outcome of a calibration table: about 2,000 balls each on the development test."""
 
 
@@ -83,8 +83,8 @@ class EvaluatedBalls:
 def forecasts(held: HeldOut, report: Report = silent) -> Iterator[tuple[EncodedInnings, Floats]]:
     """Every judged innings, and the predictor's probabilities for its balls ``(balls, 11)``."""
     judged = list(held.innings(report))
-    for start in range(0, len(judged), AT_ONCE):
-        some = judged[start : start + AT_ONCE]
+    for start in range(0, len(judged), _AT_ONCE):
+        some = judged[start : start + _AT_ONCE]
         with one_thread(), torch.no_grad():
             batch, _ = training_batch([one.arrays for one in some])
             said = held.predictor.model(batch).double().softmax(-1).numpy()
@@ -201,7 +201,7 @@ class CompetitionFigures(SubsetFigures):
 class Breakdowns:
     """The balls by phase, innings, outcome, kind of cricket, and competition.
 
-    Of competitions those with at least `MATCHES` matches.
+    Of competitions those with at least `_MATCHES` matches.
     """
 
     phase: dict[str, SubsetFigures]
@@ -358,7 +358,7 @@ def _breakdowns(
         },
         kind=_kinds(balls, {m.match_id: KINDS[table_of(m)] for m in held.matches}, losses, gaps, 1),
         competition=_kinds(
-            balls, {m.match_id: competition_of(m) for m in held.matches}, losses, gaps, MATCHES
+            balls, {m.match_id: competition_of(m) for m in held.matches}, losses, gaps, _MATCHES
         ),
     )
 
@@ -366,10 +366,10 @@ def _breakdowns(
 def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[CalibrationBin]]:
     confidence, right = balls.chances.max(1), hits(balls.chances, balls.actual)
     binned = {"likeliest": reliability(confidence, right, equal_bins(confidence), bootstrap)}
-    for outcome in WATCHED:
+    for outcome in _WATCHED:
         number = OUTCOME_INDEX[outcome]
         chance = balls.chances[:, number]
-        place = filled_bins(chance, WATCHED_BINS)
+        place = filled_bins(chance, _WATCHED_BINS)
         binned[outcome] = reliability(chance, balls.actual == number, place, bootstrap)
     return binned
 
@@ -403,7 +403,7 @@ def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
     outcomes = {}
     for number, outcome in enumerate(OUTCOMES):
         chance = balls.chances[:, number]
-        place = filled_bins(chance, LEVELS)
+        place = filled_bins(chance, _LEVELS)
         bins = reliability(chance, balls.actual == number, place, bootstrap)
         outcomes[outcome] = [
             {
@@ -433,16 +433,16 @@ def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
 if TYPE_CHECKING:
     from attnlens.cricket.lab.evaluation import CompetitionFigures, Evaluation, SubsetFigures
 
-NAME: Final = Words(min_width=14)
+_NAME: Final = Words(min_width=14)
 Close: Final = partial(Column, gap=1)
-LOSS: Final = (NAME, Close("balls"), Close("log-loss"), Close(spare=1))
-_COMPARED_COLUMNS: Final = (NAME, *map(Close, ("log-loss", "", "Brier", "ECE", "top-1")))
-_DIFFERENCE_COLUMNS: Final = (NAME, Close("model minus it"), Close())
+_LOSS: Final = (_NAME, Close("balls"), Close("log-loss"), Close(spare=1))
+_COMPARED_COLUMNS: Final = (_NAME, *map(Close, ("log-loss", "", "Brier", "ECE", "top-1")))
+_DIFFERENCE_COLUMNS: Final = (_NAME, Close("model minus it"), Close())
 _KIND_COLUMNS: Final = (
-    NAME,
+    _NAME,
     *map(Close, ("matches", "balls", "log-loss", "ECE", "luck", "minus trees", "")),
 )
-_OUTCOME_COLUMNS: Final = (*LOSS, Close("said"), Close("came"), Close())
+_OUTCOME_COLUMNS: Final = (*_LOSS, Close("said"), Close("came"), Close())
 _CALIBRATION_COLUMNS: Final = (Column("said"), Close("came"), Close(), Close("balls"))
 
 
@@ -529,7 +529,7 @@ def _calibration(page: Page, data: Evaluation) -> None:
 def _breakdown_tables(page: Page, data: Evaluation) -> None:
     for title, parts in (("by phase", data.by.phase), ("by innings", data.by.innings)):
         page.paragraph(title, "heading", indent=0)
-        add_table(page, LOSS, [[name, *_losses(part)] for name, part in parts.items()])
+        add_table(page, _LOSS, [[name, *_losses(part)] for name, part in parts.items()])
         page.blank()
     for title, kinds in (("by kind", data.by.kind), ("by competition", data.by.competition)):
         if kinds:

@@ -52,10 +52,10 @@ from attnlens.cricket.predictor.win import strength_of
 from attnlens.cricket.predictor.window import moved, stacked, training_batch
 from attnlens.cricket.readers.history import Report, silent
 
-BASE_WIDTH = 64
-BASE_EPOCHS = 4
-BASE_BATCH = 2048
-TABLE_SMOOTHING = 200.0
+_BASE_WIDTH = 64
+_BASE_EPOCHS = 4
+_BASE_BATCH = 2048
+_TABLE_SMOOTHING = 200.0
 
 
 def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
@@ -78,18 +78,18 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     network = nn.Sequential(
-        nn.Linear(BASE_SIZE, BASE_WIDTH),
+        nn.Linear(BASE_SIZE, _BASE_WIDTH),
         nn.Tanh(),
-        nn.Linear(BASE_WIDTH, BASE_WIDTH),
+        nn.Linear(_BASE_WIDTH, _BASE_WIDTH),
         nn.Tanh(),
-        nn.Linear(BASE_WIDTH, len(OUTCOMES)),
+        nn.Linear(_BASE_WIDTH, len(OUTCOMES)),
     )
     optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=0.02)
-    steps = BASE_EPOCHS * -(-len(y) // BASE_BATCH)
+    steps = _BASE_EPOCHS * -(-len(y) // _BASE_BATCH)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=steps)
-    for _ in range(BASE_EPOCHS):
+    for _ in range(_BASE_EPOCHS):
         order = torch.randperm(len(y), generator=generator)
-        for rows in torch.split(order, BASE_BATCH):
+        for rows in torch.split(order, _BASE_BATCH):
             loss = nn.functional.cross_entropy(network(x[rows]), y[rows])
             optimiser.zero_grad()
             torch.autograd.backward(loss)
@@ -108,7 +108,7 @@ def outcome_tables(outcomes: Integers, places: Integers) -> tuple[Floats32, Floa
     share = share / share.sum()
     counts = np.zeros((TABLES * 2 * OVER_CLASSES, len(OUTCOMES)))
     np.add.at(counts, (places, outcomes), 1)
-    table = (counts + TABLE_SMOOTHING * share) / (counts.sum(1, keepdims=True) + TABLE_SMOOTHING)
+    table = (counts + _TABLE_SMOOTHING * share) / (counts.sum(1, keepdims=True) + _TABLE_SMOOTHING)
     everything: Floats32 = np.log(share).astype(np.float32)
     prior: Floats32 = np.log(table).astype(np.float32).reshape(TABLES, 2, OVER_CLASSES, -1)
     return everything, prior

@@ -212,28 +212,28 @@ if TYPE_CHECKING:
     from attnlens.cricket.lab.head_report import Bias, Head, HeadReport, Scale, Slot
     from attnlens.cricket.lab.head_study import Importance
 
-FAVOURED: Final = 1.25
+_FAVOURED: Final = 1.25
 """A relation is listed where the lift's lower end is at least this."""
 
-LEAST_BIAS: Final = 0.05
-MOST_BIASES: Final = 4
+_LEAST_BIAS: Final = 0.05
+_MOST_BIASES: Final = 4
 """Biases that are told on a page: all that began as something, and the largest others."""
 
-MEASURES: Final = (
+_MEASURES: Final = (
     Column("moves", min_width=6),
     Column("matters"),
     Column("KL", min_width=6),
     Column("rank", min_width=5),
 )
-HEADS: Final = (
+_HEADS: Final = (
     Words("head", min_width=7),
     Words("earned the name", min_width=16),
     Words("started as", min_width=13, style="quiet"),
     Column("bias"),
     Column("self"),
-    *MEASURES,
+    *_MEASURES,
 )
-LEGEND: Final = (
+_LEGEND: Final = (
     "bias: how much of a head's preference among balls is its learnt bias and not content",
     "self: weight on the current ball itself, the option that nothing in the past matters",
     "x1.50 [1.40, 1.60]: gets 1.5 times what even attention would give; 95% interval, "
@@ -254,7 +254,7 @@ def render_heads(page: Page, report: HeadReport) -> None:
     for scale in report.scales:
         _scale(page, scale)
     _slots(page, report.slots)
-    for line in LEGEND:
+    for line in _LEGEND:
         page.paragraph(line, "quiet")
 
 
@@ -267,7 +267,7 @@ def _percent(value: float | None, digits: int = 0) -> str:
 
 
 def _measures(importance: Importance) -> list[Cell]:
-    """Cells under `MEASURES`; KL in thousandths of a nat."""
+    """Cells under `_MEASURES`; KL in thousandths of a nat."""
     nats = importance.nats.value
     return [
         figure_text(importance.points.value),
@@ -304,14 +304,14 @@ def _scale(page: Page, scale: Scale) -> None:
         _looks_at(page, head)
         _biases(page, head.biases)
 
-    add_table(page, HEADS, rows, below=below)
+    add_table(page, _HEADS, rows, below=below)
     page.blank()
 
 
 def _looks_at(page: Page, head: Head) -> None:
     """The relations a head favours, the most telling first, with what hiding them did."""
     favoured = [
-        row for row in head.relations if row.lift.ci is not None and row.lift.ci[0] >= FAVOURED
+        row for row in head.relations if row.lift.ci is not None and row.lift.ci[0] >= _FAVOURED
     ]
     if not favoured:
         page.paragraph("favours no relation", "quiet", indent=6)
@@ -330,12 +330,12 @@ def _looks_at(page: Page, head: Head) -> None:
 
 
 def _biases(page: Page, biases: Sequence[Bias]) -> None:
-    told = [row for row in biases if row.start or abs(row.value) >= LEAST_BIAS]
+    told = [row for row in biases if row.start or abs(row.value) >= _LEAST_BIAS]
     told.sort(key=lambda row: (-abs(row.start), -abs(row.value)))
     words = [
         f"{_words(row.relation)} {row.value:+.2f}"
         + (f" (began {row.start:+.2f})" if row.start else "")
-        for row in told[:MOST_BIASES]
+        for row in told[:_MOST_BIASES]
     ]
     page.paragraph(f"learnt biases: {', '.join(words) or 'none'}", "quiet", indent=6)
 
@@ -347,5 +347,5 @@ def _slots(page: Page, slots: Sequence[Slot]) -> None:
     def below(row: int) -> None:
         page.paragraph(f"reads {slots[row].reads}", "quiet", indent=6)
 
-    add_table(page, [Words("slot", min_width=17), *MEASURES], rows, below=below)
+    add_table(page, [Words("slot", min_width=17), *_MEASURES], rows, below=below)
     page.blank()

@@ -9,7 +9,7 @@ A head earns the name of a relation when, over a sample of balls of many matches
 3. *those balls are what it uses*: hiding them from this head alone moves the prediction more
    than hiding as many other balls drawn at random from what it sees (the lower end of the
    difference in nats is above 0);
-4. *it matters*: on at least `LEAST_OFTEN` of balls (the lower end) that hiding is as large as
+4. *it matters*: on at least `_LEAST_OFTEN` of balls (the lower end) that hiding is as large as
    a verdict asks of a single claim, 0.5 points on some outcome or 0.0005 nats.
 
 Of several relations that pass, the name is that of the one which accounts for most of the
@@ -254,10 +254,10 @@ def _joined(parts: Sequence[HeadAttention]) -> HeadAttention:
     )
 
 
-LEAST_BALLS: Final = 50
-LEAST_OFTEN: Final = 0.05
-NATS_DIGITS: Final = 9
-DRAWS: Final = 2
+_LEAST_BALLS: Final = 50
+_LEAST_OFTEN: Final = 0.05
+_NATS_DIGITS: Final = 9
+_DRAWS: Final = 2
 """Random sets per ball that hiding a relation's balls is compared with."""
 
 
@@ -399,7 +399,7 @@ class HeadStudy:
         looks = self.passed.looks
         return {scale: relation_rows(look, self.bootstrap) for scale, look in looks.items()}
 
-    def mean(self, values: Floats, digits: int = NATS_DIGITS) -> Figure:
+    def mean(self, values: Floats, digits: int = _NATS_DIGITS) -> Figure:
         """Over balls ``(row,)``; those that are NaN do not count."""
         return Figure.of(self.bootstrap.mean(values), digits=digits)
 
@@ -427,7 +427,7 @@ class HeadStudy:
         generator = np.random.default_rng([self.seed, list(SITES).index(scale), head, relation])
         controls = [
             without([redistributed(s, v, generator) for s, v in zip(taken, visible, strict=True)])
-            for _ in range(DRAWS)
+            for _ in range(_DRAWS)
         ]
         control = np.mean([divergence(full, control) for control in controls], axis=0)
         # Where none of the balls is in the relation, or all are, there is nothing to compare.
@@ -438,9 +438,9 @@ class HeadStudy:
         return Hiding(
             self.mean(effect),
             self.mean(control),
-            Figure.of(margin, digits=NATS_DIGITS),
+            Figure.of(margin, digits=_NATS_DIGITS),
             Figure.of(matters),
-            bool(margin.low > 0 and matters.low >= LEAST_OFTEN),
+            bool(margin.low > 0 and matters.low >= _LEAST_OFTEN),
         )
 
     def _asked(self, keys: Sequence[Floats] | Sequence[Flags]) -> Floats:
@@ -451,7 +451,7 @@ class HeadStudy:
     def candidates(self, scale: str, head: int) -> list[int]:
         """Relations that meet conditions 1 and 2, the most telling first."""
         seeing = np.isfinite(self.passed.looks[scale].full[:, head]).all(-1).sum()
-        if seeing < LEAST_BALLS:
+        if seeing < _LEAST_BALLS:
             return []
         rows = self.rows[scale][head]
         found = [

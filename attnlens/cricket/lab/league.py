@@ -49,11 +49,11 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Outcomes that players, teams, grounds and days move together."""
 
-BASE: Final = _table(_RATES["base"])
+_BASE: Final = _table(_RATES["base"])
 """Log-odds of the outcome classes in each over, from the first."""
 
-SECOND_INNINGS: Final[Row] = tuple(_RATES["second_innings"])
-"""What the second innings adds to `BASE`, outcome by outcome."""
+_SECOND_INNINGS: Final[Row] = tuple(_RATES["second_innings"])
+"""What the second innings adds to `_BASE`, outcome by outcome."""
 
 STRENGTHS: Final[dict[str, float]] = _RATES["strengths"]
 """Of each cause, for one unit, on the outcome that it moves most."""
@@ -61,18 +61,18 @@ STRENGTHS: Final[dict[str, float]] = _RATES["strengths"]
 DIRECTIONS: Final[dict[str, dict[str, float]]] = _RATES["directions"]
 """What a strength of 1 adds to each outcome for one unit of the cause."""
 
-UNIT_MEANS: Final[dict[str, Row]] = {
+_UNIT_MEANS: Final[dict[str, Row]] = {
     cause: tuple(means) for cause, means in _RATES["unit_means"].items()
 }
 """Units of each cause that are ordinary, by over: only the rest changes anything."""
 
-PLACES: Final = _table(_RATES["places"])
+_PLACES: Final = _table(_RATES["places"])
 """What a place in the batting order adds to each of `GROUPS`."""
 
-SPREADS: Final[dict[str, Row]] = {of: tuple(spreads) for of, spreads in _RATES["spreads"].items()}
+_SPREADS: Final[dict[str, Row]] = {of: tuple(spreads) for of, spreads in _RATES["spreads"].items()}
 """Standard deviations of the true effects on each of `GROUPS`."""
 
-CORRELATIONS: Final[dict[str, tuple[Row, ...]]] = {
+_CORRELATIONS: Final[dict[str, tuple[Row, ...]]] = {
     of: _table(rows) for of, rows in _RATES["correlations"].items()
 }
 """Between the effects of one player, or of one team, batting and then bowling."""
@@ -99,17 +99,17 @@ TEAMS: Final[dict[str, tuple[str, ...]]] = {
 VENUES: Final[tuple[tuple[str, str], ...]] = tuple(_LEAGUE["venues"].items())
 """Grounds and their towns."""
 
-SCORING: Final = ("running", "four", "six")
-SHARED_DAY: Final = 0.8
-"""Share of a day's variance that is common to the groups of `SCORING`.
+_SCORING: Final = ("running", "four", "six")
+_SHARED_DAY: Final = 0.8
+"""Share of a day's variance that is common to the groups of `_SCORING`.
 
 Effects fitted one by one are too noisy to show it. It is chosen so that innings totals
 spread, and the two of a match go together, as in real matches; the check is
 ``python benchmarks/simulator.py t20s_male_json.zip``.
 """
 
-BOWLERS: Final = 7
-KEEPER: Final = 3
+_BOWLERS: Final = 7
+_KEEPER: Final = 3
 
 _NORMAL = NormalDist()
 
@@ -125,12 +125,12 @@ class Side:
     def __init__(self, name: str) -> None:
         self.name = name
         self.players = tuple(Player(person, identity(person)) for person in TEAMS[name])
-        self.bowlers = self.players[-BOWLERS:]
-        self.keeper = self.players[KEEPER]
+        self.bowlers = self.players[-_BOWLERS:]
+        self.keeper = self.players[_KEEPER]
         rates = true_rates()
         self.batting = {
             player: by_outcome(added(rates["batter", player.name], rates["batting", name], index))
-            for player, index in zip(self.players, PLACES, strict=True)
+            for player, index in zip(self.players, _PLACES, strict=True)
         }
         self.bowling = {
             player: by_outcome(added(rates["bowler", player.name], rates["bowling", name]))
@@ -152,27 +152,27 @@ def identity(name: str) -> str:
 def true_rates() -> dict[tuple[str, str], Row]:
     """Every effect of the league, by kind (batter, bowler, batting, bowling, venue) and name."""
     everyone = [person for players in TEAMS.values() for person in players]
-    bowlers = [person for players in TEAMS.values() for person in players[-BOWLERS:]]
-    both = SPREADS["batting team"] + SPREADS["bowling team"]
-    teams = _league("team", TEAMS, both, CORRELATIONS["team"])
+    bowlers = [person for players in TEAMS.values() for person in players[-_BOWLERS:]]
+    both = _SPREADS["batting team"] + _SPREADS["bowling team"]
+    teams = _league("team", TEAMS, both, _CORRELATIONS["team"])
     found: dict[tuple[str, str], Row] = {}
     for kind, names in (("batter", everyone), ("bowler", bowlers)):
-        rows = _league(kind, names, SPREADS[kind], CORRELATIONS[kind])
+        rows = _league(kind, names, _SPREADS[kind], _CORRELATIONS[kind])
         found |= {(kind, name): row for name, row in rows.items()}
     for name, row in teams.items():
         found["batting", name], found["bowling", name] = row[: len(GROUPS)], row[len(GROUPS) :]
-    grounds = _league("venue", [ground for ground, _ in VENUES], SPREADS["venue"])
+    grounds = _league("venue", [ground for ground, _ in VENUES], _SPREADS["venue"])
     found |= {("venue", name): row for name, row in grounds.items()}
     return found
 
 
 def day_effect(random: Callable[[], float], block: str) -> Row:
     """What one match or one innings has of its own, from uniform random numbers."""
-    common = math.sqrt(SHARED_DAY) * _normal(random())
-    own = math.sqrt(1 - SHARED_DAY)
+    common = math.sqrt(_SHARED_DAY) * _normal(random())
+    own = math.sqrt(1 - _SHARED_DAY)
     return tuple(
-        spread * (common + own * value if group in SCORING else value)
-        for group, spread in zip(GROUPS, SPREADS[block], strict=True)
+        spread * (common + own * value if group in _SCORING else value)
+        for group, spread in zip(GROUPS, _SPREADS[block], strict=True)
         for value in (_normal(random()),)
     )
 
@@ -241,24 +241,24 @@ PAST_BALLS: Final = (
 )
 """Causes that are particular earlier balls."""
 
-CHASING: Final = ("chase", "out_of_reach")
+_CHASING: Final = ("chase", "out_of_reach")
 """Causes that only a side with a target knows."""
 
-SCOREBOARD: Final = (*CHASING, "wickets_down")
+_SCOREBOARD: Final = (*_CHASING, "wickets_down")
 """Causes that are the state of the innings, whichever balls brought it about."""
 
-CAUSES: Final = PAST_BALLS + SCOREBOARD
+CAUSES: Final = PAST_BALLS + _SCOREBOARD
 
-SETTLED_BALLS: Final = 20
-WINDOW: Final = 6
-MOST_HITS: Final = 3
-MOST_WIDES: Final = 2
-MOST_DOTS: Final = 6
-CHASE_RATE: Final = 8.0
-CHASE_STEP: Final = 4.0
-CHASE_RANGE: Final = (-1.0, 1.5)
-OUT_OF_REACH_RATE: Final = 14.0
-MOST_OUT_OF_REACH: Final = 3.0
+_SETTLED_BALLS: Final = 20
+_WINDOW: Final = 6
+_MOST_HITS: Final = 3
+_MOST_WIDES: Final = 2
+_MOST_DOTS: Final = 6
+_CHASE_RATE: Final = 8.0
+_CHASE_STEP: Final = 4.0
+_CHASE_RANGE: Final = (-1.0, 1.5)
+_OUT_OF_REACH_RATE: Final = 14.0
+_MOST_OUT_OF_REACH: Final = 3.0
 
 _DIRECTIONS: Final = {
     cause: tuple((OUTCOME_INDEX[name], size) for name, size in DIRECTIONS[cause].items())
@@ -279,7 +279,7 @@ class Past:
         self._faced: dict[Player, int] = {}
         self._batters: dict[Player, deque[Delivery]] = {}
         self._bowlers: dict[Player, deque[Delivery]] = {}
-        self._recent: deque[Delivery] = deque(maxlen=WINDOW)
+        self._recent: deque[Delivery] = deque(maxlen=_WINDOW)
         self._dots = 0
         self._free_hit = False
         self._score = 0
@@ -291,8 +291,8 @@ class Past:
         wide = "wides" in ball.extras
         if not wide:
             self._faced[ball.batter] = self._faced.get(ball.batter, 0) + 1
-            self._batters.setdefault(ball.batter, deque(maxlen=WINDOW)).append(ball)
-        self._bowlers.setdefault(ball.bowler, deque(maxlen=WINDOW)).append(ball)
+            self._batters.setdefault(ball.batter, deque(maxlen=_WINDOW)).append(ball)
+        self._bowlers.setdefault(ball.bowler, deque(maxlen=_WINDOW)).append(ball)
         self._recent.append(ball)
         self._dots = self._dots + 1 if ball.outcome == "0" else 0
         if "noballs" in ball.extras:
@@ -310,11 +310,11 @@ class Past:
         wides = sum("wides" in ball.extras for ball in spell)
         chase, out_of_reach = self._pressure()
         return {
-            "settled": min(self._faced.get(batter, 0) / SETTLED_BALLS, 1.0),
+            "settled": min(self._faced.get(batter, 0) / _SETTLED_BALLS, 1.0),
             "batter_hit": _hits(self._batters.get(batter, ())),
             "bowler_hit": _hits(spell),
-            "bowler_wide": float(min(wides, MOST_WIDES)),
-            "dots": float(min(self._dots, MOST_DOTS)),
+            "bowler_wide": float(min(wides, _MOST_WIDES)),
+            "dots": float(min(self._dots, _MOST_DOTS)),
             "wicket_fallen": float(
                 any(wicket.counts for ball in self._recent for wicket in ball.wickets)
             ),
@@ -329,16 +329,16 @@ class Past:
             return 0.0, 0.0
         balls_left = max(self._balls - self._legal, 1)
         required = BALLS_PER_OVER * (self._target - self._score) / balls_left
-        low, high = CHASE_RANGE
-        beyond = max((required - OUT_OF_REACH_RATE) / CHASE_STEP, 0.0)
+        low, high = _CHASE_RANGE
+        beyond = max((required - _OUT_OF_REACH_RATE) / _CHASE_STEP, 0.0)
         return (
-            min(max((required - CHASE_RATE) / CHASE_STEP, low), high),
-            min(beyond, MOST_OUT_OF_REACH),
+            min(max((required - _CHASE_RATE) / _CHASE_STEP, low), high),
+            min(beyond, _MOST_OUT_OF_REACH),
         )
 
 
 def _hits(balls: deque[Delivery] | tuple[()]) -> float:
-    return float(min(sum(ball.boundary for ball in balls), MOST_HITS))
+    return float(min(sum(ball.boundary for ball in balls), _MOST_HITS))
 
 
 class OutcomeProbabilities:
@@ -350,18 +350,18 @@ class OutcomeProbabilities:
 
     def __init__(self, past_counts: bool, background: Row, chasing: bool) -> None:
         self._strengths = {
-            cause: STRENGTHS[cause] if past_counts or cause in SCOREBOARD else 0.0
+            cause: STRENGTHS[cause] if past_counts or cause in _SCOREBOARD else 0.0
             for cause in CAUSES
         }
         self._overs = []
-        for over, row in enumerate(BASE):
+        for over, row in enumerate(_BASE):
             logits = [
                 base + (second if chasing else 0.0) + here
-                for base, second, here in zip(row, SECOND_INNINGS, background, strict=True)
+                for base, second, here in zip(row, _SECOND_INNINGS, background, strict=True)
             ]
             for cause, strength in self._strengths.items():
-                if chasing or cause not in CHASING:
-                    _add(logits, cause, -strength * UNIT_MEANS[cause][over])
+                if chasing or cause not in _CHASING:
+                    _add(logits, cause, -strength * _UNIT_MEANS[cause][over])
             self._overs.append(logits)
 
     def of(

@@ -50,8 +50,8 @@ from attnlens.evidence.trial import Trial
 Lists = list[tuple[int, ...]]
 
 MOST: Final = "shuffled heads, most"
-OWN: Final = "own"
-ORACLE: Final = "oracle"
+_OWN: Final = "own"
+_ORACLE: Final = "oracle"
 PLACEBOS: Final[tuple[str, ...]] = (
     "random",
     "same distances",
@@ -62,9 +62,9 @@ PLACEBOS: Final[tuple[str, ...]] = (
     "shuffled heads, matched",
     MOST,
 )
-SURELY: Final = 0.005
+_SURELY: Final = 0.005
 
-SOURCES: Final[tuple[str, ...]] = (*PLACEBOS, OWN, ORACLE)
+SOURCES: Final[tuple[str, ...]] = (*PLACEBOS, _OWN, _ORACLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def tested_lists(
     reading = read_ball(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
     lists = placebos(window, reading, read_ball(shuffled, window), generator)
-    lists |= {OWN: lists_of(reading.scales), ORACLE: [oracle(trial, window)]}
+    lists |= {_OWN: lists_of(reading.scales), _ORACLE: [oracle(trial, window)]}
     inside = tuple(ball.index for ball in window.past[-RECENT:])
     for source, some in lists.items():
         claims = [
@@ -222,7 +222,7 @@ class SourceShares:
 
     Attributes:
         any_of_a_ball: of the balls, those of whose lists some are supported.
-        surely: p at most `SURELY` by itself.
+        surely: p at most `_SURELY` by itself.
     """
 
     supported: Share
@@ -267,7 +267,7 @@ def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, SourceSha
     found = {}
     for source in SOURCES:
         some = [one for one in lists if one.source == source]
-        matches, surely = [one.match_id for one in some], [one.p <= SURELY for one in some]
+        matches, surely = [one.match_id for one in some], [one.p <= _SURELY for one in some]
         balls: dict[tuple[str, str], bool] = defaultdict(bool)
         for one in some:
             balls[one.match_id, one.ball] |= one.verdict == "supported"

@@ -21,8 +21,8 @@ from typing import Final
 from attnlens.cricket.match.match import Delivery, Player
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 
-RECENT_WICKETS: Final = 6
-RUN_OF_DOTS: Final = 2
+_RECENT_WICKETS: Final = 6
+_RUN_OF_DOTS: Final = 2
 
 Past = Sequence[Delivery]
 Counted = Callable[[Past, Player, Player], tuple[int, ...]]
@@ -46,14 +46,14 @@ def _has_hit(past: Past, batter: Player, bowler: Player) -> tuple[int, ...]:
 
 
 def _two_dots(past: Past, _: Player, bowler: Player) -> tuple[int, ...]:
-    spell = list(islice((ball for ball in reversed(past) if ball.bowler == bowler), RUN_OF_DOTS))
-    if len(spell) < RUN_OF_DOTS or not all(map(dot, spell)):
+    spell = list(islice((ball for ball in reversed(past) if ball.bowler == bowler), _RUN_OF_DOTS))
+    if len(spell) < _RUN_OF_DOTS or not all(map(dot, spell)):
         return ()
     return tuple(ball.index for ball in reversed(spell))
 
 
 def _wicket(past: Past, _: Player, __: Player) -> tuple[int, ...]:
-    return tuple(ball.index for ball in past[-RECENT_WICKETS:] if wicket(ball))
+    return tuple(ball.index for ball in past[-_RECENT_WICKETS:] if wicket(ball))
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule(
         "wicket",
-        f"each wicket among the last {RECENT_WICKETS} deliveries makes a four or six less likely",
+        f"each wicket among the last {_RECENT_WICKETS} deliveries makes a four or six less likely",
         wicket,
         _wicket,
         together=False,

@@ -53,25 +53,25 @@ from attnlens.evidence.faithfulness import auc, matched_auc, removed_alone
 from attnlens.evidence.scores import divergence
 from attnlens.render.page import render_plain
 
-HIDING: Final = "hiding"
-REPLACING: Final = "replacing"
-RANDOM: Final = "random"
-SAME_DISTANCE: Final = "same_distance"
-POINTERS: Final[tuple[str, ...]] = (
+_HIDING: Final = "hiding"
+_REPLACING: Final = "replacing"
+_RANDOM: Final = "random"
+_SAME_DISTANCE: Final = "same_distance"
+_POINTERS: Final[tuple[str, ...]] = (
     "attention",
-    HIDING,
-    REPLACING,
+    _HIDING,
+    _REPLACING,
     *(name for name in METHODS if name not in ("attention", "recency", "uniform")),
     "recency",
     "uniform",
-    RANDOM,
+    _RANDOM,
 )
 """Every method that is asked, in the order of a table; the last three are controls."""
 
-DRAWS: Final = 6
+_DRAWS: Final = 6
 """How often each past ball is replaced by another; the effect is the mean."""
 
-SUPPORTED: Final = "supported"
+_SUPPORTED: Final = "supported"
 MOST: Final = 0.05
 
 
@@ -165,28 +165,28 @@ def point(
     seed = int(generator.integers(2**31))
     scores = {
         **attributions(model, batch),
-        HIDING: alone.effects,
-        REPLACING: replaced_alone(model, batch, position, seed),
-        RANDOM: generator.random(position),
+        _HIDING: alone.effects,
+        _REPLACING: replaced_alone(model, batch, position, seed),
+        _RANDOM: generator.random(position),
     }
     kinds = _kinds(innings, position)
     areas: dict[str, dict[str, float]] = {}
-    for method in POINTERS:
+    for method in _POINTERS:
         score = scores[method]
         found = {column: auc(score[rows], hits[rows]) for column, (rows, hits) in kinds.items()}
-        found[SAME_DISTANCE] = matched_auc(score, kinds["all"][1])
+        found[_SAME_DISTANCE] = matched_auc(score, kinds["all"][1])
         # Where all balls are planted, or none is, there is no area.
         areas[method] = {column: area for column, area in found.items() if area is not None}
     return areas
 
 
 def replaced_alone(model: FullModel, batch: Batch, past: int, seed: int) -> Floats:
-    """What replacing each past ball by another costs, mean over `DRAWS`, nats ``(past,)``."""
+    """What replacing each past ball by another costs, mean over `_DRAWS`, nats ``(past,)``."""
     one = OneBall(model, batch)
-    sets = [(index,) for index in range(1, past + 1) for _ in range(DRAWS)]
+    sets = [(index,) for index in range(1, past + 1) for _ in range(_DRAWS)]
     full = one.logits.double().softmax(-1).numpy()
     replaced = Replacement(one, seed).everywhere(sets)
-    effects: Floats = divergence(full, replaced).reshape(past, DRAWS).mean(1)
+    effects: Floats = divergence(full, replaced).reshape(past, _DRAWS).mean(1)
     return effects
 
 
@@ -236,7 +236,7 @@ def pointing(
         matches.append(one.match_id)
     names = [rule.name for rule in innings[0].ruled[0].rules]
     rules = [f"{name}{kind}" for name in names for kind in ("", "_decoys")]
-    columns = ["all", "last36", SAME_DISTANCE, *rules]
+    columns = ["all", "last36", _SAME_DISTANCE, *rules]
 
     def mean(method: str, column: str) -> Mean:
         """Of the balls that have the column."""
@@ -248,7 +248,7 @@ def pointing(
         matches=len(set(matches)),
         seed=seed,
         methods={
-            method: {column: mean(method, column) for column in columns} for method in POINTERS
+            method: {column: mean(method, column) for column in columns} for method in _POINTERS
         },
     )
 
@@ -326,7 +326,7 @@ class Verdicts:
     first: dict[str, Share]
 
 
-LARGE: Final = 0.005
+_LARGE: Final = 0.005
 """Nats: a planted ball that does so much should be found."""
 
 
@@ -339,17 +339,17 @@ def verdict_shares(
     which is even over all of them.
     """
     judged = [one for one in lists if one.source not in PLACEBOS or not one.planted]
-    large = [first for first in firsts if first.planted and first.effect >= LARGE]
+    large = [first for first in firsts if first.planted and first.effect >= _LARGE]
     so_moved = [one for one in large if one.claimed]
     none = [first for first in firsts if not first.planted]
     return Verdicts(
         MOST,
         source_shares(judged, seed),
-        evenness([one.p for one in lists if one.source == RANDOM]),
+        evenness([one.p for one in lists if one.source == _RANDOM]),
         {
-            f"planted, at least {LARGE} nats": share_of(large, SUPPORTED, seed),
-            "of them, moves what is asked": share_of(so_moved, SUPPORTED, seed),
-            "not planted": share_of(none, SUPPORTED, seed),
+            f"planted, at least {_LARGE} nats": share_of(large, _SUPPORTED, seed),
+            "of them, moves what is asked": share_of(so_moved, _SUPPORTED, seed),
+            "not planted": share_of(none, _SUPPORTED, seed),
         },
     )
 
@@ -377,7 +377,7 @@ class PlantedPlan:
     seed: int = 5
 
 
-HIDDEN: Final = 200
+_HIDDEN: Final = 200
 """Balls of the checks to find out on what hiding a ball does usually."""
 
 FULL: Final = PlantedPlan()
@@ -466,18 +466,18 @@ def train_planted(plan: PlantedPlan, made: list[Simulated], report: Report) -> T
         ),
         loop=TrainingLoop(report=report),
     )
-    store_hiding_effects(fitted.model, check, balls=HIDDEN, seed=plan.seed)
+    store_hiding_effects(fitted.model, check, balls=_HIDDEN, seed=plan.seed)
     card = {"epochs": fitted.history, "matches": plan.matches}
     return TrainedPredictor("planted", "", fitted.model, base, Ratings(), card)
 
 
-METHOD_NAMES: Final[dict[str, str]] = {
+_METHOD_NAMES: Final[dict[str, str]] = {
     "hiding": "effect of hiding the ball",
     "replacing": "effect of replacing the ball",
 }
 """What to call methods whose name does not say it."""
 
-LOSSES: Final[dict[str, str]] = {
+_LOSSES: Final[dict[str, str]] = {
     "truth": "the process itself (its entropy)",
     "model": "the trained model",
     "no_past": "the same model, no past ball shown",
@@ -492,8 +492,8 @@ def render_planted(data: Mapping[str, Any]) -> str:
         "cricket/planted.md",
         d=data,
         methods={name: name.replace("_", " ") for name in data["pointing"]["methods"]}
-        | METHOD_NAMES,
-        losses=LOSSES,
+        | _METHOD_NAMES,
+        losses=_LOSSES,
         rules=rules,
         rule_names=[name.replace("_decoys", ", decoys").replace("_", " ") for name in rules],
         judged=_judged,

@@ -35,14 +35,14 @@ from attnlens.cricket.predictor.window import one_thread, window_batch
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.faithfulness import ranks, removed_alone
 
-EPOCHS: Final = 10
-AT_ONCE: Final = 8192
-LEARNING_RATE: Final = 0.1
-TOTAL_WEIGHT: Final = 0.02
+_EPOCHS: Final = 10
+_AT_ONCE: Final = 8192
+_LEARNING_RATE: Final = 0.1
+_TOTAL_WEIGHT: Final = 0.02
 """Weight of the totals that first innings came to, beside who won."""
 
 
-CHASE: Final = ("needed", "score", "left", "bowled", "wickets", "runs", "wicket_rate")
+_CHASE: Final = ("needed", "score", "left", "bowled", "wickets", "runs", "wicket_rate")
 """What `WinModel.chasing` is told, in its order."""
 
 
@@ -117,19 +117,19 @@ def fit_win(rows: WinRows, *, seed: int, report: Report = silent) -> WinModel:
         field.name: torch.from_numpy(getattr(rows, field.name).astype(np.float32))
         for field in fields(rows)
     }
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
-    steps = EPOCHS * -(-len(rows) // AT_ONCE)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, LEARNING_RATE, total_steps=steps)
-    for epoch in range(EPOCHS):
+    optimiser = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)
+    steps = _EPOCHS * -(-len(rows) // _AT_ONCE)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _LEARNING_RATE, total_steps=steps)
+    for epoch in range(_EPOCHS):
         total = 0.0
-        for chosen in torch.split(torch.randperm(len(rows), generator=generator), AT_ONCE):
+        for chosen in torch.split(torch.randperm(len(rows), generator=generator), _AT_ONCE):
             loss = win_loss(model, {name: value[chosen] for name, value in columns.items()})
             optimiser.zero_grad()
             torch.autograd.backward(loss)
             optimiser.step()
             schedule.step()
             total += float(loss.detach()) * len(chosen)
-        report(f"value of states, pass {epoch + 1}/{EPOCHS}: loss {total / len(rows):.4f}")
+        report(f"value of states, pass {epoch + 1}/{_EPOCHS}: loss {total / len(rows):.4f}")
     return model.eval()
 
 
@@ -140,7 +140,7 @@ def win_loss(model: WinModel, rows: dict[str, Tensor]) -> Tensor:
     def of(some: Tensor, *names: str) -> list[Tensor]:
         return [rows[name][some] for name in names]
 
-    chased = of(second, *CHASE)
+    chased = of(second, *_CHASE)
     losses = nn.functional.binary_cross_entropy_with_logits(
         model.chasing(*chased), rows["won"][second], reduction="sum"
     )
@@ -153,16 +153,16 @@ def win_loss(model: WinModel, rows: dict[str, Tensor]) -> Tensor:
     misfit = nn.functional.gaussian_nll_loss(
         mean, rows["more"][~second], deviation**2, reduction="sum", eps=1.0
     )
-    loss: Tensor = (losses + TOTAL_WEIGHT * misfit) / len(second)
+    loss: Tensor = (losses + _TOTAL_WEIGHT * misfit) / len(second)
     return loss
 
 
-COUNT_STEPS: Final = 300
-COUNT_RATE: Final = 0.05
-LEAST: Final = 1e-5
+_COUNT_STEPS: Final = 300
+_COUNT_RATE: Final = 0.05
+_LEAST: Final = 1e-5
 """Attention below this is as good as none."""
 
-SHRINKAGE: Final = 30.0
+_SHRINKAGE: Final = 30.0
 """Balls at a distance, whoever played them, that each place's mean is mixed with."""
 
 
@@ -224,9 +224,9 @@ def path_counts(hidden: HidingEffects | None) -> Tensor:
     ways = torch.from_numpy(hidden.ways)
     wanted = _unit(torch.from_numpy(np.stack([ranks(row) for row in hidden.effects])))
     logs = torch.zeros(len(PATHS), dtype=torch.double, requires_grad=True)
-    optimiser = torch.optim.Adam([logs], lr=COUNT_RATE)
-    for _ in range(COUNT_STEPS):
-        scores = torch.log(torch.einsum("p,bpk->bk", logs.exp(), ways) + LEAST)
+    optimiser = torch.optim.Adam([logs], lr=_COUNT_RATE)
+    for _ in range(_COUNT_STEPS):
+        scores = torch.log(torch.einsum("p,bpk->bk", logs.exp(), ways) + _LEAST)
         agreement = (_unit(scores) * wanted).sum(-1).mean()
         optimiser.zero_grad()
         torch.autograd.backward(-agreement)
@@ -254,5 +254,5 @@ def usual_effects(hidden: HidingEffects | None) -> Tensor:
     total = np.bincount(where, effects, minlength=PLACES).reshape(count.shape)
     by_distance = total.sum(1, keepdims=True) / np.maximum(count.sum(1, keepdims=True), 1)
     by_distance[count.sum(1) == 0] = effects.mean()
-    means = (total + SHRINKAGE * by_distance) / (count + SHRINKAGE)
+    means = (total + _SHRINKAGE * by_distance) / (count + _SHRINKAGE)
     return torch.from_numpy(means.ravel()).float()

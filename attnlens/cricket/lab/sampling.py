@@ -36,14 +36,14 @@ E = TypeVar("E", bound=Encoded)
 BEFORE: Final = RECENT + 1
 """A sampled ball has at least this many before it."""
 
-INNINGS_AT_ONCE: Final = 32
-BALLS_EACH: Final = 2
+_INNINGS_AT_ONCE: Final = 32
+_BALLS_EACH: Final = 2
 """Balls to sample per innings, on average: more innings say more than more balls of one."""
 
-TOLD: Final[tuple[str, ...]] = ("wicket", "boundary", "dot")
+_TOLD: Final[tuple[str, ...]] = ("wicket", "boundary", "dot")
 """The flags of a past ball that are part of its outcome."""
 
-ROWS_AT_ONCE: Final = 40
+_ROWS_AT_ONCE: Final = 40
 
 
 def happened(encoded: Encoded, position: int) -> bool:
@@ -74,7 +74,7 @@ def sample(
 def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, list[int]]]:
     """Balls to ask about, with at least `BEFORE` before them: innings and positions.
 
-    About `BALLS_EACH` per innings where there are innings enough, none twice; fewer than
+    About `_BALLS_EACH` per innings where there are innings enough, none twice; fewer than
     ``balls`` only where there are no more.
     """
     generator = np.random.default_rng(seed)
@@ -84,7 +84,7 @@ def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, l
     for index, number in enumerate(order.tolist(), 1):
         one = long_enough[number]
         pool += [(number, at) for at in range(BEFORE, len(one.arrays)) if happened(one, at)]
-        if len(pool) >= balls and index * BALLS_EACH >= balls:
+        if len(pool) >= balls and index * _BALLS_EACH >= balls:
             break
     picks = generator.permutation(len(pool))[:balls]
     chosen: dict[int, list[int]] = {}
@@ -116,8 +116,8 @@ def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
     ordered = sorted(chosen, key=lambda one: len(one[0].arrays))
     batches, asked, matches = [], [], []
     outcomes: list[Integers] = [np.zeros(0, np.int64)]
-    for start in range(0, len(ordered), INNINGS_AT_ONCE):
-        part = ordered[start : start + INNINGS_AT_ONCE]
+    for start in range(0, len(ordered), _INNINGS_AT_ONCE):
+        part = ordered[start : start + _INNINGS_AT_ONCE]
         whole, outcome = training_batch([one.arrays for one, _ in part])
         most = max(len(places) for _, places in part)
         rows = torch.tensor([[*places, *places[:1] * (most - len(places))] for _, places in part])
@@ -202,7 +202,7 @@ def scrambled_probabilities(
             is told the outcome of past ball ``orders[j]``.
     """
     each = len(orders[0]) if len(orders) else 0
-    step = max(1, ROWS_AT_ONCE // max(each, 1))
+    step = max(1, _ROWS_AT_ONCE // max(each, 1))
     parts = [np.zeros((0, each, model.sizes.outcomes))]
     for start in range(0, len(positions), step):
         some = slice(start, start + step)
@@ -241,7 +241,7 @@ def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[
         1, order[..., None].expand(-1, -1, past["happened"].shape[-1])
     )
     before = mapped(who, past_rows)
-    flags = {name: getattr(before, name).gather(1, order) for name in TOLD}
+    flags = {name: getattr(before, name).gather(1, order) for name in _TOLD}
     return {
         "graph_data": mapped(query_side(head, length), query_rows),
         "sequence": {

@@ -35,15 +35,17 @@ Choice = TypeVar("Choice")
 KINDS: Final = ("caught", "bowled", "lbw", "run out", "stumped", "caught and bowled", "hit wicket")
 """Dismissals that happen here; the rarest of the real ones do not."""
 
-MOST_OFF_A_WIDE: Final = 5
-FOUR: Final = 4
+_MOST_OFF_A_WIDE: Final = 5
+_FOUR: Final = 4
 
 _KEEPER_CATCHES = 3.0
-DISMISSAL_SHARES: Final = {kind: league.DISMISSALS[kind] for kind in KINDS}
-WIDES: Final = {runs: share for runs, share in league.WIDE_RUNS.items() if runs <= MOST_OFF_A_WIDE}
-NO_BALLS: Final = {runs: share for runs, share in league.NO_BALL_BAT_RUNS.items() if runs <= 6}
-BYES: Final = {runs: share for runs, share in league.BYE_RUNS.items() if runs <= FOUR}
-LEG_BYES: Final = {runs: share for runs, share in league.LEG_BYE_RUNS.items() if runs <= FOUR}
+_DISMISSAL_SHARES: Final = {kind: league.DISMISSALS[kind] for kind in KINDS}
+_WIDES: Final = {
+    runs: share for runs, share in league.WIDE_RUNS.items() if runs <= _MOST_OFF_A_WIDE
+}
+_NO_BALLS: Final = {runs: share for runs, share in league.NO_BALL_BAT_RUNS.items() if runs <= 6}
+_BYES: Final = {runs: share for runs, share in league.BYE_RUNS.items() if runs <= _FOUR}
+_LEG_BYES: Final = {runs: share for runs, share in league.LEG_BYE_RUNS.items() if runs <= _FOUR}
 
 
 Event = tuple[int, int, dict[str, int], tuple[Wicket, ...]]
@@ -64,17 +66,17 @@ def event_of(
     extras: dict[str, int] = {}
     wickets: tuple[Wicket, ...] = ()
     if outcome == "wd":
-        extras = {"wides": pick(rng, WIDES)}
+        extras = {"wides": pick(rng, _WIDES)}
     elif outcome == "nb":
         extras = {"noballs": 1}
-        runs = pick(rng, NO_BALLS)
+        runs = pick(rng, _NO_BALLS)
     elif outcome == "bye":
         if rng.random() < league.LEG_BYE:
-            extras = {"legbyes": pick(rng, LEG_BYES)}
+            extras = {"legbyes": pick(rng, _LEG_BYES)}
         else:
-            extras = {"byes": pick(rng, BYES)}
+            extras = {"byes": pick(rng, _BYES)}
     elif outcome == "W":
-        kind = "run out" if free_hit else pick(rng, DISMISSAL_SHARES)
+        kind = "run out" if free_hit else pick(rng, _DISMISSAL_SHARES)
         out = striker
         if kind == "run out":
             runs = pick(rng, league.RUN_OUT_RUNS)
@@ -114,9 +116,9 @@ def pick(rng: Random, weights: Mapping[Choice, float]) -> Choice:
     return choice
 
 
-OVERS_PER_BOWLER: Final = 4
-WICKETS: Final = 10
-SUPER_OVER_WICKETS: Final = 2
+_OVERS_PER_BOWLER: Final = 4
+_WICKETS: Final = 10
+_SUPER_OVER_WICKETS: Final = 2
 
 _FIRST_DAY = datetime.date(2024, 1, 1)
 _DAYS = 700  # none of them is still to come
@@ -209,7 +211,7 @@ def simulate(seed: int, *, rules: tuple[Rule, ...] = ()) -> Simulated:
 
 def _result(innings_draft: InningsDraft, two: InningsDraft) -> Facts:
     if two.total > innings_draft.total:
-        return Facts(winner=two.batting_team, by={"wickets": WICKETS - two.wickets})
+        return Facts(winner=two.batting_team, by={"wickets": _WICKETS - two.wickets})
     if two.total < innings_draft.total:
         return Facts(
             winner=innings_draft.batting_team, by={"runs": innings_draft.total - two.total}
@@ -233,7 +235,7 @@ class _Play:
         number = len(self.drafts) + 1
         target = self.drafts[-1].total + 1 if number % 2 == 0 else None
         overs = 1 if super_over else OVERS
-        wickets = SUPER_OVER_WICKETS if super_over else WICKETS
+        wickets = _SUPER_OVER_WICKETS if super_over else _WICKETS
         draft = InningsDraft(
             number=number,
             batting_team=batting.name,
@@ -302,9 +304,9 @@ def _next_bowler(
     """A bowler who leaves the remaining overs bowlable."""
     weights: dict[Player, float] = {}
     for bowler, overs in bowled.items():
-        if bowler == last or overs == OVERS_PER_BOWLER:
+        if bowler == last or overs == _OVERS_PER_BOWLER:
             continue
-        left = {other: OVERS_PER_BOWLER - done for other, done in bowled.items()}
+        left = {other: _OVERS_PER_BOWLER - done for other, done in bowled.items()}
         left[bowler] -= 1
         # No one bowls two overs running, so each can take every other one.
         capacity = sum(
@@ -312,11 +314,11 @@ def _next_bowler(
             for other, count in left.items()
         )
         if capacity >= overs_after:
-            weights[bowler] = 1.0 + OVERS_PER_BOWLER - overs
+            weights[bowler] = 1.0 + _OVERS_PER_BOWLER - overs
     return pick(rng, weights)
 
 
-FORMATS: Final = ("csv2", "json")
+_FORMATS: Final = ("csv2", "json")
 _FORMAT_OF = {".csv": "csv2", ".json": "json"}
 _FIRST_DAY_OF_ZIP = (1980, 1, 1, 0, 0, 0)
 
@@ -364,7 +366,7 @@ def _form(path: Path, file_format: str | None, matches: int) -> str:
     """The format, where what is asked for goes together."""
     suffix = path.suffix.lower()
     if suffix == ".zip":
-        return file_format or FORMATS[0]
+        return file_format or _FORMATS[0]
     if suffix not in _FORMAT_OF:
         raise InputError(
             f"ends in {suffix or 'no suffix'}, which is no form of a match",

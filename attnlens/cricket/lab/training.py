@@ -52,33 +52,33 @@ from attnlens.cricket.predictor.trained import Trained, TrainedPredictor, identi
 from attnlens.cricket.readers.history import Report
 from attnlens.errors import InputError
 
-VALIDATION_SHARE = 0.1
-MOST_NAMED: Final = 8
+_VALIDATION_SHARE = 0.1
+_MOST_NAMED: Final = 8
 """Matches that are left out and told by name."""
 
-WHOLE = "give the same day to --train-until and --validate-until to train without validation"
+_WHOLE = "give the same day to --train-until and --validate-until to train without validation"
 
 R = TypeVar("R", bound=Schedule)
 Setting: TypeAlias = bool | float | dict[str, int] | None
 """What a recipe's setting or a size may be; the heads are counted by scale."""
 
 KINDS: Final = ("int", "float", "float | None", "bool")
-FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
+_FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
 """Sizes that follow from what a model is told and writes."""
 
-WIDEST: Final = 4096
-LARGEST: Final = 1e9
+_WIDEST: Final = 4096
+_LARGEST: Final = 1e9
 SHARES: Final = (
     *("hide_some", "hide_all", "hide_player", "hide_block", "hide_batter", "hide_bowler"),
     *("forget", "forget_past", "final", "teacher", "smoothing"),
 )
-BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
+_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     **dict.fromkeys(SHARES, (0, 1)),
     **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
-    **dict.fromkeys(("seed", "warm_up"), (0, LARGEST)),
-    "null": (-LARGEST, LARGEST),
+    **dict.fromkeys(("seed", "warm_up"), (0, _LARGEST)),
+    "null": (-_LARGEST, _LARGEST),
 }
-"""The least and the most a setting may be, where it is not 1 to `WIDEST` or 0 to `LARGEST`."""
+"""The least and the most a setting may be, where it is not 1 to `_WIDEST` or 0 to `_LARGEST`."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,11 @@ class ModelKind(Generic[R]):
         every = {
             field.name: str(field.type) for field in (*fields(self.recipe), *fields(self.sizes))
         }
-        known = {n: kind for n, kind in every.items() if kind in KINDS and n not in FIXED}
+        known = {n: kind for n, kind in every.items() if kind in KINDS and n not in _FIXED}
         return known | {f"heads.{scale}": "int" for scale in self.scales}
 
 
-PREDICTOR: Final = ModelKind(Hyperparameters, Sizes, HEADS)
+_PREDICTOR: Final = ModelKind(Hyperparameters, Sizes, HEADS)
 OVERS: Final = ModelKind(OverHyperparameters, OverSizes, {})
 
 
@@ -140,7 +140,7 @@ def _parted(word: str) -> tuple[str, Any]:
 
 
 def _fitting(name: str, value: Any, kind: str) -> Any:
-    """``value`` where it is of the kind a dataclass names, and within `BOUNDS`."""
+    """``value`` where it is of the kind a dataclass names, and within `_BOUNDS`."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = {
         "int": number and float(value).is_integer(),
@@ -150,7 +150,7 @@ def _fitting(name: str, value: Any, kind: str) -> Any:
     }
     if not fits[kind]:
         raise InputError(f"--set {name}={json.dumps(value)}: {name} is of the kind {kind}")
-    least, most = BOUNDS.get(name, (1, WIDEST) if kind == "int" else (0, LARGEST))
+    least, most = _BOUNDS.get(name, (1, _WIDEST) if kind == "int" else (0, _LARGEST))
     if number and not least <= value <= most:
         raise InputError(
             f"--set {name}={json.dumps(value)}: {name} is between {least:g} and {most:g}"
@@ -283,7 +283,7 @@ def train_overs(
 
 
 TRAINERS: Final[Mapping[str, tuple[ModelKind[Any], Callable[..., Trained]]]] = {
-    "temporal": (PREDICTOR, train),
+    "temporal": (_PREDICTOR, train),
     "cricket": (OVERS, train_overs),
 }
 """What can be set for each model that ``attnlens lab train`` knows, and how it is trained."""
@@ -348,9 +348,9 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
     first, last = plan.train_until, plan.validate_until or days[-1]
     seen = [day for day in days if day <= last]
     if first is None and len(seen) == 1:
-        raise InputError("one day of matches cannot be split for validation", remedy=WHOLE)
+        raise InputError("one day of matches cannot be split for validation", remedy=_WHOLE)
     if first is None:
-        place = min(int(len(seen) * (1 - VALIDATION_SHARE)), len(seen) - 2)
+        place = min(int(len(seen) * (1 - _VALIDATION_SHARE)), len(seen) - 2)
         first = seen[place] if seen else last
     if plan.validate_until is not None and first > last:
         raise InputError(
@@ -366,7 +366,7 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
         )
     if first != last and not any(first < day for day in seen):
         until = "" if plan.validate_until is None else f" and until {last}"
-        raise InputError(f"no match after {first}{until} to validate on", remedy=WHOLE)
+        raise InputError(f"no match after {first}{until} to validate on", remedy=_WHOLE)
     used = [match for match in matches if max(match.dates) <= last]
     return DateSplit(min(first, days[-1]), min(last, days[-1]), training, used)
 
@@ -383,8 +383,8 @@ def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
     matches = [match for match in read(sources, skipped, report).values() if match.dates]
     wrong = [match for match in matches if any(doubt.kind == RESULT for doubt in match.doubts)]
     if wrong and len(wrong) < len(matches):
-        names = ", ".join(match.match_id for match in wrong[:MOST_NAMED])
-        more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+        names = ", ".join(match.match_id for match in wrong[:_MOST_NAMED])
+        more = f" and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
         report(f"skipped {len(wrong)} whose result does not follow from the balls: {names}{more}")
         matches = [match for match in matches if not any(match is one for one in wrong)]
     if not matches:

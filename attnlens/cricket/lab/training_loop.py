@@ -27,9 +27,9 @@ from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import CheckpointError, InputError
 from attnlens.files import written_beside
 
-CPU: Final = torch.device("cpu")
+_CPU: Final = torch.device("cpu")
 
-LONGEST_WAIT: Final = datetime.timedelta(hours=12)
+_LONGEST_WAIT: Final = datetime.timedelta(hours=12)
 """The others wait while the first process fits a teacher or names the heads."""
 
 
@@ -39,7 +39,7 @@ class Processes:
 
     rank: int = 0
     count: int = 1
-    device: torch.device = CPU
+    device: torch.device = _CPU
 
     @property
     def first(self) -> bool:
@@ -99,7 +99,7 @@ class Processes:
             distributed.destroy_process_group()
 
 
-ALONE: Final = Processes()
+_ALONE: Final = Processes()
 
 
 def processes(device: str = "cpu") -> Processes:
@@ -120,7 +120,7 @@ def processes(device: str = "cpu") -> Processes:
     if count > 1:
         way = "nccl" if device == "cuda" else "gloo"
         try:
-            distributed.init_process_group(way, timeout=LONGEST_WAIT)
+            distributed.init_process_group(way, timeout=_LONGEST_WAIT)
         except (RuntimeError, ValueError) as error:
             raise InputError(
                 f"{count} processes cannot find each other ({error})", remedy="start with torchrun"
@@ -134,13 +134,13 @@ ParameterGroup: TypeAlias = dict[str, list[nn.Parameter] | float]
 Epoch = dict[str, float]
 """Its number, ``epoch``, and the losses ``train`` and, with validation, ``validation``."""
 
-DAMAGE: Final = (
+_DAMAGE: Final = (
     *(pickle.UnpicklingError, EOFError, OSError, RuntimeError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
 """What torch raises on bytes that are no state of ours."""
 
-PARTS: Final = ("model", "kept", "optimiser", "schedule")
+_PARTS: Final = ("model", "kept", "optimiser", "schedule")
 """What of a run has a state of its own."""
 
 
@@ -179,7 +179,7 @@ class TrainingLoop:
     state: Path | None = None
     mark: str = ""
     report: Report = silent
-    among: Processes = ALONE
+    among: Processes = _ALONE
 
     def sibling_path(self, name: str) -> Path | None:
         """A file of this run's beside its state; ``None`` where none is kept."""
@@ -232,7 +232,7 @@ class TrainingSet(ABC, Generic[M, T]):
         generator.shuffle(batches)
         return batches
 
-    def measure(self, model: M, among: Processes = ALONE) -> float:
+    def measure(self, model: M, among: Processes = _ALONE) -> float:
         """The mean loss of the rows to validate on, in nats per unit."""
         model.eval()
         sums = torch.zeros(2, dtype=torch.float64, device=among.device)
@@ -337,7 +337,7 @@ class RunState(Generic[M]):
             torch.save(
                 {
                     "run": {**asdict(recipe), "mark": mark},
-                    **{name: getattr(self, name).state_dict() for name in PARTS},
+                    **{name: getattr(self, name).state_dict() for name in _PARTS},
                     "average": self.average.sums,
                     "steps": self.average.steps,
                     "best": self.best,
@@ -351,14 +351,14 @@ class RunState(Generic[M]):
         """Go on from what an earlier run wrote; raises as `saved_run`."""
         saved = saved_run(path, recipe, mark)
         try:
-            for name in PARTS:
+            for name in _PARTS:
                 getattr(self, name).load_state_dict(saved[name])
             for total, value in zip(self.average.sums, saved["average"], strict=True):
                 total.copy_(value)
             self.average.steps = int(saved["steps"])
             self.best, self.seconds = float(saved["best"]), float(saved["seconds"])
             self.history = [dict(row) for row in saved["history"]]
-        except DAMAGE:
+        except _DAMAGE:
             raise no_state(path) from None
 
 
@@ -372,7 +372,7 @@ def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
         saved = dict(torch.load(path, map_location="cpu", weights_only=True))
         if saved["run"] == {**asdict(recipe), "mark": mark}:
             return saved
-    except DAMAGE:
+    except _DAMAGE:
         raise no_state(path) from None
     raise CheckpointError(
         "a run with other settings, matches, sizes or teacher was begun here",

@@ -22,7 +22,7 @@ from attnlens.render.numbers import number as figure_text
 from attnlens.render.table import Cell, Column, Words, add_table
 from attnlens.words import count
 
-BINS = 10
+_BINS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,7 +178,7 @@ def win_evaluation(
         logistic_by_innings={} if logistic is None else each(logistic),
         brier_difference=dict(differences),
         reliability=reliability(
-            states.chances, states.won, equal_bins(states.chances, BINS), bootstrap
+            states.chances, states.won, equal_bins(states.chances, _BINS), bootstrap
         ),
         by_over={
             name: reliability(
@@ -196,7 +196,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.lab.evaluation import CalibrationBin
     from attnlens.cricket.lab.win_evaluation import WinEvaluation, WinFigures
 
-INNINGS: Final = {"1": "first innings", "2": "chases"}
+_INNINGS: Final = {"1": "first innings", "2": "chases"}
 
 
 @terminal_page(min_width=64)
@@ -214,16 +214,16 @@ def render_winning(page: Page, evaluation: WinEvaluation) -> None:
         page.flag(note)
     page.blank()
     rows: list[list[Cell]] = [_row("model", evaluation.model)]
-    rows += [_row(f"  {INNINGS[name]}", part) for name, part in evaluation.by_innings.items()]
+    rows += [_row(f"  {_INNINGS[name]}", part) for name, part in evaluation.by_innings.items()]
     if evaluation.logistic is not None:
         rows.append(_row("logistic model of the state", evaluation.logistic))
         parts = evaluation.logistic_by_innings
-        rows += [_row(f"  {INNINGS[name]}", part) for name, part in parts.items()]
+        rows += [_row(f"  {_INNINGS[name]}", part) for name, part in parts.items()]
     heads = ("Brier", "", "log-loss", "ECE")
     add_table(page, [Words(min_width=14), *(Column(head, gap=1) for head in heads)], rows)
     page.blank()
     for name, gap in evaluation.brier_difference.items():
-        where = INNINGS.get(name, "all")
+        where = _INNINGS.get(name, "all")
         told = f"{gap.required_value:+.4f} {interval(gap.ci, 4, sign='+')}"
         page.paragraph(f"Brier, model minus logistic, {where}: {told}", indent=0)
     page.paragraph(
@@ -249,7 +249,7 @@ def _row(name: str, figures: WinFigures) -> list[Cell]:
 
 def _levels(page: Page, title: str, groups: dict[str, list[CalibrationBin]]) -> None:
     for name, levels in groups.items():
-        what = f"{title}, {INNINGS[name]}" if name else title
+        what = f"{title}, {_INNINGS[name]}" if name else title
         page.paragraph(what, "heading", indent=0)
         rows: list[list[Cell]] = [
             [

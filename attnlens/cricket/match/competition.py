@@ -59,13 +59,13 @@ def table_of(match: Match) -> int:
 LIMITED: Final[dict[str, int]] = {"T20": 20, "IT20": 20, "ODI": 50, "ODM": 50}
 """Overs a side, by type of match."""
 
-SUPER_OVER_BALLS: Final = 6
+_SUPER_OVER_BALLS: Final = 6
 
 
 def quota_of(match: Match, innings: Innings) -> int | None:
     """Legal balls the side may face; ``None`` where the game has no limit."""
     if innings.super_over:
-        return SUPER_OVER_BALLS
+        return _SUPER_OVER_BALLS
     if innings.target_balls:
         return innings.target_balls
     overs = match.overs or LIMITED.get(match.match_type or "", 0)

@@ -22,7 +22,7 @@ from attnlens.cricket.match.match import UNKNOWN_PLAYER, Delivery, Doubt, Inning
 from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
 from attnlens.words import count
 
-UNKNOWN: Final = UNKNOWN_PLAYER.name
+_UNKNOWN: Final = UNKNOWN_PLAYER.name
 
 ALL_OUT: Final = 10
 MOST_OFF_THE_BAT: Final = 7
@@ -160,8 +160,8 @@ class Side:
         self.cut_short = overs[-1].legal < usual
         for _, ball in self.pairs:
             self.batters[ball.batter.name] = self.batters[ball.non_striker.name] = ball
-        self.batters.pop(UNKNOWN, None)
-        self.bowlers.pop(UNKNOWN, None)
+        self.batters.pop(_UNKNOWN, None)
+        self.bowlers.pop(_UNKNOWN, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,7 +551,7 @@ def _bowlers(case: Case) -> Iterator[Finding]:
                 yield Finding(f"is bowled by turns: {names}", innings, over=over.number)
             if last is not None and innings.balls_per_over != _HUNDRED:
                 for bowler in over.bowlers:
-                    if bowler in last.bowlers and bowler != UNKNOWN and over.number > last.number:
+                    if bowler in last.bowlers and bowler != _UNKNOWN and over.number > last.number:
                         yield Finding(f"{bowler} bowls two overs running", innings, over.first)
             last = over
 
@@ -570,7 +570,7 @@ def _spells(case: Case) -> Iterator[Finding]:
             if len(over.bowlers) == 1:
                 bowled[over.bowlers[0]] = bowled.get(over.bowlers[0], 0) + over.legal
         for bowler, balls in bowled.items():
-            if balls > allowed and bowler != UNKNOWN:
+            if balls > allowed and bowler != _UNKNOWN:
                 yield Finding(
                     f"{bowler} bowls {balls} balls, and {share} overs are the most", innings
                 )
@@ -585,7 +585,7 @@ def _out_again(case: Case) -> Iterator[Finding]:
                 player = wicket.player_out.name
                 if player in out:
                     yield Finding(f"{player} is out a second time", side.innings, ball)
-                if not wicket.counts or player == UNKNOWN:
+                if not wicket.counts or player == _UNKNOWN:
                     continue
                 out.add(player)
                 later = side.batters.get(player, ball)
@@ -612,7 +612,7 @@ def _gone(case: Case) -> Iterator[Finding]:
                 continue
             left = [wicket.player_out.name for wicket in before.wickets]
             for player in _pair(before):
-                if player in left or player in _pair(ball) or player == UNKNOWN:
+                if player in left or player in _pair(ball) or player == _UNKNOWN:
                     continue
                 before_return = next(
                     (was for was, ball in side.pairs[row:] if player in _pair(ball)), None
@@ -648,7 +648,7 @@ def _impossible_wickets(ball: Delivery) -> Iterator[str]:
         is_the_bowlers = kind not in NOT_THE_BOWLERS
         credited += is_the_bowlers
         if player not in pair:
-            if kind not in _FROM_ANYWHERE and UNKNOWN not in pair:
+            if kind not in _FROM_ANYWHERE and _UNKNOWN not in pair:
                 yield f"{player} is out and was not at the crease"
         elif is_the_bowlers and player != pair[0]:
             yield f"{player} is out {kind} and did not face the ball"

@@ -17,7 +17,7 @@ from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player
 NOT_BOWLED = ""
 """The outcome of a ball that has not been bowled."""
 
-NOBODY = Player("")
+_NOBODY = Player("")
 """Stands where it is not known who plays."""
 
 GRAMMAR = "47, -1, last, next, 7.4, legal:47, legal:7.4, 2:47 or 2:7.4"
@@ -271,7 +271,7 @@ def over_ended(innings: Innings, last: Delivery) -> bool:
 
 
 def unbowled(
-    innings: Innings, batter: Player = NOBODY, other: Player = NOBODY, bowler: Player = NOBODY
+    innings: Innings, batter: Player = _NOBODY, other: Player = _NOBODY, bowler: Player = _NOBODY
 ) -> Delivery:
     """The ball that follows the last of ``innings``, with the scoreboard it would be bowled at."""
     over, of_over = 0, []

@@ -17,7 +17,7 @@ from attnlens.cricket.match.naming import (
 from attnlens.errors import InputError
 
 ALL_OUT = 10
-MOST_SHARE = 5
+_MOST_SHARE = 5
 """One bowler bowls at most a fifth of an innings."""
 
 
@@ -94,7 +94,7 @@ def _refuse_bowler(match: Match, innings: Innings, ball: Delivery) -> None:
         raise InputError(f"{bowler} bowled the over before", remedy=remedy)
     quota = quota_of(match, innings)
     bowled = sum(ball.is_legal and ball.bowler.key == bowler.key for ball in innings.deliveries)
-    if quota is not None and bowled >= -(-quota // MOST_SHARE):
+    if quota is not None and bowled >= -(-quota // _MOST_SHARE):
         raise InputError(f"{bowler} has bowled all that one may: {bowled} balls", remedy=remedy)
 
 

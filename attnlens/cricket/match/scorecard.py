@@ -267,7 +267,7 @@ def _figures(of: object, names: str) -> Json:
     return {name: round(v, 2) if isinstance(v, float) else v for name, v in values.items()}
 
 
-LATEST: Final = 6
+_LATEST: Final = 6
 """How many of the balls before are told."""
 
 
@@ -315,7 +315,7 @@ def standing_before(innings: Innings, ball: Delivery) -> Standing:
         runs,
         balls,
         over,
-        tuple(ball_sign(past) for past in before[-LATEST:]),
+        tuple(ball_sign(past) for past in before[-_LATEST:]),
         len(own) == 2 and all(past.bowlers_wickets for past in own),
     )
 

@@ -16,9 +16,9 @@ from attnlens.errors import InputError
 from attnlens.files import Json
 from attnlens.render.safe import visible_name
 
-MEMBER: Final = "::"
-MOST_LISTED: Final = 100
-MOST_READ: Final = 300
+_MEMBER: Final = "::"
+_MOST_LISTED: Final = 100
+_MOST_READ: Final = 300
 """Files that one answer looks through; the next goes on from there."""
 
 _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
@@ -56,7 +56,7 @@ class Folders:
         Raises:
             InputError: it stands for none inside the folders.
         """
-        outer, separator, inner = name.partition(MEMBER)
+        outer, separator, inner = name.partition(_MEMBER)
         path = self._inside(outer)
         if not path.is_file():
             raise InputError(f"{name!r} is no match here", remedy="list_matches tells the names")
@@ -77,7 +77,7 @@ class Folders:
         """Matches that can be read, with their names, and where to go on.
 
         Args:
-            limit: matches told, at most `MOST_LISTED`; more where one file has several.
+            limit: matches told, at most `_MOST_LISTED`; more where one file has several.
             offset: files passed over.
             contains, team: what the file's name, and that of a side, holds, in any case.
             date: what the first day begins with: ``2024``, ``2024-03`` or ``2024-03-23``.
@@ -85,16 +85,16 @@ class Folders:
         Raises:
             InputError: there is no such limit, offset or date.
         """
-        if not 1 <= limit <= MOST_LISTED or offset < 0:
+        if not 1 <= limit <= _MOST_LISTED or offset < 0:
             raise InputError(
                 f"there is no limit {limit} with an offset {offset}",
-                remedy=f"give a limit from 1 to {MOST_LISTED} and an offset from 0",
+                remedy=f"give a limit from 1 to {_MOST_LISTED} and an offset from 0",
             )
         if not _DATE.fullmatch(date):
             raise InputError(f"{date!r} is no date", remedy="write 2024, 2024-03 or 2024-03-23")
         names = [name for name in self.names() if contains.lower() in name.lower()]
         rows: list[Json] = []
-        until = min(len(names), offset + MOST_READ)
+        until = min(len(names), offset + _MOST_READ)
         while offset < until and len(rows) < limit:
             for name, match in self.read(names[offset]):
                 sides = any(team.casefold() in side.casefold() for side in match.teams)
@@ -109,20 +109,20 @@ class Folders:
         for name, path in self.files():
             low = path.name.lower()
             if low.endswith(".zip"):
-                yield from (f"{name}{MEMBER}{member}" for member in member_names(path))
+                yield from (f"{name}{_MEMBER}{member}" for member in member_names(path))
             elif low.endswith((".json", ".csv")) and not low.endswith("_info.csv"):
                 yield name
 
     def read(self, name: str) -> Iterator[tuple[str, Match]]:
         """The matches of a file by their names; none of one that cannot be read or may not be."""
         with suppress(InputError):
-            several = list(islice(read_matches(self.path_of(name)), MOST_LISTED))
+            several = list(islice(read_matches(self.path_of(name)), _MOST_LISTED))
             for match in several:
-                yield name if len(several) == 1 else f"{name}{MEMBER}{match.match_id}", match
+                yield name if len(several) == 1 else f"{name}{_MEMBER}{match.match_id}", match
 
     def every(self) -> Iterator[tuple[str, Match]]:
-        """The matches of the first `MOST_READ` files."""
-        for name in islice(self.names(), MOST_READ):
+        """The matches of the first `_MOST_READ` files."""
+        for name in islice(self.names(), _MOST_READ):
             yield from self.read(name)
 
     def without_paths(self, text: str) -> str:

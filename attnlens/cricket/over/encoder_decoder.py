@@ -35,7 +35,7 @@ from attnlens.reference.transformer import FeedForward, sinusoids
 PAD: Final = 0
 START: Final = 1
 END: Final = 2
-WIDEST: Final = 8192
+_WIDEST: Final = 8192
 """The most that any size may be."""
 
 
@@ -80,7 +80,7 @@ class OverSizes:
         """
         sizes = cls(**data)
         for name, value in data.items():
-            fits = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= WIDEST
+            fits = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _WIDEST
             if name == "dropout":
                 fits = isinstance(value, int | float) and 0 <= value < 1
             if not fits:

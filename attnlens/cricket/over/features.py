@@ -34,16 +34,16 @@ from attnlens.cricket.predictor.tensors import BaseModel, balls_in_over, base_in
 from attnlens.cricket.predictor.window import owned
 
 SPECIAL: Final[tuple[str, ...]] = ("<pad>", "<start>", "<end>")
-MOST_WIDE: Final = 4
-OFF_NO_BALL: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 6)
+_MOST_WIDE: Final = 4
+_OFF_NO_BALL: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 6)
 
 TOKENS: Final[tuple[str, ...]] = (
     *SPECIAL,
     *map(str, range(7)),
     "W",
     "wd",
-    *(f"wd+{runs}" for runs in range(1, MOST_WIDE + 1)),
-    *("nb" if not runs else f"nb+{runs}" for runs in OFF_NO_BALL),
+    *(f"wd+{runs}" for runs in range(1, _MOST_WIDE + 1)),
+    *("nb" if not runs else f"nb+{runs}" for runs in _OFF_NO_BALL),
     "lb",
     "b",
 )
@@ -66,11 +66,11 @@ def token_of(ball: Delivery) -> str:
     extras = ball.extras
     ran = ball.runs_total - extras.get("penalty", 0) - 1
     if extras.get("wides"):
-        return "wd" if ran <= 0 else f"wd+{min(ran, MOST_WIDE)}"
+        return "wd" if ran <= 0 else f"wd+{min(ran, _MOST_WIDE)}"
     if extras.get("noballs"):
         if ran <= 0:
             return "nb"
-        return f"nb+{ran if ran in OFF_NO_BALL else OFF_NO_BALL[-1]}"
+        return f"nb+{ran if ran in _OFF_NO_BALL else _OFF_NO_BALL[-1]}"
     if ball.runs_batter:
         return str(min(ball.runs_batter, 6))
     if extras.get("legbyes"):
@@ -166,14 +166,14 @@ CONTEXT_FEATURES: Final[dict[str, str]] = {
 }
 """The 20 numbers that tell the match as the over begins, in order."""
 
-FOR_NOW: Final = slice(12, 16)
+_FOR_NOW: Final = slice(12, 16)
 """Features of a past ball that depend on the over asked about, besides ``overs_ago``."""
 
-OVERS_AGO: Final = 2
-RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], np.float32)
+_OVERS_AGO: Final = 2
+_RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], np.float32)
 """What each outcome is taken to bring, where runs are expected."""
 
-BOWLERS: Final = 5
+_BOWLERS: Final = 5
 """Nobody bowls more than a fifth of the overs."""
 
 
@@ -223,11 +223,11 @@ class OverArrays:
         features = self.past_features[some].copy()
         if not end:
             return features
-        features[:, OVERS_AGO] = (self.over[row] - self.ball_over[some]) / 20
+        features[:, _OVERS_AGO] = (self.over[row] - self.ball_over[some]) / 20
         bowler = self.bowler[some]
         bowled = np.bincount(self.bowler[:end], self.legal[:end])
         used = np.minimum(bowled / self.allotment, 1) if self.allotment else np.zeros_like(bowled)
-        features[:, FOR_NOW] = np.stack(
+        features[:, _FOR_NOW] = np.stack(
             [
                 self.batter[some] == self.pair[row, 0],
                 self.batter[some] == self.pair[row, 1],
@@ -280,7 +280,7 @@ def encode_overs(
         tokens=tuple(
             tuple(TOKEN_INDEX[token_of(ball)] for ball in overs.get(label, ())) for label in first
         ),
-        allotment=0 if quota is None else -(-quota // BOWLERS),
+        allotment=0 if quota is None else -(-quota // _BOWLERS),
     )
 
 
@@ -288,7 +288,7 @@ def _past_features(
     deliveries: tuple[Delivery, ...], expected: Floats32, outcome: Integers, quota: int | None
 ) -> Floats32:
     """`PAST_FEATURES` of every ball, 0 where they depend on the over, ``(n, 18)``."""
-    runs = np.exp(expected) @ RUNS
+    runs = np.exp(expected) @ _RUNS
     rows = [
         [
             ball.legal_balls_before / quota if quota else 0.0,
@@ -384,7 +384,7 @@ def _context(
 def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
     """Runs and wickets that six such balls bring, ``(rows,)`` each."""
     chances = softmax(logits)
-    runs: Floats32 = 6 * chances @ RUNS
+    runs: Floats32 = 6 * chances @ _RUNS
     wickets: Floats32 = 6 * chances[:, OUTCOME_INDEX["W"]]
     return runs, wickets
 

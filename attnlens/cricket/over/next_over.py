@@ -177,15 +177,15 @@ def _start(innings: Innings, before: int, over: int) -> Delivery:
     return unbowled(so_far)._replace(over=over)
 
 
-SCHEMA_VERSION: Final = "1.0"
-RUNNERS_UP: Final = 3
-DIGITS: Final = 6
-NATS: Final = 9
-SITE: Final = "decoder.cross_attention"
-AT_ONCE: Final = 128
+_SCHEMA_VERSION: Final = "1.0"
+_RUNNERS_UP: Final = 3
+_DIGITS: Final = 6
+_NATS: Final = 9
+_SITE: Final = "decoder.cross_attention"
+_AT_ONCE: Final = 128
 """Hidden balls in one pass."""
 
-MOST_SAMPLES: Final = 100_000
+_MOST_SAMPLES: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +367,7 @@ def next_over(
         sampled = brought(tokens, trained.token_runs, limits, np.random.default_rng(seed))
     flags = _flags(question, trained, len(past), evidence=evidence, history=history)
     return NextOver(
-        schema_version=SCHEMA_VERSION,
+        schema_version=_SCHEMA_VERSION,
         model=OverWriter.of(trained),
         match=OverMatch(**match_particulars(match, innings), super_over=innings.super_over),
         innings=innings.number,
@@ -401,16 +401,16 @@ def _check(choice: Choice, samples: int, seed: int) -> None:
             f"the likeliest {choice.top_k} of {len(TOKENS)} tokens cannot be",
             remedy=f"give a number from 1 to {len(TOKENS)}",
         )
-    if not 0 <= samples <= MOST_SAMPLES:
+    if not 0 <= samples <= _MOST_SAMPLES:
         raise InputError(
-            f"{samples} overs cannot be drawn", remedy=f"give a number from 1 to {MOST_SAMPLES}"
+            f"{samples} overs cannot be drawn", remedy=f"give a number from 1 to {_MOST_SAMPLES}"
         )
 
 
 def _token(number: int, chances: Floats) -> WrittenToken:
     """A token that was written, with the likeliest others."""
     order = [int(n) for n in np.argsort(-chances, kind="stable") if n not in (number, PAD, START)]
-    runners_up = [TokenChance(TOKENS[n], rounded(chances[n])) for n in order[:RUNNERS_UP]]
+    runners_up = [TokenChance(TOKENS[n], rounded(chances[n])) for n in order[:_RUNNERS_UP]]
     return WrittenToken(TOKENS[number], rounded(chances[number]), runners_up)
 
 
@@ -439,7 +439,7 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
             both,
         )
     chances: Floats = logits.double().softmax(-1).numpy()
-    weights = recording[SITE].weights[0, :, : inputs.shape[1]].double().numpy()
+    weights = recording[_SITE].weights[0, :, : inputs.shape[1]].double().numpy()
     return chances, weights
 
 
@@ -452,7 +452,7 @@ def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats
     """
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
-    for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), AT_ONCE):
+    for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), _AT_ONCE):
         others_expanded = (
             tensor.expand(len(some), *tensor.shape[1:]) for tensor in (batch.context, inputs)
         )
@@ -491,9 +491,9 @@ def _cross_attention(
         labels=[*[None] * padded, *(ball.label for ball in past)],
         padded=padded,
         balls=[HistoryBall.of(ball, ball.over) for ball in past],
-        weights=np.round(padded_weights.mean(0), DIGITS).tolist(),
-        by_head=np.round(padded_weights, DIGITS).tolist(),
-        effects_nats=None if effects is None else np.round(effects, NATS).tolist(),
+        weights=np.round(padded_weights.mean(0), _DIGITS).tolist(),
+        by_head=np.round(padded_weights, _DIGITS).tolist(),
+        effects_nats=None if effects is None else np.round(effects, _NATS).tolist(),
     )
 
 

@@ -44,7 +44,7 @@ from attnlens.render.numbers import rounded
 
 KIND: Final = "cricket"
 FORMAT: Final = 1
-NAMES: Final = {
+_NAMES: Final = {
     "tokens": list(TOKENS),
     "past_features": list(PAST_FEATURES),
     "context_features": list(CONTEXT_FEATURES),
@@ -99,7 +99,7 @@ class OverWriter:
 def save_overs(path: str | os.PathLike[str], trained: TrainedOvers) -> None:
     """Write an encoder-decoder to one safetensors file."""
     save_trained(
-        path, trained, {"kind": KIND, "format": FORMAT, **NAMES}, trained.model.sizes.to_dict()
+        path, trained, {"kind": KIND, "format": FORMAT, **_NAMES}, trained.model.sizes.to_dict()
     )
 
 
@@ -112,7 +112,7 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
     name, path = named_checkpoint(OVERS if model is None else model)
     checkpoint = read_checkpoint(path, KIND)
     metadata, tensors = checkpoint.metadata, checkpoint.tensors
-    check_format(metadata, FORMAT, NAMES, path)
+    check_format(metadata, FORMAT, _NAMES, path)
     with damage_told(path):
         sizes = OverSizes.from_dict(metadata["sizes"])
         expected_sizes = (len(PAST_FEATURES), len(CONTEXT_FEATURES), len(TOKENS))

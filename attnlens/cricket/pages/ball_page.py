@@ -208,19 +208,19 @@ REMARKS: Final = frozenset(
 )
 """Cautions that stand last; the others tell of cricket that the model does not know."""
 
-SHOWN: Final = 0.03
+_SHOWN: Final = 0.03
 """The chance from which an outcome is shown, though the story is about another."""
 
-MARKS: Final = ((2.0, "▲▲"), (1.25, "▲"), (0.8, ""), (0.5, "▼"), (0.0, "▼▼"))
+_MARKS: Final = ((2.0, "▲▲"), (1.25, "▲"), (0.8, ""), (0.5, "▼"), (0.0, "▼▼"))
 """Signs from so many times as likely as usual."""
 
-WORTH: Final = 0.3
+_WORTH: Final = 0.3
 """Points from which a group has a line of its own."""
 
 REASONS, FINDINGS = 4, 2
 """Lines of what moves the outcome, and of supported claims, at most."""
 
-STAND: Final = 30
+_STAND: Final = 30
 """Runs of a partnership that is told."""
 
 _REASON_COLUMNS, _REASON_BAR_COLUMNS = 46, 24
@@ -349,7 +349,7 @@ def _standing(ball: BallFacts, names: Balls) -> list[str]:
     parts += [f"{names.batter} {standing.batter_runs} ({standing.batter_balls})"]
     figures = f"{standing.bowler_wickets}-{standing.bowler_runs} ({standing.bowler_overs})"
     parts += [f"{names.bowler} {figures}"]
-    if standing.partnership_runs >= STAND:
+    if standing.partnership_runs >= _STAND:
         parts += [f"stand {standing.partnership_runs} ({standing.partnership_balls})"]
     if ball.required_rate is not None:
         parts += [f"{ball.required_rate:.1f} an over needed"]
@@ -367,7 +367,7 @@ def _chances(explanation: Explanation, outcome: str) -> list[tuple[str, str, boo
             entry.outcome == outcome,
         )
         for entry in explanation.prediction.outcomes
-        if entry.outcome in always or entry.probability >= SHOWN
+        if entry.outcome in always or entry.probability >= _SHOWN
     ]
 
 
@@ -376,7 +376,7 @@ def _mark(entry: OutcomeProbability) -> str:
     if not entry.usual:
         return ""
     times = entry.probability / entry.usual
-    return next(sign for threshold, sign in MARKS if times >= threshold)
+    return next(sign for threshold, sign in _MARKS if times >= threshold)
 
 
 def _chance(told: str, mark: str, chosen: bool) -> Line:
@@ -387,12 +387,12 @@ def _chance(told: str, mark: str, chosen: bool) -> Line:
 def _reasons(explanation: Explanation, outcome: str, names: Balls) -> list[tuple[str, float]]:
     """The groups that move the outcome most, the others summed."""
     rows = [(group, points) for group, _, points in moves(explanation, outcome)]
-    noticeable = [row for row in rows if abs(row[1]) >= WORTH][:REASONS]
+    noticeable = [row for row in rows if abs(row[1]) >= _WORTH][:REASONS]
     rest = sum(points for _, points in rows[len(noticeable) :])
     reasons = [
         (group_words(explanation, group, names.names), points) for group, points in noticeable
     ]
-    return [*reasons, ("all else", rest)] if noticeable and abs(rest) >= WORTH else reasons
+    return [*reasons, ("all else", rest)] if noticeable and abs(rest) >= _WORTH else reasons
 
 
 def _add_reasons(page: Page, story: Story) -> None:
@@ -403,7 +403,7 @@ def _add_reasons(page: Page, story: Story) -> None:
     largest = max(abs(points) for _, points in story.reasons)
     for words, points in story.reasons:
         size = int(abs(points) / largest * _REASON_BAR_COLUMNS + 0.5)
-        style, sign = tone(points, WORTH), FULL if points > 0 else LOST
+        style, sign = tone(points, _WORTH), FULL if points > 0 else LOST
         line: Line = [
             (pad(f"   {words}", _REASON_COLUMNS), ""),
             (f"{signed_points(points, '−'):>6} ", style),
@@ -411,11 +411,11 @@ def _add_reasons(page: Page, story: Story) -> None:
         page.add(*line, (sign * size, style))
 
 
-WIDEST: Final = 128
+_WIDEST: Final = 128
 """Columns past which lines only get harder to read."""
 
 
-@terminal_page(max_width=WIDEST)
+@terminal_page(max_width=_WIDEST)
 def render_terminal(page: Page, explanation: Explanation, *, scale: str = "medium") -> None:
     """Everything about one ball.
 

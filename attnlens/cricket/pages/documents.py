@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 Looked: TypeAlias = list[tuple[str, str, float]]
 """Label, outcome and weight of balls that a head looked at."""
 
-MOST_ATTENDED: Final = 6
+_MOST_ATTENDED: Final = 6
 """Past balls in the table of attention."""
 
-NARROW: Final = 9.0
+_NARROW: Final = 9.0
 """Width of a ball where there are many."""
 
-WIDE_AT_MOST: Final = 40
+_WIDE_AT_MOST: Final = 40
 """Of more balls each is narrow, has no label but the first of an over, and no frame."""
 
-MARKS: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
+_MARKS: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
 """Outcomes whose sign stands out."""
 
-BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_WORDS.items()}
+_BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_WORDS.items()}
 
 
 def render_html(explanation: Explanation) -> str:
@@ -50,7 +50,7 @@ def render_html(explanation: Explanation) -> str:
         story=story_of(shown),
         beside=BESIDE,
         highest_chance=max(*chances, *context["usual"].values()),
-        bare=BARE,
+        bare=_BARE,
         pieces=parts.pieces,
         maps=_maps(shown),
         attention_map=_attention_map(shown),
@@ -77,7 +77,7 @@ def _most_attended(explanation: Explanation) -> list[tuple[PastBall, float, floa
     mean = dict(zip(inner.balls, leading_rows(inner, 0)[0].weights, strict=True))
     effects = single_effects(explanation)
     ranked = sorted((ball for ball in mean if ball in balls.by_index), key=lambda i: (-mean[i], -i))
-    return [(balls.by_index[i], mean[i], effects.get(i)) for i in ranked[:MOST_ATTENDED]]
+    return [(balls.by_index[i], mean[i], effects.get(i)) for i in ranked[:_MOST_ATTENDED]]
 
 
 def _attention_map(explanation: Explanation) -> HeatMap | None:
@@ -126,7 +126,7 @@ def _attention_map(explanation: Explanation) -> HeatMap | None:
         rows=map_rows,
         marks="outcome",
         width=_cell_width(inner),
-        sparse=len(inner.balls) > WIDE_AT_MOST,
+        sparse=len(inner.balls) > _WIDE_AT_MOST,
     )
 
 
@@ -160,7 +160,7 @@ def _columns(scale: Scale | LongScale) -> list[Column]:
         Column(
             label,
             parts.sign_of(outcome),
-            MARKS.get(outcome, "mark"),
+            _MARKS.get(outcome, "mark"),
             first=at == 0 or overs[at] != overs[at - 1],
         )
         for at, (label, outcome) in enumerate(
@@ -170,13 +170,13 @@ def _columns(scale: Scale | LongScale) -> list[Column]:
 
 
 def _cell_width(scale: Scale | LongScale) -> float:
-    return NARROW if len(scale.balls) > WIDE_AT_MOST else 19.0
+    return _NARROW if len(scale.balls) > _WIDE_AT_MOST else 19.0
 
 
 def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
     """A row for each head, a column for each past ball, overs a little apart."""
     balls = len(scale.balls)
-    sparse = balls > WIDE_AT_MOST
+    sparse = balls > _WIDE_AT_MOST
     columns = _columns(scale)
     rows, summaries = [], []
     for key, head in scale.attention_by_head.items():

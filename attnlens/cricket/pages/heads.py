@@ -45,11 +45,11 @@ if TYPE_CHECKING:
         PastBall,
     )
 
-WIDE: Final = 100
+_WIDE: Final = 100
 """Columns from which effect, chance and verdict stand beside the head's name."""
 
 NAME, EFFECT, Q, VERDICT = 16, 16, 5, 24
-KNOWN: Final[Mapping[str, str]] = {
+_KNOWN: Final[Mapping[str, str]] = {
     "the scoreboard": "scoreboard",
     "the chase": "chase",
     "striker's record": "striker",
@@ -58,13 +58,13 @@ KNOWN: Final[Mapping[str, str]] = {
 }
 """Short names of what was known beside past balls, by the kind of the claim."""
 
-STRIP_HEADER: Final = 3
+_STRIP_HEADER: Final = 3
 """Lines of the strip above its rows: legend, overs, outcomes."""
 
-EFFECT_POINTS: Final = 0.2
+_EFFECT_POINTS: Final = 0.2
 """Points of the page's outcome from which the effect of hiding one ball has a sign."""
 
-MOST_BALLS: Final = 6
+_MOST_BALLS: Final = 6
 """Balls that a claim of no head lists."""
 
 Who = Literal["both", "nobody"]
@@ -141,18 +141,18 @@ def add_claims(page: Page, explanation: Explanation, balls: Balls) -> None:
         # The balls that the claim has in brackets stand below.
         start, _, rest = claim.claim.partition(" (ball")
         _add_title(page, start + rest.partition(")")[2], "", claim)
-        items = [balls.shown(index, None) for index in claim.removed[-MOST_BALLS:]]
+        items = [balls.shown(index, None) for index in claim.removed[-_MOST_BALLS:]]
         more = len(claim.removed) - len(items)
         page.flow([*([[(f"{more} more, then", "quiet")]] * (more > 0)), *items], indent=4, gap=3)
         _add_remarks(page, None if claim.reference else _unusual(claim))
     # What could not be compared with anything is not told.
-    tested = [entry for entry in claims if entry.kind in KNOWN and entry.q is not None]
+    tested = [entry for entry in claims if entry.kind in _KNOWN and entry.q is not None]
     if tested:
         page.paragraph("what it knew beside them", "heading")
     for claim in tested:
         # The name says what it is: the words are what the claim adds in brackets, if it does.
         words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
-        _add_title(page, KNOWN[claim.kind], words, claim)
+        _add_title(page, _KNOWN[claim.kind], words, claim)
         _add_remarks(page, _unusual(claim))
     if claims:
         page.blank()
@@ -182,7 +182,7 @@ def add_heads(page: Page, explanation: Explanation, scale: str, balls: Balls) ->
 
 
 def _add_heading(page: Page, heading: str) -> None:
-    if page.width < WIDE:
+    if page.width < _WIDE:
         page.paragraph(heading, "heading")
         return
     page.add(
@@ -193,13 +193,13 @@ def _add_heading(page: Page, heading: str) -> None:
 
 def _add_title(page: Page, name: str, asks: str, claim: Evidence | None) -> None:
     """A claim's name and words with its test; of a picture the name alone."""
-    side_columns = EFFECT + Q + VERDICT if page.width >= WIDE else 0
+    side_columns = EFFECT + Q + VERDICT if page.width >= _WIDE else 0
     side = min(max(NAME, 3 + display_width(name)), page.width - side_columns - 2)
     title: Span = (pad(f"  {name}", side), "name")
     tested = claim is not None and claim.verdict is not None
     effect, chance = (effect_of(claim), chance_of(claim)) if claim and tested else ("", "")
     verdict = sign_and_words(claim)
-    if page.width >= WIDE:
+    if page.width >= _WIDE:
         room = page.width - side - EFFECT - Q - VERDICT - 1
         words = pad(asks if display_width(asks) <= room else "", room)
         figures: Line = [(pad(effect, EFFECT, ""), ""), (pad(chance, Q, ""), "quiet")]
@@ -284,7 +284,7 @@ def add_attention(page: Page, explanation: Explanation, balls: Balls, room: int)
     if not inner.balls:
         page.paragraph("Attention: no ball of this innings came before this one.", "quiet", 0)
         return
-    rows = leading_rows(inner, max(0, room - STRIP_HEADER - 2))
+    rows = leading_rows(inner, max(0, room - _STRIP_HEADER - 2))
     outcome = explanation.prediction.about
     effects = single_effects(explanation)
     _add_rows(page, inner, rows, balls, effects=effects, outcome=outcome)
@@ -348,8 +348,8 @@ def _add_rows(
 
 def _effect_sign(points: float, cell: int) -> Span:
     """Whether a ball raises the page's outcome: the points that hiding it takes away."""
-    sign = "·" if abs(points) < EFFECT_POINTS else "▲" if points > 0 else "▼"
-    return pad(sign, cell), tone(points, EFFECT_POINTS)
+    sign = "·" if abs(points) < _EFFECT_POINTS else "▲" if points > 0 else "▼"
+    return pad(sign, cell), tone(points, _EFFECT_POINTS)
 
 
 def _fitting(window: list[PastBall], room: int) -> tuple[int, list[PastBall]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LEFT, ABOVE, BELOW, RADIUS = 40, 14, 42, 10
 """Units left of a curve for its scale, above it, and below it for overs; and of a number's dot."""
 
-OVERS: Final = 5
+_OVERS: Final = 5
 """An over of so many is marked below the curve."""
 
 
@@ -39,7 +39,7 @@ class Shape:
     """A line or an area through points, a dot (with a radius), or a text at a point.
 
     Attributes:
-        style: what it is, by which it is coloured: `COLOURS`, or the page's style sheet.
+        style: what it is, by which it is coloured: `_COLOURS`, or the page's style sheet.
         text: of a ``ball``, which is an area, what is told where it is pointed at.
         anchor: ``start``, ``middle`` or ``end`` of a text is at its point.
     """
@@ -149,7 +149,7 @@ def numbered(number: int, x: float, y: float) -> list[Shape]:
 def _overs(balls: list[WinPoint]) -> Iterator[tuple[str, int]]:
     """Every fifth over as the file labels it, and where it begins."""
     for over, part in groupby(range(len(balls)), lambda at: balls[at].label.partition(".")[0]):
-        if over.isdigit() and not int(over) % OVERS:
+        if over.isdigit() and not int(over) % _OVERS:
             yield over, next(part)
 
 
@@ -158,10 +158,10 @@ def _overs(balls: list[WinPoint]) -> Iterator[tuple[str, int]]:
 WIDTH, HEIGHT, EDGE = 1200, 630, 48
 """Of the card, as pages that show links have it."""
 
-TOLD: Final = 3
+_TOLD: Final = 3
 """Turning points on a card."""
 
-COLOURS: Final = {
+_COLOURS: Final = {
     "area": "#d9e6f2", "line": "#0b5394", "grid": "#d5dce2", "mark": "#16202a",
     "number": "#ffffff", "small": "#55626f", "words": "#16202a", "strong": "#16202a",
 }  # fmt: skip
@@ -185,7 +185,7 @@ def card(story: MatchStory) -> list[Shape]:
     ]
     shapes += [shape for shape in curve(story, inside, 250, EDGE, 190) if shape.style != "ball"]
     top = 478 if story.team else 200
-    for number, moment in largest(story.turning_points or story.surprises, TOLD):
+    for number, moment in largest(story.turning_points or story.surprises, _TOLD):
         shapes += numbered(number, EDGE + RADIUS, top - 6)
         for row, words in enumerate(_lines(moment.sentence, 18, inside - 160)[:2]):
             shapes.append(Shape("words", ((EDGE + 40, top + 22 * row),), words, 18))
@@ -215,7 +215,7 @@ def _lines(text: str, size: float, room: float) -> list[str]:
 def render_card(story: MatchStory) -> str:
     """The card as SVG that needs nothing else."""
     size = {"width": WIDTH, "height": HEIGHT}
-    shown = {"shapes": card(story), "colours": COLOURS, "title": story.result}
+    shown = {"shapes": card(story), "colours": _COLOURS, "title": story.result}
     return render_part("cricket/story_card.svg", **shown, **size)
 
 
@@ -237,7 +237,7 @@ def save_card(story: MatchStory, path: Path) -> None:
     axes.set_axis_off()
     sides = {"start": "left", "middle": "center", "end": "right"}
     for order, shape in enumerate(card(story)):
-        look: dict[str, Any] = {"color": COLOURS[shape.style], "zorder": order}
+        look: dict[str, Any] = {"color": _COLOURS[shape.style], "zorder": order}
         across, down = zip(*shape.points, strict=True)
         if shape.radius:
             axes.plot(across, down, "o", ms=1.44 * shape.radius, **look)
@@ -258,28 +258,28 @@ def save_card(story: MatchStory, path: Path) -> None:
 SCREEN: Final = 40
 """Lines of a terminal that the story fits on."""
 
-FEWEST: Final = 5
+_FEWEST: Final = 5
 """Turning points, or surprises where there are none, that stay on a screen."""
 
 MARGIN, ROWS = 5, 4
 """Columns left of the chart of who was winning, and its rows."""
 
-BESIDE: Final = 2
+_BESIDE: Final = 2
 """Surprises beside turning points on a screen."""
 
-FURTHEST: Final = 3
+_FURTHEST: Final = 3
 """Players and overs that are told on a screen."""
 
-CURVE: Final = (860, 300)
+_CURVE: Final = (860, 300)
 """Width and height of the curve on a page."""
 
-MOST_ROWS: Final = 8
+_MOST_ROWS: Final = 8
 """Of each table of a prompt."""
 
-SIGNS: Final = {**VERDICTS, None: (" ", "not tested", "untold")}
+_SIGNS: Final = {**VERDICTS, None: (" ", "not tested", "untold")}
 """As `VERDICTS`: of a moment it is no picture where nothing was tested."""
 
-USUALLY: Final = "Usually: at such a scoreboard, whoever plays."
+_USUALLY: Final = "Usually: at such a scoreboard, whoever plays."
 
 
 # ---- a terminal
@@ -288,7 +288,7 @@ USUALLY: Final = "Usually: at such a scoreboard, whoever plays."
 def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
     """The story on one screen: of many turning points the smallest are left out."""
     text, shown = "", shown_story(story)
-    for most in range(max(len(shown.turning_points or shown.surprises), FEWEST), FEWEST - 1, -1):
+    for most in range(max(len(shown.turning_points or shown.surprises), _FEWEST), _FEWEST - 1, -1):
         text = _screen(shown, width=width, color=color, most=most)
         if text.count("\n") < SCREEN:
             break
@@ -319,7 +319,7 @@ def _screen(page: Page, story: MatchStory, *, most: int) -> None:
             _moment(page, [(f"{number} {moment.innings}:{moment.label:<5}", ""), swing], moment)
     if story.surprises:
         page.paragraph("Most surprising", "heading", indent=0)
-        for moment in story.surprises[: BESIDE if story.turning_points else most]:
+        for moment in story.surprises[: _BESIDE if story.turning_points else most]:
             chance = fine_percent(moment.probability)
             lead: Line = [(f"  {moment.innings}:{moment.label:<5}{chance:>5}", "")]
             if story.turning_points:
@@ -327,7 +327,7 @@ def _screen(page: Page, story: MatchStory, *, most: int) -> None:
             else:
                 _moment(page, lead, moment)
         _expected(page, story)
-        page.paragraph(f"{tested_words(story)} {USUALLY}", "quiet", indent=0)
+        page.paragraph(f"{tested_words(story)} {_USUALLY}", "quiet", indent=0)
     for text in remarks:
         page.flag(text)
 
@@ -358,7 +358,7 @@ def _filled(chance: float, row: int) -> str:
 
 
 def _verdict(moment: Moment) -> Line:
-    sign, _, style = SIGNS[moment.verdict]
+    sign, _, style = _SIGNS[moment.verdict]
     return [(" ", ""), (f"{sign} ", style)]
 
 
@@ -397,7 +397,7 @@ def expected_of(story: MatchStory, most: int) -> list[tuple[str, list[Tally]]]:
 
 def _expected(page: Page, story: MatchStory) -> None:
     """A line each of batters, bowlers and overs."""
-    kinds = expected_of(story, FURTHEST)
+    kinds = expected_of(story, _FURTHEST)
     if kinds:
         page.paragraph("Runs, and (what was expected)", "heading", indent=0)
     for kind, rows in kinds:
@@ -424,9 +424,9 @@ def _context(story: MatchStory) -> dict[str, Any]:
         "remarks": [*remarks, *file_notes],
         "where": " · ".join(filter(None, (sides_of(story), *occasion(story.match)))),
         "score_of": score_of,
-        "signs": SIGNS,
-        "tested": f"{tested_words(story)} {USUALLY}" if story.surprises else "",
-        "expected": expected_of(story, FEWEST),
+        "signs": _SIGNS,
+        "tested": f"{tested_words(story)} {_USUALLY}" if story.surprises else "",
+        "expected": expected_of(story, _FEWEST),
         "model_line": model_line(story.model),
     }
 
@@ -434,7 +434,7 @@ def _context(story: MatchStory) -> dict[str, Any]:
 def render_story_html(story: MatchStory) -> str:
     """The page, one self-contained file, without a final line break."""
     shown = shown_story(story)
-    context = {"title": shown.result, "curve": curve(shown, *CURVE), **_context(shown)}
+    context = {"title": shown.result, "curve": curve(shown, *_CURVE), **_context(shown)}
     styles = ("cricket/match_story.css",)
     return render_page("cricket/match_story.html", styles=styles, **context)
 
@@ -446,7 +446,7 @@ def render_story_markdown(story: MatchStory) -> str:
 
 def story_tables(story: MatchStory, fits: Callable[[Json], bool]) -> Json:
     """A story as small tables with three decimals, each with as many rows as fit."""
-    cuts = (_tables(shown_story(story), most) for most in range(MOST_ROWS, -1, -1))
+    cuts = (_tables(shown_story(story), most) for most in range(_MOST_ROWS, -1, -1))
     tables = next(cuts)
     while not fits(tables) and (shorter := next(cuts, None)) is not None:
         tables = shorter

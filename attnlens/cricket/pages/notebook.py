@@ -47,7 +47,7 @@ def story_line(story: MatchStory) -> str:
     return clean(f"<MatchStory of {story.match.match_id}: {sides} | {story.result}>")
 
 
-FORMS: Final = {
+_FORMS: Final = {
     "Explanation": {
         "line": explanation_line,
         "text": lambda one: render_story(one, width=WIDTH, color=False),

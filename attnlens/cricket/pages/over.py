@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from attnlens.cricket.over.next_over import CrossAttention, NextOver
     from attnlens.cricket.over.trained import Samples
 
-SIDE: Final = 12
+_SIDE: Final = 12
 """Columns before the heat map."""
 
-CELL: Final = 3
-TOP: Final = 6
+_CELL: Final = 3
+_TOP: Final = 6
 """Balls that are told by themselves."""
 
 LISTED: Final = 4
 """Balls that are named for a token."""
 
-BAR: Final = 32
+_BAR: Final = 32
 """Columns of the longest bar."""
 
-OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "strong"}
+_OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "strong"}
 
 
 @terminal_page(min_width=60)
@@ -110,7 +110,7 @@ def _add_map(page: Page, data: NextOver) -> None:
     """Cross-attention by past over, shaded; and what even attention would give."""
     cross = data.cross_attention
     by_over = Counter(ball.over for ball in cross.balls)
-    overs = list(by_over)[-((page.width - SIDE) // CELL) :]
+    overs = list(by_over)[-((page.width - _SIDE) // _CELL) :]
     rows = []
     for row in cross.weights:
         sums = dict.fromkeys(by_over, 0.0)
@@ -119,13 +119,13 @@ def _add_map(page: Page, data: NextOver) -> None:
         rows.append([sums[over] for over in overs])
     rows.append([by_over[over] / len(cross.balls) for over in overs])
     peak = max(weight for row in rows for weight in row)
-    heads = [(f"{over:>{CELL}}", "quiet") for over in overs]
-    add_row(page, ("  past over", "heading"), SIDE, [heads])
+    heads = [(f"{over:>{_CELL}}", "quiet") for over in overs]
+    add_row(page, ("  past over", "heading"), _SIDE, [heads])
     names = [*((token, "") for token in cross.tokens), ("even", "quiet")]
     for (name, style), row in zip(names, rows, strict=True):
-        cells = [shade(weight, peak, cell=CELL - 1) for weight in row]
+        cells = [shade(weight, peak, cell=_CELL - 1) for weight in row]
         spaced = [span for cell in cells for span in ((" ", ""), cell)]
-        add_row(page, (f"  {name}", style), SIDE, [spaced])
+        add_row(page, (f"  {name}", style), _SIDE, [spaced])
     page.paragraph(
         f"{legend(peak)} of a token's attention, all heads. even: what every ball alike would give",
         "quiet",
@@ -143,7 +143,7 @@ def _add_balls(page: Page, data: NextOver) -> None:
     people = [name for ball in balls for name in (ball.batter, ball.bowler)]
     names = short_names(people)
     rows: list[list[Cell]] = []
-    for at in sorted(range(len(balls)), key=lambda at: -mean[at])[:TOP]:
+    for at in sorted(range(len(balls)), key=lambda at: -mean[at])[:_TOP]:
         ball = balls[at]
         players = f"{names[ball.bowler]}→{names[ball.batter]}"
         nats = f"{sum(row[at] for row in effects) / tokens:.6f} nats" if effects else ""
@@ -151,7 +151,7 @@ def _add_balls(page: Page, data: NextOver) -> None:
             [
                 [
                     (f"{ball.label:<6}{players} ", ""),
-                    (ball.token, OUTCOME_STYLES.get(ball.token, "name")),
+                    (ball.token, _OUTCOME_STYLES.get(ball.token, "name")),
                 ],
                 f"{mean[at]:.1%}",
                 f"{1 / len(balls):.1%}",
@@ -179,7 +179,7 @@ def _add_samples(page: Page, samples: Samples) -> None:
     for entry in runs.shares:
         length = entry["share"] / largest
         label, share = f"  {entry['runs']:>3} ", f"{percent_seen(entry['share']):>6}"
-        page.add((label, ""), *bar(length, length, BAR), (share, "quiet"))
+        page.add((label, ""), *bar(length, length, _BAR), (share, "quiet"))
     for name, events in (("wickets", wickets), ("boundaries", boundaries)):
         texts = "   ".join(f"{row[name]}: {percent_seen(row['share'])}" for row in events.shares)
         page.add((f"  {name:<12}", ""), (texts, "name"))

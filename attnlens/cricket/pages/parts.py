@@ -42,10 +42,10 @@ VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
 }
 """A verdict's sign, its words, and a short name."""
 
-REFERENCE: Final = ("=", "for comparison", "reference")
+_REFERENCE: Final = ("=", "for comparison", "reference")
 """The same of balls that anybody would guess: they are no finding."""
 
-OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
+_OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
 """One character for an outcome; others are their own."""
 
 TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
@@ -161,7 +161,7 @@ def head_name(key: str, head: Head) -> str:
 
 def verdict_of(claim: Evidence) -> tuple[str, str, str]:
     """A claim's sign, words and short name, as `VERDICTS` has them."""
-    return REFERENCE if claim.reference else VERDICTS[claim.verdict]
+    return _REFERENCE if claim.reference else VERDICTS[claim.verdict]
 
 
 def share_of(claim: Evidence) -> str:
@@ -174,7 +174,7 @@ def share_of(claim: Evidence) -> str:
 
 def sign_of(outcome: str) -> str:
     """One character for what happened."""
-    return OUTCOME_SIGNS.get(outcome, outcome)
+    return _OUTCOME_SIGNS.get(outcome, outcome)
 
 
 def most_attention(explanation: Explanation) -> float:
@@ -271,7 +271,7 @@ def occasion(match: MatchFacts | Played) -> tuple[str, str, str]:
 
 # ---- names that still tell the players of one innings apart
 
-LONGEST_NAME: Final = 16
+_LONGEST_NAME: Final = 16
 """Columns a name may take among others on a line."""
 
 
@@ -290,7 +290,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     The surname; else the first letter and the surname; else the whole name.
     """
     forms = {
-        name: [cut(one, LONGEST_NAME) for one in (surname(name), _initialled(name))]
+        name: [cut(one, _LONGEST_NAME) for one in (surname(name), _initialled(name))]
         for name in set(names)
     }
     chosen = dict.fromkeys(forms, "")

@@ -36,21 +36,21 @@ from attnlens.render.safe import each_text, visible, visible_all
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Evidence, Explanation, PastBall
 
-DEFAULT: Final = "cricket/prompt.j2"
+_DEFAULT: Final = "cricket/prompt.j2"
 """The template that comes along, in `attnlens.templates`."""
 
-DECIMALS: Final = 3
+_DECIMALS: Final = 3
 
-SCOREBOARD: Final = {
+_SCOREBOARD: Final = {
     *("innings", "index", "label", "batter", "non_striker", "bowler", "score", "wickets", "target"),
     *("balls_left", "runs_required", "required_rate", "run_rate", "free_hit", "super_over"),
 }
-SIDES: Final = {"batting_team", "bowling_team", "venue", "event", "dates"}
+_SIDES: Final = {"batting_team", "bowling_team", "venue", "event", "dates"}
 
 LATEST: Final = 6
 """Balls just before this one, which are in every prompt, as every supported claim is."""
 
-ROOM: Final = (
+_ROOM: Final = (
     ("claims", 5),
     ("contributions", 4),
     ("flags", 2),
@@ -92,10 +92,10 @@ def prompt_of(
         }
 
     def fits(chosen: Json) -> bool:
-        return render(DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= MOST_TOKENS
+        return render(_DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= MOST_TOKENS
 
     chosen = context(fitted(tables_of(explanation), fits), nonce or new_nonce())
-    return render(DEFAULT, chosen, template)
+    return render(_DEFAULT, chosen, template)
 
 
 def _winning(explanation: Explanation) -> Json | None:
@@ -121,7 +121,7 @@ def tables_of(explanation: Explanation) -> Json:
     outcome = explanation.prediction.about
     tables = {
         "ball": _ball(explanation),
-        "match": explanation.match.model_dump(include=SIDES, exclude_none=True),
+        "match": explanation.match.model_dump(include=_SIDES, exclude_none=True),
         "story": of(explanation.prediction.outcomes, outcome).model_dump(exclude_none=True)
         | {"times_usual": explanation.prediction.story_times, "claims_say": aim(explanation)},
         "prediction": _prediction(explanation),
@@ -133,16 +133,16 @@ def tables_of(explanation: Explanation) -> Json:
         "flags": [flag.text for flag in explanation.flags],
         "left_out": {},
     }
-    shown: Json = rounded_all(visible_all(tables), DECIMALS)
+    shown: Json = rounded_all(visible_all(tables), _DECIMALS)
     return shown
 
 
 def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
-    """The tables with as many rows as fit, given out in the order of `ROOM`.
+    """The tables with as many rows as fit, given out in the order of `_ROOM`.
 
     Every supported claim and the last balls stay; ``left_out`` counts the rows that do not.
     """
-    count = {name: len(_rows(tables, name)) for name, _ in ROOM}
+    count = {name: len(_rows(tables, name)) for name, _ in _ROOM}
     if fits(tables):
         return tables
     claims = tables["claims"]
@@ -154,7 +154,7 @@ def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
     if not fits(_cut(tables, counts)):
         # `latest` of the ball tells what came of them.
         tables, counts["past_balls"] = each_text(tables, _cheap), 0
-    for name, limit in ROOM:
+    for name, limit in _ROOM:
         while counts[name] < min(limit, count[name]):
             more = counts | {name: counts[name] + 1}
             if not fits(_cut(tables, more)):
@@ -194,7 +194,7 @@ def _ball(explanation: Explanation) -> Json:
     signs = figures.get(
         "latest", [past.outcome for past in explanation.history if past.index >= since]
     )
-    fields = ball.model_dump(include=SCOREBOARD) | figures | {"latest": " ".join(signs)}
+    fields = ball.model_dump(include=_SCOREBOARD) | figures | {"latest": " ".join(signs)}
     return {name: fact for name, fact in fields.items() if fact is not None and fact is not False}
 
 

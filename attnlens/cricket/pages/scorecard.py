@@ -21,13 +21,13 @@ from attnlens.render.numbers import number
 from attnlens.render.table import Column, Words, add_table
 
 ALL_OUT: Final = 10
-NAMES: Final = Words(shrinks=True)
-BATTING: Final = (
-    *(NAMES, NAMES, Column("R"), Column("B")),
+_NAMES: Final = Words(shrinks=True)
+_BATTING: Final = (
+    *(_NAMES, _NAMES, Column("R"), Column("B")),
     *(Column("4s", spare=2), Column("6s", spare=1), Column("SR", spare=3)),
 )
-BOWLING: Final = (
-    *(NAMES, Column("O"), Column("M"), Column("R"), Column("W"), Column("Econ", spare=1)),
+_BOWLING: Final = (
+    *(_NAMES, Column("O"), Column("M"), Column("R"), Column("W"), Column("Econ", spare=1)),
     *(Column("wd", spare=3), Column("nb", spare=2), Column("dots", spare=4)),
 )
 
@@ -75,7 +75,7 @@ def _innings(page: Page, match: Match, card: Card) -> None:
         balls = f" in {limit} balls" if limit else ""
         remark = ", set after the chase began" if late else ""
         page.paragraph(f"target {runs}{balls}{remark}", "quiet")
-    add_table(page, BATTING, map(_batting_row, card.batting), indent=4)
+    add_table(page, _BATTING, map(_batting_row, card.batting), indent=4)
     kinds = ", ".join(f"{mark} {card.extras[kind]}" for kind, mark in EXTRAS if card.extras[kind])
     total = sum(card.extras.values())
     page.paragraph(f"extras {total}" + (f" ({kinds})" if kinds else ""), indent=4)
@@ -86,7 +86,7 @@ def _innings(page: Page, match: Match, card: Card) -> None:
     ]
     _listed(page, "fall of wickets", falls)
     page.blank()
-    add_table(page, BOWLING, map(_bowling_row, card.bowling), indent=4)
+    add_table(page, _BOWLING, map(_bowling_row, card.bowling), indent=4)
     page.blank()
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.types import BallFacts
     from attnlens.cricket.whatif.types import WhatIf
 
-FIGURES: Final = 24
+_FIGURES: Final = 24
 """Columns of before, after and difference."""
 
 
@@ -52,7 +52,7 @@ def _board(state: BallFacts) -> str:
 
 
 def _add_bars(page: Page, answer: WhatIf) -> None:
-    room = max(6, page.width - LABEL - FIGURES - 2)
+    room = max(6, page.width - LABEL - _FIGURES - 2)
     chosen = answer.top_change.outcome
     with_bars = [
         entry

@@ -24,7 +24,7 @@ from attnlens.reference.checkpoint import shipped
 KIND: Final = "calibration"
 FORMAT: Final = 1
 SUFFIX: Final = ".calibration.json"
-STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
+_STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
 """Shipped checkpoints without unseen matches, and the one whose table they quote."""
 
 
@@ -117,7 +117,7 @@ def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> Calib
         CheckpointError: what lies there is damaged or of another kind.
     """
     name = checkpoint.stem
-    path = checkpoint.with_name(f"{STANDS_FOR.get(name, name) if shipped else name}{SUFFIX}")
+    path = checkpoint.with_name(f"{_STANDS_FOR.get(name, name) if shipped else name}{SUFFIX}")
     if not path.is_file():
         return None
     try:

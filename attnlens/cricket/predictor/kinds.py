@@ -17,13 +17,13 @@ from attnlens.cricket.predictor.heads import SHORT_HISTORY
 from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json
 
-MANY: Final = 5
+_MANY: Final = 5
 """A model that has learnt from so many competitions takes one more as cricket that it knows."""
 
-DOUBTS_TOLD: Final = 2
+_DOUBTS_TOLD: Final = 2
 """Doubts that are told with an answer; the scorecard has all."""
 
-USUAL_BALLS: Final = (6,)
+_USUAL_BALLS: Final = (6,)
 """Balls in an over where a checkpoint does not say."""
 
 
@@ -61,15 +61,15 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
         results.append(
             ("other_gender", f"trained on {gender} cricket, this match is {match.gender}")
         )
-    broad = (card.get("competitions") or 0) >= MANY
+    broad = (card.get("competitions") or 0) >= _MANY
     if not broad and not predictor.knows_a_team(match.teams):
         teams = " nor ".join(match.teams)
         results.append(
             ("other_teams", f"trained on matches of neither {teams}: another competition")
         )
-    balls = card.get("balls_per_over") or USUAL_BALLS
+    balls = card.get("balls_per_over") or _USUAL_BALLS
     if match.balls_per_over not in balls:
-        words = "six" if tuple(balls) == USUAL_BALLS else _numbers(balls)
+        words = "six" if tuple(balls) == _USUAL_BALLS else _numbers(balls)
         text = f"overs of {match.balls_per_over} balls, the training data has {words}"
         results.append(("other_balls_per_over", text))
     return results
@@ -85,8 +85,8 @@ def cautions(
         history: whether the ratings were brought to the match's date by its own history.
     """
     if match.doubts:
-        doubts = "; ".join(map(str, match.doubts[:DOUBTS_TOLD]))
-        rest = len(match.doubts) - DOUBTS_TOLD
+        doubts = "; ".join(map(str, match.doubts[:_DOUBTS_TOLD]))
+        rest = len(match.doubts) - _DOUBTS_TOLD
         more = f"; and {rest} more (attnlens match --check)" if rest > 0 else ""
         yield "doubted", f"the file is in doubt: {doubts}{more}"
     if innings.super_over:

@@ -54,7 +54,7 @@ KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
 }
 """Groups of knowledge that can be taken away from a query, and the nodes they cover."""
 
-KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
+_KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
     "venue and teams": ("venue", "teams", "today"),
     "striker's record": ("striker",),
     "bowler's record": ("bowler",),
@@ -314,7 +314,7 @@ class FullModel(nn.Module):
         logits = base
         mask_of = {
             rating: knowledge_masks.get(group)
-            for group, ratings in KNOWLEDGE_RATINGS.items()
+            for group, ratings in _KNOWLEDGE_RATINGS.items()
             for rating in ratings
         }
         for name in RATINGS:

@@ -37,10 +37,10 @@ RELATIONS: Final[tuple[str, ...]] = (
 """The order of the relation axis everywhere."""
 
 RECENCY: Final = RELATIONS.index("recency")
-BITS: Final = 32
+_BITS: Final = 32
 """Seats of an over that are told apart at once."""
 
-CLUSTER_REACH: Final = 3
+_CLUSTER_REACH: Final = 3
 """A boundary is in a cluster when another lies within this many balls."""
 
 
@@ -133,7 +133,7 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
         same("over") & visible,
         edge & visible,
         (wicket | neighbours(wicket, 1)) & visible,
-        boundary & neighbours(boundary, CLUSTER_REACH),
+        boundary & neighbours(boundary, _CLUSTER_REACH),
         boundary,
         same_bowler & same_batsman & visible,
     )
@@ -205,11 +205,11 @@ def visible_overs(
     where = (where + torch.arange(overs, device=device)).expand(present.shape[:3])
     present = present.flatten(0, 2)
     codes = back = where = where.flatten()
-    for start in range(0, slots, BITS):
+    for start in range(0, slots, _BITS):
         # A number for the slots, as many at a time as fit one beside the sets so far.
-        bits = present[:, start : start + BITS].long()
+        bits = present[:, start : start + _BITS].long()
         code = (bits << torch.arange(bits.shape[1], device=device)).sum(-1)
-        codes, back = torch.unique((back << BITS) + code, return_inverse=True)
+        codes, back = torch.unique((back << _BITS) + code, return_inverse=True)
     example = torch.empty_like(codes)
     example[back] = torch.arange(len(back), device=device)
     flat_over = where[example]
@@ -220,15 +220,15 @@ STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_bat
 """What heads 0, 1 and 2 start as; further heads start free."""
 
 
-RECENCY_START: Final = 0.1
-SAME_PLAYER_START: Final = 2.0
+_RECENCY_START: Final = 0.1
+_SAME_PLAYER_START: Final = 2.0
 
 
 def starting_table(heads: int) -> Tensor:
     """The bias table ``(heads, relations)`` that training starts from."""
     table = torch.zeros(heads, len(RELATIONS))
     for head, pattern in enumerate(STARTING_PATTERNS[:heads]):
-        start = RECENCY_START if pattern == "recency" else SAME_PLAYER_START
+        start = _RECENCY_START if pattern == "recency" else _SAME_PLAYER_START
         table[head, RELATIONS.index(pattern)] = start
     return table
 

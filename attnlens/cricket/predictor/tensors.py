@@ -69,8 +69,8 @@ TODAY_DEVIATION: Final = 0.25
 """By how much a ground's ratings are taken to differ from one day to another."""
 
 SCOREBOARD_NODES: Final = tuple(NODES["match_state"])
-SCOREBOARD_SIZE: Final = sum(NODES["match_state"].values())
-BASE_SIZE: Final = SCOREBOARD_SIZE + KIND_SIZE
+_SCOREBOARD_SIZE: Final = sum(NODES["match_state"].values())
+BASE_SIZE: Final = _SCOREBOARD_SIZE + KIND_SIZE
 PAST_NODES: Final = ("phase_state", "batsman_identity", "bowler_identity")
 """The nodes that a past ball may tell."""
 

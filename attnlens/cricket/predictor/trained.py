@@ -40,8 +40,8 @@ from attnlens.reference.checkpoint import Checkpoint, read_checkpoint, write_che
 
 KIND: Final = "temporal"
 FORMAT: Final = 1
-DATES: Final = ("trained_from", "trained_until", "weights_until", "ratings_until")
-LISTS: Final[Mapping[str, type]] = {
+_DATES: Final = ("trained_from", "trained_until", "weights_until", "ratings_until")
+_LISTS: Final[Mapping[str, type]] = {
     "match_types": str,
     "teams": str,
     "overs": int,
@@ -240,9 +240,9 @@ def checked_card(card: Any) -> Json:
     """
     if not isinstance(card, dict):
         raise ValueError("its card is no table")
-    for name in DATES:
+    for name in _DATES:
         datetime.date.fromisoformat(card.get(name) or "2000-01-01")
-    lists = [(name, card.get(name, []), kind) for name, kind in LISTS.items()]
+    lists = [(name, card.get(name, []), kind) for name, kind in _LISTS.items()]
     lists += [(f"earned {scale}", names, str) for scale, names in card.get("earned", {}).items()]
     for name, value, kind in lists:
         if not isinstance(value, list) or not all(isinstance(member, kind) for member in value):
@@ -376,10 +376,10 @@ def _split(data: Tensor) -> list[str]:
     return text.split("\n") if text else []
 
 
-MAX_LISTED_NAMES: Final = 8
+_MAX_LISTED_NAMES: Final = 8
 """At most this many names are listed where one was not enough."""
 
-MAX_SUGGESTIONS: Final = 5
+_MAX_SUGGESTIONS: Final = 5
 """At most this many names are offered for one that nobody has."""
 
 
@@ -424,9 +424,9 @@ def _only(called: list[Player], written: str, option: str) -> Player:
     names = sorted({player.name for player in called})
     if len(names) == 1:
         names = sorted(f"{player.name} ({player.key})" for player in called)
-    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
     raise InputError(
-        f"{option} {written!r} fits {', '.join(names[:MAX_LISTED_NAMES])}{more}",
+        f"{option} {written!r} fits {', '.join(names[:_MAX_LISTED_NAMES])}{more}",
         remedy="write the whole name, or the registry id",
     )
 
@@ -439,10 +439,10 @@ def _nearest(sought: str, names: set[str]) -> list[str]:
         for form in {name.casefold(), *(word for word in words if len(word) > 2)}:
             forms.setdefault(form, []).append(name)
     last = sought.split()[-1]
-    forms_found = difflib.get_close_matches(sought, forms, MAX_SUGGESTIONS, 0.75)
-    forms_found += difflib.get_close_matches(last, forms, MAX_SUGGESTIONS, 0.75)
+    forms_found = difflib.get_close_matches(sought, forms, _MAX_SUGGESTIONS, 0.75)
+    forms_found += difflib.get_close_matches(last, forms, _MAX_SUGGESTIONS, 0.75)
     similar = dict.fromkeys(name for form in forms_found for name in forms[form])
-    return list(similar)[:MAX_SUGGESTIONS]
+    return list(similar)[:_MAX_SUGGESTIONS]
 
 
 def sides_of(match: Match, player: Player) -> set[str]:

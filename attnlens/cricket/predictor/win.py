@@ -27,8 +27,8 @@ from attnlens.cricket.predictor.tensors import BaseModel, InningsArrays
 RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], float)
 """Runs that each outcome brings, by `OUTCOMES`; extras as they mostly are."""
 
-LEGAL: Final = np.array([outcome not in ("wd", "nb") for outcome in OUTCOMES])
-FALLEN: Final = np.array([outcome == "W" for outcome in OUTCOMES], float)
+_LEGAL: Final = np.array([outcome not in ("wd", "nb") for outcome in OUTCOMES])
+_FALLEN: Final = np.array([outcome == "W" for outcome in OUTCOMES], float)
 
 LONGEST: Final = 120
 """Legal balls of the longest innings whose states have a value: twenty overs."""
@@ -52,8 +52,8 @@ class States:
         """After each outcome: one axis more at the end, of `OUTCOMES`."""
         return States(
             self.score[..., None] + RUNS,
-            np.maximum(self.left[..., None] - LEGAL, 0),
-            np.maximum(self.wickets[..., None] - FALLEN, 0),
+            np.maximum(self.left[..., None] - _LEGAL, 0),
+            np.maximum(self.wickets[..., None] - _FALLEN, 0),
         )
 
 
@@ -128,13 +128,13 @@ def won(match: Match, team: str) -> float | None:
 
 
 WIDTH: Final = 12
-CHASE_FEATURES: Final = 12
-TOTAL_FEATURES: Final = 9
+_CHASE_FEATURES: Final = 12
+_TOTAL_FEATURES: Final = 9
 
 MAX_LOG_ODDS: Final = 7.6
 """Log-odds are within this: before a match is decided nobody has won it (0.05% to 99.95%)."""
 
-RUNS_DEVIATION: Final = 1.7
+_RUNS_DEVIATION: Final = 1.7
 """Of the runs of a ball; only the size of features follows from it."""
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
@@ -183,7 +183,7 @@ def strength_of(
         chances = softmax(
             level + today + predictor.ratings.of_sides(match, batting_side, bowling_side)
         ).astype(float)
-        return float(chances @ RUNS), float(chances @ FALLEN)
+        return float(chances @ RUNS), float(chances @ _FALLEN)
 
     batting, bowling = innings.batting_team, innings.bowling_team
     return Strength(*of(batting, bowling), *of(bowling, batting))
@@ -235,8 +235,8 @@ class WinModel(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.chase = Rising(CHASE_FEATURES)
-        self.rest = Rising(TOTAL_FEATURES)
+        self.chase = Rising(_CHASE_FEATURES)
+        self.rest = Rising(_TOTAL_FEATURES)
         self.spread = nn.Parameter(torch.tensor([1.0, -1.0]))
 
     def chasing(
@@ -254,7 +254,7 @@ class WinModel(nn.Module):
             balls_available(balls, wickets, 12.0),
             balls_available(balls, wickets, 25.0),
         ):
-            margin = (runs * left - needed) / (RUNS_DEVIATION * (left + 1).sqrt())
+            margin = (runs * left - needed) / (_RUNS_DEVIATION * (left + 1).sqrt())
             ahead += [margin / 3, (margin / 2).tanh()]
         rate = -(needed / (balls * runs)).log()
         strong, solid = 4 * runs - 5, 1 - 20 * wicket_rate

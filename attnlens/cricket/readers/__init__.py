@@ -1,6 +1,6 @@
 """Match files to `Match` values.
 
-The short list `FORMATS` is asked in order, and the first `Format` that recognises a file reads
+The short list `_FORMATS` is asked in order, and the first `Format` that recognises a file reads
 it.
 """
 
@@ -42,7 +42,7 @@ __all__ = [
 
 INFO: Final = "_info.csv"
 
-FORMATS: Final[tuple[Format, ...]] = (
+_FORMATS: Final[tuple[Format, ...]] = (
     cricsheet_json.FORMAT,
     cricsheet_csv.CSV2_FORMAT,
     cricsheet_csv.ORIGINAL_FORMAT,
@@ -233,7 +233,7 @@ def tells_of_matches(path: str | PathLike[str]) -> bool:
 
 
 def _recognized_format(file: MatchFile) -> Format | None:
-    return next((form for form in FORMATS if form.recognises(file)), None)
+    return next((form for form in _FORMATS if form.recognises(file)), None)
 
 
 def format_of(file: MatchFile) -> Format:

@@ -31,7 +31,7 @@ MOST_DELIVERIES = 4000
 MOST_INNINGS = 20
 """The most innings accepted in a match; eight, super overs included, have been seen."""
 
-NO_EXTRAS = Facts()
+_NO_EXTRAS = Facts()
 _ODDITIES_KEPT = 50
 _NUMBERS = tuple(map(str, range(MOST_DELIVERIES + 1)))
 _OFF_THE_BAT = tuple(
@@ -154,9 +154,9 @@ class InningsDraft:
             actual_delivery = actual
         elif actual_delivery != actual:
             self._odd(f"ball {label} has actual_delivery {actual_delivery}, by rule {actual}")
-        kinds, legal, fallen = NO_EXTRAS, True, 0
+        kinds, legal, fallen = _NO_EXTRAS, True, 0
         if extras or wickets:
-            occurred = {kind: runs for kind, runs in (extras or NO_EXTRAS).items() if runs}
+            occurred = {kind: runs for kind, runs in (extras or _NO_EXTRAS).items() if runs}
             kinds = Facts(occurred)
             legal = "wides" not in occurred and "noballs" not in occurred
             fallen = sum(wicket.counts for wicket in wickets)
@@ -266,9 +266,9 @@ class InningsDraft:
         return innings
 
 
-TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
-LIMITED_OVERS_TYPES = TWENTY_OVER_TYPES | {"ODI", "ODM"}
-UNLIMITED_TYPES = frozenset({"Test", "MDM"})
+_TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
+_LIMITED_OVERS_TYPES = _TWENTY_OVER_TYPES | {"ODI", "ODM"}
+_UNLIMITED_TYPES = frozenset({"Test", "MDM"})
 
 _TWENTY = 20
 _MOST_LIMITED_OVERS = 60
@@ -370,7 +370,7 @@ class MatchDraft:
         return usual
 
     def _settle_length(self, balls_per_over: int) -> None:
-        if self.match_type in UNLIMITED_TYPES:
+        if self.match_type in _UNLIMITED_TYPES:
             self.overs = None
             return
         if self.match_type is None and self.overs is None:
@@ -387,7 +387,7 @@ class MatchDraft:
                 )
             else:
                 self.notes.append("match type and overs a side are not in the file")
-        elif self.match_type in TWENTY_OVER_TYPES and (self.overs is None or self.overs > _TWENTY):
+        elif self.match_type in _TWENTY_OVER_TYPES and (self.overs is None or self.overs > _TWENTY):
             statement = "has no overs a side" if self.overs is None else f"says {self.overs} overs"
             self.notes.append(
                 f"the file {statement}: taken as {_TWENTY}, as its type is a twenty-over match"
@@ -396,9 +396,9 @@ class MatchDraft:
 
     def _limited(self) -> bool:
         """Whether each side bats once, as far as can be told safely."""
-        if self.match_type in UNLIMITED_TYPES:
+        if self.match_type in _UNLIMITED_TYPES:
             return False
-        if self.overs is not None or self.match_type in LIMITED_OVERS_TYPES:
+        if self.overs is not None or self.match_type in _LIMITED_OVERS_TYPES:
             return True
         if any(innings.last_over >= _MOST_LIMITED_OVERS for innings in self.innings):
             return False

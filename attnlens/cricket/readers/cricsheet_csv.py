@@ -39,12 +39,12 @@ from attnlens.cricket.readers.text import (
     runs_in,
 )
 
-REQUIRED = (
+_REQUIRED = (
     "innings", "ball", "batting_team", "bowling_team", "striker", "non_striker", "bowler",
     "runs_off_bat", "extras", *EXTRA_KINDS,
 )  # fmt: skip
-OF_A_BALL = (
-    *REQUIRED, "actual_delivery", "non_boundary", "wicket_type", "player_dismissed",
+_OF_A_BALL = (
+    *_REQUIRED, "actual_delivery", "non_boundary", "wicket_type", "player_dismissed",
     "other_wicket_type", "other_player_dismissed", "fielder_1", "fielder_2", "fielder_3",
 )  # fmt: skip
 """The fields of a ball, called as Cricsheet's CSV2 calls them."""
@@ -58,7 +58,7 @@ class BallRows:
 
     Args:
         draft: what is known without the rows.
-        pick: from a row to its fields in the order of `OF_A_BALL`, blank where there is nothing;
+        pick: from a row to its fields in the order of `_OF_A_BALL`, blank where there is nothing;
             there may be any number of fielders.
         wrong: makes the error that names the row's line.
         info: tells each innings its target in the end.
@@ -203,7 +203,7 @@ class Csv2Reader:
         draft.venue = draft.venue or venue.strip() or None
         if "fielder_1" not in table.header:
             notes.append("fielders are not in this version of the format")
-        return BallRows(draft, table.picker(OF_A_BALL), table.wrong, info)
+        return BallRows(draft, table.picker(_OF_A_BALL), table.wrong, info)
 
     def date_of(self, table: Table, match_id: str, row: list[str]) -> datetime.date | None:  # noqa: ARG002  # for other formats
         """The date in the match's first row."""
@@ -212,7 +212,7 @@ class Csv2Reader:
     @cached_property
     def _day_first(self) -> bool | None:
         """Whether dates have the day first; every row is asked where the first cannot tell."""
-        with closing(Table(self._file, REQUIRED)) as table:
+        with closing(Table(self._file, _REQUIRED)) as table:
             position = table.position("start_date")
             dates = (row[position] for row in table.rows() if isinstance(row, list))
             first = next(dates, "")
@@ -255,7 +255,7 @@ class Csv2Reader:
 
 
 CSV2_FORMAT = TableFormat(
-    frozenset({"innings", "ball", "runs_off_bat"}), REQUIRED, "match_id", Csv2Reader
+    frozenset({"innings", "ball", "runs_off_bat"}), _REQUIRED, "match_id", Csv2Reader
 )
 
 

@@ -44,7 +44,7 @@ from attnlens.cricket.readers.text import (
 )
 from attnlens.files import Json
 
-NEWEST_MINOR_KNOWN = 2
+_NEWEST_MINOR_KNOWN = 2
 
 _NOUNS: Mapping[str | int, str] = {"innings": "innings", "overs": "over", "deliveries": "delivery"}
 _KEYS_OF_A_MATCH = ("meta", "info", "innings")
@@ -192,8 +192,8 @@ def _version_notes(meta: Node) -> list[str]:
     major, minor, *_ = (*version.split("."), "")
     if major != "1":
         raise meta.wrong(f"is {quoted(version)}; attnlens reads Cricsheet JSON 1.x", "data_version")
-    if (whole_number(minor, 6) or 0) > NEWEST_MINOR_KNOWN:
-        return [f"data version {version} is newer than 1.{NEWEST_MINOR_KNOWN}: read as that"]
+    if (whole_number(minor, 6) or 0) > _NEWEST_MINOR_KNOWN:
+        return [f"data version {version} is newer than 1.{_NEWEST_MINOR_KNOWN}: read as that"]
     return []
 
 

@@ -22,12 +22,12 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.readers.text import quoted
 
 MEMBER_SEPARATOR = "::"
-ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
+_ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 
-MAX_MEMBER_RATIO = 300
+_MAX_MEMBER_RATIO = 300
 """The most a zip member may unpack to, relative to its packed size (real ones: 10 to 40)."""
 
-MAX_MEMBERS = 200_000
+_MAX_MEMBERS = 200_000
 """The most members a zip may have; the largest zip of matches has some 22,000."""
 
 _RATIO_APPLIES_FROM = 2**20
@@ -58,8 +58,8 @@ class Archive:
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise MatchFileError(f"not a zip that can be opened: {error}", path=path) from None
         entries = [entry for entry in self._zip.infolist() if not entry.is_dir()]
-        if len(entries) > MAX_MEMBERS:
-            raise MatchFileError(f"has more than {MAX_MEMBERS} members", path=path)
+        if len(entries) > _MAX_MEMBERS:
+            raise MatchFileError(f"has more than {_MAX_MEMBERS} members", path=path)
         times = Counter(_normal(entry.filename) for entry in entries)
         self._twice = {name for name, count in times.items() if count > 1}
         self._entries = {entry.filename: entry for entry in entries}
@@ -106,9 +106,9 @@ class Archive:
         if entry.flag_bits & _ENCRYPTED:
             raise self._wrong(member, "is encrypted", "unpack it first")
         if entry.file_size > _RATIO_APPLIES_FROM and (
-            entry.file_size > MAX_MEMBER_RATIO * max(entry.compress_size, 1)
+            entry.file_size > _MAX_MEMBER_RATIO * max(entry.compress_size, 1)
         ):
-            times = f"{MAX_MEMBER_RATIO} times its size"
+            times = f"{_MAX_MEMBER_RATIO} times its size"
             raise self._wrong(member, f"unpacks to more than {times}, as no match does")
         return entry.file_size
 
@@ -186,13 +186,13 @@ class Shelf:
             self._open.popitem()[1].close()
 
 
-MAX_BYTES = 64 * 2**20
+_MAX_BYTES = 64 * 2**20
 """The largest file held in memory. A five-day match is about 3 MB of JSON."""
 
-MAX_TABLE_BYTES = 2 * 2**30
+_MAX_TABLE_BYTES = 2 * 2**30
 """The largest table, read row by row. Every one-day match in one table is some 300 MB."""
 
-HEAD_BYTES = 2**16
+_HEAD_BYTES = 2**16
 """How much of a file is looked at to tell what it is."""
 
 _NOT_MATCHES = ("_info.csv", "_planted.csv")
@@ -224,8 +224,8 @@ class MatchFile:
     selected_id: str | None = None
 
     def __post_init__(self) -> None:
-        if self.size > MAX_TABLE_BYTES:
-            raise self.wrong(f"larger than {MAX_TABLE_BYTES // 2**30} GB")
+        if self.size > _MAX_TABLE_BYTES:
+            raise self.wrong(f"larger than {_MAX_TABLE_BYTES // 2**30} GB")
 
     @property
     def stem(self) -> str:
@@ -240,7 +240,7 @@ class MatchFile:
     @property
     def is_zip(self) -> bool:
         """Whether it begins as zips do."""
-        return self.head[:4] in ZIP_MAGIC
+        return self.head[:4] in _ZIP_MAGIC
 
     @property
     def is_json(self) -> bool:
@@ -255,24 +255,24 @@ class MatchFile:
             MatchFileError: it is too large to hold.
         """
         data = b""
-        if self.size <= MAX_BYTES:
+        if self.size <= _MAX_BYTES:
             try:
                 with self.open() as stream:
                     data = stream.read(self.size + 1)  # it may be more than was said
             except OSError as error:
                 raise unreadable(self.display, error) from None
-        if max(self.size, len(data)) > MAX_BYTES:
-            problem = f"larger than {MAX_BYTES // 2**20} MB, which no match is"
+        if max(self.size, len(data)) > _MAX_BYTES:
+            problem = f"larger than {_MAX_BYTES // 2**20} MB, which no match is"
             raise self.wrong(problem, "split it into one file per match")
         return data
 
     @cached_property
     def head(self) -> bytes:
-        """The first `HEAD_BYTES` bytes."""
-        if self.size <= HEAD_BYTES * 4:
-            return self.data[:HEAD_BYTES]
+        """The first `_HEAD_BYTES` bytes."""
+        if self.size <= _HEAD_BYTES * 4:
+            return self.data[:_HEAD_BYTES]
         with self.open() as stream:
-            return stream.read(HEAD_BYTES)
+            return stream.read(_HEAD_BYTES)
 
     def sibling(self, name: str) -> tuple[str, bytes] | None:
         """How messages name the file of that name beside this one, and its bytes."""
@@ -367,7 +367,7 @@ def is_zip(path: Path) -> bool:
     if not stat.S_ISREG(_status(path).st_mode):
         return False
     with _stream(path) as stream:
-        return stream.read(4) in ZIP_MAGIC
+        return stream.read(4) in _ZIP_MAGIC
 
 
 def open_one(source: Source, shelf: Shelf) -> MatchFile:

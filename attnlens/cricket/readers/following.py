@@ -17,7 +17,7 @@ from attnlens.cricket.readers import read_match
 SETTLED: Final = 2.0
 """Seconds without a change after which a last line without an end is taken as it stands."""
 
-TAKEN_BACK: Final = 6
+_TAKEN_BACK: Final = 6
 """So many balls may be missing of those that were there: a correction. More is a damaged file."""
 
 Signature = tuple[int, int, int]
@@ -182,6 +182,6 @@ def _refusal(before: Match, after: Match) -> str | None:
         when = "" if after.date is None else f", {after.date.isoformat()}"
         return f"holds another match now ({' v '.join(after.teams) or after.match_id}{when})"
     were, are = (sum(len(side.deliveries) for side in match.innings) for match in (before, after))
-    if are < were - TAKEN_BACK:
+    if are < were - _TAKEN_BACK:
         return f"holds {are} balls, where there were {were}"
     return None

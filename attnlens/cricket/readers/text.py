@@ -23,7 +23,7 @@ EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
 LAST_OVER = 999
 """The highest over label accepted; the longest innings on record ended in its 336th over."""
 
-LONGEST_BALL = 3
+_LONGEST_BALL = 3
 """Digits of a ball's number in its over: more are a decimal fraction, or damage."""
 
 MOST_RUNS = 99
@@ -148,7 +148,7 @@ def over_of(label: str, column: str, wrong: WrongHere) -> int:
         MatchFileError: it is no label.
     """
     over, dot, ball = label.partition(".")
-    if dot and over.isdigit() and ball.isdigit() and label.isascii() and len(ball) <= LONGEST_BALL:
+    if dot and over.isdigit() and ball.isdigit() and label.isascii() and len(ball) <= _LONGEST_BALL:
         number = int(over[:5])
         if number <= LAST_OVER:
             return number

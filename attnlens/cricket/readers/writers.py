@@ -23,10 +23,10 @@ from attnlens.files import Json, write_text
 Elevens = Mapping[str, Sequence[Player]]
 """Who was to play, by team."""
 
-CSV2_VERSION: Final = "2.3.0"
-JSON_VERSION: Final = "1.1.0"
-TEAM_TYPE: Final = "club"
-COLUMNS: Final = (
+_CSV2_VERSION: Final = "2.3.0"
+_JSON_VERSION: Final = "1.1.0"
+_TEAM_TYPE: Final = "club"
+_COLUMNS: Final = (
     "match_id", "season", "start_date", "venue", "innings", "ball", "actual_delivery",
     "batting_team", "bowling_team", "striker", "non_striker", "bowler", "runs_off_bat", "extras",
     *EXTRA_KINDS, "non_boundary", "wicket_type", "player_dismissed", "other_wicket_type",
@@ -71,14 +71,14 @@ def texts_of(
     info = _info(match, elevens or sides_of(match))
     if form == "json":
         document = {
-            "meta": {"data_version": JSON_VERSION, "created": info["dates"][0], "revision": 1},
+            "meta": {"data_version": _JSON_VERSION, "created": info["dates"][0], "revision": 1},
             "info": {key: value for key, value in sorted(info.items()) if key != "match_id"},
             "innings": list(map(_json_innings, match.innings)),
         }
         return {f"{stem}.json": json.dumps(document, indent=2, ensure_ascii=False)}
     balls = (_row(match, side, ball) for side in match.innings for ball in side.deliveries)
     return {
-        f"{stem}.csv": text_of([COLUMNS, *balls]),
+        f"{stem}.csv": text_of([_COLUMNS, *balls]),
         f"{stem}_info.csv": text_of(_info_rows(match, info)),
     }
 
@@ -98,7 +98,7 @@ def _info(match: Match, sides: Elevens) -> Json:
         "players": {team: [player.name for player in sides[team]] for team in match.teams},
         "registry": {"people": registry_of(match, sides)},
         "season": match.season,
-        "team_type": TEAM_TYPE,
+        "team_type": _TEAM_TYPE,
         "teams": list(match.teams),
         "toss": match.toss.plain(),
         "venue": match.venue,
@@ -113,7 +113,7 @@ def _info_rows(match: Match, info: Json) -> Iterator[Sequence[str]]:
         "season": [("date", date.replace("-", "/")) for date in info["dates"]],
         "toss_uncontested": list(_innings_rows(match)),
     }
-    yield ("version", CSV2_VERSION)
+    yield ("version", _CSV2_VERSION)
     for key, path in PLACES.items():
         value: Any = info
         for step in path:

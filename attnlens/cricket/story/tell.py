@@ -75,7 +75,7 @@ LARGE: Final = 0.1
 LEAST: Final = 0.01
 """Swings of the chance to win: of a sixth turning point, and of any at all."""
 
-SURPRISES: Final = (4, 8)
+_SURPRISES: Final = (4, 8)
 """The most surprising balls that are told: beside turning points, and where there are none."""
 
 Explain: TypeAlias = Callable[[BallReference, Outcome], Explanation]
@@ -133,7 +133,7 @@ def tell(
     team = _team(match) if any(side.winning is not None for side in sides) else None
     balls = [ball for side in sides for ball in _bowled(match, side, team)]
     turning = turning_points(balls)
-    surprising = surprises(balls, SURPRISES[0 if turning else 1])
+    surprising = surprises(balls, _SURPRISES[0 if turning else 1])
     explained: dict[Bowled, Explanation] = {}
     chosen = dict.fromkeys([*turning, *surprising])
     for done, ball in enumerate(chosen):
@@ -265,8 +265,8 @@ def _claims(
     return tuple(sorted(held, key=lambda claim: claim.q_match)), counts
 
 
-OFF_THE_BAT: Final = RUNS * [outcome.isdigit() for outcome in OUTCOMES]
-CHARGED: Final = RUNS * [outcome != "bye" for outcome in OUTCOMES]
+_OFF_THE_BAT: Final = RUNS * [outcome.isdigit() for outcome in OUTCOMES]
+_CHARGED: Final = RUNS * [outcome != "bye" for outcome in OUTCOMES]
 """Runs that each outcome counts for batter and bowler, by `OUTCOMES`."""
 
 
@@ -277,8 +277,8 @@ def _expected(sides: Sequence[Foretold]) -> types.Expected:
         return tuple(tally for side in sides for tally in _tallies(side, name, runs, worth))
 
     return types.Expected(
-        batters=tallies(lambda ball: ball.batter.name, attrgetter("runs_batter"), OFF_THE_BAT),
-        bowlers=tallies(lambda ball: ball.bowler.name, charged_runs, CHARGED),
+        batters=tallies(lambda ball: ball.batter.name, attrgetter("runs_batter"), _OFF_THE_BAT),
+        bowlers=tallies(lambda ball: ball.bowler.name, charged_runs, _CHARGED),
         overs=tallies(lambda ball: f"over {ball.over}", attrgetter("runs_total"), RUNS),
     )
 

@@ -35,10 +35,10 @@ from attnlens.evidence.result import (
 LAST: Final = "last"
 """In a list of changes: the ball before the one asked about."""
 
-BALL: Final = "ball:"
-PLAYED: Final = ("bowler", "batter", "target")
+_BALL: Final = "ball:"
+_PLAYED: Final = ("bowler", "batter", "target")
 
-LONGEST_TARGET: Final = 40
+_LONGEST_TARGET: Final = 40
 """Signs of a number of runs that is worth reading."""
 
 
@@ -83,12 +83,12 @@ def question_of(settings: Sequence[str]) -> Question:
     balls: list[tuple[str, str]] = []
     for setting in settings:
         key, _, value = (part.strip() for part in setting.partition("="))
-        ball = key.removeprefix(BALL)
+        ball = key.removeprefix(_BALL)
         if key in names:
             raise InputError(f"the {key} is given twice", remedy="give one")
-        if value and key in PLAYED:
+        if value and key in _PLAYED:
             names[key] = value
-        elif value and ball and (key == LAST or key.startswith(BALL)):
+        elif value and ball and (key == LAST or key.startswith(_BALL)):
             balls.append((ball, value))
         else:
             raise InputError(
@@ -102,9 +102,9 @@ def question_of(settings: Sequence[str]) -> Question:
 def _runs(text: str) -> int:
     if not (text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()):
         raise InputError(
-            f"target {text[:LONGEST_TARGET]!r} is no whole number", remedy="give a number of runs"
+            f"target {text[:_LONGEST_TARGET]!r} is no whole number", remedy="give a number of runs"
         )
-    if len(text) > LONGEST_TARGET:
+    if len(text) > _LONGEST_TARGET:
         raise InputError("that target is out of reach of any side", remedy="give a smaller one")
     return int(text)
 
@@ -118,8 +118,8 @@ def asked(page: Mapping[str, object]) -> Question:
     balls = page.get("balls") or {}
     if not isinstance(balls, Mapping):
         raise InputError("past balls are asked for by ball", remedy='write {"46": "6"}')
-    settings = [f"{name}={page[name]}" for name in PLAYED if page.get(name)]
-    return question_of([*settings, *(f"{BALL}{ball}={balls[ball]}" for ball in balls)])
+    settings = [f"{name}={page[name]}" for name in _PLAYED if page.get(name)]
+    return question_of([*settings, *(f"{_BALL}{ball}={balls[ball]}" for ball in balls)])
 
 
 ChangeKind = Literal["bowler", "batter", "non_striker", "target", "ball"]

@@ -284,16 +284,16 @@ def _until(innings: Innings, index: int) -> Innings:
     )
 
 
-NEW_BATTER: Final = "a new batter"
-UNNAMED_BOWLER: Final = "an unnamed bowler"
-UNNAMED: Final = {NEW_BATTER: "unnamed_batter", UNNAMED_BOWLER: "unnamed_bowler"}
+_NEW_BATTER: Final = "a new batter"
+_UNNAMED_BOWLER: Final = "an unnamed bowler"
+_UNNAMED: Final = {_NEW_BATTER: "unnamed_batter", _UNNAMED_BOWLER: "unnamed_bowler"}
 """Stand-ins for people no file can tell; they have no record."""
 
-BOWLERS_SHARE: Final = 5
+_BOWLERS_SHARE: Final = 5
 """A bowler may bowl at most a fifth of the overs."""
 
-MOST_A_BALL: Final = 6
-LARGEST_TARGET: Final = 1500
+_MOST_A_BALL: Final = 6
+_LARGEST_TARGET: Final = 1500
 """Without a limit of balls: well past what any side was ever set."""
 
 
@@ -308,7 +308,7 @@ def refuse_target(match: Match, innings: Innings, target: int) -> None:
     chases = innings.number == 4 if quota is None else innings.number % 2 == 0
     if not chases and innings.target is None:
         raise InputError(f"innings {innings.number} chases nothing", remedy="leave the target out")
-    most = LARGEST_TARGET if quota is None else MOST_A_BALL * quota
+    most = _LARGEST_TARGET if quota is None else _MOST_A_BALL * quota
     if target > most:
         within = "" if quota is None else f" off {quota} balls"
         raise InputError(
@@ -335,7 +335,7 @@ def what_if_flags(
     flags = []
     was, now = before.delivery, after.delivery
     for player, old in ((now.bowler, was.bowler), (now.batter, was.batter)):
-        away = player.key != old.key and player.name not in UNNAMED
+        away = player.key != old.key and player.name not in _UNNAMED
         if away and not sides_of(before.match, player):
             flags.append(("not_in_match", f"{player} is not known to be in this match"))
     flags += _against_the_rules(before, after)
@@ -364,7 +364,7 @@ def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[
     quota, size = quota_of(after.match, after.innings), after.innings.balls_per_over
     bowled = [ball for ball in balls if ball.bowler.key == now.bowler.key]
     if quota is not None and not after.innings.super_over:
-        overs = math.ceil(quota / size / BOWLERS_SHARE)
+        overs = math.ceil(quota / size / _BOWLERS_SHARE)
         if sum(ball.is_legal for ball in bowled) >= overs * size:
             yield "bowler_quota", f"{now.bowler} has bowled all {overs} overs allowed"
     if any(ball.over == now.over - 1 for ball in bowled):
@@ -376,9 +376,9 @@ def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[
 
 
 def _unnamed(flag: str, text: str) -> tuple[str, str]:
-    for name, instead in UNNAMED.items():
+    for name, instead in _UNNAMED.items():
         if flag in ("unseen_batter", "unseen_bowler") and name in text:
-            role = "faces" if name == NEW_BATTER else "bowls"
+            role = "faces" if name == _NEW_BATTER else "bowls"
             return instead, f"nobody is named who {role}: a player without a record is taken"
     return flag, text
 
@@ -448,8 +448,8 @@ def with_unbowled(match: Match, reference: BallReference) -> Match:
     return with_next_ball(
         match,
         reference.innings,
-        batter=NEW_BATTER if new_batter else None,
-        bowler=UNNAMED_BOWLER if new_over else None,
+        batter=_NEW_BATTER if new_batter else None,
+        bowler=_UNNAMED_BOWLER if new_over else None,
     )
 
 
@@ -495,7 +495,7 @@ def _players(
         return player
 
     crease = crease_after(current, balls)
-    newcomer = Player(NEW_BATTER)
+    newcomer = Player(_NEW_BATTER)
     batter_asked_for = None if question.batter is None else named(question.batter, "batter")
     striker, other = crease.striker or newcomer, crease.other or newcomer
     if batter_asked_for is not None:

@@ -11,10 +11,10 @@ from attnlens.render.numbers import percent
 
 OUTCOME_WORDS: Final = {outcome: names.words for outcome, names in OUTCOME_NAMES.items()}
 
-UNFAIR: Final = 0.3
+_UNFAIR: Final = 0.3
 """The part of a difference that whole percents may add or take away."""
 
-SMALL: Final = 0.005
+_SMALL: Final = 0.005
 """Chances below this are compared with two decimals."""
 
 
@@ -75,7 +75,7 @@ def names_in(explanation: Explanation) -> set[str]:
     return names | set(filter(None, sides))
 
 
-VERDICTS: Final = ("supported", "not better than chance", "cannot be told", "contradicted", None)
+_VERDICTS: Final = ("supported", "not better than chance", "cannot be told", "contradicted", None)
 
 
 def claims_in_order(explanation: Explanation) -> list[int]:
@@ -85,7 +85,7 @@ def claims_in_order(explanation: Explanation) -> list[int]:
 
     def rank(at: int) -> tuple[bool, int, bool, float]:
         claim = explanation.evidence[at]
-        order, of_head = VERDICTS.index(claim.verdict), claim.removed_from == "head"
+        order, of_head = _VERDICTS.index(claim.verdict), claim.removed_from == "head"
         return claim.reference, order, of_head, -abs(claim.top_change.points)
 
     return sorted(range(len(explanation.evidence)), key=rank)
@@ -126,9 +126,9 @@ class Source(Generic[AnyDocument]):
         """Two probabilities, with as few decimals as tell their difference fairly."""
         first, second = resolve(self.document, before), resolve(self.document, after)
         difference = round(second, 2) - round(first, 2)
-        fair = abs(difference - (second - first)) <= UNFAIR * abs(second - first)
+        fair = abs(difference - (second - first)) <= _UNFAIR * abs(second - first)
         forms: list[Callable[[float], str]] = [percent] if fair and first != second else []
-        forms.append(finest_percent if max(first, second) < SMALL else fine_percent)
+        forms.append(finest_percent if max(first, second) < _SMALL else fine_percent)
         pairs = [(self.quote(before, form), self.quote(after, form)) for form in forms]
         differ = (pair for pair in pairs if pair[0].text != pair[1].text)
         return next(differ, pairs[-1])

@@ -27,16 +27,16 @@ from attnlens.cricket.words.facts import (
 from attnlens.cricket.words.summary import summary_of
 from attnlens.render.numbers import percent
 
-LISTED: Final = 4
+_LISTED: Final = 4
 """More balls than this are told by their number, the first and the last."""
 
-NOT_TOLD: Final = ("the scoreboard", "the chase")
+_NOT_TOLD: Final = ("the scoreboard", "the chase")
 """Kinds of claims that are no findings: what the scoreboard tells is what is usual."""
 
-FAINT: Final = (0.9, 1.12)
+_FAINT: Final = (0.9, 1.12)
 """Between so many times as likely as usual nothing stands out."""
 
-TIMES: Final = (
+_TIMES: Final = (
     (0.17, "a tenth as likely as"),
     (0.22, "a fifth as likely as"),
     (0.29, "a quarter as likely as"),
@@ -68,7 +68,7 @@ def story_place(prediction: Prediction) -> int:
 
 def times_words(times: float) -> str:
     """``twice as likely as``, before "usual"."""
-    return next((words for limit, words in TIMES if times < limit), "many times as likely as")
+    return next((words for limit, words in _TIMES if times < limit), "many times as likely as")
 
 
 def headline(source: Source[Explanation]) -> Sentence:
@@ -85,7 +85,7 @@ def headline(source: Source[Explanation]) -> Sentence:
         )
     probability, usual = source.change(f"{pointer}/probability", f"{pointer}/usual")
     times = prediction.story_times
-    if FAINT[0] <= times <= FAINT[1]:
+    if _FAINT[0] <= times <= _FAINT[1]:
         return sentence(
             [
                 subject,
@@ -113,7 +113,7 @@ def model_claims(explanation: Explanation) -> list[int]:
         for at in claims_in_order(explanation)
         if claims[at].removed_from == "model"
         and not claims[at].reference
-        and claims[at].kind not in NOT_TOLD
+        and claims[at].kind not in _NOT_TOLD
         and claims[at].verdict not in (None, "cannot be told")
     ]
 
@@ -216,7 +216,7 @@ def balls_of(source: Source[Explanation], at: int) -> list[Part]:
     singular, plural = ("ball ", "balls ") if in_history else ("delivery ", "deliveries ")
     if len(labels) == 1:
         return [singular, *labels]
-    if len(labels) > LISTED:
+    if len(labels) > _LISTED:
         number = source.quote(f"/evidence/{at}/removed", counted)
         return [number, f" {plural}from ", labels[0], " to ", labels[-1]]
     parts = [part for label in labels[:-1] for part in (label, ", ")][:-1]
@@ -258,7 +258,7 @@ def winning(source: Source[Explanation]) -> Sentence | None:
     return sentence([team, " to win: ", before, " → ", after, "."])
 
 
-MOST_WORDS: Final = 110
+_MOST_WORDS: Final = 110
 """Of a longer story the likeliest outcome, who wins, or one of two groups is left out."""
 
 FELT: Final = 0.5
@@ -267,28 +267,28 @@ FELT: Final = 0.5
 SETTLED, STAND, COSTLY, STEEP = 30, 50, 12, 11.0
 """Runs of a batter who is set, of a stand, of an over; a required rate: from these on a word."""
 
-LONG_WAY: Final = 60
+_LONG_WAY: Final = 60
 """Balls left from which a chase is told by its rate."""
 
-TAKEN: Final = 2
+_TAKEN: Final = 2
 """Wickets of a bowler who is having a day."""
 
-DOTS: Final = ("0", "0", "0")
+_DOTS: Final = ("0", "0", "0")
 """Balls that bring pressure."""
 
-FRESH_STAND: Final = 6
+_FRESH_STAND: Final = 6
 """Balls in which a wicket is still fresh."""
 
-FRESH: Final = 4
+_FRESH: Final = 4
 """Balls below which a batter has just come in."""
 
-MOVED: Final = 1.0
+_MOVED: Final = 1.0
 """Points from which hiding something has done something, though chance does as much."""
 
-SWING: Final = 0.04
+_SWING: Final = 0.04
 """From how much a ball moves the chance of winning it is told."""
 
-OFF: Final = 0.02
+_OFF: Final = 0.02
 """How far such calls must have been off, beyond chance, to be told."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -335,7 +335,7 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
         _swing(source),
     ]
     for at, shorter in ((3, None), (8, None), (4, _counted(source, most=1))):
-        if sum(len(entry.text.split()) for entry in sentences if entry is not None) > MOST_WORDS:
+        if sum(len(entry.text.split()) for entry in sentences if entry is not None) > _MOST_WORDS:
             sentences[at] = shorter
     return tuple(entry for entry in sentences if entry is not None)
 
@@ -359,7 +359,7 @@ def _score(source: Source[Explanation]) -> Sentence:
     if ball.super_over:
         return sentence([batting, " are ", *score, " in a super over against ", bowling, "."])
     if ball.runs_required is not None and ball.balls_left:
-        if ball.balls_left > LONG_WAY:
+        if ball.balls_left > _LONG_WAY:
             rate_needed: Part = source.quote("/ball/required_rate", tenths)
             chase: list[Part] = [", chasing ", source.quote("/ball/target"), " against ", bowling]
             return sentence(
@@ -405,14 +405,14 @@ def _special(source: Source[Explanation]) -> Sentence:
         return sentence([batter, " has yet to face a ball; ", bowler, *_figures(source), "."])
     if fresh:
         return sentence([bowler, " comes on to bowl to ", batter, ", who has ", *score, "."])
-    if standing.batter_balls < FRESH:
+    if standing.batter_balls < _FRESH:
         return sentence(
             [batter, " has just come in (", *score, "); ", bowler, *_figures(source), "."]
         )
     parts = _over_and_stand(source, standing, batter, bowler, score)
     if parts:
         return sentence(parts)
-    if 0 < standing.partnership_balls < FRESH_STAND and source.document.ball.wickets:
+    if 0 < standing.partnership_balls < _FRESH_STAND and source.document.ball.wickets:
         since = source.quote("/ball/standing/partnership_balls")
         ago = " ball" if standing.partnership_balls == 1 else " balls"
         return sentence(
@@ -427,12 +427,12 @@ def _special(source: Source[Explanation]) -> Sentence:
                 ".",
             ]
         )
-    if standing.latest[-3:] == DOTS:
+    if standing.latest[-3:] == _DOTS:
         dots = "Three dot balls have gone by as "
         return sentence([dots, bowler, " bowls to ", batter, ", who has ", *score, "."])
     if standing.batter_runs >= SETTLED:
         return sentence([batter, " is set, with ", *score, "; ", bowler, *_figures(source), "."])
-    if standing.bowler_wickets >= TAKEN:
+    if standing.bowler_wickets >= _TAKEN:
         haul = source.quote("/ball/standing/bowler_wickets")
         return sentence([bowler, ", with ", haul, " wickets, bowls to ", batter, ", ", *score, "."])
     return sentence([bowler, *_figures(source), " at ", batter, ", who has ", *score, "."])
@@ -544,7 +544,7 @@ def _tested(source: Source[Explanation]) -> Sentence:
     rises = claim.top_change.after > claim.top_change.before
     verdict = source.quote(f"/evidence/{at}/verdict")
     if not held:
-        moved = abs(claim.top_change.points) >= MOVED
+        moved = abs(claim.top_change.points) >= _MOVED
         start = "Hiding " if moved else "Nothing tested decides it: hiding "
         change_told: list[Part] = [
             " takes the chance of ",
@@ -576,7 +576,7 @@ def _calls(source: Source[Explanation]) -> Sentence | None:
     like = prediction.calibration.outcomes[at]
     if like.happened_ci is None or like.happened_ci[0] <= like.predicted <= like.happened_ci[1]:
         return None
-    if abs(like.happened - like.predicted) < OFF:
+    if abs(like.happened - like.predicted) < _OFF:
         return None
     pointer = f"/prediction/calibration/outcomes/{at}"
     forecast = source.quote(f"{pointer}/predicted", percent)
@@ -613,7 +613,7 @@ def _came(source: Source[Explanation]) -> Sentence | None:
 def _swing(source: Source[Explanation]) -> Sentence | None:
     """What the ball did to who wins, where it did something."""
     win = source.document.win_probability
-    if win is None or win.happened is None or abs(win.happened - win.before) < SWING:
+    if win is None or win.happened is None or abs(win.happened - win.before) < _SWING:
         return None
     team = source.quote("/win_probability/team")
     before = source.quote("/win_probability/before", percent)

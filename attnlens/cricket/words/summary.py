@@ -15,13 +15,13 @@ from attnlens.words import count
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import ClaimKind, Evidence, Explanation
 
-STRONG_FOCUS = 0.3
+_STRONG_FOCUS = 0.3
 """Share of past attention on the current over above which the summary names it."""
 
-ATTENDED = 0.4
+_ATTENDED = 0.4
 """Sum of a head's listed weights above which the summary names what they point at."""
 
-BOUNDARIES = frozenset({"4", "6"})
+_BOUNDARIES = frozenset({"4", "6"})
 
 BallHistory = Mapping[Any, Any] | Sequence[Any]
 """What became of each ball: by index (``int`` or its text), or a list that starts at ball 1."""
@@ -159,7 +159,7 @@ def _ball(history: BallHistory | None, index: int) -> Any:
 def _current_over(heatmap: _HeatMap) -> str:
     shares = heatmap.aggregate_attention
     share = 0.0 if shares is None else shares.last_over or 0.0
-    return f"Strong focus on current over ({share:.0%})" if share > STRONG_FOCUS else ""
+    return f"Strong focus on current over ({share:.0%})" if share > _STRONG_FOCUS else ""
 
 
 def _bowlers_boundaries(head: _Head | None, history: BallHistory | None) -> str:
@@ -171,7 +171,7 @@ def _bowlers_boundaries(head: _Head | None, history: BallHistory | None) -> str:
     own = [ball for ball in head.top_balls if bowlers[ball] in (None, head.bowler)]
     others_weight = sum(weights.get(ball, 0.0) for ball in head.top_balls if ball not in own)
     # Weights carry six decimals: 0.1 + 0.3 must not pass for more than 0.4.
-    if round(sum(head.weights or ()) - others_weight, 6) <= ATTENDED:
+    if round(sum(head.weights or ()) - others_weight, 6) <= _ATTENDED:
         return ""
     head_outcomes = dict(zip(head.top_balls, head.outcomes or (), strict=False))
     boundaries = [_is_boundary(_ball(history, ball), head_outcomes.get(ball)) for ball in own]
@@ -189,7 +189,7 @@ def _is_boundary(ball: Any, listed: str | None) -> bool | None:
     if recorded is not None:
         return bool(recorded)
     outcome = _value(ball, "outcome") if listed is None else listed
-    return None if outcome is None else str(outcome) in BOUNDARIES
+    return None if outcome is None else str(outcome) in _BOUNDARIES
 
 
 def _momentum(head: _Head | None, history: BallHistory | None) -> str:

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from attnlens.arrays import Flags, Floats
 
-LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
+_LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
 """Kinds of expressions that have no parts."""
 
 Options = Mapping[str, Any]
@@ -42,7 +42,7 @@ class Expression:
     """A leaf or an operation.
 
     Attributes:
-        kind: one of `LEAVES`, or an operation of `attnlens.reference.symbolic.expressions`.
+        kind: one of `_LEAVES`, or an operation of `attnlens.reference.symbolic.expressions`.
         parts, options: what the operation is applied to, and whatever else fixes it.
         shape, axes: of the value.
         heads: how many heads stand side by side along the axis ``"head"``; 0: no such axis.
@@ -67,7 +67,7 @@ class Expression:
 
     @property
     def is_leaf(self) -> bool:
-        return self.kind in LEAVES
+        return self.kind in _LEAVES
 
 
 @dataclass(eq=False, slots=True)
