@@ -19,7 +19,7 @@ from attnlens.cricket.explain.reading import heat_map as heat_map_of
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.heads import PastBall, Scale
-from attnlens.cricket.words.narrative import with_narrative
+from attnlens.cricket.words.narrative import narrate
 from attnlens.cricket.words.summary import summarize_temporal_attention
 
 EXAMPLE: dict[str, Any] = json.loads(
@@ -407,6 +407,4 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
 
 def narrated(data: dict[str, Any]) -> list[dict[str, Any]]:
     """The narrative of an explanation, as plain data."""
-    told = with_narrative(Explanation.from_dict(data)).to_dict()
-    narrative: list[dict[str, Any]] = told["narrative"]
-    return narrative
+    return [entry.model_dump(mode="json") for entry in narrate(Explanation.from_dict(data))]

@@ -15,18 +15,11 @@ from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.words import facts
 from attnlens.cricket.words.facts import OUTCOME_WORDS, resolve
 from attnlens.cricket.words.narrative import GROUPS
-from attnlens.render.numbers import percent, signed_points
-
-FORMS: tuple[Any, ...] = (
-    *(str, facts.counted, facts.outcome_words, facts.tenths, signed_points),
-    *(facts.size, facts.small_q, facts.outcome_start),
-    *(percent, facts.fine_percent, facts.finest_percent, facts.head_number, facts.spaced),
-)
 
 
 def ways_to_write(value: Any) -> set[str]:
     texts = set()
-    for form in FORMS:
+    for form in facts.FORMS.values():
         try:
             texts.add(form(value))
         except (TypeError, ValueError, LookupError, AttributeError):

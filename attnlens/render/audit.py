@@ -263,7 +263,7 @@ def _text(render: Any) -> Any:
     return lambda result: render(result, width=WIDTH, color=False)
 
 
-_FORMS: Final = {
+FORMS: Final = {
     "Audit": {
         "text": _text(render_audit),
         "html": lambda audit: framed(audit_page(audit), "An audit"),

@@ -133,7 +133,7 @@ def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dic
     return {**record, **numbers, "axes": axes, "labelled": labelled, "packed": packed}
 
 
-_FORMS: Final = {
+FORMS: Final = {
     "AttentionRecord": {"html": record_html},
     "Recording": {"html": recording_html},
 }

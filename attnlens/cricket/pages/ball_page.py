@@ -25,7 +25,7 @@ from attnlens.cricket.pages.parts import (
     short_names,
     win_line,
 )
-from attnlens.cricket.words.facts import OUTCOME_WORDS, Source
+from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.cricket.words.narrative import (
     aim,
     headline,
@@ -267,21 +267,21 @@ class Story:
 
 def story_of(explanation: Explanation) -> Story:
     """The story of an explanation whose names are fit to be shown."""
-    source, names, outcome = Source(explanation), Balls(explanation), explanation.prediction.about
+    names, outcome = Balls(explanation), explanation.prediction.about
     last = [flag.text for flag in explanation.flags if flag.flag in REMARKS]
-    ends = then(source), winning(source)
+    ends = then(explanation), winning(explanation)
     return Story(
         who=_who_plays(explanation),
         standing=[*_standing(explanation.ball, names), _position(explanation.ball)],
         cautions=[flag.text for flag in explanation.flags if flag.flag not in REMARKS],
         remarks=last,
-        headline=headline(source),
+        headline=headline(explanation),
         chances=_chances(explanation, outcome),
         outcome=NAMES[outcome].split()[-1],
         reference=beside(explanation)[0],
         reasons=_reasons(explanation, outcome, names),
-        findings=[without(source, at) for at in supported(explanation)[:FINDINGS]],
-        untold=tested(source),
+        findings=[without(explanation, index) for index in supported(explanation)[:FINDINGS]],
+        untold=tested(explanation),
         came=[sentence for sentence in ends if sentence is not None],
     )
 

@@ -9,7 +9,7 @@ from attnlens.cricket.pages.documents import render_html
 from attnlens.cricket.pages.match_story import render_match_story, render_story_html
 from attnlens.cricket.pages.what_if import render_what_if
 from attnlens.cricket.words.clauses import explanation_clauses
-from attnlens.cricket.words.facts import outcome_words
+from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.render.notebook import WIDTH, framed, preformatted
 from attnlens.render.safe import clean
 
@@ -30,7 +30,7 @@ def explanation_line(explanation: Explanation) -> str:
     fared = f"{tested.count('supported')} of {len(tested)} tested claims supported"
     return clean(
         f"<Explanation of {explanation.match.match_id}: {explanation.ball.echo} | "
-        f"{outcome_words(top.outcome)} {top.probability:.0%} | "
+        f"{OUTCOME_WORDS[top.outcome]} {top.probability:.0%} | "
         f"{fared if tested else 'no claim was tested'}>"
     )
 
@@ -47,7 +47,7 @@ def story_line(story: MatchStory) -> str:
     return clean(f"<MatchStory of {story.match.match_id}: {sides} | {story.result}>")
 
 
-_FORMS: Final = {
+FORMS: Final = {
     "Explanation": {
         "line": explanation_line,
         "text": lambda one: render_story(one, width=WIDTH, color=False),

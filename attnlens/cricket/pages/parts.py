@@ -13,7 +13,7 @@ from attnlens.cricket.words.facts import (
     AnyDocument,
     claims_in_order,
     names_in,
-    resolve,
+    text_of,
 )
 from attnlens.cricket.words.narrative import GROUPS, aim
 from attnlens.cricket.words.summary import before_after
@@ -150,8 +150,7 @@ def moves(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]
 
 def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
     """What to call a group of contributions, with short names."""
-    words = (resolve(explanation, piece) if piece[0] == "/" else piece for piece in GROUPS[group])
-    return "".join(names.get(piece, piece) for piece in words)
+    return text_of(explanation, GROUPS[group], names)
 
 
 def head_name(key: str, head: Head) -> str:

@@ -26,8 +26,13 @@ from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import LONGEST, RUNS
 from attnlens.cricket.predictor.window import DIGITS, Foretold, foretell
 from attnlens.cricket.story import types
-from attnlens.cricket.words.facts import Source, outcome_start, outcome_words, sentence
-from attnlens.cricket.words.narrative import changed, model_claims, place_of, supported
+from attnlens.cricket.words.facts import OUTCOME_WORDS, capitalized, sentence, text_of
+from attnlens.cricket.words.narrative import (
+    effect_of_hiding,
+    model_claims,
+    outcome_index,
+    supported,
+)
 from attnlens.evidence.trial import q_over
 from attnlens.evidence.verdict import Q_LEVEL, Verdict
 from attnlens.files import Json
@@ -48,11 +53,11 @@ def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
         event = f"{out.player_out}{score} {how_out(out, ball.bowler)}"
     elif ball.boundary and ball.outcome in ("4", "6"):
         event = (
-            f"{ball.batter} hit {ball.bowler} for {outcome_words(ball.outcome).removeprefix('a ')}"
+            f"{ball.batter} hit {ball.bowler} for {OUTCOME_WORDS[ball.outcome].removeprefix('a ')}"
         )
     else:
         cost = f" that cost {ball.runs_total}" if ball.extras and ball.runs_total > 1 else ""
-        event = f"{ball.bowler} to {ball.batter}: {outcome_words(ball.outcome)}{cost}"
+        event = f"{ball.bowler} to {ball.batter}: {OUTCOME_WORDS[ball.outcome]}{cost}"
     if innings.target is None or not balls_left:
         return f"{event} at {ball.score_before}/{ball.wickets_before}"
     return f"{event} with {innings.target - ball.score_before} wanted from {balls_left}"
@@ -60,9 +65,11 @@ def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
 
 def odds_of(explanation: Explanation, outcome: Outcome) -> str:
     """``that was 6% likely, usually 4%``."""
-    source, at = Source(explanation), place_of(explanation.prediction, outcome)
+    index = outcome_index(explanation.prediction, outcome)
     names = ("probability", "usual")
-    chance, usual = (source.visible(f"/prediction/outcomes/{at}/{name}").text for name in names)
+    chance, usual = (
+        text_of(explanation, f"[/prediction/outcomes/{index}/{name} visible]") for name in names
+    )
     thing = "a wicket" if outcome == "W" else "that"
     comparison = "as usual" if chance == usual else f"usually {usual}"
     return f"{thing} was {chance} likely, {comparison}"
@@ -146,7 +153,7 @@ def tell(
         schema_version=types.SCHEMA_VERSION,
         model=model_particulars(predictor),
         match=_played(match),
-        result=_capital(result_sentence(match) or "the file tells no result"),
+        result=capitalized(result_sentence(match) or "the file tells no result"),
         team=team,
         win_probability=tuple(ball.win for ball in balls if ball.win is not None),
         turning_points=tuple(_moment(ball, explained[ball]) for ball in turning),
@@ -156,10 +163,6 @@ def tell(
         expected=_expected([side for side in sides if _is_short(match, side.innings)]),
         notes=_notes(match, predictor, sides, history=history),
     )
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _team(match: Match) -> str:
@@ -235,7 +238,7 @@ def _verdict(explanation: Explanation) -> Verdict | None:
 
 
 def _finding(explanation: Explanation, index: int, start: str = "") -> str:
-    return sentence([start, *changed(Source(explanation), index), "."]).text
+    return sentence(explanation, f"{start}{effect_of_hiding(explanation, index)}.").text
 
 
 def _claims(
@@ -250,7 +253,7 @@ def _claims(
         types.MatchClaim(
             **ball.place,
             outcome=ball.outcome,
-            sentence=_finding(explained[ball], at, f"{outcome_start(ball.outcome)}: "),
+            sentence=_finding(explained[ball], at, f"{capitalized(OUTCOME_WORDS[ball.outcome])}: "),
             q=claim.q or 0.0,
             q_match=rounded(q),
         )

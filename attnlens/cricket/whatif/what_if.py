@@ -42,18 +42,11 @@ from attnlens.cricket.whatif.types import (
     WhatIf,
     WhatIfCaution,
 )
-from attnlens.cricket.words.facts import (
-    OUTCOME_WORDS,
-    Part,
-    Source,
-    outcome_words,
-    sentence,
-    significant,
-)
-from attnlens.cricket.words.narrative import FELT
+from attnlens.cricket.words.facts import OUTCOME_WORDS, quote_change, sentence, text_of
+from attnlens.cricket.words.narrative import MIN_GROUP_POINTS
 from attnlens.errors import InputError
 from attnlens.evidence.scores import divergence
-from attnlens.render.numbers import rounded, signed_points
+from attnlens.render.numbers import rounded
 
 PLAIN: Final[dict[str, tuple[int, dict[str, int]]]] = {
     **{str(runs): (runs, {}) for runs in range(7)},
@@ -580,53 +573,43 @@ def narrate_what_if(answer: WhatIf) -> tuple[Sentence, ...]:
 
     Every number and name in a sentence is inside a fact, in the order of reading.
     """
-    source = Source(answer)
     if not answer.effect_nats and not any(change.differs for change in answer.changes):
-        return (sentence(["That is how it was: nothing is different, and nothing changes."]),)
+        text = "That is how it was: nothing is different, and nothing changes."
+        return (sentence(answer, text),)
     ranked = sorted(range(len(answer.outcomes)), key=lambda at: -abs(answer.outcomes[at].points))
     first, second = ranked[:2]
-    changes = _changes(answer, source)
-    sentences = [sentence(["Suppose ", *changes, ": ", *_moved(answer, source, first), "."])]
-    if abs(answer.outcomes[second].points) >= FELT:
-        sentences.append(sentence(["Next, ", *_moved(answer, source, second), "."]))
-    sentences.append(
-        sentence(
-            [
-                "The two answers are ",
-                source.quote("/effect_nats", significant),
-                " nats apart; this is what the model expects, not what would have happened.",
-            ]
-        )
+    templates = [f"Suppose {_changes(answer)}: {_moved(answer, first)}."]
+    if abs(answer.outcomes[second].points) >= MIN_GROUP_POINTS:
+        templates.append(f"Next, {_moved(answer, second)}.")
+    templates.append(
+        "The two answers are [/effect_nats significant] nats apart; this is what the model "
+        "expects, not what would have happened."
     )
-    return tuple(sentences)
+    return tuple(sentence(answer, template) for template in templates)
 
 
-def _changes(answer: WhatIf, source: Source[WhatIf]) -> list[Part]:
+def _changes(answer: WhatIf) -> str:
     """What is different, one clause each; all that was asked, where nothing is."""
-    clauses: list[Part] = []
+    text = ""
     alike = not any(change.differs for change in answer.changes)
     faced = [change.before for change in answer.changes if change.kind == "batter"]
-    for at, change in enumerate(answer.changes):
+    for index, change in enumerate(answer.changes):
         swapped = change.kind == "non_striker" and change.after in faced
         # Two people may have one name.
         if swapped or not (change.differs or alike):
             continue
-        if clauses:
-            clauses.append(", so " if change.follows else ", and ")
-        clauses.append(source.quote(f"/changes/{at}/text"))
-    return clauses
+        if text:
+            text += ", so " if change.follows else ", and "
+        text += f"[/changes/{index}/text]"
+    return text
 
 
-def _moved(answer: WhatIf, source: Source[WhatIf], index: int) -> list[Part]:
+def _moved(answer: WhatIf, index: int) -> str:
     """How the chance of an outcome changes, with as few decimals as show it."""
     pointer = f"/outcomes/{index}"
-    outcome = source.quote(f"{pointer}/outcome", outcome_words)
-    before, after = source.change(f"{pointer}/before", f"{pointer}/after")
-    if before.text == after.text:
-        return ["the chance of ", outcome, " stays at ", before]
+    outcome = f"the chance of [{pointer}/outcome outcome]"
+    before, after = quote_change(answer, f"{pointer}/before", f"{pointer}/after")
+    if text_of(answer, before) == text_of(answer, after):
+        return f"{outcome} stays at {before}"
     verb = "falls" if answer.outcomes[index].points < 0 else "rises"
-    points = source.quote(f"{pointer}/points", signed_points)
-    return [
-        *("the chance of ", outcome, f" {verb} from ", before),
-        *(" to ", after, " (", points, " points)"),
-    ]
+    return f"{outcome} {verb} from {before} to {after} ([{pointer}/points signed] points)"

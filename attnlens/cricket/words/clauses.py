@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from attnlens.cricket.explain.types import Explanation, Sentence
-from attnlens.cricket.words.facts import (
-    Part,
-    Source,
-    claims_in_order,
-    outcome_words,
-    sentence,
-    size,
-    tenths,
+from attnlens.cricket.words.facts import claims_in_order, quote_change, sentence, text_of
+from attnlens.cricket.words.narrative import (
+    BATTER,
+    BATTER_SCORE,
+    BATTING,
+    BOWLER,
+    BOWLING,
+    FIGURES,
+    GROUPS,
+    SCORE,
+    dismissal,
+    outcome_index,
+    plural,
 )
-from attnlens.cricket.words.narrative import GROUPS, gone, place_of
 from attnlens.llm.clauses import Clause, RenderedText, clauses_from, parsed_json, render_clauses
 from attnlens.render.prompt_template import Prompt, fenced, new_nonce, render
 from attnlens.render.safe import visible
@@ -58,12 +62,14 @@ def explanation_clauses(explanation: Explanation) -> tuple[Clause, ...]:
         ``claim1`` ... the tested claims with their verdicts, supported ones first; ``caution1``
         ..., which are required.
     """
-    source = Source(explanation)
-    kinds: Mapping[str, Iterator[Sentence]] = {
-        "sentence": iter(explanation.narrative),
-        "fact": _facts(source),
-        "claim": _claims(source),
-        "caution": _cautions(source),
+    kinds: Mapping[str, Iterable[Sentence]] = {
+        "sentence": explanation.narrative,
+        "fact": (sentence(explanation, template) for template in _facts(explanation)),
+        "claim": (sentence(explanation, template) for template in _claims(explanation)),
+        "caution": (
+            sentence(explanation, f"Caution: [/flags/{number}/text].")
+            for number in range(len(explanation.flags))
+        ),
     }
     clauses: dict[str, Clause] = {}
     for kind, sentences in kinds.items():
@@ -98,160 +104,124 @@ def clauses_prompt(
     return render("cricket/clauses.j2", context, template)
 
 
-def _facts(source: Source[Explanation]) -> Iterator[Sentence]:
-    yield from _scoreboard(source)
-    yield from _scorebook(source)
-    yield from _chances(source)
-    yield from _contributions(source)
-    yield from _after(source)
+def _facts(explanation: Explanation) -> Iterator[str]:
+    yield from _scoreboard(explanation)
+    yield from _scorebook(explanation)
+    yield from _probabilities(explanation)
+    yield from _contributions(explanation)
+    yield from _after(explanation)
 
 
-def _scoreboard(source: Source[Explanation]) -> Iterator[Sentence]:
+def _scoreboard(explanation: Explanation) -> Iterator[str]:
     """The sides, the score, and what is left of the innings."""
-    ball, match, quote = source.document.ball, source.document.match, source.quote
-    batting, bowling = quote("/match/batting_team"), quote("/match/bowling_team")
-    ground: list[Part] = [] if match.venue is None else [" at ", quote("/match/venue")]
-    yield sentence([batting, " bat against ", bowling, *ground, "."])
-    score: list[Part] = [quote("/ball/score"), " for ", quote("/ball/wickets")]
-    overs: list[Part] = [" in a super over"] if ball.super_over else []
-    yield sentence(["The score is ", *score, *overs, "."])
+    ball = explanation.ball
+    ground = "" if explanation.match.venue is None else " at [/match/venue]"
+    yield f"{BATTING} bat against {BOWLING}{ground}."
+    yield f"The score is {SCORE}{' in a super over' if ball.super_over else ''}."
     if ball.target is not None:
-        yield sentence(["The target is ", quote("/ball/target"), "."])
+        yield "The target is [/ball/target]."
     if ball.balls_left:
-        balls: list[Part] = [quote("/ball/balls_left"), f" ball{'s' * (ball.balls_left != 1)}"]
+        balls = f"[/ball/balls_left] ball{plural(ball.balls_left)}"
         if ball.runs_required is None:
-            yield sentence(["There ", _be(ball.balls_left), *balls, " left in the innings."])
+            verb = "is" if ball.balls_left == 1 else "are"
+            yield f"There {verb} {balls} left in the innings."
         else:
-            runs = f" run{'s' * (ball.runs_required != 1)} from "
-            yield sentence([batting, " need ", quote("/ball/runs_required"), runs, *balls, "."])
+            runs = f"[/ball/runs_required] run{plural(ball.runs_required)}"
+            yield f"{BATTING} need {runs} from {balls}."
     if ball.required_rate is not None:
-        rate = quote("/ball/required_rate", tenths)
-        yield sentence(["The required rate is ", rate, " an over."])
+        yield "The required rate is [/ball/required_rate tenths] an over."
     if ball.run_rate is not None:
-        yield sentence(["The run rate is ", quote("/ball/run_rate", tenths), " an over."])
+        yield "The run rate is [/ball/run_rate tenths] an over."
     if ball.free_hit:
-        yield sentence(["The ball is a free hit."])
+        yield "The ball is a free hit."
 
 
-def _be(count: int) -> str:
-    return "is " if count == 1 else "are "
-
-
-def _scorebook(source: Source[Explanation]) -> Iterator[Sentence]:
+def _scorebook(explanation: Explanation) -> Iterator[str]:
     """The players of the ball, with their figures."""
-    standing, quote = source.document.ball.standing, source.quote
-    batter, bowler = quote("/ball/batter"), quote("/ball/bowler")
-    other = quote("/ball/non_striker")
-    yield sentence([bowler, " bowls to ", batter, "; ", other, " is the non-striker."])
+    standing = explanation.ball.standing
+    yield f"{BOWLER} bowls to {BATTER}; [/ball/non_striker] is the non-striker."
     if standing is None:
         return
-
-    def figure(name: str) -> Part:
-        return quote(f"/ball/standing/{name}")
-
-    yield sentence(["This ball is in the ", figure("phase"), "."])
-    yield sentence([batter, " has ", figure("batter_runs"), " from ", figure("batter_balls"), "."])
-    conceded: list[Part] = [figure("bowler_wickets"), " for ", figure("bowler_runs")]
-    yield sentence([bowler, " has ", *conceded, " from ", figure("bowler_overs"), " overs."])
-    stand: list[Part] = [figure("partnership_runs"), " from ", figure("partnership_balls")]
-    yield sentence(["The partnership is ", *stand, " balls."])
-    yield sentence(["Runs from this over so far: ", figure("over_runs"), "."])
+    yield "This ball is in the [/ball/standing/phase]."
+    yield f"{BATTER} has {BATTER_SCORE}."
+    yield f"{BOWLER} has {FIGURES}."
+    stand = "[/ball/standing/partnership_runs] from [/ball/standing/partnership_balls] balls"
+    yield f"The partnership is {stand}."
+    yield "Runs from this over so far: [/ball/standing/over_runs]."
     if standing.hat_trick:
-        yield sentence([bowler, " is on a hat-trick."])
+        yield f"{BOWLER} is on a hat-trick."
 
 
-def _chances(source: Source[Explanation]) -> Iterator[Sentence]:
+def _probabilities(explanation: Explanation) -> Iterator[str]:
     """The probability of each outcome, beside what is usual."""
-    prediction = source.document.prediction
+    prediction = explanation.prediction
     for number, entry in enumerate(prediction.outcomes):
-        pointer = f"/prediction/outcomes/{number}"
         required = entry.outcome in (prediction.about, prediction.actual)
         if entry.probability < _MIN_PROBABILITY and not required:
             continue
-        of: list[Part] = ["The chance of ", source.quote(f"{pointer}/outcome", outcome_words)]
+        pointer = f"/prediction/outcomes/{number}"
+        subject = f"The chance of [{pointer}/outcome outcome] is"
         if entry.usual is None:
-            yield sentence([*of, " is ", source.visible(f"{pointer}/probability"), "."])
+            yield f"{subject} [{pointer}/probability visible]."
         else:
-            probability, usual = source.change(f"{pointer}/probability", f"{pointer}/usual")
-            yield sentence([*of, " is ", probability, "; ", usual, " is usual."])
+            ends = quote_change(explanation, f"{pointer}/probability", f"{pointer}/usual")
+            yield f"{subject} {ends[0]}; {ends[1]} is usual."
 
 
-def _contributions(source: Source[Explanation]) -> Iterator[Sentence]:
-    """What each group of inputs adds to the chance of the explanation's outcome, or takes off."""
-    prediction = source.document.prediction
-    position = place_of(prediction, prediction.about)
-    outcome = source.quote(f"/prediction/outcomes/{position}/outcome", outcome_words)
-    for number, group in enumerate(source.document.contributions):
+def _contributions(explanation: Explanation) -> Iterator[str]:
+    """What each group of inputs adds to the explanation's outcome, or takes off."""
+    prediction = explanation.prediction
+    index = outcome_index(prediction, prediction.about)
+    outcome = f"the chance of [/prediction/outcomes/{index}/outcome outcome]"
+    for number, group in enumerate(explanation.contributions):
         field = "from_usual" if group.from_usual else "points"
-        points = getattr(group, field)[position].points
+        points = getattr(group, field)[index].points
         if abs(points) < _MIN_POINTS:
             continue
-        names = [
-            source.quote(name) if name.startswith("/") else name for name in GROUPS[group.group]
-        ]
-        amount = source.quote(f"/contributions/{number}/{field}/{position}/points", size)
-        verb, preposition = ("adds ", " points to") if points > 0 else ("takes ", " points off")
-        change: list[Part] = [verb, amount, preposition, " the chance of ", outcome]
-        yield sentence(["The model ", *change, " for ", *names, "."])
+        verb, preposition = ("adds", "to") if points > 0 else ("takes", "off")
+        size = f"[/contributions/{number}/{field}/{index}/points size] points"
+        yield f"The model {verb} {size} {preposition} {outcome} for {GROUPS[group.group]}."
 
 
-def _after(source: Source[Explanation]) -> Iterator[Sentence]:
-    """What came, and the chance of winning."""
-    explanation = source.document
+def _after(explanation: Explanation) -> Iterator[str]:
+    """What came, and the probability of winning."""
     actual, win = explanation.prediction.actual, explanation.win_probability
     if actual is not None:
-        chance = f"/prediction/outcomes/{place_of(explanation.prediction, actual)}/probability"
-        came = source.quote("/prediction/actual", outcome_words)
-        yield sentence(["It was ", came, ", which the model had at ", source.visible(chance), "."])
-    if explanation.ball.happened is not None and explanation.ball.happened.out is not None:
-        yield sentence([*gone(source), "."])
+        index = outcome_index(explanation.prediction, actual)
+        probability = f"[/prediction/outcomes/{index}/probability visible]"
+        yield f"It was [/prediction/actual outcome], which the model had at {probability}."
+    if dismissed := dismissal(explanation):
+        yield f"{dismissed}."
     if win is not None:
-        team: list[Part] = ["The chance that ", source.quote("/win_probability/team"), " win is "]
+        subject = "The chance that [/win_probability/team] win is"
         if win.happened is None:
-            yield sentence([*team, source.visible("/win_probability/before"), "."])
+            yield f"{subject} [/win_probability/before visible]."
         else:
-            before, after = source.change("/win_probability/before", "/win_probability/happened")
-            yield sentence([*team, before, " before the ball and ", after, " after it."])
+            pointers = "/win_probability/before", "/win_probability/happened"
+            before, after = quote_change(explanation, *pointers)
+            yield f"{subject} {before} before the ball and {after} after it."
 
 
-def _claims(source: Source[Explanation]) -> Iterator[Sentence]:
+def _claims(explanation: Explanation) -> Iterator[str]:
     """Each claim that has a verdict: what hiding did to an outcome, and the verdict."""
-    for number in claims_in_order(source.document):
-        claim, pointer = source.document.evidence[number], f"/evidence/{number}"
+    for number in claims_in_order(explanation):
+        claim, pointer = explanation.evidence[number], f"/evidence/{number}"
         if claim.verdict is None:
             continue
-        verdict: list[Part] = [source.quote(f"{pointer}/verdict")]
-        if claim.reason is not None:
-            verdict += [" (", source.quote(f"{pointer}/reason"), ")"]
-        if claim.reference:
-            verdict += [", for comparison only"]
-        change = _hidden_change(source, number)
+        reason = "" if claim.reason is None else f" ([{pointer}/reason])"
+        comparison = ", for comparison only" if claim.reference else ""
+        verdict = f"verdict: [{pointer}/verdict]{reason}{comparison}"
+        start = f"Without [{pointer}/claim claim],"
         if claim.removed_from == "head":
-            start: list[Part] = [source.quote(f"{pointer}/claim", _capitalized)]
-            start += ["; with that hidden from this head, "]
-        else:
-            start = ["Without ", source.quote(f"{pointer}/claim", _with_model), ", "]
-        yield sentence([*start, *change, "; verdict: ", *verdict, "."])
+            start = f"[{pointer}/claim capital]; with that hidden from this head,"
+        yield f"{start} {_effect_of_hiding(explanation, number)}; {verdict}."
 
 
-def _hidden_change(source: Source[Explanation], number: int) -> list[Part]:
+def _effect_of_hiding(explanation: Explanation, number: int) -> str:
     """``the chance of a four would be 9%, not 15%``."""
-    change = f"/evidence/{number}/top_change"
-    outcome = source.quote(f"{change}/outcome", outcome_words)
-    before, after = source.change(f"{change}/before", f"{change}/after")
-    if before.text == after.text:
-        return ["the chance of ", outcome, " stays at ", after]
-    return ["the chance of ", outcome, " would be ", after, ", not ", before]
-
-
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _with_model(claim: str) -> str:
-    return claim.replace("it attended to", "the model attended to")
-
-
-def _cautions(source: Source[Explanation]) -> Iterator[Sentence]:
-    for number, _ in enumerate(source.document.flags):
-        yield sentence(["Caution: ", source.quote(f"/flags/{number}/text"), "."])
+    pointer = f"/evidence/{number}/top_change"
+    outcome = f"the chance of [{pointer}/outcome outcome]"
+    before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")
+    if text_of(explanation, before) == text_of(explanation, after):
+        return f"{outcome} stays at {after}"
+    return f"{outcome} would be {after}, not {before}"
