@@ -31,10 +31,9 @@ PAGES = {
     "heads": "/heads",
     "recordings": "/recordings",
     "recording": "/recording/before.safetensors",
-    "difference": "/recordings/compare",
     "lost": "/nowhere",
 }
-WHOLE = ("story", "difference")
+WHOLE = ("story",)
 SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
 COLOURS = 256
 MOST = 150_000
@@ -50,21 +49,21 @@ def made(folder: Path) -> None:
 def settle(page: Any, name: str) -> None:
     """Wait until all that a page shows is there."""
     page.wait_for_selector("main h1", state="attached")
-    if name in ("story", "match", "head", "claims", "difference"):
+    if name in ("story", "match", "head", "claims"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     if name == "story":
-        page.locator("#turning-list >> text=being tested").first.wait_for(
-            state="detached", timeout=120_000
-        )
+        page.locator("#story-status .loading").wait_for(state="detached", timeout=120_000)
     if name in ("match", "head", "claims"):
         page.wait_for_selector("#claims-button", timeout=60_000)
     if name == "head":
-        page.locator("#head-figure image").wait_for(timeout=60_000)
+        page.locator("#head-figure canvas").wait_for(timeout=60_000)
         page.evaluate("document.querySelector('#enlarged').scrollIntoView({block: 'start'})")
     if name == "claims":
-        page.select_option("#what-if-bowler", index=9)
+        page.fill(
+            "#what-if-bowler", page.locator("#what-if-bowlers option").nth(9).get_attribute("value")
+        )
         page.click("#what-if-form .primary")
-        page.locator("#what-if-plot svg").wait_for(timeout=60_000)
+        page.locator("#what-if-plot .row").first.wait_for(timeout=60_000)
         page.click("#claims-button")
         page.locator(".claim").nth(2).click()
         page.evaluate("window.scrollTo(0, 0)")

@@ -23,7 +23,7 @@ from .library import Data
 
 Result = TypeVar("Result")
 
-FIRST, NOW, LONG, AHEAD = range(4)
+FIRST, ON_DEMAND, LONG, AHEAD = range(4)
 """Urgencies: before everything else; in order; long, with pauses; only if nothing else waits."""
 MAX_AHEAD: Final = 6
 _MAX_JOBS: Final = 200
@@ -67,7 +67,7 @@ def never_disconnected() -> bool:
     return False
 
 
-class Answers:
+class AnswerQueue:
     """Answers by key, each computed once and cached while there is room.
 
     Args:
@@ -88,13 +88,13 @@ class Answers:
         key: Hashable,
         make: Callable[[], Data],
         *,
-        urgency: int = NOW,
+        urgency: int = ON_DEMAND,
         disconnected: Callable[[], bool] = never_disconnected,
     ) -> bytes:
         """The answer as compressed JSON.
 
         Args:
-            urgency: ``FIRST``, ``NOW``, ``AHEAD``, or ``LONG``, with which ``make`` calls
+            urgency: ``FIRST``, ``ON_DEMAND``, ``AHEAD``, or ``LONG``, with which ``make`` calls
                 `let_others_run`.
             disconnected: whether the client is gone; a job that nobody waits for is not started.
 
@@ -118,7 +118,7 @@ class Answers:
         """Compute something now, without the cache."""
         key = object()
         with self._changed:
-            job = self._enqueue(key, make, NOW)
+            job = self._enqueue(key, make, ON_DEMAND)
         answer: Result = self._wait(key, job, disconnected)
         return answer
 

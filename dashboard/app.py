@@ -11,12 +11,11 @@ from flask import Flask, Response, request
 
 from attnlens.render.page import template_text
 
-from .answer_queue import Answers
+from .answer_queue import AnswerQueue
 from .library import Functions, Matches, Recordings
 from .pages import (
     Page,
     ball_page,
-    compare_recordings_page,
     heads_page,
     home_page,
     hyphenated,
@@ -26,7 +25,7 @@ from .pages import (
     recordings_page,
     story_page,
 )
-from .routes import add_routes, compress_text
+from .routes import FILES, add_routes, compress_text
 from .serving import protect
 
 _INDEX: Final = """<!DOCTYPE html>
@@ -49,6 +48,8 @@ _INDEX: Final = """<!DOCTYPE html>
 _REMOVED_PAGES: Final = {
     "compare": "The Compare page is gone. What if, on the page of a ball, shows a ball before and "
     "after a change.",
+    "recordings": "The dashboard no longer compares recordings: load both with "
+    "attnlens.load_recording and subtract their weights.",
     "models": "The models pages are gone: attnlens describe MODEL --format html and attnlens trace "
     "MODEL INPUT --format html write a model's equations and numbers as a page.",
     "corpus": "The dashboard has no corpus pages any more: read the corpus's Parquet files with "
@@ -89,7 +90,7 @@ def create_app(
     app.layout = frame(public=public, heads=functions.heads is not None)
     server: Flask = app.server
     add_scripts(app, server)
-    add_routes(app, functions, matches, recordings, Answers(), public=public)
+    add_routes(app, functions, matches, recordings, AnswerQueue(), public=public)
 
     # A change of ball keeps the page; only another page is requested from the server.
     app.clientside_callback(  # type: ignore[no-untyped-call]  # of dash
@@ -139,8 +140,6 @@ def page_of(
         return heads_page(functions.heads), 200
     if key == "recordings":
         return recordings_page(recordings, public=public), 200
-    if key == "recordings/compare":
-        return compare_recordings_page(recordings), 200
     if kind in ("story", "ball"):
         item = matches.get(name)
         if item is None:
@@ -150,8 +149,8 @@ def page_of(
             ), 404
         if kind == "story":
             return story_page(item, functions.models), 200
-        if any(innings["balls"] for innings in item.about["innings"]):
-            return ball_page(item, functions.models, functions.texts), 200
+        if any(innings["balls"] for innings in item.summary["innings"]):
+            return ball_page(item, functions.models, FILES), 200
         return not_found_page("No ball was bowled in this match."), 404
     if kind == "recording":
         recording = recordings.get(name)
@@ -161,6 +160,21 @@ def page_of(
     if kind in _REMOVED_PAGES:
         return not_found_page(_REMOVED_PAGES[kind]), 410
     return not_found_page("There is no such page."), 404
+
+
+_KEYS: Final = {
+    "← →": "the ball before, the next",
+    "⇧ ← →": "six balls",
+    "Home End": "first and last ball",
+    "Space": "play and stop",
+    "[ ]": "the innings before, the next",
+    "1 … 4": "scale: micro, short, medium, long",
+    "v": "another view of the heads",
+    "c": "the claims",
+    "h": "enlarge the next head; Esc closes it",
+    "Arrows in a heat map": "move the cell that is read out",
+    "?": "this list",
+}
 
 
 def frame(*, public: bool, heads: bool) -> html.Div:
@@ -201,6 +215,21 @@ def frame(*, public: bool, heads: bool) -> html.Div:
             dcc.Store(id="page-key"),
             dcc.Store(id="drawn"),
             html.Main(id="page", tabIndex="-1", children=loading("opening")),
+            html.Dialog(
+                [
+                    html.H2("Keyboard"),
+                    html.Dl(
+                        [
+                            part
+                            for keys, action in _KEYS.items()
+                            for part in (html.Dt(html.Kbd(keys)), html.Dd(action))
+                        ]
+                    ),
+                    html.Button("Close", id="keys-close"),
+                ],
+                className="keys",
+                **hyphenated(aria_label="Keyboard"),
+            ),
             html.Div(id="say", className="unseen", role="status", **hyphenated(aria_live="polite")),
             html.Div(id="toast", **hyphenated(aria_hidden="true")),
         ],

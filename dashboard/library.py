@@ -48,11 +48,12 @@ class Functions:
         read: a file's path to its match. Raises `AttnlensError` with the reader's words.
         match: the match without its balls.
         people: the match's players, by where they faced or bowled first.
-        story: match, whether its claims are tested, model, and what is called now and then while
-            they are, to the match as a story (``attnlens story --json``).
+        story: match, whether its claims are tested, model, the address of a delivery by innings
+            and index, and what is called now and then while they are tested, to the ``html`` of
+            the match's story and its ``cautions``.
         innings: match, innings and model to every ball (`attnlens.cricket.explain.showing`).
         explain: match, innings, ball, model and an outcome, or ``None`` for the story's, to an
-            explanation with evidence.
+            ``explanation`` with evidence, and the ``html`` of its parts.
         next_ball: match and model to the forecast of the ball not yet bowled, or why it is
             ``waiting``.
         what_if: match, innings, ball, model and the changes, to the answer.
@@ -65,7 +66,7 @@ class Functions:
     read: Callable[[str], Match]
     match: Callable[[Match], Data]
     people: Callable[[Match], list[Data]]
-    story: Callable[[Match, bool, str, Callable[[], None]], Data]
+    story: Callable[[Match, bool, str, Callable[[int, int], str], Callable[[], None]], Data]
     innings: Callable[[Match, int, str], Data]
     explain: Callable[[Match, int, int, str, str | None], Data]
     next_ball: Callable[[Match, str], Data]
@@ -90,7 +91,7 @@ class LibraryItem(Generic[Content]):
 
     Attributes:
         key: its name in the address.
-        about: the match's plain data, or the recording's name.
+        summary: the match's plain data, or the recording's name.
         sample: whether it is the simulated match, open if the command line names no file.
         followed: gives the match as its file is now, or ``None``.
         version: how often it has changed.
@@ -98,7 +99,7 @@ class LibraryItem(Generic[Content]):
 
     key: str
     value: Content
-    about: Data
+    summary: Data
     sample: bool = False
     followed: Followed | None = None
     version: int = 0
@@ -158,8 +159,8 @@ class Library(ABC, Generic[Content]):
         with tempfile.TemporaryDirectory(prefix="attnlens-") as folder:
             path = Path(folder) / short
             path.write_bytes(content)
-            value, about = self._read(str(path), short)
-        item = LibraryItem(key, value, about)
+            value, summary = self._read(str(path), short)
+        item = LibraryItem(key, value, summary)
         with self._lock:
             self._uploaded[key] = item
             while len(self._uploaded) > _MAX_UPLOADS:
@@ -188,8 +189,8 @@ class Matches(Library["Match"]):
         self, match: Match, *, sample: bool = False, followed: Followed | None = None
     ) -> LibraryItem[Match]:
         """Open a match that the command line named."""
-        about = self._functions.match(match)
-        return self._add(about["match_id"], LibraryItem("", match, about, sample, followed))
+        summary = self._functions.match(match)
+        return self._add(summary["match_id"], LibraryItem("", match, summary, sample, followed))
 
     def refreshed(self, key: str) -> LibraryItem[Match] | None:
         """The match of that key, read again if it is followed and has changed."""
@@ -197,8 +198,8 @@ class Matches(Library["Match"]):
             item = self.get(key)
             match = None if item is None or item.followed is None else item.followed.newer()
             if item is not None and match is not None:
-                about = self._functions.match(match)
-                item = replace(item, value=match, about=about, version=item.version + 1)
+                summary = self._functions.match(match)
+                item = replace(item, value=match, summary=summary, version=item.version + 1)
                 self._permanent[key] = item
             return item
 
@@ -212,5 +213,5 @@ class Recordings(Library[str]):
     def add(self, path: str) -> LibraryItem[str]:
         """Open a recording that the command line named."""
         name = os.path.basename(os.path.normpath(path))
-        page, about = self._read(path, name)
-        return self._add(name, LibraryItem("", page, about))
+        page, summary = self._read(path, name)
+        return self._add(name, LibraryItem("", page, summary))

@@ -33,13 +33,14 @@ def panel(
     title: str,
     *children: Component | None,
     lead: str = "",
-    files: bool = True,
+    tools: bool = False,
     controls: Component | None = None,
     visible: bool = True,
 ) -> html.Section:
-    """A part of a page with its heading and its download menu.
+    """A part of a page with its heading.
 
     Args:
+        tools: whether the page's script puts buttons into its corner.
         controls: in line with the heading.
         visible: whether the heading is drawn; screen readers read it anyway.
     """
@@ -50,7 +51,7 @@ def panel(
                     html.H2(title, id=f"{name}-title", className=None if visible else "unseen"),
                     html.P(lead, className="lead") if lead else None,
                     controls,
-                    html.Div(id=f"{name}-tools", className="panel-tools") if files else None,
+                    html.Div(id=f"{name}-tools", className="panel-tools") if tools else None,
                 ],
                 className="panel-head",
             ),
@@ -80,7 +81,7 @@ def drop_zone(kind: str, kind_words: str) -> html.Div:
                 f"Open {kind_words}", className="drop-button", **hyphenated(data_upload=kind)
             ),
             html.Span("or drop it here", className="quiet"),
-            html.P("", className="drop-said", role="alert"),
+            html.P("", className="drop-message", role="alert"),
         ],
         className="drop",
         **hyphenated(data_drop=kind),
@@ -120,14 +121,14 @@ def match_link(item: LibraryItem[Match]) -> str:
 
 def last_ball_link(item: LibraryItem[Match]) -> str:
     """The address of the last ball that was bowled, where one was."""
-    played = [innings for innings in item.about["innings"] if innings["balls"]]
+    played = [innings for innings in item.summary["innings"] if innings["balls"]]
     last = played[-1] if played else {"number": 1, "balls": 1}
     return f"{match_link(item)}/innings/{last['number']}/ball/{last['balls']}"
 
 
 def _title(item: LibraryItem[Match], title: str, *links: Component) -> html.Div:
     """The head of a match's page: its title, where and when, ways on, and what to know first."""
-    summary = item.about
+    summary = item.summary
     facts = [summary[name] for name in ("event", "date", "venue") if summary[name]]
     if title != summary["title"]:
         facts.insert(0, summary["title"])
@@ -147,7 +148,7 @@ def _score(innings: Data) -> str:
 
 
 def _match_card(item: LibraryItem[Match]) -> html.Li:
-    summary = item.about
+    summary = item.summary
     scores = [
         html.Span(
             [html.B(innings["batting"]), _score(innings)],
@@ -194,7 +195,6 @@ def home_page(matches: Matches, *, public: bool) -> Page:
             if public
             else drop_zone("match", "a match (Cricsheet JSON or CSV, or a Kaggle IPL table)"),
             lead=on_one_line(matches.note),
-            files=False,
         ),
         store("home", {}),
     ]
@@ -202,28 +202,24 @@ def home_page(matches: Matches, *, public: bool) -> Page:
 
 def story_page(item: LibraryItem[Match], models: tuple[str, ...]) -> Page:
     """The match as a story: who won, when it turned, and where to go on."""
-    summary = item.about
+    summary = item.summary
     title = summary["result"] or summary["title"]
     return [
         _title(item, title[0].upper() + title[1:], html.Nav(id="innings-links")),
-        columns(
-            "story",
-            plot("win", "Who was winning, ball by ball"),
-            panel("turning", "Where it turned", html.Div(id="turning-list")),
-            columns(
-                "two",
-                panel("expected", "Against expectation", html.Div(id="expected-item")),
-                panel("surprises", "Most surprising", html.Div(id="surprises-list")),
-            ),
-        ),
-        store("story", {"key": item.key, "models": list(models), "about": summary}),
+        html.Div(id="story"),
+        html.Div(id="story-status", role="status"),
+        store("story", {"key": item.key, "models": list(models), "summary": summary}),
     ]
 
 
-def ball_page(item: LibraryItem[Match], models: tuple[str, ...], texts: Iterable[str]) -> Page:
-    """A ball: the innings, what is expected of it, why, and where the heads look."""
+def ball_page(item: LibraryItem[Match], models: tuple[str, ...], files: Data) -> Page:
+    """A ball: the innings, what is expected of it, why, and where the heads look.
+
+    Args:
+        files: names of files to download, and what each is.
+    """
     return [
-        _title(item, item.about["title"]),
+        _title(item, item.summary["title"]),
         html.Section(
             id="score", className="score", **hyphenated(aria_label="Score", data_shown="match")
         ),
@@ -243,6 +239,7 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...], texts: Iterable
                             "narrative",
                             "The story of this ball",
                             html.Div(id="narrative-text"),
+                            tools=True,
                             visible=False,
                         ),
                         columns(
@@ -255,9 +252,10 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...], texts: Iterable
                             "Claims, tested",
                             html.Div(id="evidence-list"),
                             lead="Choose one: its balls light up above and beside.",
+                            tools=True,
                         ),
                     ],
-                    className="told",
+                    className="reasons",
                 ),
                 panel(
                     "heads",
@@ -272,7 +270,14 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...], texts: Iterable
         html.Section(
             [
                 html.Div(id="head-one"),
-                html.Div(id="head-figure"),
+                html.Div(
+                    id="head-figure",
+                    tabIndex="0",
+                    role="application",
+                    **hyphenated(
+                        aria_label="Heat map of the head. Arrow keys move the cell."
+                    ),
+                ),
             ],
             id="enlarged",
             className="panel",
@@ -298,8 +303,8 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...], texts: Iterable
             {
                 "key": item.key,
                 "models": list(models),
-                "about": item.about,
-                "texts": list(texts),
+                "summary": item.summary,
+                "files": files,
                 "live": item.followed is not None,
                 "version": item.version,
             },
@@ -316,7 +321,7 @@ def recordings_page(recordings: Recordings, *, public: bool) -> Page:
     cards = [
         html.Li(
             dcc.Link(
-                [html.B(item.about["name"]), html.Span("heat maps of every site and head")],
+                [html.B(item.summary["name"]), html.Span("heat maps of every site and head")],
                 href=recording_link(item),
                 className="card",
             )
@@ -336,46 +341,19 @@ def recordings_page(recordings: Recordings, *, public: bool) -> Page:
             html.Ul(cards, className="cards") if cards else none,
             html.Ul(id="brought-recordings", className="cards"),
             None if public else drop_zone("recording", "a saved recording (.safetensors)"),
-            files=False,
         ),
-        html.P(dcc.Link("Compare two recordings", href="/recordings/compare", className="button")),
         store("recordings", {}),
     ]
 
 
 def recording_page(item: LibraryItem[str]) -> Page:
-    name = item.about["name"]
+    name = item.summary["name"]
     return [
         html.H1(name),
         html.Iframe(
             src=f"/page/{quote(item.key)}", title=f"Heat maps of {name}", className="recording"
         ),
         store("recording", {}),
-    ]
-
-
-def compare_recordings_page(recordings: Recordings) -> Page:
-    choices = [{"key": item.key, "title": item.about["name"]} for item in recordings.permanent]
-    return [
-        html.H1("Compare two recordings"),
-        html.Div(id="recording-sides"),
-        html.Div(id="recording-apart"),
-        columns(
-            "overview",
-            panel(
-                "overview",
-                "Where they differ",
-                html.Div(id="overview-list"),
-                lead="Mean distance of their rows: 0 is the same, 1 nothing in common.",
-            ),
-            panel(
-                "both",
-                "Side by side",
-                html.Div(id="maps-both"),
-                lead="Square roots are drawn, so that small weights show.",
-            ),
-        ),
-        store("compare-recordings", {"recordings": choices}),
     ]
 
 
@@ -406,7 +384,6 @@ def heads_page(data: Data) -> Page:
             f"{scale['scale']}: {scale['question']}",
             _table(("head", "name earned", *headings), map(_head, scale["heads"])),
             lead=f"{scale['window']} {scale['unit']}",
-            files=False,
         )
         for scale in data["scales"]
     ]
@@ -415,7 +392,7 @@ def heads_page(data: Data) -> Page:
         html.H1("Heads across matches"),
         html.P(lead, className="lead"),
         *scales,
-        panel("slots", "Slots inside the ball", slots, files=False),
+        panel("slots", "Slots inside the ball", slots),
         store("measured", {}),
     ]
 

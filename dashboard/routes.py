@@ -13,6 +13,7 @@ from concurrent.futures import TimeoutError as TookTooLong
 from functools import lru_cache, partial, wraps
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlencode
 
 from dash import Dash
 from flask import Flask, Response, request
@@ -24,8 +25,8 @@ from .answer_queue import (
     AHEAD,
     FIRST,
     LONG,
-    NOW,
-    Answers,
+    ON_DEMAND,
+    AnswerQueue,
     BusyError,
     DisconnectedError,
     never_disconnected,
@@ -38,6 +39,15 @@ if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
 
 _NOT_OPEN: Final = "is not here (any more): it has to be opened or uploaded again"
+
+FILES: Final = {
+    "prompt.txt": "Prompt (.txt)",
+    "explanation.json": "Everything (.json)",
+    "balls.csv": "Past balls (.csv)",
+    "explanation.txt": "As in the terminal (.txt)",
+    "report.html": "Report (.html)",
+}
+"""What a ball's page offers to download."""
 
 _MIME_TYPES: Final = {
     "txt": "text/plain",
@@ -146,7 +156,6 @@ _MAX_UPLOAD_BYTES: Final = 32_000_000
 """Of an uploaded file."""
 _MAX_REQUEST_BYTES: Final = 1_000_000
 """Of any other request."""
-_MAPS: Final = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
@@ -155,7 +164,7 @@ def add_routes(
     functions: Functions,
     matches: Matches,
     recordings: Recordings,
-    answers: Answers,
+    answers: AnswerQueue,
     *,
     public: bool,
 ) -> None:
@@ -182,7 +191,7 @@ def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, publ
         library = recordings if kind == "recording" else matches
         name, content = request.args.get("name", kind), request.get_data()
         item = library.upload(name, content)
-        return plain_json({"key": item.key, "about": item.about})
+        return plain_json({"key": item.key, "summary": item.summary})
 
     @server.errorhandler(413)
     def too_large(_: Exception) -> Response:
@@ -204,15 +213,6 @@ def _add_recordings(server: Flask, recordings: Recordings) -> None:
         )
         return response
 
-    @server.get("/maps/<key>.json")
-    def recording_maps(key: str) -> Response:
-        item = recordings.get(key)
-        if item is None:
-            return error_response(f"the recording {key} {_NOT_OPEN}", 404)
-        data = _MAPS.search(item.value)
-        assert data is not None, "a page of a recording holds its maps"
-        return json_response(gzip.compress(data[1].encode(), 1))
-
 
 _MAX_HITS: Final = 12
 _MAX_SEARCH_CHARACTERS: Final = 80
@@ -233,7 +233,7 @@ def search_hits(
 
     def rows() -> Iterator[Data]:
         for item in matches:
-            summary = item.about
+            summary = item.summary
             when = " · ".join(filter(None, (summary["title"], summary["date"])))
             if holds(summary["title"], summary["date"], summary["event"], summary["venue"]):
                 yield {"text": summary["title"], "more": summary["date"], "href": match_link(item)}
@@ -250,7 +250,7 @@ def search_hits(
 
 
 def add_match_routes(
-    server: Flask, functions: Functions, matches: Matches, answers: Answers
+    server: Flask, functions: Functions, matches: Matches, answers: AnswerQueue
 ) -> None:
     """Every address below a match."""
 
@@ -289,18 +289,24 @@ def add_match_routes(
         return answers.get(
             ball_key(item, innings, ball),
             lambda: functions.explain(item.value, innings, ball, model, outcome),
-            urgency=AHEAD if "ahead" in request.args else NOW,
+            urgency=AHEAD if "ahead" in request.args else ON_DEMAND,
             disconnected=disconnected(),
         )
 
-    def story_of(match: Match, evidence: bool, model: str) -> Data:
-        return functions.story(match, evidence, model, answers.let_others_run)
+    def story_of(match: Match, key: str, evidence: bool, model: str) -> Data:
+        query = "" if model == functions.models[0] else f"?{urlencode({'model': model})}"
+
+        def address(innings: int, ball: int) -> str:
+            return f"/match/{quote(key)}/innings/{innings}/ball/{ball}{query}"
+
+        return functions.story(match, evidence, model, address, answers.let_others_run)
 
     @server.get("/data/<key>/story.json")
     @of_open_match
     def story(item: LibraryItem[Match]) -> Response:
         evidence = "untested" not in request.args
-        return respond(item, story_of, evidence, urgency=LONG if evidence else FIRST)
+        urgency = LONG if evidence else FIRST
+        return respond(item, story_of, item.key, evidence, urgency=urgency)
 
     @server.get("/data/<key>/next.json")
     @of_open_match
@@ -342,7 +348,7 @@ def add_match_routes(
         followed = item.followed
         state = {
             "version": item.version,
-            "about": item.about,
+            "summary": item.summary,
             "as_of": followed and followed.as_of,
             "trouble": followed and followed.trouble and on_one_line(followed.trouble),
         }
@@ -351,7 +357,7 @@ def add_match_routes(
     @server.get("/files/<key>/<int:innings>/<int:ball>/<name>")
     @of_open_match
     def file(item: LibraryItem[Match], innings: int, ball: int, name: str) -> Response:
-        data = json.loads(gzip.decompress(explained(item, innings, ball)))
+        data = json.loads(gzip.decompress(explained(item, innings, ball)))["explanation"]
         stem = f"{item.key}-{innings}-{ball}"
         if name == "explanation.json":
             text = json.dumps(data, ensure_ascii=False, indent=2)

@@ -44,18 +44,19 @@ class Server:
         return self.send(urllib.request.Request(self.url + path, headers=headers))
 
     def json(self, path: str) -> Any:
-        """What is told there, where it is told."""
+        """The document that is there."""
         status, content, _ = self.get(path)
         assert status == 200, content
         return json.loads(content)
 
-    def explanation(self, path: str = "simulated-82/1/47", **asked: str) -> Any:
+    def explanation(self, path: str = "simulated-82/1/47", **query: str) -> Any:
         """A ball's, of ``MATCH/INNINGS/BALL``."""
-        return self.json(f"/data/{path}/explanation.json?{urllib.parse.urlencode(asked)}")
+        path = f"/data/{path}/explanation.json?{urllib.parse.urlencode(query)}"
+        return self.json(path)["explanation"]
 
     def post(self, path: str, body: bytes, **headers: str) -> tuple[int, dict[str, Any]]:
-        asked = urllib.request.Request(self.url + path, data=body, headers=headers, method="POST")
-        status, content, _ = self.send(asked)
+        request = urllib.request.Request(self.url + path, body, headers, method="POST")
+        status, content, _ = self.send(request)
         return status, json.loads(content)
 
     def send(self, request: urllib.request.Request) -> tuple[int, bytes, dict[str, str]]:
@@ -156,11 +157,11 @@ def ball(page: Any) -> int:
     return int(page.locator(".slider").get_attribute("aria-valuenow"))
 
 
-def taken(page: Any, panel: str, item: str) -> tuple[str, bytes]:
-    """The name and the bytes of what a panel's menu gives away."""
-    page.click(f"#{panel}-tools summary")
+def downloaded(page: Any, file: str) -> tuple[str, bytes]:
+    """The name and the bytes of a file of a ball's page."""
+    page.click("#narrative-tools summary")
     with page.expect_download() as waiting:
-        page.click(f"#{panel}-tools .menu-list >> text='{item}'")
+        page.click(f"#narrative-tools .menu-list >> text='{file}'")
     return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
 
 
@@ -172,9 +173,9 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def figures(found: Any) -> list[float]:
+def figures(elements: Any) -> list[float]:
     """The numbers that elements show."""
-    return [float(text.replace("−", "-")) for text in found.all_text_contents()]
+    return [float(text.replace("−", "-")) for text in elements.all_text_contents()]
 
 
 def fits(page: Any, width: int) -> None:
@@ -185,7 +186,7 @@ def fits(page: Any, width: int) -> None:
         assert (box["x"] >= 0, box["x"] + box["width"] <= width) == (True, True)
         assert box["height"] >= 30
     out = page.evaluate(
-        "[...document.querySelectorAll('.panel')].filter((one) => one.scrollWidth >"
-        " one.clientWidth).map((one) => one.id)"
+        "[...document.querySelectorAll('.panel')].filter((panel) => panel.scrollWidth >"
+        " panel.clientWidth).map((panel) => panel.id)"
     )
     assert out == [], page.url

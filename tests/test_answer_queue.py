@@ -14,8 +14,8 @@ from attnlens.dashboard.answer_queue import (
     FIRST,
     LONG,
     MAX_AHEAD,
-    NOW,
-    Answers,
+    ON_DEMAND,
+    AnswerQueue,
     BusyError,
     DisconnectedError,
 )
@@ -24,7 +24,7 @@ skip_without("dash")
 
 
 def test_answers_are_worked_out_once_and_forgotten_when_there_are_too_many() -> None:
-    answers, made = Answers(max_bytes=4000), []
+    answers, made = AnswerQueue(max_bytes=4000), []
 
     def make(number: int) -> dict[str, object]:
         made.append(number)
@@ -46,9 +46,9 @@ def test_answers_are_worked_out_once_and_forgotten_when_there_are_too_many() -> 
     assert answers.get("bad", lambda: {"now": "good"})
 
 
-def blocked() -> tuple[Answers, threading.Event]:
+def blocked() -> tuple[AnswerQueue, threading.Event]:
     """A queue whose thread is busy until the event is set."""
-    answers, busy, gate = Answers(), threading.Event(), threading.Event()
+    answers, busy, gate = AnswerQueue(), threading.Event(), threading.Event()
     threading.Thread(target=answers.run, args=(lambda: busy.set() or gate.wait(150),)).start()
     assert busy.wait(150)
     return answers, gate
@@ -90,7 +90,7 @@ def test_an_innings_goes_before_tests_and_what_nobody_waits_for_is_not_begun() -
         answers.get(key, lambda: order.append(key), urgency=urgency)
 
     asked = [threading.Thread(target=abandoned, args=(number,)) for number in range(20)]
-    asked += [threading.Thread(target=ask, args=("tests", NOW))]
+    asked += [threading.Thread(target=ask, args=("tests", ON_DEMAND))]
     asked += [threading.Thread(target=ask, args=("innings", FIRST))]
     for thread in asked:
         thread.start()
@@ -107,7 +107,7 @@ def test_an_innings_goes_before_tests_and_what_nobody_waits_for_is_not_begun() -
 
 
 def test_what_takes_long_lets_others_by_and_ends_when_nobody_waits() -> None:
-    answers, order, left = Answers(), [], threading.Event()
+    answers, order, left = AnswerQueue(), [], threading.Event()
 
     def story() -> dict[str, object]:
         while True:

@@ -127,7 +127,7 @@ def test_what_is_not_there_and_what_is_too_large_say_so_by_their_status(server: 
     for path in ("/nowhere", "/match/gone", "/match/gone/innings/1/ball/1", "/recording/gone"):
         status, content, _ = server.get(path)
         assert (status, b"<html" in content) == (404, True), path
-    for path in ("/corpus", "/compare", "/models", "/models/tiny"):
+    for path in ("/corpus", "/compare", "/models/tiny", "/recordings/compare"):
         assert server.get(path)[0] == 410
     for path in ("/", "/match/simulated-82", "/match/simulated-82/innings/1/ball/5"):
         assert server.get(path)[0] == 200
@@ -233,7 +233,7 @@ def test_requests_of_other_sites_start_no_work() -> None:
     functions = Functions(
         **dict.fromkeys(("read", "people", "story", "innings", "next_ball", "what_if"), unused),
         match=lambda match: {"match_id": match},
-        explain=lambda _match, _innings, ball, *_: {"ball": explained.append(ball)},
+        explain=lambda _match, _innings, ball, *_: {"explanation": explained.append(ball)},
         texts={},
         page=unused,
         models=("bundled",),

@@ -150,6 +150,9 @@ def _functions(options: argparse.Namespace) -> Functions:
     from functools import lru_cache
 
     from attnlens.cricket.explain.showing import shown_innings, shown_match, shown_people
+    from attnlens.cricket.pages.documents import render_ball_parts
+    from attnlens.cricket.pages.match_story import render_story_parts
+    from attnlens.cricket.pages.parts import shown_story
     from attnlens.cricket.predictor.calibration import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
@@ -164,7 +167,18 @@ def _functions(options: argparse.Namespace) -> Functions:
 
     def explain(match: Match, innings: int, ball: int, model: str, outcome: str | None) -> Data:
         answer = session(model).explain(match, ball=ball, innings=innings, outcome=outcome)
-        return answer.to_dict()
+        return {"explanation": answer.to_dict(), "html": render_ball_parts(answer)}
+
+    def story(
+        match: Match,
+        evidence: bool,
+        model: str,
+        address: Callable[[int, int], str],
+        rest: Callable[[], None],
+    ) -> Data:
+        answer = session(model).story(match, evidence=evidence, report=lambda *_: rest())
+        cautions = [note.text for note in shown_story(answer).notes]
+        return {"html": render_story_parts(answer, address), "cautions": cautions}
 
     def next_ball(match: Match, model: str) -> Data:
         try:
@@ -182,7 +196,7 @@ def _functions(options: argparse.Namespace) -> Functions:
         read=read_match,
         match=shown_match,
         people=shown_people,
-        story=lambda match, evidence, model, rest: _story(session(model), match, evidence, rest),
+        story=story,
         innings=lambda match, innings, model: shown_innings(
             match, innings, session(model).dated(match), history=options.history is not None
         ),
@@ -194,14 +208,6 @@ def _functions(options: argparse.Namespace) -> Functions:
         models=tuple(dict.fromkeys((default_model, *SHIPPED))),
         heads=None if options.heads is None else _heads(options.heads),
     )
-
-
-def _story(session: Session, match: Match, evidence: bool, rest: Callable[[], None]) -> Data:
-    """The match as a story; ``rest`` is called between its steps, so that shorter jobs can run."""
-    from attnlens.cricket.pages.parts import shown_story
-
-    story = session.story(match, evidence=evidence, report=lambda *_: rest())
-    return shown_story(story).to_dict()
 
 
 def _heads(path: str) -> Data:

@@ -21,7 +21,7 @@ const A = { pages: {}, leave: [] };
   A.marks = { 0: "·", wd: "wd", nb: "nb", bye: "b" };
 
   // Elements. Text is never taken as HTML: names are input.
-  function filled(node, attributes, children) {
+  function fill(node, attributes, children) {
     for (const [name, value] of Object.entries(attributes || {})) {
       if (value === null || value === undefined || value === false) continue;
       if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -32,13 +32,13 @@ const A = { pages: {}, leave: [] };
     node.append(
       ...children
         .flat(3)
-        .filter((one) => one !== null && one !== undefined && one !== false)
-        .map((one) => (one instanceof Node ? one : String(one))),
+        .filter((child) => child !== null && child !== undefined && child !== false)
+        .map((child) => (child instanceof Node ? child : String(child))),
     );
     return node;
   }
-  A.el = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
-  A.svg = (tag, attributes, ...children) => filled(document.createElementNS(SVG, tag), attributes, children);
+  A.el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  A.svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
   const tagged =
     (tag) =>
     (kind, ...children) =>
@@ -55,15 +55,6 @@ const A = { pages: {}, leave: [] };
   A.button = (text, onclick, more) => A.el("button", { type: "button", onclick, ...more }, text);
   A.loading = (text) => A.p("loading", text);
   A.trouble = (text, ...more) => A.el("p", { class: "trouble", role: "alert" }, text, ...more);
-  /** A link to another page of the dashboard: nothing is loaded anew. */
-  A.link = (path, attributes, ...children) => {
-    const go = (event) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
-      event.preventDefault();
-      A.go(path);
-    };
-    return A.el("a", { href: path, onclick: go, ...attributes }, ...children);
-  };
   /** Listens as long as the page is shown. */
   A.on = (target, name, action) => {
     target.addEventListener(name, action);
@@ -71,7 +62,7 @@ const A = { pages: {}, leave: [] };
   };
   A.at = (id) => document.getElementById(id);
   /** @type {(selector: string) => HTMLElement[]} */
-  A.all = (selector) => [...document.querySelectorAll(selector)].map((one) => /** @type {any} */ (one));
+  A.all = (selector) => [...document.querySelectorAll(selector)].map((node) => /** @type {any} */ (node));
   A.put = (id, ...children) => {
     const node = A.at(id);
     if (node) node.replaceChildren(...children.flat(2).filter(Boolean));
@@ -94,10 +85,14 @@ const A = { pages: {}, leave: [] };
     const parts = String(name).split(" ");
     return parts.length > 1 ? parts[parts.length - 1] : name;
   };
-  /** "2nd 14.2", as a story names a ball. */
-  A.nth = (number) => `${number}${["th", "st", "nd", "rd"][number] || "th"}`;
+  /** "Herons 133/9", as a tab or a link names an innings. */
+  A.inningsName = (innings) => [
+    innings.super_over ? "super over, " : null,
+    A.el("bdi", null, innings.batting),
+    A.small(null, ` ${innings.total}/${innings.wickets}`),
+  ];
   A.ballPath = (key, innings, ball) => `/match/${encodeURIComponent(key)}/innings/${innings}/ball/${ball}`;
-  /** Waits until nothing has been asked for a while. */
+  /** Acts once there has been no call for so many milliseconds. */
   A.debounce = (action, wait) => {
     let timer = 0;
     return () => {
@@ -105,11 +100,10 @@ const A = { pages: {}, leave: [] };
       timer = setTimeout(action, wait);
     };
   };
-  A.clip = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
   A.overs = (legal, perOver) => `${Math.floor(legal / (perOver || 6))}.${legal % (perOver || 6)}`;
 
   // Bytes as the server packed them.
-  A.bytes = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
+  A.bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   A.floats = (text) => new Float32Array(A.bytes(text).buffer);
 
   // Saying aloud, and in a corner.
@@ -129,20 +123,20 @@ const A = { pages: {}, leave: [] };
     }, 2400);
   };
 
-  // Widths are asked for once: asking between changes would lay the whole page out each time.
+  // Widths are cached: reading one between changes would lay the whole page out each time.
   const widths = new Map();
   A.forgetWidths = () => widths.clear();
-  A.width = (id, least) => {
-    if (!widths.has(id)) widths.set(id, Math.max(least || 260, Math.floor(A.at(id).clientWidth)));
+  A.width = (id, minimum) => {
+    if (!widths.has(id)) widths.set(id, Math.max(minimum, Math.floor(A.at(id).clientWidth)));
     return widths.get(id);
   };
 
-  // ---- Fetching: what is known is not asked for again, and a server that is away is waited for.
-  const MOST = 160;
+  // ---- Fetching: answers are cached, and a server that is away is waited for.
+  const MAX_CACHED_ANSWERS = 160;
   const PAUSES = [400, 800, 1500, 3000]; // milliseconds between two tries, the last for good
   const AWAY = "the server does not answer; it is asked again";
-  const known = new Map();
-  A.known = (url) => known.get(url);
+  const cache = new Map();
+  A.cached = (url) => cache.get(url);
 
   const pause = (signal, ms) =>
     new Promise((done, failed) => {
@@ -153,24 +147,24 @@ const A = { pages: {}, leave: [] };
       });
     });
   /**
-   * An answer, asked for until the server is there and has time.
+   * An answer, requested until the server is there and has time.
    * @param {string} url
-   * @param {RequestInit} how
+   * @param {RequestInit} options
    */
-  async function asked(url, how) {
-    for (let tried = 0; ; tried++) {
+  async function request(url, options) {
+    for (let attempt = 0; ; attempt++) {
       try {
-        const response = await fetch(url, how);
+        const response = await fetch(url, options);
         if (![502, 503, 504].includes(response.status)) {
           // Any answer shows that the server is back: the request that waited may have been aborted.
           if (A.at("toast")?.textContent === AWAY) A.away(null);
           return response;
         }
       } catch (error) {
-        if (how.signal?.aborted) throw error;
+        if (options.signal?.aborted) throw error;
         A.away(AWAY);
       }
-      await pause(how.signal, PAUSES[Math.min(tried, PAUSES.length - 1)]);
+      await pause(options.signal, PAUSES[Math.min(attempt, PAUSES.length - 1)]);
     }
   }
   // One line on every page while the server is away.
@@ -181,7 +175,7 @@ const A = { pages: {}, leave: [] };
     node.className = text ? "shown" : "";
   };
 
-  async function told(response) {
+  async function jsonOf(response) {
     const value = await response.json().catch(() => ({ error: `the server said ${response.status}` }));
     if (!response.ok) throw new Error(value.error || `the server said ${response.status}`);
     return value;
@@ -192,22 +186,22 @@ const A = { pages: {}, leave: [] };
    * @param {AbortSignal} [signal] given up with it
    */
   A.get = async (url, signal) => {
-    if (known.has(url)) return known.get(url);
-    const value = await told(await asked(url, { signal }));
-    known.set(url, value);
-    if (known.size > MOST) known.delete(known.keys().next().value);
+    if (cache.has(url)) return cache.get(url);
+    const value = await jsonOf(await request(url, { signal }));
+    cache.set(url, value);
+    if (cache.size > MAX_CACHED_ANSWERS) cache.delete(cache.keys().next().value);
     return value;
   };
-  /** The same, anew each time. */
-  A.fresh = async (url, signal) => told(await asked(url, { signal, cache: "no-store" }));
+  /** The same, without the cache. */
+  A.fresh = async (url, signal) => jsonOf(await request(url, { signal, cache: "no-store" }));
   A.post = async (url, body, type) => {
     const headers = { "X-Attnlens": "1", "Content-Type": type || "application/json" };
-    return told(await asked(url, { method: "POST", body, headers }));
+    return jsonOf(await request(url, { method: "POST", body, headers }));
   };
 
-  // What is asked of a match: of which model, and of which state of a match that is still being played.
+  // Each request names the model, and the state of a match that is still being played.
   const versions = new Map();
-  A.asked = (key, model) =>
+  A.query = (key, model) =>
     `?model=${encodeURIComponent(model)}${versions.get(key) ? `&v=${versions.get(key)}` : ""}`;
   A.atVersion = (key, version) => {
     const newer = (versions.get(key) || 0) < version;
@@ -246,7 +240,7 @@ const A = { pages: {}, leave: [] };
   };
 
   // ---- What is under the pointer, or the finger, in words.
-  const LASTS = 3000; // milliseconds after a finger was lifted
+  const TOUCH_TIP = 3000; // milliseconds after a finger was lifted
   let box = null;
   let hiding = 0;
 
@@ -263,20 +257,20 @@ const A = { pages: {}, leave: [] };
     box.style.top = `${y < box.offsetHeight + 24 ? y + 24 : y - box.offsetHeight - 14}px`;
   }
   /**
-   * Tells what is at a place of a picture.
+   * Shows words at the pointer.
    * @param {Element} node
    * @param {(event: PointerEvent) => string | null} words
    */
   A.tip = (node, words) => {
-    const tell = (event) => {
+    const point = (event) => {
       clearTimeout(hiding);
       const text = words(event);
       if (text) show(text, event.clientX, event.clientY);
       else hide();
-      if (event.pointerType === "touch") hiding = setTimeout(hide, LASTS);
+      if (event.pointerType === "touch") hiding = setTimeout(hide, TOUCH_TIP);
     };
-    node.addEventListener("pointermove", tell);
-    node.addEventListener("pointerdown", tell);
+    node.addEventListener("pointermove", point);
+    node.addEventListener("pointerdown", point);
     node.addEventListener("pointerleave", (event) => {
       if (/** @type {PointerEvent} */ (event).pointerType !== "touch") hide();
     });

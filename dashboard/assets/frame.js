@@ -1,7 +1,7 @@
 // What Dash calls, the menu, finding a player or a match, and uploads.
 (function () {
   // ---- What Dash calls: which page an address means, and drawing a page once it is there.
-  const PATIENCE = 4000; // milliseconds after which a page that did not come is asked for again
+  const PAGE_TIMEOUT = 4000; // milliseconds after which a page that did not come is requested again
   const state = { key: null, shown: null };
   const unquoted = (part) => {
     try {
@@ -29,13 +29,13 @@
           return window.dash_clientside.no_update;
         }
         state.key = key;
-        setTimeout(() => awaited(key), PATIENCE);
+        setTimeout(() => requestAgain(key), PAGE_TIMEOUT);
         return key;
       },
       draw: (data) => {
         if (!data) return window.dash_clientside.no_update;
-        A.leave.splice(0).forEach((done) => {
-          done();
+        A.leave.splice(0).forEach((end) => {
+          end();
         });
         A.redraw = A.moved = null;
         A.forgetWidths();
@@ -55,13 +55,13 @@
       },
     },
   });
-  // A server that was away when another page was asked of it.
-  async function awaited(key) {
+  // The server was away when another page was requested.
+  async function requestAgain(key) {
     if (state.key !== key || state.shown === key) return;
     await A.fresh("/health").catch(() => null);
     if (state.key !== key || state.shown === key) return;
     window.dash_clientside.set_props("page-key", { data: key });
-    setTimeout(() => awaited(key), PATIENCE);
+    setTimeout(() => requestAgain(key), PAGE_TIMEOUT);
   }
   /** As a link of Dash goes to another page: the address is there before that page looks at it. */
   A.go = (path) => {
@@ -69,11 +69,19 @@
     window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
     window.scrollTo(0, 0);
   };
+  // Links to other pages of the dashboard: nothing is loaded again.
+  document.addEventListener("click", (event) => {
+    const link = /** @type {Element} */ (event.target).closest("a[href^='/']");
+    if (!link || link.hasAttribute("download") || event.defaultPrevented) return;
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    A.go(link.getAttribute("href"));
+  });
   function mark() {
     const first = location.pathname.split("/")[1] || "";
-    const here = first === "match" ? "" : first === "recording" ? "recordings" : first;
+    const current = first === "match" ? "" : first === "recording" ? "recordings" : first;
     A.all(".top nav a").forEach((link) => {
-      if (link.getAttribute("href") === `/${here}`) link.setAttribute("aria-current", "page");
+      if (link.getAttribute("href") === `/${current}`) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     });
   }
@@ -91,6 +99,7 @@
     wired = true;
     A.at("theme-button").addEventListener("click", A.nextTheme);
     A.at("keys-button").addEventListener("click", help);
+    A.at("keys-close").addEventListener("click", help);
     document.addEventListener("keydown", (event) => {
       if (event.key === "?" && !A.typing(event)) help();
     });
@@ -98,48 +107,16 @@
   /** Whether a key is for a field, not for the page. */
   A.typing = (event) => /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
 
-  const KEYS = [
-    ["← →", "the ball before, the next"],
-    ["⇧ ← →", "six balls"],
-    ["Home End", "first and last ball"],
-    ["Space", "play and stop"],
-    ["[ ]", "the innings before, the next"],
-    ["1 … 4", "scale: micro, short, medium, long"],
-    ["v", "another view of the heads"],
-    ["h", "enlarge the next head; Esc closes it"],
-    ["Arrows in a heat map", "move the cell that is read out"],
-    ["?", "this list"],
-  ];
   function help() {
-    const old = document.querySelector("dialog.keys");
-    if (old) {
-      old.remove();
-      return;
-    }
-    const close = A.el("button", { type: "button", onclick: () => box.close() }, "Close");
-    const box = A.el(
-      "dialog",
-      { class: "keys", "aria-label": "Keyboard" },
-      A.el("h2", null, "Keyboard"),
-      A.el(
-        "dl",
-        null,
-        KEYS.map(([keys, what]) => [A.el("dt", null, A.el("kbd", null, keys)), A.el("dd", null, what)]),
-      ),
-      close,
-    );
-    box.addEventListener("close", () => {
-      box.remove();
-      A.at("keys-button").focus();
-    });
-    document.body.append(box);
-    box.showModal();
-    close.focus();
+    /** @type {HTMLDialogElement} */
+    const box = document.querySelector("dialog.keys");
+    if (box.open) box.close();
+    else box.showModal();
   }
 
   // ---- A player or a match found by a part of the name, from any page.
-  const WAIT = 180;
-  let asking = null;
+  const TYPING_PAUSE = 180; // milliseconds
+  let request = null;
 
   A.finder = () => {
     if (A.at("find-text")) return;
@@ -151,7 +128,7 @@
       "aria-label": "Find a player or a match",
       autocomplete: "off",
       maxlength: 80,
-      oninput: A.debounce(() => find(input, list), WAIT),
+      oninput: A.debounce(() => find(input, list), TYPING_PAUSE),
       onkeydown: (event) => {
         const links = [...list.querySelectorAll("a")];
         if (event.key === "Escape") list.hidden = true;
@@ -163,68 +140,61 @@
     });
     list.addEventListener("keydown", (event) => {
       const next = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
-      const item = document.activeElement?.parentElement;
+      const row = document.activeElement?.parentElement;
       event.stopPropagation();
       if (event.key === "Escape") {
         list.hidden = true;
         input.focus();
       } else if (next) {
         event.preventDefault();
-        (item?.[next]?.firstElementChild || input).focus();
+        (row?.[next]?.firstElementChild || input).focus();
       }
     });
-    const place = A.at("find");
-    place.addEventListener("focusout", (event) => {
-      if (!place.contains(event.relatedTarget)) list.hidden = true;
+    const box = A.at("find");
+    box.addEventListener("focusout", (event) => {
+      if (!box.contains(event.relatedTarget)) list.hidden = true;
     });
-    place.replaceChildren(input, list);
+    box.replaceChildren(input, list);
   };
 
   async function find(input, list) {
-    asking?.abort();
-    asking = new AbortController();
+    request?.abort();
+    request = new AbortController();
     const text = input.value.trim();
     if (!text) {
       list.hidden = true;
       return;
     }
     const [kind, key] = location.pathname.split("/").filter(Boolean);
-    const here = kind === "match" ? `&match=${key}` : "";
-    const path = `/find.json?text=${encodeURIComponent(text)}${here}`;
-    const rows = await A.fresh(path, asking.signal).catch(() => null);
+    const match = kind === "match" ? `&match=${key}` : "";
+    const path = `/find.json?text=${encodeURIComponent(text)}${match}`;
+    const rows = await A.fresh(path, request.signal).catch(() => null);
     if (!rows) return;
-    const item = (row) => {
-      const chosen = () => {
+    const hit = (row) => {
+      const onclick = () => {
         list.hidden = true;
         input.value = "";
-        A.go(row.href);
       };
-      const onclick = (event) => {
-        event.preventDefault();
-        chosen();
-      };
-      return A.li(
-        null,
-        A.el("a", { href: row.href, onclick }, A.b(null, row.text), " ", A.small(null, row.more)),
-      );
+      const link = A.el("a", { href: row.href, onclick }, A.b(null, row.text), " ", A.small(null, row.more));
+      return A.li(null, link);
     };
     list.replaceChildren(
-      ...(rows.length ? rows.map(item) : [A.li("empty", "nobody, and no match, of that name")]),
+      ...(rows.length ? rows.map(hit) : [A.li("empty", "nobody, and no match, of that name")]),
     );
     list.hidden = false;
     A.say(A.count(rows.length, "result"));
   }
 
-  // ---- Bringing a file, by button or by dropping, and what somebody brought before.
+  // ---- Uploading a file, by button or by dropping, and what was uploaded before.
   A.drop = (zone) => {
     if (zone.dataset.wired) return;
     zone.dataset.wired = "1";
-    const said = zone.querySelector(".drop-said"),
+    const message = zone.querySelector(".drop-message"),
       button = zone.querySelector("button");
     const input = A.el("input", { type: "file", hidden: true, "aria-hidden": "true", tabindex: -1 });
     zone.append(input);
     button.addEventListener("click", () => input.click());
-    input.addEventListener("change", () => input.files[0] && bring(input.files[0]));
+    input.addEventListener("change", () => input.files[0] && upload(input.files[0]));
     zone.addEventListener("dragover", (event) => {
       event.preventDefault();
       zone.classList.add("over");
@@ -233,11 +203,11 @@
     zone.addEventListener("drop", (event) => {
       event.preventDefault();
       zone.classList.remove("over");
-      if (event.dataTransfer.files[0]) bring(event.dataTransfer.files[0]);
+      if (event.dataTransfer.files[0]) upload(event.dataTransfer.files[0]);
     });
-    async function bring(file) {
-      said.className = "drop-said";
-      said.textContent = `Reading ${file.name} …`;
+    async function upload(file) {
+      message.className = "drop-message";
+      message.textContent = `Reading ${file.name} …`;
       button.disabled = true;
       try {
         if (file.size > 32e6)
@@ -245,25 +215,25 @@
             `the file is larger than 32 MB: name it in the terminal, attnlens dashboard ${file.name}`,
           );
         const kind = zone.dataset.drop;
-        const found = await A.post(
+        const opened = await A.post(
           `/upload/${kind}?name=${encodeURIComponent(file.name)}`,
           file,
           "application/octet-stream",
         );
-        const path = (kind === "match" ? "/match/" : "/recording/") + encodeURIComponent(found.key);
-        const name = kind === "match" ? "brought" : "recordings";
-        remember(name, found.key, found.about.title || found.about.name, path);
+        const path = (kind === "match" ? "/match/" : "/recording/") + encodeURIComponent(opened.key);
+        const list = kind === "match" ? "brought" : "recordings";
+        remember(list, opened.key, opened.summary.title || opened.summary.name, path);
         A.go(path);
       } catch (error) {
-        said.className = "drop-said bad";
-        said.textContent = error.message;
+        message.className = "drop-message bad";
+        message.textContent = error.message;
       }
       button.disabled = false;
       input.value = "";
     }
   };
-  // What somebody brought stays known to that browser alone.
-  const listed = (name) => {
+  // That browser alone remembers what was uploaded with it.
+  const uploads = (name) => {
     try {
       return JSON.parse(localStorage.getItem(`attnlens-${name}`)) || [];
     } catch {
@@ -271,15 +241,15 @@
     }
   };
   function remember(name, key, title, path) {
-    const list = [{ key, title, path }, ...listed(name).filter((one) => one.key !== key)];
+    const list = [{ key, title, path }, ...uploads(name).filter((item) => item.key !== key)];
     localStorage.setItem(`attnlens-${name}`, JSON.stringify(list.slice(0, 20)));
   }
-  A.broughtRecordings = () => listed("recordings");
-  A.broughtCards = (list) =>
-    list.map((one) =>
-      A.li(null, A.link(one.path, { class: "card" }, A.span("quiet", "You brought"), A.b(null, one.title))),
+  const cards = (list) =>
+    list.map(({ path, title }) =>
+      A.li(null, A.el("a", { href: path, class: "card" }, A.span("quiet", "You brought"), A.b(null, title))),
     );
-  A.pages.home = () => A.put("brought", A.broughtCards(listed("brought")));
+  A.pages.recordings = () => A.put("brought-recordings", cards(uploads("recordings")));
+  A.pages.home = () => A.put("brought", cards(uploads("brought")));
   A.pages.recording = () => document.querySelector("iframe.recording").addEventListener("load", A.useTheme);
   A.pages.measured = A.pages.lost = () => {};
 })();

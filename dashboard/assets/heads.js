@@ -1,195 +1,180 @@
-// The heads of a scale as small maps, and one head large.
+// The heads of a scale as maps of one colour scale; a chosen one is enlarged below.
 (function () {
-  // ---- What the map of one head holds at a ball, and how a cell is said.
   A.viewNames = { full: "weights", content_only: "content only" };
-  A.viewTold = { full: "share of its attention", content_only: "share by query times key alone" };
+  const VIEW_WORDS = { full: "share of its attention", content_only: "share by query times key alone" };
 
   // A head is called by its number and the name it has earned; what it started as is only a footnote.
-  A.headName = (head, number) => `head ${number}${head.earned ? ` (${A.words(head.earned)})` : ""}`;
-  A.headStarted = (head) =>
+  const startOf = (head) =>
     (head.started_as ? `It started as ${A.words(head.started_as)}` : "It started free") +
     (head.earned ? "." : " and has earned no name.");
 
-  // What one head's map shows at a ball: rows asked about, columns looked at, and the cells.
-  A.headMap = (innings, scale, head, view, at) => {
-    const keys = innings.keys(scale, at),
-      long = scale === "long";
+  // What one head's map shows at a ball: rows are queries, columns keys (null: the ball itself), and the cells.
+  function headMap(innings, scale, head, view, at) {
+    const keys = innings.keys(scale, at);
+    const long = scale === "long";
     const columns = [...keys, null];
-    let rows;
-    if (long) {
-      rows = [];
-      for (let over = 1; over <= innings.balls[at].over; over++) {
-        let last = -1;
-        for (let place = 0; place <= at; place++) if (innings.balls[place].over === over) last = place;
-        if (last >= 0) rows.push(last);
-      }
-      if (!rows.includes(at)) rows.push(at);
-    } else rows = [...keys, at];
-    const wide = columns.length,
-      cells = new Float32Array(rows.length * wide).fill(NaN);
-    const one = innings.attention[scale],
-      full = view === "full",
-      data = one.views[view],
-      places = one.places;
-    let most = 0,
-      rowMost = 0;
-    for (let r = 0; r < rows.length; r++) {
-      const query = rows[r],
-        line = head * innings.count + query,
-        unit = data.most[line] / 255;
-      const last = long ? innings.balls[query].over : query;
-      for (let c = 0; c < wide; c++) {
-        const key = columns[c];
-        let value = NaN;
-        if (key === null) {
-          if (full && (query === at || long)) value = one.own[line];
-        } else if (key < last) {
-          const slot = long ? key : query - key - 1;
-          if (slot < places) value = data.cells[line * places + slot] * unit;
-        } else if (key === last && !long && full) value = one.own[line];
-        cells[r * wide + c] = value;
-        if (key === null || key >= last) continue;
-        if (value > most) most = value;
-        if (query === at && value > rowMost) rowMost = value;
-      }
-    }
-    return { rows, columns, cells, most, rowMost, at, scale, long };
-  };
-  A.keyName = (innings, map, key, full) => {
-    if (key === null) return "this ball itself";
-    if (map.long) return `over ${innings.overName(key)}`;
-    return full ? innings.describe(key) : innings.balls[key].label;
-  };
-
-  /** Draws some rows of a map; `most` is the weight of the darkest colour. */
-  A.paintMap = (canvas, map, rows, most) => {
-    const columns = map.columns.length;
-    A.paintCells(canvas, rows.length, columns, (line, column) => {
-      const value = map.cells[rows[line] * columns + column];
-      return value >= 0 ? A.heatColour(most ? value / most : 0) : null;
+    const packed = innings.attention[scale];
+    const data = packed.views[view];
+    const full = view === "full";
+    const overOf = (ball) => innings.balls[ball].over;
+    // On the long scale a row is the last ball of an over.
+    const endsOver = (ball) => overOf(ball) > 0 && overOf(ball) !== innings.balls[ball + 1]?.over;
+    const earlier = long ? [...Array(at).keys()].filter(endsOver) : keys;
+    const rows = [...earlier, at];
+    const valueAt = (query, key, line) => {
+      const last = long ? overOf(query) : query;
+      if (key === null) return full && (query === at || long) ? packed.own[line] : NaN;
+      if (key > last || (key === last && long)) return NaN;
+      if (key === last) return full ? packed.own[line] : NaN;
+      const slot = long ? key : query - key - 1;
+      if (slot >= packed.places) return NaN;
+      return (data.cells[line * packed.places + slot] * data.most[line]) / 255;
+    };
+    const cells = new Float32Array(rows.length * columns.length);
+    let [top, rowTop, mostKey] = [0, 0, null]; // largest weights on the past: of all rows, and of this ball's
+    rows.forEach((query, row) => {
+      const line = head * innings.count + query;
+      const last = long ? overOf(query) : query;
+      columns.forEach((key, column) => {
+        const value = valueAt(query, key, line);
+        cells[row * columns.length + column] = value;
+        if (key === null || key >= last || !(value > 0)) return;
+        top = Math.max(top, value);
+        if (query === at && value > rowTop) [rowTop, mostKey] = [value, key];
+      });
     });
-  };
-  A.cellText = (innings, map, row, column) => {
+    return { rows, columns, cells, top, rowTop, mostKey, long, innings };
+  }
+  const lastRow = (map) => map.rows.length - 1;
+  const columnName = (map, key) =>
+    key === null ? "itself" : map.long ? map.innings.overName(key) : map.innings.balls[key].label;
+  const keyName = (map, key) =>
+    map.long ? `over ${map.innings.overName(key)}` : map.innings.balls[key].label;
+  /** The cell of a map in words. */
+  function cellText(map, row, column) {
     const value = map.cells[row * map.columns.length + column];
-    const told = !(value >= 0) ? "not seen" : A.percent(value, true);
-    return (
-      "asked about " +
-      innings.balls[map.rows[row]].label +
-      ", looked at " +
-      A.keyName(innings, map, map.columns[column], true) +
-      ": " +
-      told
-    );
-  };
+    const key = map.columns[column];
+    const name = key === null ? "this ball itself" : map.long ? keyName(map, key) : map.innings.describe(key);
+    const weight = value >= 0 ? A.percent(value, true) : "not seen";
+    return `asked about ${map.innings.balls[map.rows[row]].label}, looked at ${name}: ${weight}`;
+  }
+  function paint(canvas, map, rows, top) {
+    const count = map.columns.length;
+    A.paintCells(canvas, rows.length, count, (line, column) => {
+      const value = map.cells[rows[line] * count + column];
+      return value >= 0 ? A.heatColour(top ? value / top : 0) : null;
+    });
+  }
+  const canvasOf = (kind) => A.el("canvas", { class: kind, "aria-hidden": "true" });
 
-  // ---- Every head of a scale as a small map, all of one colour scale; a legend and axes tell how to read.
+  // ---- Every head of a scale as a small map.
   /** @type {any[]} */
   let cards = [];
-  let change = (_what) => {};
+  let change = (_update) => {};
+  /** @type {any} */
+  let state = null;
+  /** @type {any} */
+  let innings = null;
+  let top = 0;
 
   A.heads = {
-    /** @type {any} */
-    state: null,
-    /** @type {any} */
-    innings: null,
-    top: 0,
-    controls(state, innings, changed) {
+    controls(ball, side, changed) {
       change = changed;
-      const tab = (one) => {
-        const onclick = () => change({ scale: one.scale, head: null });
-        const about = { type: "button", "data-scale": one.scale, title: one.question, onclick };
-        return A.el("button", about, one.scale, A.small(null, ""));
+      const tab = ({ scale, question }) => {
+        const onclick = () => change({ scale, head: null });
+        return A.button([scale, A.small(null, "")], onclick, { "data-scale": scale, title: question });
       };
       const group = { class: "tabs small", role: "group", "aria-label": "Scale" };
-      A.put("heads-controls", A.el("div", group, innings.scales.map(tab)));
-      buildLegend(state);
+      A.put("heads-controls", A.el("div", group, side.scales.map(tab)));
+      buildLegend(ball);
     },
-    // All cards anew: another scale or innings.
-    build(state, innings, changed) {
+    // All cards again: another scale or innings.
+    build(ball, side, changed) {
       change = changed;
-      Object.assign(this, { state, innings });
-      cards = innings.scale(state.scale).heads.map(made);
-      const maps = A.at("heads-maps");
-      maps.replaceChildren(...cards.map((one) => one.button));
-      maps.dataset.many = String(cards.length);
-      A.headsMenu(() => cards);
-      this.draw(state);
+      innings = side;
+      cards = innings.scale(ball.scale).heads.map(makeCard);
+      A.put(
+        "heads-maps",
+        cards.map((card) => card.button),
+      );
+      this.draw(ball);
     },
-    draw(state) {
-      const { innings } = this;
+    draw(ball) {
+      state = ball;
       const at = state.ball - 1;
-      A.all("#heads-controls [data-scale]").forEach((button) => {
-        button.setAttribute("aria-pressed", String(button.dataset.scale === state.scale));
-      });
       const gates = innings.gatesOf(at);
-      document.querySelectorAll("#heads-controls [data-scale] small").forEach((node) => {
-        const scale = node.parentElement.dataset.scale;
-        node.textContent = ` ${A.percent(gates[innings.told.fused.indexOf(scale)])}`;
+      A.all("#heads-controls [data-scale]").forEach((button) => {
+        const { scale } = button.dataset;
+        button.setAttribute("aria-pressed", String(scale === state.scale));
+        button.lastChild.textContent = ` ${A.percent(gates[innings.document.fused.indexOf(scale)])}`;
       });
-      for (const card of cards) card.shown = A.headMap(innings, state.scale, card.number, state.view, at);
-      this.top = Math.max(...cards.map((one) => Math.max(one.shown.most, one.shown.rowMost)));
-      for (const card of cards) paint(card, state, innings);
-      tellLegend(state, innings);
+      for (const card of cards) card.map = headMap(innings, state.scale, card.number, state.view, at);
+      top = Math.max(...cards.map(({ map }) => Math.max(map.top, map.rowTop)));
+      cards.forEach(drawCard);
+      drawLegend();
       this.light(state);
-      A.showHead(state, innings, cards[state.head]);
+      A.at("enlarged").hidden = !cards[state.head];
+      if (cards[state.head]) drawLarge();
     },
     // What was hidden from one head alone lights up in that head alone.
-    light(state) {
-      const told = A.explanationNow();
-      const claim = told && state.claim !== null ? told.evidence[state.claim] : null;
-      for (const card of cards) {
-        if (!state.lit.size && !card.lit.firstChild) continue;
-        const own = !claim?.head || (claim.scale === state.scale && claim.head === card.head.key);
-        const wide = 100 / card.shown.columns.length;
-        const mark = (c) => A.el("i", { style: `left:${c * wide}%;width:${wide}%` });
-        const columns = card.shown.columns.map((key, c) =>
-          own && isLit(state, card.shown, key) ? mark(c) : null,
-        );
-        card.lit.replaceChildren(...columns.filter(Boolean));
+    light(ball) {
+      const claim = ball.claim === null ? null : A.explanation()?.evidence[ball.claim];
+      for (const { head, map, lights } of cards) {
+        const own = !claim?.head || (claim.scale === ball.scale && claim.head === head.key);
+        const lit = (key) =>
+          map.long
+            ? [...ball.lit].some((index) => innings.balls[index - 1]?.over === key)
+            : ball.lit.has(key + 1);
+        const width = 100 / map.columns.length;
+        const mark = (key, column) =>
+          own && key !== null && lit(key)
+            ? A.el("i", { style: `left:${column * width}%;width:${width}%` })
+            : null;
+        lights.replaceChildren(...(ball.lit.size ? map.columns.map(mark).filter(Boolean) : []));
       }
     },
     // What was tested of each head, of the outcome that is chosen.
     explained(explanation) {
       for (const card of cards) {
-        const claim = explanation?.evidence.find(
-          (one) =>
-            one.scale === this.state.scale && one.head === card.head.key && one.removed_from === "head",
+        const number = (explanation?.evidence || []).findIndex(
+          (claim) =>
+            claim.scale === state.scale && claim.head === card.head.key && claim.removed_from === "head",
         );
+        const claim = explanation?.evidence[number];
         // Of a head through which little of the effect goes, nothing is said but its picture.
-        card.tested.replaceChildren(...(claim?.verdict ? [shareOf(claim)] : []));
+        card.tested.replaceChildren(
+          ...(claim?.verdict ? [A.explained.badge(number, A.percent(claim.share))] : []),
+        );
+        card.tested.title = claim?.verdict
+          ? `${claim.verdict}: ${claim.claim}; ${A.percent(claim.share)} of the effect goes through it`
+          : "";
       }
-      A.tellHead();
+      if (cards[state.head]) describeLarge();
     },
   };
 
-  function shareOf(claim) {
-    const node = A.badge(claim.verdict);
-    node.title = `${claim.verdict}: ${claim.claim}; ${A.percent(claim.share)} of the effect goes through it`;
-    node.lastChild.textContent = A.percent(claim.share);
-    return node;
-  }
-  function made(head, number) {
-    const map = A.el("canvas", { class: "matrix", "aria-hidden": "true" });
-    const strip = A.el("canvas", { class: "strip", "aria-hidden": "true" });
-    const lit = A.el("span", { class: "lights", "aria-hidden": "true" });
-    const across = A.el("span", { class: "axis-across", "aria-hidden": "true" });
-    const down = A.el("span", { class: "axis-down", "aria-hidden": "true" });
-    const foot = A.small("foot");
-    const tested = A.span("tested");
-    const onclick = () => change({ head: A.heads.state.head === number ? null : number });
+  function makeCard(head, number) {
+    const [matrix, strip] = [canvasOf("matrix"), canvasOf("strip")];
+    const [lights, across, down] = ["lights", "axis-across", "axis-down"].map((kind) =>
+      A.el("span", { class: kind, "aria-hidden": "true" }),
+    );
+    const [foot, tested] = [A.small("foot"), A.span("tested")];
+    const onclick = () => change({ head: state.head === number ? null : number });
     const earned = head.earned ? A.small("chip good", A.words(head.earned)) : null;
-    const button = A.el(
-      "button",
-      { type: "button", class: "head", "aria-pressed": "false", onclick },
-      A.el("span", { class: "head-title", title: A.headStarted(head) }, A.b(null, `head ${number}`), earned),
-      A.span("stage", down, map, strip, lit),
+    const content = [
+      A.el("span", { class: "head-title", title: startOf(head) }, A.b(null, `head ${number}`), earned),
+      A.span("stage", down, matrix, strip, lights),
       across,
       A.span("foot-line", foot, tested),
       A.span("unseen", "; enlarge"),
-    );
-    const card = { head, number, map, strip, lit, foot, tested, across, down, button, shown: null };
-    for (const canvas of [map, strip]) {
-      A.tip(canvas, (event) => underPointer(card, canvas, event));
+    ];
+    const button = A.button(content, onclick, { class: "head", "aria-pressed": "false" });
+    const card = { head, number, matrix, strip, lights, foot, tested, across, down, button, map: null };
+    for (const canvas of [matrix, strip]) {
+      A.tip(canvas, (event) => {
+        const [row, column] = A.cellUnder(event, canvas, card.map.rows.length, card.map.columns.length);
+        return cellText(card.map, canvas === strip ? lastRow(card.map) : row, column);
+      });
       // A finger that reads a cell does not enlarge the head.
       canvas.addEventListener("click", (event) => {
         if (/** @type {PointerEvent} */ (event).pointerType === "touch") event.stopPropagation();
@@ -197,64 +182,38 @@
     }
     return card;
   }
-  function paint(card, state, innings) {
-    const map = card.shown;
-    const last = map.rows.length - 1;
-    const top = (own) => (state.each ? own : A.heads.top);
-    card.map.hidden = last < 1;
-    if (last > 0) A.paintMap(card.map, map, [...map.rows.keys()], top(map.most));
-    A.paintMap(card.strip, map, [last], top(map.rowMost));
-    const named = (key) => (map.long ? innings.overName(key) : innings.balls[key].label);
-    const past = map.columns.slice(0, -1);
-    const ends = past.length ? [named(past[0]), named(past[past.length - 1])] : ["", ""];
-    card.across.replaceChildren(A.span(null, ends[0]), A.span(null, past.length > 1 ? ends[1] : ""));
-    const rows = last > 0 ? [map.rows[0], map.rows[last]].map((row) => innings.balls[row].label) : ["", ""];
-    card.down.replaceChildren(...rows.map((label) => A.span(null, label)));
-    const own = state.view === "full" ? innings.own(state.scale, card.number, state.ball - 1) : null;
-    card.foot.textContent = !past.length
+  function drawCard({ map, matrix, strip, across, down, foot, button, number }) {
+    const last = lastRow(map);
+    matrix.hidden = last < 1;
+    if (last > 0) paint(matrix, map, [...map.rows.keys()], state.each ? map.top : top);
+    paint(strip, map, [last], state.each ? map.rowTop : top);
+    const ends = (labels) => [labels[0], labels.length > 1 ? labels[labels.length - 1] : ""];
+    const past = map.columns.slice(0, -1).map((key) => columnName(map, key));
+    const rows = last > 0 ? map.rows.map((row) => innings.balls[row].label) : [];
+    across.replaceChildren(...ends(past).map((label) => A.span(null, label)));
+    down.replaceChildren(...ends(rows).map((label) => A.span(null, label)));
+    foot.textContent = !past.length
       ? "no past to look at"
-      : map.rowMost < 5e-4
+      : map.rowTop < 5e-4
         ? "nothing on the past"
-        : `most on ${mostOf(map)}, ${A.percent(map.rowMost)}`;
-    card.foot.title = own === null ? "" : `${A.percent(1 - own)} of its attention is on the past`;
-    card.button.setAttribute("aria-pressed", String(state.head === card.number));
-  }
-  // The ball, or over, that a head looks at most.
-  function mostOf(map) {
-    const at = (map.rows.length - 1) * map.columns.length;
-    const key = map.columns.find((one, c) => one !== null && map.cells[at + c] === Math.fround(map.rowMost));
-    return A.keyName(A.heads.innings, map, key);
-  }
-  function isLit(state, map, key) {
-    if (key === null) return false;
-    if (!map.long) return state.lit.has(key + 1);
-    return [...state.lit].some((index) => A.heads.innings.balls[index - 1]?.over === key);
-  }
-  function underPointer(card, canvas, event) {
-    const map = card.shown;
-    const [row, column] = A.cellUnder(event, canvas, map.rows.length, map.columns.length);
-    return A.cellText(A.heads.innings, map, canvas === card.strip ? map.rows.length - 1 : row, column);
+        : `most on ${keyName(map, map.mostKey)}, ${A.percent(map.rowTop)}`;
+    button.setAttribute("aria-pressed", String(state.head === number));
   }
 
-  // Square roots are drawn: half the colours are for the lowest quarter.
+  // Colours are by square roots: half of them are for the lowest quarter.
   /** @type {any} */
   let legend = null;
-  function buildLegend(state) {
-    const toggle = (id, text, checked, change) => {
-      const onchange = (event) => change(event.target.checked);
-      return A.el(
-        "label",
-        { class: "switch" },
-        A.el("input", { type: "checkbox", id, checked, onchange }),
-        text,
-      );
+  function buildLegend(ball) {
+    const toggle = (id, text, checked, update) => {
+      const onchange = (event) => change(update(event.target.checked));
+      const box = A.el("input", { type: "checkbox", id, checked, onchange });
+      return A.el("label", { class: "switch" }, box, text);
     };
-    const each = toggle("each", "scale each head", state.each, (on) => change({ each: on }));
-    const content = toggle("content-only", "content only", false, (on) =>
-      change({ view: on ? "content_only" : "full" }),
-    );
-    content.title = `Shows the ${A.viewTold.content_only}`;
-    legend = { stops: A.span("stops"), unit: A.small(), how: A.el("p", { id: "heads-lead" }), content };
+    const each = toggle("each", "scale each head", ball.each, (on) => ({ each: on }));
+    const view = (on) => ({ view: on ? "content_only" : "full" });
+    const content = toggle("content-only", "content only", false, view);
+    content.title = `Shows the ${VIEW_WORDS.content_only}`;
+    legend = { stops: A.span("stops"), unit: A.small(), how: A.p(), content: content.firstChild };
     A.put(
       "heads-legend",
       A.span("ramp-legend", A.el("i", { class: "ramp" }), legend.stops),
@@ -264,96 +223,126 @@
       A.el("details", { class: "how" }, A.el("summary", null, "how to read"), legend.how),
     );
   }
-  function tellLegend(state, innings) {
+  function drawLegend() {
     const scale = innings.scale(state.scale);
     const reach = scale.unit === "overs" ? "earlier overs" : `the last ${scale.window} balls`;
     legend.how.textContent =
-      `The ${state.scale} scale: ${scale.question} (${reach}). Rows are balls that were asked about, ` +
-      "the oldest above; columns what they looked at; this ball's row stands out below. " +
-      `Shown: ${A.viewTold[state.view]}. Half the colours are for the lowest quarter.`;
-    const stops = [0, 0.25, 1].map((share) => (state.each ? "" : A.percent(share * A.heads.top)));
-    legend.stops.replaceChildren(...stops.map((text) => A.span(null, text)));
+      `The ${state.scale} scale: ${scale.question} (${reach}). Rows are queries, the oldest above; columns are ` +
+      "the balls they looked at; this ball's row stands out below. " +
+      `Shown: ${VIEW_WORDS[state.view]}. Half the colours are for the lowest quarter.`;
+    const stops = state.each ? [] : [0, 0.25, 1].map((share) => A.span(null, A.percent(share * top)));
+    legend.stops.replaceChildren(...stops);
     legend.unit.textContent = state.each ? "of each head's own largest" : "of a head's attention";
-    legend.content.firstChild.checked = state.view !== "full";
+    legend.content.checked = state.view !== "full";
   }
 
-  // ---- The small maps of the heads to take away: one drawing, or a table.
-  /** @param {() => any[]} cards the heads as they are shown */
-  A.headsMenu = (cards) => {
-    const name = () => `${A.stem()}-heads-${A.heads.state.scale}`;
-    A.menu("heads", [
-      ["PNG", () => A.savePNG(drawing(cards()), name())],
-      ["SVG", () => A.saveSVG(drawing(cards()), name())],
-      ["CSV", () => A.saveText(A.csv(tableRows(cards())), `${name()}.csv`, "text/csv")],
-    ]);
-  };
-
-  // The small maps as one drawing, and as a table, to take away.
-  function drawing(cards) {
-    const side = 170,
-      gap = 16,
-      many = Math.min(cards.length, 3),
-      lines = Math.ceil(cards.length / many);
-    const svg = A.svg("svg", { viewBox: `0 0 ${many * (side + gap) + gap} ${lines * (side + 76) + gap}` });
-    svg.setAttribute("class", "aside");
-    cards.forEach((card, number) => {
-      const x = gap + (number % many) * (side + gap),
-        y = gap + Math.floor(number / many) * (side + 76),
-        map = card.shown;
-      svg.append(
-        A.svg(
-          "text",
-          { x, y: y + 10, fill: A.colour("text"), "font-size": 12, "font-weight": 700 },
-          A.headName(card.head, card.number),
-        ),
+  function table(caption, names, rows) {
+    const head = names.map((name) => A.el("th", { scope: "col" }, name));
+    const row = ([first, ...cells]) =>
+      A.el(
+        "tr",
+        null,
+        A.el("th", { scope: "row" }, first),
+        cells.map((cell) => A.el("td", null, cell)),
       );
-      const wide = side / map.columns.length,
-        rows = map.rows.length,
-        tall = rows > 1 ? side / rows : 24;
-      map.rows.forEach((_, r) =>
-        map.columns.forEach((_, c) => {
-          const value = map.cells[r * map.columns.length + c];
-          if (value >= 0)
-            svg.append(
-              A.svg("rect", {
-                x: x + c * wide,
-                y: y + 32 + r * tall,
-                width: wide,
-                height: tall,
-                fill: A.shade(A.heads.top ? value / A.heads.top : 0),
-              }),
-            );
-        }),
-      );
-      svg.append(
-        A.svg(
-          "text",
-          { x, y: y + side + 48, fill: A.colour("quiet"), "font-size": 10 },
-          card.foot.textContent,
-        ),
-      );
-    });
-    document.body.append(svg);
-    setTimeout(() => svg.remove(), 3000);
-    return svg;
+    return A.el(
+      "table",
+      null,
+      A.el("caption", null, caption),
+      A.el("thead", null, A.el("tr", null, head)),
+      A.el("tbody", null, rows.map(row)),
+    );
   }
-  function tableRows(cards) {
-    const innings = A.heads.innings,
-      rows = [["head", "earned", "asked_about", "looked_at", A.viewNames[A.heads.state.view]]];
-    for (const card of cards)
-      card.shown.rows.forEach((row, r) =>
-        card.shown.columns.forEach((key, c) => {
-          const value = card.shown.cells[r * card.shown.columns.length + c];
-          if (value >= 0)
-            rows.push([
-              card.number,
-              card.head.earned,
-              innings.balls[row].label,
-              A.keyName(innings, card.shown, key),
-              value.toFixed(6),
-            ]);
-        }),
-      );
-    return rows;
+
+  // ---- The chosen head: its figures, the balls it looks at most, and its map with every label.
+  const MAX_STRONGEST = 6;
+  const LABEL_WIDTH = 13; // pixels
+  let cell = { row: 0, column: 0, ball: 0 };
+  function drawLarge() {
+    const { map } = cards[state.head];
+    const [rows, columns] = [map.rows.length, map.columns.length];
+    if (cell.row >= rows || cell.column >= columns || cell.ball !== state.ball)
+      cell = { row: rows - 1, column: Math.max(0, columns - 2), ball: state.ball };
+    describeLarge();
+    const canvas = canvasOf("matrix");
+    paint(canvas, map, [...map.rows.keys()], Math.max(map.top, map.rowTop));
+    const step = Math.ceil((LABEL_WIDTH * columns) / A.width("page", 300));
+    const across = map.columns.map((key, column) =>
+      A.span(null, column % step && key !== null ? "" : columnName(map, key)),
+    );
+    const down = map.rows.map((row) => A.span(null, innings.balls[row].label));
+    const stage = A.span("stage", A.span("axis-down", down), canvas, A.el("i", { class: "marked-cell" }));
+    const how = `Rows: balls asked about. Columns: ${map.long ? "overs" : "balls"} looked at.`;
+    A.put("head-figure", stage, A.span("axis-across", across), A.small(null, how));
+    canvas.addEventListener("click", (event) => markCell(...A.cellUnder(event, canvas, rows, columns), true));
+    A.at("head-figure").onkeydown = (event) => {
+      const step = A.arrow(event);
+      if (step) markCell(cell.row + step[0], cell.column + step[1], true);
+    };
+    markCell(cell.row, cell.column, false);
+  }
+  function markCell(row, column, aloud) {
+    const { map } = cards[state.head];
+    const within = (value, count) => Math.max(0, Math.min(count - 1, value));
+    const [height, width] = [100 / map.rows.length, 100 / map.columns.length];
+    cell = {
+      row: within(row, map.rows.length),
+      column: within(column, map.columns.length),
+      ball: state.ball,
+    };
+    /** @type {HTMLElement} */
+    const mark = document.querySelector("#head-figure .marked-cell");
+    const size = `width:${width}%;height:${height}%`;
+    mark.style.cssText = `left:${cell.column * width}%;top:${cell.row * height}%;${size}`;
+    if (aloud) A.at("cell").textContent = cellText(map, cell.row, cell.column);
+  }
+  function describeLarge() {
+    const { map, head, number } = cards[state.head];
+    const explanation = A.explanation();
+    const bias = explanation?.across_balls[state.scale].attention_by_head[head.key]?.bias_share ?? null;
+    const own = innings.own(state.scale, number, state.ball - 1);
+    const figures = { "on the past": 1 - own, "on the ball itself": own, "built in": bias };
+    const outcome = A.chosenOutcome();
+    const effectOf = (key) => {
+      const past = explanation?.history.find((ball) => ball.index === key + 1);
+      const points = past?.changes.find((change) => change.outcome === outcome)?.points;
+      return points === undefined ? "" : A.signed(points, 2);
+    };
+    const strongest = map.columns
+      .map((key, column) => ({ key, weight: map.cells[lastRow(map) * map.columns.length + column] }))
+      .filter(({ key, weight }) => key !== null && weight > 0)
+      .sort((a, b) => b.weight - a.weight)
+      .slice(0, MAX_STRONGEST)
+      .map(({ key, weight }) => {
+        const share = A.percent(weight, true);
+        if (map.long) return [keyName(map, key), share];
+        const { label, bowler, batter, outcome } = innings.balls[key];
+        return [label, `${bowler} → ${batter}`, A.outcomeNames[outcome], share, effectOf(key)];
+      });
+    const weight = state.view === "full" ? "weight" : A.viewNames[state.view];
+    const effect = `without it, points of P(${A.outcomeNames[outcome]})`;
+    const names = map.long ? ["over", weight] : ["ball", "bowler → batter", "outcome", weight, effect];
+    const figure = ([name, share]) =>
+      share === null ? null : A.div(null, A.el("dt", null, name), A.el("dd", null, A.percent(share)));
+    const close = { class: "close", "aria-label": "Close the enlarged head" };
+    const name = `Head ${number} of ${state.scale}${head.earned ? `: ${A.words(head.earned)}` : ""}`;
+    A.put(
+      "head-one",
+      A.div(
+        "one-head",
+        A.div(
+          null,
+          A.h3(null, name),
+          head.question ? A.p("quiet", `Asks: ${head.question}?`) : null,
+          A.p("quiet small", startOf(head)),
+          A.el("dl", { class: "figures" }, Object.entries(figures).map(figure)),
+        ),
+        A.button("×", () => A.changeHead(null), close),
+      ),
+      strongest.length
+        ? table("What it looks at most", names, strongest)
+        : A.p("empty", "It has no past to look at yet."),
+      A.el("p", { id: "cell", class: "readout", "aria-live": "polite" }, ""),
+    );
   }
 })();

@@ -1,34 +1,34 @@
 // A match that is being played: what is new comes by itself, with the forecast of the ball to come.
 (function () {
-  const EVERY = 1000;
-  const played = (about) => about.innings.filter((one) => one.balls);
-  const balls = (about) => about.innings.reduce((sum, one) => sum + one.balls, 0);
+  const POLL_PAUSE = 1000; // milliseconds
+  const played = (match) => match.innings.filter((innings) => innings.balls);
+  const balls = (match) => match.innings.reduce((sum, innings) => sum + innings.balls, 0);
 
   /**
    * Looks for new balls until the page is left.
-   * @param {any} page what the server handed to it
-   * @param {(more: boolean, last: any, before: number) => void} came a ball has come, or one was corrected:
-   *   the innings in play now, and the number of the one before
+   * @param {any} page its data from the server
+   * @param {(grown: boolean, last: any, before: number) => void} onNewBall called when a ball has come, or one
+   *   was corrected, with the innings in play now and the number of the one before
    */
-  A.follow = (page, came) => {
+  A.follow = (page, onNewBall) => {
     let silent = 0;
     let left = false;
     const look = async () => {
       const path = `/live/${encodeURIComponent(page.key)}.json`;
       const live = await fetch(path, { cache: "no-store" })
-        .then((said) => (said.ok ? said.json() : null))
+        .then((response) => (response.ok ? response.json() : null))
         .catch(() => null);
       if (left) return;
       silent = live ? 0 : silent + 1;
-      if (live) standing(page, live.trouble, live.as_of);
-      else if (silent >= 3) standing(page, "the server does not answer", page.asOf);
-      if (!live || !played(live.about).length || !A.atVersion(page.key, live.version)) return;
-      const more = balls(live.about) > balls(page.about);
-      const before = played(page.about).slice(-1)[0].number;
-      page.about = live.about;
-      came(more, played(live.about).slice(-1)[0], before);
+      if (live) showState(page, live.trouble, live.as_of);
+      else if (silent >= 3) showState(page, "the server does not answer", page.asOf);
+      if (!live || !played(live.summary).length || !A.atVersion(page.key, live.version)) return;
+      const grown = balls(live.summary) > balls(page.summary);
+      const before = played(page.summary).slice(-1)[0].number;
+      page.summary = live.summary;
+      onNewBall(grown, played(live.summary).slice(-1)[0], before);
     };
-    const timer = setInterval(look, EVERY);
+    const timer = setInterval(look, POLL_PAUSE);
     A.leave.push(() => {
       left = true;
       clearInterval(timer);
@@ -36,7 +36,7 @@
     look();
   };
   // One line: when what is shown was good, and what is wrong since.
-  function standing(page, trouble, asOf) {
+  function showState(page, trouble, asOf) {
     const node = A.at("live");
     /** @type {Intl.DateTimeFormatOptions} */
     const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false };
@@ -50,26 +50,26 @@
     node.textContent = words;
   }
 
-  const TOLD = ["0", "1", "2", "4", "6", "W"];
+  const SHOWN = ["0", "1", "2", "4", "6", "W"];
   /** How the last ball fared against its forecast, and the forecast of the next. */
   A.showNext = async (page, innings, model) => {
     const at = innings.count - 1;
     const last = innings.balls[at];
-    const given = innings.probabilitiesOf(at)[A.outcomes.indexOf(last.outcome)];
-    const fared = `had ${A.percent(given)}, ${innings.surprise[at].toFixed(1)} bits. `;
-    A.put("next", A.b(null, "Last "), `${innings.describe(at)}: `, fared);
-    const path = `/data/${encodeURIComponent(page.key)}/next.json${A.asked(page.key, model)}`;
+    const probability = innings.probabilitiesOf(at)[A.outcomes.indexOf(last.outcome)];
+    const result = `had ${A.percent(probability)}, ${innings.surprise[at].toFixed(1)} bits. `;
+    A.put("next", A.b(null, "Last "), `${innings.describe(at)}: `, result);
+    const path = `/data/${encodeURIComponent(page.key)}/next.json${A.query(page.key, model)}`;
     const next = await A.get(path);
     if (!A.at("next")) return;
     if (next.waiting) {
       A.at("next").append(A.b(null, "Next "), next.waiting);
       return;
     }
-    const chances = next.outcomes.filter((one) => TOLD.includes(one.outcome));
+    const chances = next.outcomes.filter((row) => SHOWN.includes(row.outcome));
     A.at("next").append(
       A.b(null, `Next ${next.label} `),
       `${next.bowler} to ${next.batter}: `,
-      chances.map((one) => `${A.outcomeNames[one.outcome]} ${A.percent(one.probability)}`).join(" · "),
+      chances.map((row) => `${A.outcomeNames[row.outcome]} ${A.percent(row.probability)}`).join(" · "),
     );
   };
 })();

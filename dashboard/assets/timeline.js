@@ -3,12 +3,12 @@
   // ---- The innings as a line of balls: runs, what was expected, surprise, and where this ball looks.
   const LEFT = 66;
   const RIGHT = 64;
-  const NARROW = 620;
-  const WIDEST = 48; // pixels of a ball
-  const MOST = 7; // runs, and bits, that are drawn in full
+  const NARROW = 620; // pixels without room for names beside the tracks
+  const MAX_STEP = 48; // pixels of a ball
+  const MAX_BAR = 7; // runs, and bits, that are drawn in full
   const TRACKS = { runs: [12, 48], chance: [66, 42], surprise: [114, 20], "looks at": [140, 10] };
   const HEIGHT = 168;
-  const EVERY = [1, 2, 5, 10, 20, 50]; // overs from one label to the next
+  const LABEL_STEPS = [1, 2, 5, 10, 20, 50]; // overs from one label to the next
   const LABEL = 26; // pixels that a label needs
   /** @type {any} */
   let plot = null;
@@ -19,7 +19,7 @@
       const narrow = width < NARROW;
       const left = narrow ? 8 : LEFT;
       const right = narrow ? 8 : RIGHT;
-      const step = Math.min(WIDEST, (width - left - right) / innings.count);
+      const step = Math.min(MAX_STEP, (width - left - right) / innings.count);
       plot = { innings, narrow, width, left, right, step, x: (at) => left + at * step };
       const svg = A.svg("svg", {
         viewBox: `0 0 ${width} ${HEIGHT}`,
@@ -34,7 +34,6 @@
       plot.slider = slider(svg, choose);
       A.at("timeline-plot").replaceChildren(plot.slider, legend());
       this.move(state);
-      A.figureMenu("timeline", () => svg, table);
     },
     move(state) {
       const { innings, x, y, step, column, dots, words, slider, cells } = plot;
@@ -45,22 +44,22 @@
         dot.setAttribute("cx", x(at) + step / 2);
         dot.setAttribute("cy", y(values[number]));
       });
-      const said = [
+      const figures = [
         `${A.percent(values[0])} 4/6`,
         `${A.percent(values[1])} W`,
         `${innings.surprise[at].toFixed(1)} bits`,
       ];
       words.forEach((word, number) => {
-        word.textContent = plot.narrow ? "" : said[number];
+        word.textContent = plot.narrow ? "" : figures[number];
       });
-      let most = 0;
+      let largest = 0;
       for (let distance = 1; distance <= innings.places; distance++)
-        most = Math.max(most, innings.looked(at, distance));
+        largest = Math.max(largest, innings.lookedAt(at, distance));
       cells.forEach((cell, number) => {
-        const place = at - number - 1;
-        const share = place < 0 || !most ? 0 : innings.looked(at, number + 1) / most;
-        cell.setAttribute("x", x(Math.max(place, 0)));
-        cell.setAttribute("fill", place < 0 ? "none" : A.shade(share));
+        const ball = at - number - 1;
+        const share = ball < 0 || !largest ? 0 : innings.lookedAt(at, number + 1) / largest;
+        cell.setAttribute("x", x(Math.max(ball, 0)));
+        cell.setAttribute("fill", ball < 0 ? "none" : A.shade(share));
       });
       slider.setAttribute("aria-valuenow", state.ball);
       slider.setAttribute("aria-valuetext", innings.describe(at));
@@ -82,7 +81,7 @@
     );
     const firsts = starts.filter((at) => at >= 0);
     const wide = (innings.count * step) / firsts.length;
-    const every = EVERY.find((many) => many * wide >= LABEL) || EVERY[EVERY.length - 1];
+    const every = LABEL_STEPS.find((overs) => overs * wide >= LABEL) || 50;
     return firsts.flatMap((at, number) => {
       const size = ((firsts[number + 1] ?? innings.count) - at) * step;
       const box = {
@@ -93,8 +92,8 @@
         class: number % 2 ? "over odd" : "over",
       };
       const name = innings.balls[at].label.split(".")[0];
-      const said = { x: x(at) + size / 2, y: HEIGHT - 4, class: "axis", "text-anchor": "middle" };
-      return [A.svg("rect", box), ...(number % every ? [] : [A.svg("text", said, name)])];
+      const label = { x: x(at) + size / 2, y: HEIGHT - 4, class: "axis", "text-anchor": "middle" };
+      return [A.svg("rect", box), ...(number % every ? [] : [A.svg("text", label, name)])];
     });
   }
   const names = () => [
@@ -120,16 +119,16 @@
       });
     };
     const [top, tall] = TRACKS.runs;
-    const drawn = [
-      bar("runs", Math.min(ball.runs, MOST) / MOST, `run o-${A.ballKind(ball)}`),
-      bar("surprise", Math.min(innings.surprise[at], MOST) / MOST, "surprise"),
+    const shapes = [
+      bar("runs", Math.min(ball.runs, MAX_BAR) / MAX_BAR, `run o-${A.ballKind(ball)}`),
+      bar("surprise", Math.min(innings.surprise[at], MAX_BAR) / MAX_BAR, "surprise"),
     ];
-    if (ball.outcome !== "W") return drawn;
+    if (ball.outcome !== "W") return shapes;
     const stem = { x1: middle, x2: middle, y1: top + 12, y2: top + tall, class: "out-stem" };
     const mark = { cx: middle, cy: top + 8, r: Math.max(3.5, Math.min(7, step * 0.85)), class: "out" };
-    drawn.push(A.svg("line", stem), A.svg("circle", mark));
+    shapes.push(A.svg("line", stem), A.svg("circle", mark));
     const letter = { x: middle, y: top + 11.5, class: "out-mark", "text-anchor": "middle" };
-    return step > 4.5 ? [...drawn, A.svg("text", letter, "W")] : drawn;
+    return step > 4.5 ? [...shapes, A.svg("text", letter, "W")] : shapes;
   }
   function lines() {
     const { innings, step, x, width, left, right } = plot;
@@ -140,19 +139,19 @@
     plot.y = y;
     const point = (at, p) => `${at ? "L" : "M"}${(x(at) + step / 2).toFixed(1)} ${y(p).toFixed(1)}`;
     const path = (value) => innings.balls.map((_, at) => point(at, value(at))).join("");
-    const most = A.svg("text", { x: left + 4, y: from + 6, class: "axis" }, `${Math.round(100 * top)}%`);
+    const limit = A.svg("text", { x: left + 4, y: from + 6, class: "axis" }, `${Math.round(100 * top)}%`);
     return [
       A.svg("line", { x1: left, x2: width - right, y1: y(0), y2: y(0), class: "rule" }),
       A.svg("path", { d: path((at) => innings.boundary(at)), class: "line boundary" }),
       A.svg("path", { d: path((at) => innings.wicket(at)), class: "line wicket" }),
-      ...(plot.narrow ? [] : [most]),
+      ...(plot.narrow ? [] : [limit]),
     ];
   }
   // What moves when another ball is chosen, and what a claim lights.
   function cursor(svg) {
     const { innings, step, width, right } = plot;
     const group = (name) => svg.appendChild(A.svg("g", { class: name }));
-    const looked = group("looked");
+    const attention = group("looked");
     plot.lit = group("lit");
     const marks = group("cursor");
     plot.column = marks.appendChild(
@@ -171,23 +170,23 @@
     );
     const [y, height] = TRACKS["looks at"];
     plot.cells = Array.from({ length: innings.places }, () =>
-      looked.appendChild(A.svg("rect", { y, width: Math.max(step, 1), height })),
+      attention.appendChild(A.svg("rect", { y, width: Math.max(step, 1), height })),
     );
   }
   function slider(svg, choose) {
     const { innings, width, left, step } = plot;
-    const about = {
+    const attributes = {
       tabindex: 0,
       role: "slider",
       "aria-label": "Ball",
       "aria-valuemin": 1,
       "aria-valuemax": innings.count,
     };
-    const node = A.el("div", { class: "slider", ...about }, svg);
+    const node = A.el("div", { class: "slider", ...attributes }, svg);
     const at = (event) => {
       const box = svg.getBoundingClientRect();
-      const place = Math.floor(((event.clientX - box.left) * (width / box.width) - left) / step);
-      return Math.max(0, Math.min(innings.count - 1, place));
+      const ball = Math.floor(((event.clientX - box.left) * (width / box.width) - left) / step);
+      return Math.max(0, Math.min(innings.count - 1, ball));
     };
     let dragging = false;
     node.addEventListener("pointerdown", (event) => {
@@ -202,35 +201,6 @@
       });
     A.tip(node, (event) => innings.describe(at(event)));
     return node;
-  }
-  function table() {
-    const { innings } = plot;
-    const heads = [
-      "ball",
-      "label",
-      "bowler",
-      "batter",
-      "outcome",
-      "runs",
-      "score_before",
-      "wickets_before",
-      "surprise_bits",
-    ];
-    const row = (ball, at) => [
-      ...[
-        ball.index,
-        ball.label,
-        ball.bowler,
-        ball.batter,
-        ball.outcome,
-        ball.runs,
-        ball.score,
-        ball.wickets,
-      ],
-      innings.surprise[at].toFixed(3),
-      ...Array.from(innings.probabilitiesOf(at), (p) => p.toFixed(6)),
-    ];
-    return [[...heads, ...A.outcomes.map((one) => `p_${one}`)], ...innings.balls.map(row)];
   }
   A.ballKind = (ball) => {
     if (ball.outcome === "W") return "w";
@@ -261,7 +231,7 @@
 
   A.score = (innings, at) => {
     const ball = innings.balls[at];
-    const side = innings.told.innings;
+    const side = innings.document.innings;
     const [runs, faced, otherRuns, otherFaced, bowled, conceded, wickets] = ball.figures;
     const won = innings.win?.before[at];
     A.put(
@@ -310,13 +280,13 @@
     return A.span(null, A.b(null, rate), left === null ? "" : `${rate && ", "}${left} balls left`);
   }
   function thisOver(innings, ball) {
-    const over = innings.balls.filter((one) => one.over === ball.over && one.index <= ball.index);
-    const said = over.map((one) => A.outcomeNames[one.outcome]).join(", ");
-    const mark = (one) => (one === ball ? "?" : A.marks[one.outcome] || one.outcome);
-    const shown = (one) => {
-      const kind = `ball o-${A.ballKind(one)}${one === ball ? " now" : ""}`;
-      return A.el("i", { class: kind, title: innings.describe(one.index - 1) }, mark(one));
+    const over = innings.balls.filter((other) => other.over === ball.over && other.index <= ball.index);
+    const words = over.map(({ outcome }) => A.outcomeNames[outcome]).join(", ");
+    const mark = (other) => {
+      const kind = `ball o-${A.ballKind(other)}${other === ball ? " now" : ""}`;
+      const sign = other === ball ? "?" : A.marks[other.outcome] || other.outcome;
+      return A.el("i", { class: kind, title: innings.describe(other.index - 1) }, sign);
     };
-    return A.el("span", { class: "this-over", "aria-label": `this over: ${said}` }, over.map(shown));
+    return A.el("span", { class: "this-over", "aria-label": `this over: ${words}` }, over.map(mark));
   }
 })();

@@ -1,43 +1,38 @@
 // What if somebody else had bowled, or a past ball had gone otherwise: before and after.
 (function () {
-  const PAST = 36; // balls that may have gone otherwise
+  const MAX_PAST_BALLS = 36; // that may have gone otherwise
+  const FIELDS = ["bowler", "batter", "target"];
   let state = null;
   let innings = null;
   /** @type {any} */
   let form = null;
-  let past = []; // [delivery, its other outcome]
-  let shown = null; // which ball has been answered, and what
-  let remember = (_asked) => {};
+  let changes = []; // [delivery, its other outcome]
+  let answered = null; // a ball, and its answer once it is there
+  let remember = (_query) => {};
 
   A.whatIf = {
     /** What an address asks, to be asked again: bowler, batter, target, was=46:6,40:W. */
-    fromAddress(asked) {
-      const named = ["bowler", "batter", "target", "was"].filter((name) => asked.get(name));
-      return named.length ? Object.fromEntries(named.map((name) => [name, asked.get(name)])) : null;
+    fromAddress(query) {
+      const names = [...FIELDS, "was"].filter((name) => query.get(name));
+      return names.length ? Object.fromEntries(names.map((name) => [name, query.get(name)])) : null;
     },
-    build(now, side, changed) {
-      state = now;
+    build(ball, side, changed) {
+      state = ball;
       innings = side;
       remember = changed;
-      past = [];
-      shown = null;
-      const told = innings.told.innings;
+      changes = [];
+      answered = null;
+      const { target, bowlers, batters } = innings.document.innings;
+      const option = (outcome) => A.el("option", { value: outcome }, A.outcomeNames[outcome]);
       form = {
-        bowler: person(told.bowlers, "bowler"),
-        batter: person(told.batters, "batter"),
-        target: A.el("input", {
-          type: "number",
-          min: 1,
-          max: 999,
-          step: 1,
-          id: "what-if-target",
-          placeholder: told.target ?? "",
-        }),
+        bowler: person("bowler"),
+        batter: person("batter"),
+        target: A.el("input", { type: "number", min: 1, max: 999, step: 1, placeholder: target ?? "" }),
         ball: A.el("select", { id: "what-if-ball", "aria-label": "past ball" }),
         outcome: A.el(
           "select",
           { id: "what-if-outcome", "aria-label": "its outcome" },
-          A.outcomes.map(outcomeOption),
+          A.outcomes.map(option),
         ),
         chips: A.ul("chips"),
       };
@@ -46,163 +41,124 @@
         ask();
       };
       const label = (text, ...fields) => A.el("label", null, text, fields);
+      const past = [form.ball, " was ", form.outcome, " ", A.button("Add", add), form.chips];
       A.put(
         "what-if-form",
         A.el(
           "form",
           { class: "form", onsubmit },
-          label("Bowler", form.bowler.select, form.bowler.other),
-          label("Batter", form.batter.select, form.batter.other),
-          told.target === null ? null : label("Target", form.target),
-          A.el("fieldset", null, A.el("legend", null, "Past balls"), [
-            form.ball,
-            " was ",
-            form.outcome,
-            " ",
-            A.button("Add", add),
-            form.chips,
-          ]),
+          label("Bowler", form.bowler, names("bowler", bowlers)),
+          label("Batter", form.batter, names("batter", batters)),
+          target === null ? null : label("Target", form.target),
+          A.el("fieldset", null, A.el("legend", null, "Past balls"), past),
           A.el("button", { type: "submit", class: "primary" }, "Ask"),
         ),
       );
     },
-    move(now) {
-      state = now;
+    move(ball) {
+      state = ball;
       const at = state.ball - 1;
       const chosen = form.ball.value;
-      const said = (ball) =>
+      const text = (ball) =>
         `${ball.label} ${A.short(ball.bowler)} to ${A.short(ball.batter)}: ${A.outcomeNames[ball.outcome]}`;
-      const balls = innings.balls.slice(Math.max(0, at - PAST), at).reverse();
-      form.ball.replaceChildren(...balls.map((ball) => A.el("option", { value: ball.index }, said(ball))));
+      const balls = innings.balls.slice(Math.max(0, at - MAX_PAST_BALLS), at).reverse();
+      form.ball.replaceChildren(...balls.map((ball) => A.el("option", { value: ball.index }, text(ball))));
       form.ball.parentNode.hidden = !balls.length;
       if (balls.some((ball) => String(ball.index) === chosen)) form.ball.value = chosen;
-      if (shown?.ball !== state.ball) {
-        shown = null;
-        A.put("what-if-answer");
-        A.at("what-if-tools").replaceChildren();
-        if (state.whatIf) refill();
-      }
+      if (answered?.ball === state.ball) return;
+      answered = null;
+      A.put("what-if-answer");
+      if (state.whatIf) refill();
     },
     /** Another outcome is what the page is about. */
-    about: (outcome) => shown?.answer && show(shown.answer, outcome),
+    about: (outcome) => answered?.answer && show(answered.answer, outcome),
   };
-  const outcomeOption = (one) => A.el("option", { value: one }, A.outcomeNames[one]);
-  function person(names, label) {
-    const option = (name) => A.el("option", { value: name }, name);
-    const select = A.el(
-      "select",
-      { id: `what-if-${label}` },
-      A.el("option", { value: "" }, "as it was"),
-      names.map(option),
-      A.el("option", { value: "*" }, "somebody else …"),
+  const names = (label, players) =>
+    A.el(
+      "datalist",
+      { id: `what-if-${label}s` },
+      players.map((name) => A.el("option", { value: name })),
     );
-    const about = {
-      type: "text",
-      hidden: true,
+  const person = (label) =>
+    A.el("input", {
+      id: `what-if-${label}`,
+      list: `what-if-${label}s`,
       maxlength: 80,
-      placeholder: "name",
-      "aria-label": `another ${label}`,
-    };
-    const other = A.el("input", about);
-    select.addEventListener("change", () => {
-      other.hidden = select.value !== "*";
-      if (!other.hidden) other.focus();
+      placeholder: "as it was",
     });
-    const fill = (name) => {
-      select.value = !name || names.includes(name) ? name || "" : "*";
-      other.hidden = select.value !== "*";
-      other.value = other.hidden ? "" : name;
-    };
-    return { select, other, fill, value: () => (select.value === "*" ? other.value.trim() : select.value) };
-  }
+
   // The form as an address has it, and its answer.
   function refill() {
-    const { bowler, batter, target, was } = state.whatIf;
-    form.bowler.fill(bowler);
-    form.batter.fill(batter);
-    form.target.value = target || "";
-    past = (was || "").split(",").flatMap((one) => {
-      const [ball, outcome] = one.split(":");
-      return innings.balls[Number(ball) - 1] && A.outcomes.includes(outcome) ? [[ball, outcome]] : [];
-    });
+    for (const name of FIELDS) form[name].value = state.whatIf[name] || "";
+    changes = (state.whatIf.was || "")
+      .split(",")
+      .map((change) => change.split(":"))
+      .filter(([ball, outcome]) => innings.balls[Number(ball) - 1] && A.outcomes.includes(outcome));
     chips();
     ask();
   }
   function add() {
     if (!form.ball.value) return;
-    past = [...past.filter(([ball]) => ball !== form.ball.value), [form.ball.value, form.outcome.value]];
+    changes = [
+      ...changes.filter(([ball]) => ball !== form.ball.value),
+      [form.ball.value, form.outcome.value],
+    ];
     chips();
   }
   function chips() {
     const chip = ([ball, outcome], number) => {
-      const out = () => {
-        past.splice(number, 1);
+      const remove = () => {
+        changes.splice(number, 1);
         chips();
       };
       const text = `${innings.balls[Number(ball) - 1].label} was ${A.outcomeNames[outcome]} `;
-      return A.li(null, text, A.button("×", out, { "aria-label": "take it out" }));
+      return A.li(null, text, A.button("×", remove, { "aria-label": "take it out" }));
     };
-    form.chips.replaceChildren(...past.map(chip));
+    form.chips.replaceChildren(...changes.map(chip));
   }
   async function ask() {
-    const ball = state.ball;
-    const here = innings;
-    const asked = {
-      bowler: form.bowler.value(),
-      batter: form.batter.value(),
-      target: form.target.value || null,
-    };
-    const body = { ...asked, balls: Object.fromEntries(past) };
-    const was = past.map((one) => one.join(":")).join(",");
-    const named = Object.entries({ ...asked, was }).filter(([, value]) => value);
-    remember(named.length ? Object.fromEntries(named) : null);
-    shown = { ball, answer: null };
+    const { ball } = state;
+    const side = innings;
+    const question = Object.fromEntries(FIELDS.map((name) => [name, form[name].value.trim() || null]));
+    const was = changes.map((change) => change.join(":")).join(",");
+    const query = Object.entries({ ...question, was }).filter(([, value]) => value);
+    remember(query.length ? Object.fromEntries(query) : null);
+    answered = { ball, answer: null };
     A.put("what-if-answer", A.loading("asking"));
     try {
-      const place = `${encodeURIComponent(innings.key)}/${innings.number}/${ball}`;
-      const url = `/ask/${place}/what-if${A.asked(innings.key, innings.model)}`;
-      const answer = await A.post(url, JSON.stringify(body));
-      if (state.ball !== ball || here !== innings) return;
-      shown = { ball, answer };
-      show(answer, A.outcomeNow());
+      const path = `${encodeURIComponent(innings.key)}/${innings.number}/${ball}`;
+      const url = `/ask/${path}/what-if${A.query(innings.key, innings.model)}`;
+      const answer = await A.post(url, JSON.stringify({ ...question, balls: Object.fromEntries(changes) }));
+      if (state.ball !== ball || side !== innings) return;
+      answered = { ball, answer };
+      show(answer, A.chosenOutcome());
     } catch (error) {
       if (state.ball === ball) A.put("what-if-answer", A.trouble(error.message));
     }
   }
   function show(answer, outcome) {
-    const about = answer.outcomes.find((one) => one.outcome === outcome);
-    const moves = `${A.percent(about.before, true)} → ${A.percent(about.after, true)}`;
-    const flags = answer.flags.map((one) => A.li(null, one.text));
+    const { before, after } = answer.outcomes.find((row) => row.outcome === outcome);
+    const moves = `${A.percent(before, true)} → ${A.percent(after, true)}`;
     A.put(
       "what-if-answer",
       A.p("headline", `P(${A.outcomeNames[outcome]}) ${moves}`),
       A.ul(
         "changes",
-        answer.changes.map((one) => A.li(null, one.text + (one.follows ? " (it follows)" : ""))),
+        answer.changes.map((change) => A.li(null, change.text + (change.follows ? " (it follows)" : ""))),
       ),
-      answer.narrative.map((one) => A.p("sentence", one.text)),
-      A.ul("cautions", flags),
+      answer.narrative.map((sentence) => A.p("sentence", sentence.text)),
+      A.ul(
+        "cautions",
+        answer.flags.map((flag) => A.li(null, flag.text)),
+      ),
       A.el("div", { id: "what-if-plot", class: "plot" }),
     );
-    const svg = A.outcomeBars.draw("what-if-plot", {
-      now: answer.outcomes.map((one) => one.after),
-      base: answer.outcomes.map((one) => one.before),
-      label: "Before and after",
-      than: "before",
-      nowName: "after",
-      baseName: "before",
-      actual: null,
+    A.outcomeBars("what-if-plot", {
+      now: answer.outcomes.map((row) => row.after),
+      before: answer.outcomes.map((row) => row.before),
+      names: ["after", "before"],
       chosen: outcome,
     });
-    A.figureMenu(
-      "what-if",
-      () => svg,
-      () => [
-        ["outcome", "before", "after", "points"],
-        ...answer.outcomes.map((one) => [one.outcome, one.before, one.after, one.points]),
-      ],
-      [["JSON", () => A.saveJSON(answer, `${A.stem()}-what-if.json`)]],
-    );
     A.say(`Answered: the chance of ${A.outcomeNames[outcome]} goes ${moves}`);
   }
 })();

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.ball_page import BESIDE, story_of
 from attnlens.cricket.pages.heads import Balls, leading_rows, single_effects
-from attnlens.cricket.words.facts import OUTCOME_WORDS
+from attnlens.cricket.words.facts import OUTCOME_WORDS, claims_in_order
 from attnlens.render.heat_map import Cell, Column, HeatMap, Row
 from attnlens.render.numbers import percent_seen, signed_points
-from attnlens.render.page import render_page, render_plain
+from attnlens.render.page import render_page, render_part, render_plain
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Explanation, Head, PastBall
+    from attnlens.cricket.explain.types import Evidence, Explanation, Head, PastBall, Sentence
     from attnlens.cricket.explain.types import HeatMap as Scale
     from attnlens.cricket.explain.types import LongHeatMap as LongScale
 
@@ -55,6 +55,64 @@ def render_html(explanation: Explanation) -> str:
         maps=_maps(shown),
         attention_map=_attention_map(shown),
     )
+
+
+CLAIM_KINDS: Final = (
+    ("These balls mattered to the prediction", "Hidden from the whole model; no head is named."),
+    (
+        "This head's look mattered",
+        "What it looked at most, hidden from that head alone. Its share: that effect over the one "
+        "of hiding the same balls from the whole model.",
+    ),
+    (
+        "What else was known mattered",
+        "Taken away, or replaced by another's: no ball is hidden.",
+    ),
+)
+"""A heading, and how claims of the kind are tested."""
+
+_ABOVE: Final = ("/ball/", "/match/", "/flags/")
+"""Facts that a ball's page in the dashboard has above its sentences."""
+
+
+def render_ball_parts(explanation: Explanation) -> str:
+    """What the dashboard shows of an explanation: its sentences, its reasons and its claims."""
+    shown = parts.presentable(explanation)
+    numbered: tuple[list[tuple[int, Evidence]], ...] = ([], [], [])
+    for number in claims_in_order(shown):
+        claim = shown.evidence[number]
+        kind = 1 if claim.removed_from == "head" else 0 if claim.removed else 2
+        numbered[kind].append((number, claim))
+    judged = [verdict for verdict in parts.VERDICTS if verdict not in (None, "cannot be told")]
+    verdicts = [
+        claim.verdict for claim in shown.evidence if claim.verdict in judged and not claim.reference
+    ]
+    first, rest = _sentences(shown)
+    return render_part(
+        "cricket/ball_parts.html",
+        **parts.context(shown) | {"claims": ()},
+        first=first,
+        rest=rest,
+        pieces=parts.pieces,
+        verdicts={entry[1]: entry for entry in parts.VERDICTS.values()},
+        bare=BARE,
+        kinds=[(*words, claims) for words, claims in zip(CLAIM_KINDS, numbered, strict=True)],
+        judged=judged,
+        held=verdicts.count("supported"),
+        tried=len(verdicts),
+    )
+
+
+def _sentences(explanation: Explanation) -> tuple[Sentence | None, list[Sentence]]:
+    """The sentence on the page's outcome, and those that neither the score nor a caution says."""
+    first, rest = None, []
+    for sentence in explanation.narrative:
+        pointers = [fact.pointer for fact in sentence.facts]
+        if first is None and any(p.endswith("/usual") or "story_times" in p for p in pointers):
+            first = sentence
+        elif not pointers or not all(p.startswith(_ABOVE) for p in pointers):
+            rest.append(sentence)
+    return first, rest
 
 
 def render_markdown(explanation: Explanation) -> str:

@@ -42,6 +42,7 @@ class Shape:
         style: what it is, by which it is coloured: `_COLOURS`, or the page's style sheet.
         text: of a ``ball``, which is an area, what is told where it is pointed at.
         anchor: ``start``, ``middle`` or ``end`` of a text is at its point.
+        link: the address that a ``ball`` or a turning point opens.
     """
 
     style: str
@@ -50,6 +51,11 @@ class Shape:
     size: float = 12
     anchor: str = "start"
     radius: float = 0
+    link: str = ""
+
+
+Address = Callable[[int, int], str]
+"""The address of a delivery's page, by innings and index."""
 
 
 def score_of(side: Side) -> str:
@@ -91,12 +97,18 @@ def columns_of(story: MatchStory, room: int) -> Iterator[tuple[str, list[float],
 
 
 def curve(
-    story: MatchStory, width: float, height: float, left: float = 0, top: float = 0
+    story: MatchStory,
+    width: float,
+    height: float,
+    left: float = 0,
+    top: float = 0,
+    address: Address | None = None,
 ) -> list[Shape]:
     """The chance to win as shapes; none where it is not told.
 
     Args:
         left, top: where the drawing begins.
+        address: what each delivery links to.
     """
     balls = len(story.win_probability)
     start, floor = left + LEFT, top + height - BELOW
@@ -128,21 +140,22 @@ def curve(
     for position, ball in enumerate(story.win_probability):
         strip = at(position, 0), at(position, 1), at(position + 1, 1), at(position + 1, 0)
         moved = f"{percent(ball.before, 1)} → {percent(ball.after, 1)}"
-        front.append(Shape("ball", strip, f"{ball.innings}:{ball.label}: {moved}"))
+        link = "" if address is None else address(ball.innings, ball.index)
+        front.append(Shape("ball", strip, f"{ball.innings}:{ball.label}: {moved}", link=link))
         if (ball.innings, ball.index) in numbers:
             x, y = at(position + 1, ball.after)
             # Two that stand close are one below the other.
             while any(abs(x - left) < 2 * RADIUS > abs(y - above) for left, above in dots):
                 y += RADIUS
             dots.append((x, y))
-            front += numbered(numbers[ball.innings, ball.index], x, y)
+            front += numbered(numbers[ball.innings, ball.index], x, y, link)
     area = Shape("area", (at(0, 0), *line, at(balls, 0)))
     return [area, *back, Shape("line", tuple(line)), *front] if balls else []
 
 
-def numbered(number: int, x: float, y: float) -> list[Shape]:
+def numbered(number: int, x: float, y: float, link: str = "") -> list[Shape]:
     """A number in a dot."""
-    dot = Shape("mark", ((x, y),), radius=RADIUS)
+    dot = Shape("mark", ((x, y),), f"turning point {number}", radius=RADIUS, link=link)
     return [dot, Shape("number", ((x, y + 4),), str(number), 12, "middle")]
 
 
@@ -437,6 +450,13 @@ def render_story_html(story: MatchStory) -> str:
     context = {"title": shown.result, "curve": curve(shown, *_CURVE), **_context(shown)}
     styles = ("cricket/match_story.css",)
     return render_page("cricket/match_story.html", styles=styles, **context)
+
+
+def render_story_parts(story: MatchStory, address: Address) -> str:
+    """The middle of the page, for a page of somebody else's; each moment is a link."""
+    shown = shown_story(story)
+    context = {"curve": curve(shown, *CURVE, address=address), "address": address}
+    return render_part("cricket/story_parts.html", **_context(shown), **context)
 
 
 def render_story_markdown(story: MatchStory) -> str:
