@@ -1,16 +1,14 @@
 """What the dashboard costs, in a real browser and on its server; each figure beside its budget.
 
-    python benchmarks/dashboard.py [--changes 10000] [--distinct 40] [--users 20] [--beside DIR]
+    python benchmarks/dashboard.py [--changes 10000] [--distinct 40] [--users 20]
 
-It starts dashboards of its own on this machine and needs Chromium and the extra `dashboard`. With
-``--beside`` another checkout's dashboard is measured in turn with this one's. Exit 1 where a budget
-is missed.
+It starts a dashboard on this machine and needs Chromium and the extra `dashboard`. Exit 1 where a
+budget is missed.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
 import statistics
 import sys
@@ -53,30 +51,30 @@ CALLBACK = """async () => {
   }
   return took.slice(2);
 }"""
-DRAWN = """() => performance.getEntriesByName("attnlens-drawn")[0].startTime
+FIRST_PICTURE = """() => performance.getEntriesByName("attnlens-drawn")[0].startTime
   - performance.getEntriesByType("navigation")[0].responseEnd"""
 
 
-FLAT = 20.0
-"""Megabytes by which a process may grow and still be called flat."""
+MAX_GROWTH_MB = 20.0
+"""By which a process may grow and still be called flat."""
 
 
 def spread(values: list[float], digits: int = 0) -> str:
     """The median, and what 95% of them stay below."""
-    most = sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
-    return f"{statistics.median(values):.{digits}f}, {most:.{digits}f} ms"
+    p95 = sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
+    return f"{statistics.median(values):.{digits}f}, {p95:.{digits}f} ms"
 
 
 MISSED: list[str] = []
 """What was over its budget."""
 
 
-def told(what: str, value: str, budget: str = "", *, holds: bool = True) -> None:
+def report(name: str, value: str, budget: str = "", *, holds: bool = True) -> None:
     """Print a figure beside its budget, and remember where it does not hold."""
     verdict = "" if not budget else "pass" if holds else "FAIL"
-    print(f"{what:<62} {value:>16}   {budget:<18}{verdict}", flush=True)
+    print(f"{name:<62} {value:>16}   {budget:<18}{verdict}", flush=True)
     if not holds:
-        MISSED.append(what)
+        MISSED.append(name)
 
 
 def recording_of(tokens: int, folder: Path) -> Path:
@@ -91,29 +89,29 @@ def recording_of(tokens: int, folder: Path) -> Path:
 
 def in_the_browser(browser: Any, server: Server, recording: Path) -> None:
     page = browser.new_page(viewport={"width": 1360, "height": 900})
-    drawn = []
+    pictures = []
     for ball in (30, 40, 50):
         page.goto(f"{server.url}/match/simulated-82/innings/1/ball/{ball}")
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
-        drawn.append(page.evaluate(DRAWN))
-    figure = f"{drawn[0]:.0f}, {statistics.median(drawn[1:]):.0f} ms"
-    what = "first picture after the server's answer (first, later)"
-    told(what, figure, "at most 1500 ms", holds=drawn[0] <= 1500)
+        pictures.append(page.evaluate(FIRST_PICTURE))
+    figure = f"{pictures[0]:.0f}, {statistics.median(pictures[1:]):.0f} ms"
+    name = "first picture after the server's answer (first, later)"
+    report(name, figure, "at most 1500 ms", holds=pictures[0] <= 1500)
     start = time.perf_counter()
     page.goto(f"{server.url}/recording/{recording.name}")
     page.frame_locator("iframe").locator("#title:not(:empty)").wait_for(timeout=60_000)
     took_ms = 1000 * (time.perf_counter() - start)
-    what, figure = "recording of 2,048 tokens, first picture", f"{took_ms:.0f} ms"
-    told(what, figure, "at most 3000 ms", holds=took_ms <= 3000)
+    name, figure = "recording of 2,048 tokens, first picture", f"{took_ms:.0f} ms"
+    report(name, figure, "at most 3000 ms", holds=took_ms <= 3000)
 
 
 def another_match(server: Server, number: int) -> str:
     """The key of a match that nobody has asked about."""
     content = SAMPLE.read_text(encoding="utf-8").replace("Callum Wetherspring", f"Number {number}")
     path = f"/upload/match?name={number}.csv"
-    status, said = server.post(path, content.encode(), **{"X-Attnlens": "1"})
-    assert status == 200, said
-    return str(said["key"])
+    status, answer = server.post(path, content.encode(), **{"X-Attnlens": "1"})
+    assert status == 200, answer
+    return str(answer["key"])
 
 
 def first_picture(page: Any, server: Server, number: int) -> float:
@@ -145,15 +143,14 @@ def tests_of_a_ball(server: Server, number: int) -> float:
 def cold_visit(browser: Any, server: Server) -> tuple[float, int]:
     """Bytes of a first visit to the page of a ball, in kB, and how many answers they were in."""
     page = browser.new_page()
-    asked: list[Any] = []
-    page.on("requestfinished", lambda one: asked.append(one))
+    requests: list[Any] = []
+    page.on("requestfinished", requests.append)
     page.goto(f"{server.url}/match/simulated-82/innings/1/ball/20")
     page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
-    sizes = [one.sizes() for one in asked]
+    sizes = [request.sizes() for request in requests]
     page.close()
-    return sum(one["responseBodySize"] + one["responseHeadersSize"] for one in sizes) / 1000, len(
-        sizes
-    )
+    size = sum(size["responseBodySize"] + size["responseHeadersSize"] for size in sizes)
+    return size / 1000, len(sizes)
 
 
 def plotly_callback(browser: Any) -> list[float]:
@@ -171,8 +168,8 @@ def plotly_callback(browser: Any) -> list[float]:
         figure = subplots.make_subplots(rows=2, cols=3)
         cells = np.random.default_rng(ball).random((6, 36, 36), np.float32)
         for number, z in enumerate(cells):
-            place = {"row": number // 3 + 1, "col": number % 3 + 1}
-            figure.add_trace(graph_objects.Heatmap(z=z, coloraxis="coloraxis"), **place)
+            panel = {"row": number // 3 + 1, "col": number % 3 + 1}
+            figure.add_trace(graph_objects.Heatmap(z=z, coloraxis="coloraxis"), **panel)
         return figure
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -187,47 +184,36 @@ def plotly_callback(browser: Any) -> list[float]:
     return took
 
 
-def side_by_side(browser: Any, servers: dict[str, Server], rounds: int = 5) -> None:
-    """What a visitor waits for, by turns, so that both have the machine as it is."""
-    took: dict[tuple[str, str], list[float]] = defaultdict(list)
+def visits(browser: Any, server: Server, rounds: int = 5) -> None:
+    """What a visitor waits for."""
+    took: dict[str, list[float]] = defaultdict(list)
     for turn in range(rounds):
-        for name, server in servers.items():
-            page = browser.new_page(viewport={"width": 1440, "height": 900})
-            number = 10 * turn
-            took["first picture of an unseen match", name].append(
-                first_picture(page, server, number)
-            )
-            left = after_leaving(page, server, number + 1)
-            took["the same after 20 balls that were left", name].append(left)
-            page.goto(f"{server.url}/match/simulated-82/innings/1/ball/30")
-            page.wait_for_selector("body[data-ready=yes]")
-            took["ball change", name] += page.evaluate(CHANGE)
-            page.close()
-            for ball in range(5):
-                took["tests of an unseen ball", name].append(
-                    tests_of_a_ball(server, 20 + 5 * turn + ball)
-                )
-    for name, server in servers.items():
-        size, many = cold_visit(browser, server)
-        what = f"{name}: first visit, {many} answers"
-        told(what, f"{size:.0f} kB", "at most 600 kB", holds=name != "this" or size <= 600)
-    callback = statistics.median(plotly_callback(browser))
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        took["first picture of an unseen match"].append(first_picture(page, server, 10 * turn))
+        took["the same after 20 balls that were left"].append(
+            after_leaving(page, server, 10 * turn + 1)
+        )
+        page.goto(f"{server.url}/match/simulated-82/innings/1/ball/30")
+        page.wait_for_selector("body[data-ready=yes]")
+        took["ball change"] += page.evaluate(CHANGE)
+        page.close()
+        balls = range(20 + 5 * turn, 25 + 5 * turn)
+        took["tests of an unseen ball"] += [tests_of_a_ball(server, ball) for ball in balls]
+    size, count = cold_visit(browser, server)
+    report(f"first visit, {count} answers", f"{size:.0f} kB", "at most 600 kB", holds=size <= 600)
     budgets = {
         "ball change": 45,
         "first picture of an unseen match": 1200,
         "the same after 20 balls that were left": 2500,
         "tests of an unseen ball": 1000,
     }
-    for (what, name), values in took.items():
-        holds = name != "this" or statistics.median(values) <= budgets[what]
-        told(
-            f"{name}: {what} (median, p95)",
-            spread(values),
-            f"at most {budgets[what]} ms",
-            holds=holds,
-        )
-    change = statistics.median(took["ball change", "this"])
-    told("a callback with six heat maps of Plotly", f"{callback:.0f} ms, {callback / change:.0f} ×")
+    for name, values in took.items():
+        holds = statistics.median(values) <= budgets[name]
+        budget = f"at most {budgets[name]} ms"
+        report(f"{name} (median, p95)", spread(values), budget, holds=holds)
+    callback = statistics.median(plotly_callback(browser))
+    ratio = callback / statistics.median(took["ball change"])
+    report("a callback with six heat maps of Plotly", f"{callback:.0f} ms, {ratio:.0f} ×")
 
 
 def memory_of(process: int) -> float:
@@ -249,8 +235,8 @@ def memory(server: Server, changes: int, distinct: int) -> None:
     for number in range(changes):
         ask(number)
     after = memory_of(server.process.pid)
-    what = f"server's memory, {changes:,} ball changes over {distinct} balls"
-    told(what, f"{before:.0f} to {after:.0f} MB", "flat", holds=after <= before + FLAT)
+    name = f"server's memory, {changes:,} ball changes over {distinct} balls"
+    report(name, f"{before:.0f} to {after:.0f} MB", "flat", holds=after <= before + MAX_GROWTH_MB)
 
 
 def users(server: Server, count: int) -> None:
@@ -259,35 +245,35 @@ def users(server: Server, count: int) -> None:
     wrong: list[str] = []
 
     def look(number: int) -> None:
-        name = f"Player Number{number}"
-        content = SAMPLE.read_text(encoding="utf-8").replace("Callum Wetherspring", name)
-        status, said = server.post(
+        player = f"Player Number{number}"
+        content = SAMPLE.read_text(encoding="utf-8").replace("Callum Wetherspring", player)
+        status, upload = server.post(
             f"/upload/match?name={number}.csv", content.encode(), **{"X-Attnlens": "1"}
         )
-        assert status == 200, said
+        assert status == 200, upload
 
-        def fetch(path: str, what: str) -> Any:
+        def fetch(path: str, name: str) -> Any:
             start = time.perf_counter()
-            answer = server.json(f"/data/{said['key']}/1/{path}")
-            took[what].append(1000 * (time.perf_counter() - start))
+            answer = server.json(f"/data/{upload['key']}/1/{path}")
+            took[name].append(1000 * (time.perf_counter() - start))
             return answer
 
         balls = fetch("balls.json", "an innings")["balls"]
         names = {ball[role] for ball in balls for role in ("batter", "non_striker")}
-        if name not in names or any(one.startswith("Player") and one != name for one in names):
-            wrong.append(name)
+        if [name for name in names if name.startswith("Player")] != [player]:
+            wrong.append(player)
         for ball in (20, 60):
-            for what in ("a ball's tests, for the first time", "a ball's tests, again"):
-                fetch(f"{ball}/explanation.json", what)
+            for name in ("a ball's tests, for the first time", "a ball's tests, again"):
+                fetch(f"{ball}/explanation.json", name)
 
     threads = [threading.Thread(target=look, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    told(f"{count} users at once who saw another's match", str(len(wrong)), "0", holds=not wrong)
-    for what, values in took.items():
-        told(f"{count} users at once: {what} (median, p95)", spread(values))
+    report(f"{count} users at once who saw another's match", str(len(wrong)), "0", holds=not wrong)
+    for name, values in took.items():
+        report(f"{count} users at once: {name} (median, p95)", spread(values))
 
 
 def main() -> int:
@@ -295,23 +281,17 @@ def main() -> int:
     parser.add_argument("--changes", type=int, default=10_000)
     parser.add_argument("--distinct", type=int, default=40)
     parser.add_argument("--users", type=int, default=20)
-    parser.add_argument("--beside", metavar="DIR", help="another checkout of attnlens")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         recording = recording_of(2048, folder)
-        with contextlib.ExitStack() as stack:
-            server = stack.enter_context(serving(folder, SAMPLE, recording))
-            servers = {"this": server}
-            if options.beside:
-                other = serving(folder, SAMPLE, PYTHONPATH=options.beside)
-                servers["beside"] = stack.enter_context(other)
+        with serving(folder, SAMPLE, recording) as server:
             if browser_path() is None:
                 print("no Chromium: the figures of the browser are left out")
             else:
-                browser = stack.enter_context(browsing())
-                side_by_side(browser, servers)
-                in_the_browser(browser, server, recording)
+                with browsing() as browser:
+                    visits(browser, server)
+                    in_the_browser(browser, server, recording)
             users(server, options.users)
             memory(server, options.changes, min(options.distinct, BALLS))
     return int(bool(MISSED))

@@ -23,7 +23,7 @@ from matplotlib.patches import Rectangle
 from attnlens.cricket.lab.attention_faithfulness import CONTROL_ROWS
 from attnlens.cricket.predictor.heads import UNNAMED, UNSPECIALISED
 
-MOST = 2.0
+MAX_DOUBLINGS = 2.0
 """Colours of heads end at four times, or a quarter of, even attention: two doublings."""
 
 LESS, EVEN, MORE, GREY, DARK = "#2166ac", "#f7f7f7", "#d9730d", "#9a9a9a", "#333333"
@@ -71,11 +71,11 @@ def heads(data: Data) -> Figure:
 
 def lifts(axes: Any, scale: Data, relations: Sequence[str], *, bottom: bool) -> Any:
     """One panel: heads down, relations across; every cell says its number."""
-    told = scale["heads"]
-    cells = [[doublings(row["lift"]) for row in head["relations"]] for head in told]
+    heads_shown = scale["heads"]
+    cells = [[doublings(row["lift"]) for row in head["relations"]] for head in heads_shown]
     colours = LinearSegmentedColormap.from_list("lift", (LESS, EVEN, MORE))
-    image = axes.imshow(cells, cmap=colours, vmin=-MOST, vmax=MOST, aspect="auto")
-    for row, head in enumerate(told):
+    image = axes.imshow(cells, cmap=colours, vmin=-MAX_DOUBLINGS, vmax=MAX_DOUBLINGS, aspect="auto")
+    for row, head in enumerate(heads_shown):
         for column, relation in enumerate(head["relations"]):
             earned = relation["relation"] == head["earned"]
             axes.text(
@@ -91,9 +91,10 @@ def lifts(axes: Any, scale: Data, relations: Sequence[str], *, bottom: bool) -> 
                 corner = (column - 0.48, row - 0.46)
                 axes.add_patch(Rectangle(corner, 0.96, 0.92, fill=False, lw=1.6))
     names = [
-        f"{head['number']} {plain(head['pattern'])} → {plain(head['earned'])}" for head in told
+        f"{head['number']} {plain(head['pattern'])} → {plain(head['earned'])}"
+        for head in heads_shown
     ]
-    axes.set_yticks(range(len(told)), names, fontsize=8)
+    axes.set_yticks(range(len(heads_shown)), names, fontsize=8)
     names = [name.replace("_", "\n") for name in relations]
     axes.set_xticks(range(len(names)), names if bottom else [], fontsize=8)
     title = f"{scale['scale']}: {scale['question']} (last {scale['window']} {scale['unit']})"
@@ -122,7 +123,7 @@ def plain(name: str) -> str:
 
 def doublings(lift: float | None) -> float:
     """log2, kept within the colours; even attention where there is nothing to tell."""
-    return 0.0 if lift is None else math.log2(min(max(lift, 2**-MOST), 2**MOST))
+    return 0.0 if lift is None else math.log2(min(max(lift, 2**-MAX_DOUBLINGS), 2**MAX_DOUBLINGS))
 
 
 def with_errors(rows: Sequence[Data], name: str) -> tuple[list[float], list[list[float]]]:
@@ -141,7 +142,7 @@ def faithfulness(data: Data) -> Figure:
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(1, len(PANELS), sharey=True)
     colours = [
-        MORE if one == "attention" else GREY if one in CONTROL_ROWS else LESS for one in names
+        MORE if name == "attention" else GREY if name in CONTROL_ROWS else LESS for name in names
     ]
     for axes, (key, title) in zip(grid, PANELS, strict=True):
         values, errors = with_errors(list(methods.values()), key)
@@ -162,18 +163,18 @@ def calibration(data: Data) -> Figure:
     """How often outcomes came, against how likely they were said to be."""
     figure = Figure(figsize=(9, 4.6), layout="constrained")
     for axes, names in zip(figure.subplots(1, 2), (("likeliest",), ("4", "6", "W")), strict=True):
-        most = 0.0
+        limit = 0.0
         for name in names:
             bins = data["reliability"][name]
-            said = [one["predicted"] for one in bins]
+            predicted = [row["predicted"] for row in bins]
             came, errors = with_errors(bins, "observed")
             colour, marker = MARKERS[name]
             style = {"marker": marker, "linewidth": 1, "capsize": 2}
             title = "the likeliest outcome" if name == "likeliest" else name
-            axes.errorbar(said, came, yerr=errors, color=colour, label=title, **style)
+            axes.errorbar(predicted, came, yerr=errors, color=colour, label=title, **style)
             highest = (value + up for value, up in zip(came, errors[1], strict=True))
-            most = max([most, *said, *highest])
-        axes.plot([0, most], [0, most], color="#666666", linestyle=":", linewidth=1)
+            limit = max([limit, *predicted, *highest])
+        axes.plot([0, limit], [0, limit], color="#666666", linestyle=":", linewidth=1)
         axes.set_xlabel("said")
         axes.set_ylabel("came")
         axes.legend(frameon=False)
@@ -181,7 +182,7 @@ def calibration(data: Data) -> Figure:
     return figure
 
 
-DRAWN: dict[str, Callable[[Data], Figure]] = {
+DRAWINGS: dict[str, Callable[[Data], Figure]] = {
     "scales": heads,
     "methods": faithfulness,
     "reliability": calibration,
@@ -192,7 +193,7 @@ DRAWN: dict[str, Callable[[Data], Figure]] = {
 def main() -> None:
     source, picture = map(Path, sys.argv[1:])
     data = json.loads(source.read_text(encoding="utf-8"))
-    draw = next(draw for member, draw in DRAWN.items() if member in data)
+    draw = next(draw for member, draw in DRAWINGS.items() if member in data)
     # Without a date the same figures give the same file.
     metadata = {"Date": None} if picture.suffix == ".svg" else None
     draw(data).savefig(picture, dpi=200, metadata=metadata)

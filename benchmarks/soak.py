@@ -33,7 +33,7 @@ from attnlens.cricket.session import Session  # noqa: E402
 WARM, GROWN, FLOOR = 0.4, 1.25, 64e6
 
 
-def seen(process: int) -> tuple[float, int]:
+def memory_and_files(process: int) -> tuple[float, int]:
     """Bytes that a process holds, and how many files it has open."""
     status = Path(f"/proc/{process}/status").read_text()
     kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
@@ -42,13 +42,13 @@ def seen(process: int) -> tuple[float, int]:
 
 def balls_of(paths: list[str]) -> list[tuple[Path, str, int, int]]:
     """Of each innings every ball: file, match, innings, ball."""
-    found = []
+    balls = []
     for path in paths:
         match = read_match(path)
         for side in match.innings[:2]:
             for at in range(1, len(side.deliveries) + 1):
-                found.append((Path(path), match.match_id, side.number, at))
-    return found
+                balls.append((Path(path), match.match_id, side.number, at))
+    return balls
 
 
 def watched(name: str, process: int, count: int, step: Callable[[int], Any]) -> bool:
@@ -56,9 +56,9 @@ def watched(name: str, process: int, count: int, step: Callable[[int], Any]) -> 
     begun, before = time.perf_counter(), (0.0, 0)
     for at in range(count):
         if at == int(WARM * count):
-            before = seen(process)
+            before = memory_and_files(process)
         step(at)
-    return told(name, count, time.perf_counter() - begun, before, seen(process))
+    return report(name, count, time.perf_counter() - begun, before, memory_and_files(process))
 
 
 def soak_balls(paths: list[str], count: int) -> bool:
@@ -95,7 +95,7 @@ def soak_calls(paths: list[str], count: int) -> bool:
             shutil.copy(path, folder)
         name = Path(folder).name
 
-        def asked() -> Iterator[tuple[str, dict[str, Any]]]:
+        def calls_in_turn() -> Iterator[tuple[str, dict[str, Any]]]:
             for path, _, innings, ball in itertools.cycle(balls):
                 where = {"match": f"{name}/{path.name}", "ball": f"{innings}:{ball}"}
                 yield "explain_ball", {**where, "evidence": False}
@@ -110,20 +110,20 @@ def soak_calls(paths: list[str], count: int) -> bool:
                 await client.call_tool("list_matches", {})
                 children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text()
                 process = int(children.split()[-1])
-                calls, before, begun = asked(), (0.0, 0), time.perf_counter()
+                calls, before, begun = calls_in_turn(), (0.0, 0), time.perf_counter()
                 for at in range(count):
                     if at == int(WARM * count):
-                        before = seen(process)
+                        before = memory_and_files(process)
                     tool, arguments = next(calls)
                     result = await client.call_tool(tool, arguments)
                     assert not result.is_error, result.content
-                after = seen(process)
-                return told("calls", count, time.perf_counter() - begun, before, after)
+                after = memory_and_files(process)
+                return report("calls", count, time.perf_counter() - begun, before, after)
 
         return bool(anyio.run(talk))
 
 
-def told(
+def report(
     name: str, count: int, seconds: float, before: tuple[float, int], after: tuple[float, int]
 ) -> bool:
     """Prints a part's line; whether memory and files stayed flat."""

@@ -136,7 +136,6 @@
       A.play.stop();
       clearTimeout(waiting);
       request?.abort();
-      A.leaveHead();
       innings = page = null;
     });
     A.put("score", A.loading("the model is looking at every ball"));

@@ -135,22 +135,23 @@ def curve(
     numbers = {
         (moment.innings, moment.index): n for n, moment in enumerate(story.turning_points, 1)
     }
-    front: list[Shape] = []
+    strips: list[Shape] = []
+    marks: list[Shape] = []
     dots: list[tuple[float, float]] = []
     for position, ball in enumerate(story.win_probability):
         strip = at(position, 0), at(position, 1), at(position + 1, 1), at(position + 1, 0)
         moved = f"{percent(ball.before, 1)} → {percent(ball.after, 1)}"
         link = "" if address is None else address(ball.innings, ball.index)
-        front.append(Shape("ball", strip, f"{ball.innings}:{ball.label}: {moved}", link=link))
+        strips.append(Shape("ball", strip, f"{ball.innings}:{ball.label}: {moved}", link=link))
         if (ball.innings, ball.index) in numbers:
             x, y = at(position + 1, ball.after)
             # Two that stand close are one below the other.
             while any(abs(x - left) < 2 * RADIUS > abs(y - above) for left, above in dots):
                 y += RADIUS
             dots.append((x, y))
-            front += numbered(numbers[ball.innings, ball.index], x, y, link)
+            marks += numbered(numbers[ball.innings, ball.index], x, y, link)
     area = Shape("area", (at(0, 0), *line, at(balls, 0)))
-    return [area, *back, Shape("line", tuple(line)), *front] if balls else []
+    return [area, *back, Shape("line", tuple(line)), *strips, *marks] if balls else []
 
 
 def numbered(number: int, x: float, y: float, link: str = "") -> list[Shape]:
