@@ -274,9 +274,7 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...], files: Data) ->
                     id="head-figure",
                     tabIndex="0",
                     role="application",
-                    **hyphenated(
-                        aria_label="Heat map of the head. Arrow keys move the cell."
-                    ),
+                    **hyphenated(aria_label="Heat map of the head. Arrow keys move the cell."),
                 ),
             ],
             id="enlarged",

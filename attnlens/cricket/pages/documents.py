@@ -57,7 +57,7 @@ def render_html(explanation: Explanation) -> str:
     )
 
 
-CLAIM_KINDS: Final = (
+_CLAIM_KINDS: Final = (
     ("These balls mattered to the prediction", "Hidden from the whole model; no head is named."),
     (
         "This head's look mattered",
@@ -95,8 +95,8 @@ def render_ball_parts(explanation: Explanation) -> str:
         rest=rest,
         pieces=parts.pieces,
         verdicts={entry[1]: entry for entry in parts.VERDICTS.values()},
-        bare=BARE,
-        kinds=[(*words, claims) for words, claims in zip(CLAIM_KINDS, numbered, strict=True)],
+        bare=_BARE,
+        kinds=[(*words, claims) for words, claims in zip(_CLAIM_KINDS, numbered, strict=True)],
         judged=judged,
         held=verdicts.count("supported"),
         tried=len(verdicts),

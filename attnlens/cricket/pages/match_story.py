@@ -456,7 +456,7 @@ def render_story_html(story: MatchStory) -> str:
 def render_story_parts(story: MatchStory, address: Address) -> str:
     """The middle of the page, for a page of somebody else's; each moment is a link."""
     shown = shown_story(story)
-    context = {"curve": curve(shown, *CURVE, address=address), "address": address}
+    context = {"curve": curve(shown, *_CURVE, address=address), "address": address}
     return render_part("cricket/story_parts.html", **_context(shown), **context)
 
 
