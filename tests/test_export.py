@@ -200,7 +200,7 @@ def test_a_history_dates_the_ratings_and_its_damaged_files_are_said(
     ],
 )
 def test_a_file_stays_in_the_folder_whatever_a_match_is_called(match_id: str, name: str) -> None:
-    made = MatchEntry("file", match_id, None, several=False).file_name
+    made = MatchEntry("file", match_id, None).file_name
     assert made.startswith(name)
     assert "/" not in made
     assert not made.startswith(".")

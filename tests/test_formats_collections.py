@@ -6,7 +6,6 @@ import random
 import tracemalloc
 import zipfile
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from match_files import document, problem, written
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.readers import MatchShelf, read_match, read_matches
+from attnlens.cricket.readers import read_match, read_matches
 from attnlens.errors import InputError
 
 
@@ -57,13 +56,9 @@ def test_matches_of_a_table_are_read_in_turn_or_chosen(table: Path, tmp_path: Pa
     )
     member = f"{zipped(table.parent, tmp_path / 't.zip', 'deep/')}::deep/season.csv"
     assert read_match(f"{member}::d").innings == whole["d"].innings
-    # One after the other, from where each begins, also where that is known only by reading on.
     for place in (str(table), member):
-        with closing(MatchShelf()) as shelf:
-            for match_id in ("c", "b", "d"):
-                assert shelf.match(place, match_id).innings == whole[match_id].innings
-            with pytest.raises(MatchFileError, match="has no match 'x'"):
-                shelf.match(place, "x")
+        with pytest.raises(MatchFileError, match="has no match 'x'"):
+            read_match(f"{place}::x")
     json_file = written(tmp_path, document(), "77.json")
     assert read_match(f"{json_file}::77").match_id == "77"
     assert problem(f"{json_file}::78") == "77.json: has no match '78'; it has 77"

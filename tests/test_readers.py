@@ -266,10 +266,10 @@ def test_places_that_hold_no_file_are_refused(tmp_path: Path) -> None:
 
 
 def test_lines_of_values_are_found() -> None:
-    text = '{"a": [1,\n {"b": 2,\n "c": {"d":\n 4}}],\n "a2": 1, "a": [0,\n 7]}'
+    text = '{"a": [1,\n {"b": 2,\n "c": {"d":\n 4}}],\n "a2": 1, "z": [0,\n 7]}'
     assert line_of(text, ("a2",)) == 5
-    assert line_of(text, ("a", 1)) == 6
-    assert line_of(text.replace('"a": [0', '"z": [0'), ("a", 1, "c", "d")) == 4
+    assert line_of(text, ("z", 1)) == 6
+    assert line_of(text, ("a", 1, "c", "d")) == 4
 
 
 def test_readers_import_nothing_heavy() -> None:

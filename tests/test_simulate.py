@@ -159,7 +159,7 @@ def test_any_match_keeps_the_rules_of_both_formats_and_reads_back(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
     made = simulate(seed)
-    assert check_json(json_of(made))
+    check_json(json_of(made))
     folder = tmp_path_factory.mktemp("match")
     name = made.match.match_id
     for form in ("csv2", "json"):
@@ -178,7 +178,7 @@ def test_a_tie_goes_to_super_overs_in_both_formats() -> None:
         super_overs = made.match.innings[2:]
         assert all(innings.super_over and innings.legal_balls <= 6 for innings in super_overs)
         assert super_overs[0].batting_team == made.match.innings[1].batting_team
-        assert check_json(json_of(made))
+        check_json(json_of(made))
 
 
 def test_many_matches_in_a_zip(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Ways to make a match of Cricsheet JSON wrong, for `test_doubts.py`.
 
-Each says from the change alone, without the rules of the readers, whether nobody can have played
-such a match (True), or somebody might have (False).
+Nobody can have played such a match, but where a change returns ``False``: that is told from the
+change alone, without the rules of the readers.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Document = dict[str, Any]
-Change = Callable[["Play"], bool]
-"""Makes a match wrong, or raises `NoWay`; whether nobody can have played it then."""
+Change = Callable[["Play"], bool | None]
+"""Makes a match wrong, or raises `NoWay`; ``False`` where somebody might have played it."""
 
 
 class NoWay(Exception):
@@ -136,11 +136,10 @@ def renumbered(innings: Document) -> None:
         over["over"] = number
 
 
-def an_over_is_cut_out(play: Play) -> bool:
+def an_over_is_cut_out(play: Play) -> None:
     innings = play.innings()
     at = play.over(innings)
     del innings["overs"][at]
-    return True
 
 
 def an_over_is_cut_out_and_the_rest_renumbered(play: Play) -> bool:
@@ -170,32 +169,28 @@ def an_over_is_there_twice(play: Play) -> bool:
     return play.six or bool(scored and play.told_total(innings))
 
 
-def two_overs_stand_the_other_way_round(play: Play) -> bool:
+def two_overs_stand_the_other_way_round(play: Play) -> None:
     innings = play.innings()
     at = play.over(innings)
     overs = innings["overs"]
     overs[at], overs[at + 1] = overs[at + 1], overs[at]
-    return True
 
 
-def overs_are_numbered_from_one(play: Play) -> bool:
+def overs_are_numbered_from_one(play: Play) -> None:
     for over in play.innings()["overs"]:
         over["over"] += 1
-    return True
 
 
-def an_over_too_many(play: Play) -> bool:
+def an_over_too_many(play: Play) -> None:
     innings = play.innings()
     need(len(innings["overs"]) >= 20)
     innings["overs"].append({**innings["overs"][17], "over": 20})
-    return True
 
 
-def a_legal_ball_is_cut_out(play: Play) -> bool:
+def a_legal_ball_is_cut_out(play: Play) -> None:
     place = play.ball(plain)
     need(not place.in_last_over)
     del place.deliveries[place.at]
-    return True
 
 
 def a_ball_with_runs_in_extras_is_cut_out(play: Play) -> bool:
@@ -204,11 +199,10 @@ def a_ball_with_runs_in_extras_is_cut_out(play: Play) -> bool:
     return play.told_total(place.innings)
 
 
-def a_ball_is_there_twice(play: Play) -> bool:
+def a_ball_is_there_twice(play: Play) -> None:
     place = play.ball(plain)
     need(not place.in_last_over)
     place.deliveries.insert(place.at, place.ball)
-    return True
 
 
 def runs_off_the_bat_are_changed(play: Play) -> bool:
@@ -228,96 +222,83 @@ def the_target_is_reached_before(play: Play) -> bool:
     return sum(map(runs_of, chase["overs"][-1]["deliveries"][-1:])) < 8
 
 
-def more_runs_than_can_be(play: Play) -> bool:
+def more_runs_than_can_be(play: Play) -> None:
     add_runs(play.ball(plain).ball, play.dice.randint(8, 60))
-    return True
 
 
-def byes_off_a_hit(play: Play) -> bool:
+def byes_off_a_hit(play: Play) -> None:
     place = play.ball(lambda ball: set(ball.get("extras", ())) == {"legbyes"})
     add_runs(place.ball, 1)
-    return True
 
 
-def a_wide_becomes_a_bye(play: Play) -> bool:
+def a_wide_becomes_a_bye(play: Play) -> None:
     place = play.ball(lambda ball: set(ball.get("extras", ())) == {"wides"})
     need(not ("wickets" in place.ball or place.in_last_over))
     place.ball["extras"] = {"byes": place.ball["extras"]["wides"]}
-    return True
 
 
-def extras_do_not_add_up(play: Play) -> bool:
+def extras_do_not_add_up(play: Play) -> None:
     place = play.ball(lambda ball: "extras" in ball)
     kind = next(iter(place.ball["extras"]))
     place.ball["extras"][kind] += 1
-    return True
 
 
-def one_batter_at_both_ends(play: Play) -> bool:
+def one_batter_at_both_ends(play: Play) -> None:
     place = play.ball(plain)
     place.ball["non_striker"] = place.ball["batter"]
-    return True
 
 
-def the_batter_bowls(play: Play) -> bool:
+def the_batter_bowls(play: Play) -> None:
     place = play.ball(plain)
     place.ball["bowler"] = play.dice.choice(sorted(pair(place.ball)))
-    return True
 
 
-def a_fielder_bats(play: Play) -> bool:
+def a_fielder_bats(play: Play) -> None:
     place = play.quiet_ball()
     names = [name for name in play.fielders(place) if name != place.ball["bowler"]]
     place.ball["batter"] = play.dice.choice(names)
-    return True
 
 
-def a_batter_of_the_side_bowls(play: Play) -> bool:
+def a_batter_of_the_side_bowls(play: Play) -> None:
     place = play.ball(plain)
     names = [name for name in play.batters(place) if name not in pair(place.ball)]
     place.ball["bowler"] = play.dice.choice(names)
-    return True
 
 
-def somebody_from_the_pavilion_bats(play: Play) -> bool:
+def somebody_from_the_pavilion_bats(play: Play) -> None:
     place = play.quiet_ball()
     names = [name for name in play.batters(place) if name not in pair(place.ball)]
     place.ball["batter"] = play.dice.choice(names)
-    return True
 
 
-def somebody_unknown_bowls(play: Play) -> bool:
+def somebody_unknown_bowls(play: Play) -> None:
     place = play.ball(plain)
     place.ball["bowler"] = "Nobody Known"
-    return True
 
 
-def another_bowls_in_the_middle_of_an_over(play: Play) -> bool:
+def another_bowls_in_the_middle_of_an_over(play: Play) -> None:
     place = play.ball(plain)
     need(not (len({ball["bowler"] for ball in place.deliveries}) > 1))
     names = [name for name in play.fielders(place) if name != place.ball["bowler"]]
     place.ball["bowler"] = play.dice.choice(names)
-    return True
 
 
-def a_bowler_goes_on(play: Play) -> bool:
+def a_bowler_goes_on(play: Play) -> None:
     need(play.six)
     innings = play.innings()
     at = play.over(innings)
     bowler = innings["overs"][at]["deliveries"][-1]["bowler"]
     for ball in innings["overs"][at + 1]["deliveries"]:
         ball["bowler"] = bowler
-    return True
 
 
-def a_bowler_bowls_every_other_over(play: Play) -> bool:
+def a_bowler_bowls_every_other_over(play: Play) -> None:
     innings = play.innings()
     need(len(innings["overs"]) >= 16)
     bowler = innings["overs"][0]["deliveries"][0]["bowler"]
     for over in innings["overs"][::2]:
         for ball in over["deliveries"]:
             ball["bowler"] = bowler
-    return True
 
 
 def the_batters_are_exchanged_on_a_ball(play: Play) -> bool:
@@ -336,27 +317,23 @@ def follows(before: Document, ball: Document) -> bool:
     )
 
 
-def an_innings_is_there_twice(play: Play) -> bool:
+def an_innings_is_there_twice(play: Play) -> None:
     play.match["innings"].append(play.innings())
-    return True
 
 
-def both_innings_are_one(play: Play) -> bool:
+def both_innings_are_one(play: Play) -> None:
     first, second = play.match["innings"][:2]
     second["overs"] = first["overs"]
-    return True
 
 
-def one_side_bats_twice(play: Play) -> bool:
+def one_side_bats_twice(play: Play) -> None:
     first, second = play.match["innings"][:2]
     second["team"] = first["team"]
-    return True
 
 
-def the_sides_are_exchanged(play: Play) -> bool:
+def the_sides_are_exchanged(play: Play) -> None:
     first, second = play.match["innings"][:2]
     first["team"], second["team"] = second["team"], first["team"]
-    return True
 
 
 def fallen(play: Play) -> Place:
@@ -372,26 +349,23 @@ def fallen(play: Play) -> Place:
     return play.one_of(found)
 
 
-def a_wicket_is_taken_away(play: Play) -> bool:
+def a_wicket_is_taken_away(play: Play) -> None:
     place = fallen(play)
     del place.ball["wickets"]
-    return True
 
 
-def a_wicket_is_added(play: Play) -> bool:
+def a_wicket_is_added(play: Play) -> None:
     place = play.ball(plain)
     place.ball["wickets"] = [{"kind": "bowled", "player_out": place.ball["batter"]}]
-    return True
 
 
-def the_other_batter_is_out(play: Play) -> bool:
+def the_other_batter_is_out(play: Play) -> None:
     place = fallen(play)
     wicket = place.ball["wickets"][0]
     wicket["player_out"] = next(iter(pair(place.ball) - {wicket["player_out"]}))
-    return True
 
 
-def somebody_is_out_twice(play: Play) -> bool:
+def somebody_is_out_twice(play: Play) -> None:
     places = [place for place in play.balls() if len(place.ball.get("wickets", ())) == 1]
     chosen = play.innings()
     wickets = [place.ball["wickets"][0] for place in places if place.innings is chosen]
@@ -399,64 +373,56 @@ def somebody_is_out_twice(play: Play) -> bool:
     need(len(wickets) > 1)
     at = play.dice.randrange(1, len(wickets))
     wickets[at]["player_out"] = wickets[at - 1]["player_out"]
-    return True
 
 
-def somebody_is_bowled_off_a_wide(play: Play) -> bool:
+def somebody_is_bowled_off_a_wide(play: Play) -> None:
     place = play.ball(lambda ball: "wides" in ball.get("extras", ()) and "wickets" not in ball)
     place.ball["wickets"] = [{"kind": "bowled", "player_out": place.ball["batter"]}]
-    return True
 
 
-def the_other_side_won(play: Play) -> bool:
+def the_other_side_won(play: Play) -> None:
     teams, outcome = play.match["info"]["teams"], play.match["info"]["outcome"]
     outcome["winner"] = next(team for team in teams if team != outcome["winner"])
-    return True
 
 
-def by_another_margin(play: Play) -> bool:
+def by_another_margin(play: Play) -> None:
     by = play.match["info"]["outcome"]["by"]
     unit = next(iter(by))
     by[unit] += play.dice.choice([-1, 1, 2]) if by[unit] > 1 else 1
-    return True
 
 
-def the_toss_was_not_followed(play: Play) -> bool:
+def the_toss_was_not_followed(play: Play) -> None:
     toss = play.match["info"]["toss"]
     need("decision" in toss)
     toss["decision"] = {"bat": "field", "field": "bat"}[toss["decision"]]
-    return True
 
 
-def another_target(play: Play) -> bool:
+def another_target(play: Play) -> None:
     target = play.match["innings"][1].get("target", {})
     need(bool(target))
     target["runs"] += play.dice.choice([-7, -2, -1, 1, 3, 10])
-    return True
 
 
-def in_days_to_come(play: Play) -> bool:
+def in_days_to_come(play: Play) -> None:
     play.match["info"]["dates"] = [f"{play.dice.randint(2090, 2999)}-05-01"]
-    return True
 
 
-def before_the_game_was(play: Play) -> bool:
+def before_the_game_was(play: Play) -> None:
     play.match["info"]["dates"] = [f"{play.dice.randint(1877, 2001)}-05-01"]
-    return True
 
 
-def in_another_season(play: Play) -> bool:
+def in_another_season(play: Play) -> None:
     info = play.match["info"]
     year = int(str(info["season"])[:4]) - play.dice.randint(2, 9)
     need(year > 2003)
     info["dates"] = [f"{year}-05-01"]
-    return True
 
 
 KINDS: tuple[Change, ...] = tuple(
     change
     for change in list(globals().values())
-    if getattr(change, "__annotations__", None) == {"play": "Play", "return": "bool"}
+    if getattr(change, "__annotations__", {}).keys() == {"play", "return"}
+    and change.__annotations__["return"] in ("bool", "None")
 )
 """Every way above, in that order."""
 
@@ -473,7 +439,7 @@ def mutant(sound: SoundMatch, change: Change, dice: random.Random) -> tuple[str,
     """Return a wrong match's text, and whether it is impossible; ``None`` where nothing fits."""
     match = json.loads(sound.text)
     try:
-        impossible = change(Play(match, dice))
+        impossible = change(Play(match, dice)) is not False
     except NoWay:
         return None
     return json.dumps(match, ensure_ascii=False), impossible

@@ -85,7 +85,7 @@ def add_to(commands: Commands) -> None:
 
 def add_ball_options(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     """The match (or ``several``), the ball, the model and what is asked of them."""
-    from attnlens.cricket.match.outcomes import OUTCOMES, outcome_called
+    from attnlens.cricket.match.outcomes import OUTCOMES, parse_outcome
 
     add_ball(parser, several=several)
     parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
@@ -93,7 +93,7 @@ def add_ball_options(parser: argparse.ArgumentParser, *, several: bool = False) 
     add_model_options(parser)
     parser.add_argument(
         "--outcome",
-        type=outcome_called,
+        type=parse_outcome,
         choices=(*OUTCOMES, "all"),
         help="explain this outcome: effects and verdicts are about its chance alone; "
         "its code, or its name such as six (default the "

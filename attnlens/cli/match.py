@@ -115,7 +115,7 @@ def _row(
     row: dict[str, Any] = {"file": file, "line": line, "match": match}
     for key in ("innings", "over", "ball"):
         row[key] = getattr(what, key, None)
-    told = getattr(what, "what", None) or str(what)
+    told = str(what) if isinstance(what, Exception) else what.problem
     kind, refused = getattr(what, "kind", "unreadable"), getattr(what, "refused", True)
     return {**row, "kind": kind, "what": told, "refused": refused}
 

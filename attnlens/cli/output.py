@@ -204,16 +204,16 @@ def check_outputs(
 
 def _is_match_of(source: str, path: str) -> bool:
     """Whether ``path`` is a match that is read from ``source``, or tells of one."""
-    from attnlens.cricket.readers import INFO, tells_of_matches
+    from attnlens.cricket.readers import INFO_SUFFIX, describes_matches
     from attnlens.cricket.readers.files import source_of
 
     place = str(source_of(source).path)
-    beside = f"{os.path.splitext(place)[0]}{INFO}"
+    beside = f"{os.path.splitext(place)[0]}{INFO_SUFFIX}"
     # What else lies in a folder of matches, such as an answer of yesterday, may go.
     return (
         _same(path, place)
         or (os.path.exists(path) and _same(path, beside))
-        or (_inside(path, place) and tells_of_matches(path))
+        or (_inside(path, place) and describes_matches(path))
     )
 
 

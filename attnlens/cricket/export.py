@@ -33,7 +33,7 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.window import one_thread
-from attnlens.cricket.readers import MatchShelf, format_of, match_files
+from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.readers.history import History, Report, silent
 from attnlens.cricket.session import Session
 from attnlens.errors import InputError
@@ -85,12 +85,11 @@ class ExportTask:
 
 @dataclass(frozen=True, slots=True)
 class MatchEntry:
-    """A match that is not read yet: its file, its id, and whether the file holds others too."""
+    """A match to explain: its file, its id and its first day."""
 
     file: str
     match_id: str
     day: date | None
-    several: bool
 
     @property
     def file_name(self) -> str:
@@ -223,18 +222,9 @@ def _entries(
     entries: dict[str, MatchEntry] = {}
     for source in sources:
         skipped: list[MatchFileError] = []
-        for file in match_files(source, skipped):
-            try:
-                parts = list(format_of(file).parts(file))
-            except MatchFileError as error:
-                skipped.append(error)
-                continue
-            finally:
-                file.forget()
-            for part in parts:
-                if file.selected_id is None or part.match_id == file.selected_id:
-                    entry = MatchEntry(file.display, part.match_id, part.date, len(parts) > 1)
-                    entries.setdefault(part.match_id, entry)
+        for match in read_matches(source, on_error="skip", skipped=skipped):
+            entry = MatchEntry(match.source, match.match_id, match.date)
+            entries.setdefault(match.match_id, entry)
             report(f"finding matches: {len(entries):,}")
         problems += map(str, skipped)
     if not entries:
@@ -250,10 +240,6 @@ def _session_of(model: str | None, history: tuple[str, ...]) -> Session:
     return Session(model, History(sources=history, tell=silent) if history else None)
 
 
-_shelf = cache(MatchShelf)
-"""This process's open zips and tables."""
-
-
 @one_thread()
 def _export_match(task: ExportTask, entry: MatchEntry, folder: Path) -> ExportedMatch:
     """Explain a match and write its file."""
@@ -262,7 +248,7 @@ def _export_match(task: ExportTask, entry: MatchEntry, folder: Path) -> Exported
         path, remedy = task.model, "give the same checkpoint to every machine"
         raise InputError("is another checkpoint than this run's", path=path, remedy=remedy)
     try:
-        match = _shelf().match(entry.file, entry.match_id if entry.several else None)
+        match = read_match(f"{entry.file}::{entry.match_id}")
     except MatchFileError as error:
         return ExportedMatch(entry, problem=str(error))
     rows = list(_rows(match, session, task))

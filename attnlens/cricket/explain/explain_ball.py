@@ -45,7 +45,7 @@ from attnlens.cricket.explain.types import (
 from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match, match_particulars
 from attnlens.cricket.match.naming import BallReference, echo
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, outcome_called
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, parse_outcome
 from attnlens.cricket.match.scorecard import result_sentence, standing_before
 from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.kinds import cautions, few_before, mid_over
@@ -115,7 +115,7 @@ def explain_ball(
     Raises:
         InputError: no such outcome.
     """
-    outcome = None if outcome is None else outcome_called(outcome)
+    outcome = None if outcome is None else parse_outcome(outcome)
     if outcome not in (None, ALL, *OUTCOMES):
         names = " ".join((*OUTCOMES, ALL))
         raise InputError(f"no outcome {outcome!r}", remedy=f"choose one of {names}")

@@ -12,8 +12,10 @@ from typing import Final
 from attnlens.cricket.match.match import Innings, Match
 
 INTERNATIONALS: Final = "internationals"
-FIVE: Final = 5
-"""Balls in an over of The Hundred."""
+BALLS_PER_OVER_OF_THE_HUNDRED: Final = 5
+ALL_OUT: Final = 10
+BOWLERS_SHARE: Final = 5
+"""One bowler bowls at most a fifth of an innings."""
 
 KIND_SIZE: Final = 3
 """Flags of `kind_of_cricket`."""
@@ -35,7 +37,11 @@ def era_of(match: Match) -> str:
 def kind_of_cricket(match: Match) -> tuple[float, float, float]:
     """Whether women play, whether clubs do, and whether an over has five balls: 0 or 1 each."""
     club = not competition_of(match).startswith(INTERNATIONALS)
-    return float(match.gender == "female"), float(club), float(match.balls_per_over == FIVE)
+    return (
+        float(match.gender == "female"),
+        float(club),
+        float(match.balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED),
+    )
 
 
 KINDS: Final = (
@@ -56,7 +62,7 @@ def table_of(match: Match) -> int:
     return int(2 * women + club)
 
 
-LIMITED: Final[dict[str, int]] = {"T20": 20, "IT20": 20, "ODI": 50, "ODM": 50}
+OVERS_BY_TYPE: Final[dict[str, int]] = {"T20": 20, "IT20": 20, "ODI": 50, "ODM": 50}
 """Overs a side, by type of match."""
 
 _SUPER_OVER_BALLS: Final = 6
@@ -68,7 +74,7 @@ def quota_of(match: Match, innings: Innings) -> int | None:
         return _SUPER_OVER_BALLS
     if innings.target_balls:
         return innings.target_balls
-    overs = match.overs or LIMITED.get(match.match_type or "", 0)
+    overs = match.overs or OVERS_BY_TYPE.get(match.match_type or "", 0)
     if not overs and match.match_type is None and len(match.innings) <= 2:
         longest = max((ball.over for side in match.innings for ball in side.deliveries), default=0)
         overs = 20 if longest < 20 else 50 if longest < 50 else 0

@@ -173,7 +173,7 @@ class Doubt(NamedTuple):
 
     Attributes:
         kind: which rule does not hold: a name in `attnlens.cricket.match.doubts.RULES`.
-        what: a sentence.
+        problem: a sentence.
         innings, over, ball: where, as far as it has a place: the innings from 1, the over and the
             ball's label as the file has them.
         refused: whether the match is refused for it.
@@ -181,7 +181,7 @@ class Doubt(NamedTuple):
     """
 
     kind: str
-    what: str
+    problem: str
     innings: int | None = None
     over: int | None = None
     ball: str | None = None
@@ -191,8 +191,8 @@ class Doubt(NamedTuple):
     def __str__(self) -> str:
         """The sentence after its place."""
         if self.innings is None:
-            return self.what
-        return f"innings {self.innings}{f', ball {self.ball}' if self.ball else ''}: {self.what}"
+            return self.problem
+        return f"innings {self.innings}{f', ball {self.ball}' if self.ball else ''}: {self.problem}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -224,13 +224,11 @@ class Innings:
 
     @property
     def total(self) -> int:
-        """Runs: every delivery's, and the penalty runs before and after."""
         penalties: int = self.penalty_runs.get("pre", 0) + self.penalty_runs.get("post", 0)
         return sum(ball.runs_total for ball in self.deliveries) + penalties
 
     @property
     def wickets(self) -> int:
-        """Wickets that count."""
         return sum(wicket.counts for ball in self.deliveries for wicket in ball.wickets)
 
     @property

@@ -27,7 +27,7 @@ _INNINGS_PREFIX = re.compile(r"([0-9]{1,3}):(.*)", re.DOTALL)
 _LEGAL = "legal:"
 _POSITION = re.compile(r"[+-]?[0-9]{1,6}")
 _LABEL = re.compile(r"[0-9]{1,4}\.[0-9]{1,3}")
-_CANDIDATES_TOLD = 8
+_MAX_CANDIDATES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
         ball: ``47`` (delivery, wides and no-balls included), ``-1`` or ``last``,
             ``next``, ``7.4`` (the file's label, as text), ``legal:47`` or ``legal:7.4``
             (legal balls, as on television). ``2:`` before it names the innings.
-        innings: where the name does not say; when ``None`` as `innings_meant`.
+        innings: where the name does not say; when ``None`` as `default_innings`.
 
     Raises:
         BallNotFoundError: there is no such ball or innings, the name is not
@@ -84,11 +84,11 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
                 f"ball {text!r} names innings {number}, and innings is {innings}"
             )
         innings, text = number, prefix[2]
-    chosen = innings_numbered(match, innings_meant(match, text) if innings is None else innings)
+    chosen = innings_numbered(match, default_innings(match, text) if innings is None else innings)
     return BallReference(chosen.number, _index(chosen, text))
 
 
-def innings_meant(match: Match, name: str) -> int:
+def default_innings(match: Match, name: str) -> int:
     """The innings of a ball or over that is named without one: 1; of ``next`` the one in play."""
     return match.innings[-1].number if name == "next" and match.innings else 1
 
@@ -149,7 +149,7 @@ def _only(innings: Innings, name: str, balls: Sequence[Delivery]) -> int:
         candidates = "; ".join(
             f"{delivery.index} ({delivery.label}, {delivery.bowler} to {delivery.batter}, "
             f"{delivery.runs_total} run{'' if delivery.runs_total == 1 else 's'})"
-            for delivery in balls[:_CANDIDATES_TOLD]
+            for delivery in balls[:_MAX_CANDIDATES]
         )
         raise BallNotFoundError(
             f"{name} is carried by {len(balls)} deliveries of innings {innings.number}: "
@@ -215,7 +215,7 @@ def people_of(match: Match) -> list[Player]:
     ]
 
 
-def people_called(name: str, *groups: Sequence[Player]) -> list[Player]:
+def find_players(name: str, *groups: Sequence[Player]) -> list[Player]:
     """Whom a name means, in any case: those who have the whole name or id, else a part of it.
 
     The first group that has any is taken. Several may be called so, or nobody.

@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attnlens.cricket.errors import BallNotFoundError
-from attnlens.cricket.match.competition import FIVE, quota_of
+from attnlens.cricket.match.competition import (
+    ALL_OUT,
+    BALLS_PER_OVER_OF_THE_HUNDRED,
+    BOWLERS_SHARE,
+    quota_of,
+)
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import (
+    find_players,
     innings_numbered,
     over_ended,
-    people_called,
     people_of,
     unbowled,
 )
 from attnlens.errors import InputError
-
-ALL_OUT = 10
-_MOST_SHARE = 5
-"""One bowler bowls at most a fifth of an innings."""
 
 
 def with_next_ball(
@@ -90,16 +91,15 @@ def _refuse_bowler(match: Match, innings: Innings, ball: Delivery) -> None:
     """
     remedy, bowler = "name another bowler", ball.bowler
     before = {past.bowler.key for past in innings.deliveries if past.over == ball.over - 1}
-    if bowler.key in before and match.balls_per_over != FIVE:
+    if bowler.key in before and match.balls_per_over != BALLS_PER_OVER_OF_THE_HUNDRED:
         raise InputError(f"{bowler} bowled the over before", remedy=remedy)
     quota = quota_of(match, innings)
     bowled = sum(ball.is_legal and ball.bowler.key == bowler.key for ball in innings.deliveries)
-    if quota is not None and bowled >= -(-quota // _MOST_SHARE):
+    if quota is not None and bowled >= -(-quota // BOWLERS_SHARE):
         raise InputError(f"{bowler} has bowled all that one may: {bowled} balls", remedy=remedy)
 
 
 def why_over(match: Match, innings: Innings) -> str | None:
-    """Why no further ball can be bowled in an innings, or ``None``."""
     quota = quota_of(match, innings)
     out = 2 if innings.super_over else ALL_OUT
     if innings.target is not None and innings.total >= innings.target:
@@ -161,7 +161,7 @@ def _player_called(name: str | None, people: list[Player], option: str) -> Playe
     written = " ".join(name.split())
     if not written:
         raise InputError(f"{option} names nobody", remedy="give a name")
-    players = people_called(written, people)
+    players = find_players(written, people)
     if len(players) > 1:
         names = ", ".join(player.name for player in players)
         raise InputError(f"{option} {name!r} fits {names}", remedy="write the whole name")

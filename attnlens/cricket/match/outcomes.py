@@ -77,7 +77,7 @@ def classify(
     return "0"
 
 
-def outcome_called(name: str) -> str:
+def parse_outcome(name: str) -> str:
     """An outcome's code by what it is called: ``six`` is ``6``; any other name stays."""
     small = name.strip().lower()
     things = {names.thing: code for code, names in OUTCOME_NAMES.items()}

@@ -57,7 +57,6 @@ class Batting:
         return 100 * self.runs / self.balls if self.balls else None
 
     def add(self, ball: Delivery) -> None:
-        """Count a delivery that this player faced."""
         self.runs += ball.runs_batter
         self.balls += "wides" not in ball.extras
         if ball.boundary:
@@ -81,7 +80,6 @@ class Bowling:
 
     @property
     def overs(self) -> str:
-        """``3.2``: overs and balls."""
         overs, balls = divmod(self.legal_balls, self.balls_per_over)
         return f"{overs}.{balls}"
 
@@ -92,7 +90,6 @@ class Bowling:
         return self.balls_per_over * self.runs / balls if balls else None
 
     def add(self, ball: Delivery) -> None:
-        """Count a delivery that this player bowled."""
         charged = charged_runs(ball)
         self.runs += charged
         self.legal_balls += ball.is_legal
@@ -117,8 +114,6 @@ class Fall:
 
 @dataclass
 class Card:
-    """One innings' scorecard."""
-
     innings: Innings
     batting: list[Batting] = field(default_factory=list)
     bowling: list[Bowling] = field(default_factory=list)
@@ -127,7 +122,6 @@ class Card:
 
 
 def scorecard(innings: Innings) -> Card:
-    """The scorecard of one innings."""
     card = Card(innings, extras=dict.fromkeys((kind for kind, _ in EXTRAS), 0))
     batting: dict[str, Batting] = {}
     bowling: dict[str, Bowling] = {}
@@ -192,14 +186,12 @@ def how_out(wicket: Wicket, bowler: Player) -> str:
 
 
 def did_not_bat(match: Match, card: Card) -> list[str]:
-    """The rest of the squad, where the file tells the squads."""
     appeared = {line.player.name for line in card.batting}
     squad = match.players.get(card.innings.batting_team, ())
     return [name for name in squad if name not in appeared]
 
 
 def card_data(match: Match, card: Card) -> Json:
-    """A scorecard as plain data."""
     innings = card.innings
     rate = innings.balls_per_over * innings.total / max(innings.legal_balls, 1)
     batting = "out runs balls fours sixes strike_rate"
@@ -246,7 +238,6 @@ def result_sentence(match: Match) -> str | None:
 
 
 def match_data(match: Match) -> Json:
-    """A match and its scorecards as plain data."""
     return {
         **_figures(match, "match_id match_type gender"),
         "dates": [day.isoformat() for day in match.dates],
@@ -267,12 +258,12 @@ def _figures(of: object, names: str) -> Json:
     return {name: round(v, 2) if isinstance(v, float) else v for name, v in values.items()}
 
 
-_LATEST: Final = 6
+_RECENT_BALLS: Final = 6
 """How many of the balls before are told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ScorebookEntry:
     """The scorebook before a delivery.
 
     Attributes:
@@ -293,7 +284,7 @@ class Standing:
     hat_trick: bool
 
 
-def standing_before(innings: Innings, ball: Delivery) -> Standing:
+def standing_before(innings: Innings, ball: Delivery) -> ScorebookEntry:
     """Where the innings stands before one of its deliveries."""
     before = innings.deliveries[: ball.index - 1]
     batting = Batting(ball.batter, 0)
@@ -309,13 +300,13 @@ def standing_before(innings: Innings, ball: Delivery) -> Standing:
             runs = balls = 0
         over += past.runs_total * (past.over == ball.over)
     own = [past for past in before if past.bowler.key == ball.bowler.key][-2:]
-    return Standing(
+    return ScorebookEntry(
         batting,
         bowling,
         runs,
         balls,
         over,
-        tuple(ball_sign(past) for past in before[-_LATEST:]),
+        tuple(ball_sign(past) for past in before[-_RECENT_BALLS:]),
         len(own) == 2 and all(past.bowlers_wickets for past in own),
     )
 

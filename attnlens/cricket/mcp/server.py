@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 from attnlens._version import VERSION
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Delivery, Match
-from attnlens.cricket.match.naming import people_called, people_of
+from attnlens.cricket.match.naming import find_players, people_of
 from attnlens.cricket.match.outcomes import Outcome as BallOutcome
 from attnlens.cricket.match.scorecard import ball_sign, how_out
 from attnlens.cricket.mcp.match_folders import Folders
@@ -371,7 +371,7 @@ def keys_called(name: str, match: Match) -> set[str]:
     """Whom of a match a name means: ``buttler``, ``J Buttler`` and ``Jos Buttler`` JC Buttler."""
     people, ends = people_of(match), _ends(name)
     same_ends = [player for player in people if _ends(player.name) == ends]
-    return {player.key for player in people_called(name, people) or same_ends}
+    return {player.key for player in find_players(name, people) or same_ends}
 
 
 def _ends(name: str) -> tuple[str, str]:

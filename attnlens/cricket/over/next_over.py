@@ -18,7 +18,7 @@ from attnlens.arrays import Floats
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Innings, Match, match_particulars
 from attnlens.cricket.match.naming import (
-    innings_meant,
+    default_innings,
     innings_numbered,
     ordinal,
     over_ended,
@@ -128,7 +128,9 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
                 f"over {text!r} names innings {name[1]}, and innings is {innings}"
             )
         innings = int(name[1])
-    chosen = innings_numbered(match, innings_meant(match, name[2]) if innings is None else innings)
+    chosen = innings_numbered(
+        match, default_innings(match, name[2]) if innings is None else innings
+    )
     overs = overs_of(chosen)
     if not overs and name[2] not in ("next", "0"):
         raise BallNotFoundError(

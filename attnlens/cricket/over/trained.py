@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.arrays import Floats, Integers
+from attnlens.cricket.match.competition import ALL_OUT
 from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.over.features import (
     CONTEXT_FEATURES,

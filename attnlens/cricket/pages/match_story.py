@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from attnlens.cricket.match.next_ball import ALL_OUT
+from attnlens.cricket.match.competition import ALL_OUT
 from attnlens.cricket.pages.ball_page import REMARKS, dotted
 from attnlens.cricket.pages.parts import VERDICTS, model_line, occasion, shown_story
 from attnlens.errors import InputError

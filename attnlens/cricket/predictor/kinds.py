@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from attnlens.cricket.match.competition import LIMITED, competition_of, quota_of
+from attnlens.cricket.match.competition import ALL_OUT, OVERS_BY_TYPE, competition_of, quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match
-from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.predictor.heads import SHORT_HISTORY
 from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json
@@ -93,7 +92,7 @@ def cautions(
         yield "super_over", "super overs were not in the training data"
     yield from differences(match, predictor)
     quota = quota_of(match, innings)
-    usual = LIMITED.get(match.match_type or "", 0) * match.balls_per_over
+    usual = OVERS_BY_TYPE.get(match.match_type or "", 0) * match.balls_per_over
     if quota is not None and quota < usual and not innings.super_over:
         yield "reduced_match", f"a shortened innings of {quota} balls"
     elif quota is not None and innings.number == 1 and _cut_short(match, innings, quota):
@@ -182,7 +181,7 @@ def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]
         if not flags:
             continue
         kind = f"{match.match_type or 'unknown type'} {match.gender or 'unknown gender'}"
-        usual = LIMITED.get(match.match_type or "")
+        usual = OVERS_BY_TYPE.get(match.match_type or "")
         if "other_format" in flags and match.overs not in (None, usual):
             kind += f" of {match.overs} overs"
         if "other_balls_per_over" in flags:
@@ -199,9 +198,9 @@ def _overs(predictor: Trained) -> list[int]:
     if overs is not None:
         return list(overs)
     types = predictor.card.get("match_types") or []
-    if not all(name in LIMITED for name in types):
+    if not all(name in OVERS_BY_TYPE for name in types):
         return []
-    return sorted({LIMITED[name] for name in types})
+    return sorted({OVERS_BY_TYPE[name] for name in types})
 
 
 def _numbers(numbers: Sequence[int]) -> str:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from attnlens.arrays import Floats32
 from attnlens.cricket.match.competition import TABLES
 from attnlens.cricket.match.match import Innings, Match, Player
-from attnlens.cricket.match.naming import people_called, people_of
+from attnlens.cricket.match.naming import find_players, people_of
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.calibration import (
     SHIPPED,
@@ -400,7 +400,7 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
     if not sought:
         raise InputError(f"{option} names nobody", remedy="give a name")
     players, rated = people_of(match), rated_players(predictor)
-    called = people_called(written, players, rated)
+    called = find_players(written, players, rated)
     if called:
         return _only(called, written, option)
     names = {player.name for player in (*players, *rated)}

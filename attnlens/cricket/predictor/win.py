@@ -17,9 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.arrays import Floats
-from attnlens.cricket.match.competition import quota_of, table_of
+from attnlens.cricket.match.competition import ALL_OUT, quota_of, table_of
 from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.next_ball import ALL_OUT
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.ratings import Ratings, softmax
 from attnlens.cricket.predictor.tensors import BaseModel, InningsArrays

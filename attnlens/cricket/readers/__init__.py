@@ -18,29 +18,26 @@ from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import cricsheet_csv, cricsheet_json, kaggle
 from attnlens.cricket.readers.files import (
     MEMBER_SEPARATOR,
+    Archive,
     MatchFile,
-    Shelf,
     Source,
     files_in,
     open_one,
     source_of,
 )
-from attnlens.cricket.readers.tables import Format, Part
+from attnlens.cricket.readers.tables import Format
 from attnlens.cricket.readers.text import looks_like, quoted
 from attnlens.errors import InputError
 
 __all__ = [
-    "FORMATS",
     "Format",
-    "MatchShelf",
-    "match_files",
+    "describes_matches",
     "member_names",
     "read_match",
     "read_matches",
-    "tells_of_matches",
 ]
 
-INFO: Final = "_info.csv"
+INFO_SUFFIX: Final = "_info.csv"
 
 _FORMATS: Final[tuple[Format, ...]] = (
     cricsheet_json.FORMAT,
@@ -62,30 +59,29 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
         MatchFileError: what is wrong, and on which line where there is one.
     """
     location = source_of(source)
-    with closing(Shelf()) as shelf:
-        file = open_one(location, shelf)
-        if file.is_zip and location.member is None:
-            file, *more = islice(_files(location, shelf, None), 2)
-            if more:
-                remedy = f"name one, such as {file.display}"
-                raise MatchFileError(
-                    "this zip holds several match files", path=location.path, remedy=remedy
-                )
-        if growing:
-            file = file.whole_lines()
-        # A table that is not read to its end is closed, whatever holds the generator.
-        with closing(format_of(file).matches(file)) as matches:
-            match = next(matches, None)
-            second = None if file.selected_id is not None else next(matches, None)
-        if match is None:
-            raise file.wrong("has no match")
-        if second is not None:
-            raise file.wrong(
-                f"holds several matches ({quoted(match.match_id)}, {quoted(second.match_id)}, ...)",
-                f"name one, such as {file.display}{MEMBER_SEPARATOR}{match.match_id}, "
-                "or list them with `attnlens match`",
+    file = open_one(location)
+    if file.is_zip and location.member is None:
+        file, *more = islice(_files(location, None), 2)
+        if more:
+            remedy = f"name one, such as {file.display}"
+            raise MatchFileError(
+                "this zip holds several match files", path=location.path, remedy=remedy
             )
-        return match
+    if growing:
+        file = file.whole_lines()
+    # A table that is not read to its end is closed, whatever holds the generator.
+    with closing(format_of(file).matches(file)) as matches:
+        match = next(matches, None)
+        second = None if file.selected_id is not None else next(matches, None)
+    if match is None:
+        raise file.wrong("has no match")
+    if second is not None:
+        raise file.wrong(
+            f"holds several matches ({quoted(match.match_id)}, {quoted(second.match_id)}, ...)",
+            f"name one, such as {file.display}{MEMBER_SEPARATOR}{match.match_id}, "
+            "or list them with `attnlens match`",
+        )
+    return match
 
 
 def read_matches(
@@ -113,50 +109,34 @@ def read_matches(
     """
     if on_error not in ("stop", "skip"):
         raise InputError(f"on_error is {quoted(on_error)}; it is stop or skip")
-    location, shelf = source_of(source), Shelf()
+    location = source_of(source)
     if not location.is_collection:
-        open_one(location, shelf)
+        open_one(location)
     elif not location.path.is_dir():
-        shelf.archive(location.path)
+        Archive(location.path)
     refused = [] if skipped is None else skipped
-    return _matches(location, shelf, None if on_error == "stop" else refused)
+    return _matches(location, None if on_error == "stop" else refused)
 
 
-def _matches(source: Source, shelf: Shelf, refused: list[MatchFileError] | None) -> Iterator[Match]:
+def _matches(source: Source, refused: list[MatchFileError] | None) -> Iterator[Match]:
     """Every match; what is wrong goes to ``refused``, or is raised where there is no such list."""
-    with closing(shelf):
-        for file in _files(source, shelf, refused):
-            try:
-                add = None if refused is None else refused.append
-                yield from format_of(file).matches(file, refused=add)
-            except MatchFileError as error:
-                if refused is None:
-                    raise
-                refused.append(error)
+    for file in _files(source, refused):
+        try:
+            add = None if refused is None else refused.append
+            yield from format_of(file).matches(file, refused=add)
+        except MatchFileError as error:
+            if refused is None:
+                raise
+            refused.append(error)
 
 
-def match_files(source: str | PathLike[str], skipped: list[MatchFileError]) -> Iterator[MatchFile]:
-    """The files of a source that hold matches, as `read_matches` takes them, not read yet.
-
-    Args:
-        skipped: receives the errors of files that hold none though they promise to.
-
-    Raises:
-        MatchFileError: the source itself cannot be opened.
-    """
-    with closing(Shelf()) as shelf:
-        yield from _files(source_of(source), shelf, skipped)
-
-
-def _files(
-    source: Source, shelf: Shelf, refused: list[MatchFileError] | None
-) -> Iterator[MatchFile]:
+def _files(source: Source, refused: list[MatchFileError] | None) -> Iterator[MatchFile]:
     """Every file that holds a match; ``refused`` as for `_matches`."""
     if not source.is_collection:
-        yield open_one(source, shelf)
+        yield open_one(source)
         return
     seen_any = False
-    for file in files_in(source.path, shelf):
+    for file in files_in(source.path):
         try:
             if isinstance(file, MatchFileError):
                 raise file
@@ -174,59 +154,19 @@ def _files(
 
 def member_names(path: str | PathLike[str]) -> list[str]:
     """The names of the files in a zip or folder that promise a match, which are not opened."""
-    with closing(Shelf()) as shelf:
-        files = [file for file in files_in(Path(path), shelf) if isinstance(file, MatchFile)]
+    files = [file for file in files_in(Path(path)) if isinstance(file, MatchFile)]
     return [
         file.display.removeprefix(f"{path}{MEMBER_SEPARATOR}") for file in files if file.expected
     ]
 
 
-class MatchShelf:
-    """Single matches out of many files, one after the other; zips that are opened are kept open."""
-
-    def __init__(self) -> None:
-        self._shelf = Shelf()
-        self._table: tuple[str, Format, MatchFile, dict[str, Part]] | None = None
-
-    def match(self, path: str, match_id: str | None = None) -> Match:
-        """The match in a file, or that of an id in a file of several.
-
-        Raises:
-            MatchFileError: it cannot be read.
-        """
-        if match_id is None:
-            file = open_one(source_of(path), self._shelf)
-            matches = format_of(file).matches(file)
-        else:
-            if self._table is None or self._table[0] != path:
-                file = open_one(source_of(path), self._shelf)
-                form = format_of(file)
-                parts = {part.match_id: part for part in form.parts(file)}
-                self._table = (path, form, file, parts)
-            _, form, file, parts = self._table
-            matches = form.matches(file, parts.get(match_id, Part(match_id)))
-        with closing(matches):
-            match = next(matches, None)
-        if match is None:
-            raise MatchFileError("has no match", path=path)
-        return match
-
-    def close(self) -> None:
-        """Close every zip."""
-        self._shelf.close()
-
-
-def tells_of_matches(path: str | PathLike[str]) -> bool:
+def describes_matches(path: str | PathLike[str]) -> bool:
     """Whether a file holds matches, or facts about matches in files beside it."""
-    if str(path).endswith(INFO):
+    if str(path).endswith(INFO_SUFFIX):
         return True
-    with closing(Shelf()) as shelf, suppress(MatchFileError):
+    with suppress(MatchFileError):
         location = Source(Path(path))
-        entries = (
-            files_in(location.path, shelf)
-            if location.is_collection
-            else [open_one(location, shelf)]
-        )
+        entries = files_in(location.path) if location.is_collection else [open_one(location)]
         files = (file for file in entries if isinstance(file, MatchFile))
         return any(kaggle.is_results_table(file) or _recognized_format(file) for file in files)
     return False

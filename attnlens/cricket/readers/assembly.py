@@ -14,29 +14,27 @@ from typing import Any
 
 from attnlens.cricket.errors import ImpossibleMatchError
 from attnlens.cricket.match.doubts import (
-    MOST_OFF_THE_BAT,
-    Side,
-    Stated,
+    MAX_RUNS_OFF_THE_BAT,
+    Case,
+    InningsScan,
     doubts_of,
-    may_be_miscounted,
-    over_lengths,
 )
 from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
 from attnlens.cricket.match.outcomes import classify
-from attnlens.cricket.readers.text import MOST_RUNS
+from attnlens.cricket.readers.text import MAX_RUNS_A_BALL
 
-MOST_DELIVERIES = 4000
+MAX_BALLS_AN_INNINGS = 4000
 """The most deliveries accepted in an innings; the longest on record had some 2,100."""
 
-MOST_INNINGS = 20
+MAX_INNINGS = 20
 """The most innings accepted in a match; eight, super overs included, have been seen."""
 
 _NO_EXTRAS = Facts()
-_ODDITIES_KEPT = 50
-_NUMBERS = tuple(map(str, range(MOST_DELIVERIES + 1)))
+_MAX_ODDITIES = 50
+_NUMBERS = tuple(map(str, range(MAX_BALLS_AN_INNINGS + 1)))
 _OFF_THE_BAT = tuple(
     classify(runs_batter=runs, wides=0, noballs=0, byes=0, legbyes=0, counted_wicket=False)
-    for runs in range(MOST_RUNS + 1)
+    for runs in range(MAX_RUNS_A_BALL + 1)
 )
 
 
@@ -66,7 +64,6 @@ class People(dict[str, Player]):
         return player
 
     def notes(self) -> list[str]:
-        """Who has no registry id, where others have."""
         if not self.unregistered:
             return []
         return [f"no registry id for {', '.join(self.unregistered[:5])}: known by name"]
@@ -86,7 +83,7 @@ class InningsDraft:
         restored: labels that had lost a last zero and were put right.
         wickets: those that count.
         legal_in_over: legal balls of the over that was bowled last.
-        side: the innings for the rules that doubt.
+        scan: the innings for the rules that doubt.
     """
 
     number: int
@@ -109,11 +106,10 @@ class InningsDraft:
     legal_in_over: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.side = Side(self.deliveries)
+        self.scan = InningsScan(self.deliveries)
         self._score = self.penalty_before
         self._over = -1
         self._of_over = ""
-        self._seen_overs: set[int] = set()
         self._in_over = 0
 
     def add(
@@ -134,7 +130,7 @@ class InningsDraft:
 
         Args:
             over: as the file labels it, from 0.
-            runs_batter, runs_extras: from 0 to `MOST_RUNS`.
+            runs_batter, runs_extras: from 0 to `MAX_RUNS_A_BALL`.
             extras: runs by kind, adding up to ``runs_extras``; zeros are allowed.
             label, actual_delivery: the file's own, where it has them; they win
                 over what the rules give, and a difference is an oddity.
@@ -149,7 +145,7 @@ class InningsDraft:
         if label is None:
             label = by_rule
         elif label != by_rule or self.labels_count_legal:
-            label = self._checked(label, by_rule, actual)
+            label = self._check_label(label, by_rule, actual)
         if actual_delivery is None:
             actual_delivery = actual
         elif actual_delivery != actual:
@@ -194,22 +190,26 @@ class InningsDraft:
             )
         )
         self.deliveries.append(delivery)
-        side = self.side
-        if batter is not side.faces or non_striker is not side.other or bowler is not side.bowler:
-            side.changed(delivery)
-        if extras or wickets or runs_batter > MOST_OFF_THE_BAT:
-            crossed = side.tells(delivery)
+        scan = self.scan
+        if (
+            batter is not scan.striker
+            or non_striker is not scan.non_striker
+            or bowler is not scan.bowler
+        ):
+            scan.add_unexpected(delivery)
+        if extras or wickets or runs_batter > MAX_RUNS_OFF_THE_BAT:
+            crossed = scan.add_eventful(delivery)
         if crossed & 1:
-            side.faces, side.other = non_striker, batter
+            scan.striker, scan.non_striker = non_striker, batter
         else:
-            side.faces, side.other = batter, non_striker
+            scan.striker, scan.non_striker = batter, non_striker
         self._score += runs
         self.wickets += fallen
         if legal:
             self.legal_balls += 1
             self.legal_in_over += 1
 
-    def _checked(self, label: str, by_rule: str, actual: str) -> str:
+    def _check_label(self, label: str, by_rule: str, actual: str) -> str:
         """The file's label, put right where a spreadsheet made 0.1 of 0.10."""
         if self.labels_count_legal:
             if label != actual:
@@ -222,14 +222,13 @@ class InningsDraft:
         return label
 
     def _start_over(self, over: int) -> None:
-        self._seen_overs.add(over)
         self._over, self._of_over = over, f"{over}."
-        self.side.bowler = None
+        self.scan.bowler = None
         self._in_over = 0
         self.legal_in_over = 0
 
     def _odd(self, text: str) -> None:
-        if len(self.oddities) < _ODDITIES_KEPT:
+        if len(self.oddities) < _MAX_ODDITIES:
             self.oddities.append(text)
 
     @property
@@ -239,16 +238,13 @@ class InningsDraft:
 
     @property
     def overs_begun(self) -> int:
-        """How many overs have at least one delivery."""
-        return len(self._seen_overs)
+        return len({over.number for over in self.scan.overs})
 
     @property
     def last_over(self) -> int:
-        """The highest over label, or -1 without deliveries."""
-        return max(self._seen_overs, default=-1)
+        return max((over.number for over in self.scan.overs), default=-1)
 
     def finished(self, balls_per_over: int) -> Innings:
-        """The innings as a frozen value."""
         innings = Innings(
             number=self.number,
             batting_team=self.batting_team,
@@ -262,7 +258,8 @@ class InningsDraft:
             balls_per_over=balls_per_over,
             set_later=self.set_later,
         )
-        self.side.finish(innings)
+        self.scan.total, self.scan.wickets = self.total, self.wickets
+        self.scan.finish(innings)
         return innings
 
 
@@ -271,8 +268,8 @@ _LIMITED_OVERS_TYPES = _TWENTY_OVER_TYPES | {"ODI", "ODM"}
 _UNLIMITED_TYPES = frozenset({"Test", "MDM"})
 
 _TWENTY = 20
-_MOST_LIMITED_OVERS = 60
-_ODDITIES_TOLD = 3
+_MAX_LIMITED_OVERS = 60
+_MAX_LISTED = 3
 
 
 @dataclass
@@ -307,11 +304,6 @@ class MatchDraft:
     penalties_known: bool = True
 
     def finished(self) -> Match:
-        """The match, its gaps filled where the rules allow.
-
-        Raises:
-            ImpossibleMatchError: the balls cannot have been bowled so.
-        """
         length_known = any(innings.target_balls for innings in self.innings)
         self.notes += self.people.notes()
         balls_per_over = self._balls_per_over()
@@ -341,17 +333,19 @@ class MatchDraft:
         }
         match = Match(**values, **made)
         miscounted = {innings.number: innings.miscounted for innings in self.innings}
-        stated = Stated(
+        scans = [innings.scan for innings in self.innings]
+        case = Case(
+            match,
+            scans,
             limited,
             miscounted if self.penalties_known else None,
             self.penalties_known,
             length_known,
         )
-        sides = [innings.side for innings in self.innings]
-        doubts = doubts_of(match, stated, sides)
+        doubts = doubts_of(case)
         if doubts and doubts[0].refused:
             raise ImpossibleMatchError(doubts[0], path=self.source)
-        notes = [] if self.penalties_known else list(_perhaps_miscounted(sides))
+        notes = [] if self.penalties_known else list(_perhaps_miscounted(scans))
         if not doubts and not notes:
             return match
         return replace(match, notes=(*match.notes, *notes, *map(str, doubts)), doubts=doubts)
@@ -400,7 +394,7 @@ class MatchDraft:
             return False
         if self.overs is not None or self.match_type in _LIMITED_OVERS_TYPES:
             return True
-        if any(innings.last_over >= _MOST_LIMITED_OVERS for innings in self.innings):
+        if any(innings.last_over >= _MAX_LIMITED_OVERS for innings in self.innings):
             return False
         if len(set(self.dates)) > 2 or self.outcome.get("result") == "draw":
             return False
@@ -415,11 +409,11 @@ class MatchDraft:
         )
 
     def _settle_super_overs(self, limited: bool, balls_per_over: int) -> None:
-        told_apart = False
+        unmarked = False
         for position, innings in enumerate(self.innings):
             if innings.super_over is None:
                 innings.super_over = limited and innings.number > 2
-                told_apart = told_apart or innings.super_over
+                unmarked = unmarked or innings.super_over
             if not innings.super_over:
                 continue
             if innings.number % 2:
@@ -431,7 +425,7 @@ class MatchDraft:
                     f"innings {innings.number} has no target in the file: "
                     f"{innings.target}, one more than the super over before it"
                 )
-        if told_apart:
+        if unmarked:
             self.notes.append(
                 "super overs are not marked in the file: innings 3 and up are taken so"
             )
@@ -481,25 +475,23 @@ class MatchDraft:
             self.notes.append(f"innings {innings.number}: {_some(innings.oddities, '; ')}")
 
 
-def _perhaps_miscounted(sides: list[Side]) -> Iterator[str]:
-    """Overs that the umpires may have miscounted, where the format does not say."""
-    for side in sides:
-        words, odd = over_lengths(side, ())
-        if odd and may_be_miscounted(side, odd):
+def _perhaps_miscounted(scans: list[InningsScan]) -> Iterator[str]:
+    for scan in scans:
+        words, odd = scan.odd_overs()
+        if odd and scan.may_be_miscounted(odd):
             yield (
-                f"innings {side.innings.number}: {words}: the umpires may have miscounted, "
+                f"innings {scan.innings.number}: {words}: the umpires may have miscounted, "
                 "which is not in this format"
             )
 
 
 def _set_later(chase: InningsDraft, usual: int) -> bool:
-    """Whether balls were bowled though the file's target, another than usual, was reached."""
     if chase.target in (None, usual) or not chase.deliveries:
         return False
     return chase.deliveries[-1].score_before >= chase.target
 
 
 def _some(items: list[str], separator: str = ", ") -> str:
-    text = separator.join(items[:_ODDITIES_TOLD])
-    rest = len(items) - _ODDITIES_TOLD
+    text = separator.join(items[:_MAX_LISTED])
+    rest = len(items) - _MAX_LISTED
     return f"{text} and {rest} more" if rest > 0 else text

@@ -18,8 +18,8 @@ from functools import cached_property, partial
 from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
 from attnlens.cricket.match.match import Match, Wicket
 from attnlens.cricket.readers.assembly import (
-    MOST_DELIVERIES,
-    MOST_INNINGS,
+    MAX_BALLS_AN_INNINGS,
+    MAX_INNINGS,
     InningsDraft,
     MatchDraft,
 )
@@ -28,7 +28,7 @@ from attnlens.cricket.readers.info import InfoRows, facts_of, read_info
 from attnlens.cricket.readers.tables import DocumentFormat, Table, TableFormat
 from attnlens.cricket.readers.text import (
     EXTRA_KINDS,
-    Node,
+    JsonObject,
     WrongHere,
     date_from,
     day_comes_first,
@@ -74,7 +74,6 @@ class BallRows:
     _innings_as_written: tuple[str, str, str] | None = field(default=None, init=False)
 
     def add(self, row: list[str]) -> None:
-        """Append the delivery of one row."""
         (
             number, label, batting, bowling, striker, non_striker, bowler, bat, extra,
             wides, noballs, byes, legbyes, penalty,
@@ -83,8 +82,10 @@ class BallRows:
         innings = self._innings
         if innings is None or (number, batting, bowling) != self._innings_as_written:
             innings = self._start_innings(number, batting, bowling)
-        if len(innings.deliveries) == MOST_DELIVERIES:
-            raise self.wrong(f"innings {innings.number} is longer than {MOST_DELIVERIES} balls")
+        if len(innings.deliveries) == MAX_BALLS_AN_INNINGS:
+            raise self.wrong(
+                f"innings {innings.number} is longer than {MAX_BALLS_AN_INNINGS} balls"
+            )
         label = label.strip()
         over = over_of(label, "ball", self.wrong)
         if actual:
@@ -133,7 +134,7 @@ class BallRows:
         return extras
 
     def _start_innings(self, text: str, batting: str, bowling: str) -> InningsDraft:
-        number = number_in(text, "innings", 1, MOST_INNINGS, self.wrong)
+        number = number_in(text, "innings", 1, MAX_INNINGS, self.wrong)
         for team, column in ((batting, "batting_team"), (bowling, "bowling_team")):
             if not team.strip():
                 raise self.wrong(f"{column} is blank")
@@ -164,7 +165,6 @@ class BallRows:
         return (Wicket(kind, self.draft.people[out], tuple(fielders)),)
 
     def finished(self) -> Match:
-        """The match of the rows added."""
         draft = self.draft
         sides = [
             side
@@ -178,15 +178,12 @@ class BallRows:
 
 
 class Csv2Reader:
-    """A table of CSV2, and what is beside it."""
-
     def __init__(self, file: MatchFile) -> None:
         self._file = file
         info_file = file.sibling(f"{file.stem}_info.csv")
         self._info = None if info_file is None else read_info(*info_file)
 
-    def begin(self, table: Table, match_id: str, row: list[str]) -> BallRows:
-        """A builder for the match that begins in this row."""
+    def __call__(self, table: Table, match_id: str, row: list[str]) -> BallRows:
         notes: list[str] = []
         info = self._info_of(match_id, notes)
         date, season, venue = table.picker(("start_date", "season", "venue"))(row)
@@ -196,7 +193,7 @@ class Csv2Reader:
             notes=notes,
             method_known=info is not None,
             penalties_known=False,
-            **facts_of(Node({} if info is None else info.info)),
+            **facts_of(JsonObject({} if info is None else info.info)),
         )
         draft.dates = draft.dates or self._dates(table, date.strip(), notes)
         draft.season = draft.season or season.strip() or None
@@ -204,10 +201,6 @@ class Csv2Reader:
         if "fielder_1" not in table.header:
             notes.append("fielders are not in this version of the format")
         return BallRows(draft, table.picker(_OF_A_BALL), table.wrong, info)
-
-    def date_of(self, table: Table, match_id: str, row: list[str]) -> datetime.date | None:  # noqa: ARG002  # for other formats
-        """The date in the match's first row."""
-        return date_from(row[table.position("start_date")], day_first=self._day_first is not False)
 
     @cached_property
     def _day_first(self) -> bool | None:
@@ -237,7 +230,6 @@ class Csv2Reader:
         return None
 
     def _dates(self, table: Table, text: str, notes: list[str]) -> tuple[datetime.date, ...]:
-        """The date of a match, a note where a spreadsheet wrote it."""
         if not text:
             return ()
         day_first = True
@@ -263,32 +255,19 @@ _FIELDS_OF_A_BALL = 16
 _FIELDS_FROM_1_8 = 21
 _VERSION = re.compile(rb'\s*(?:\xef\xbb\xbf)?"?version"?,')
 _BALL_ROW = re.compile(rb'^"?ball"?,', re.MULTILINE)
-_INFO_DATE = re.compile(rb'^"?info"?,"?date"?,"?([^"\r\n]{1,20})', re.MULTILINE)
 
 _NumberedRow = tuple[int, list[str]]
 """A row, and its line."""
 
 
 def recognises(file: MatchFile) -> bool:
-    """Whether it begins with a version row and has a ball row."""
     head = file.head
     return _VERSION.match(head) is not None and (
         _BALL_ROW.search(head) is not None or _BALL_ROW.search(file.data) is not None
     )
 
 
-def first_day(file: MatchFile) -> datetime.date | None:
-    """The first date among the info rows."""
-    date = _INFO_DATE.search(file.head)
-    return None if date is None else date_from(date[1].decode("utf-8", "replace"))
-
-
 def match_of(file: MatchFile) -> Match:
-    """The one match of the file.
-
-    Raises:
-        MatchFileError: with the line that is wrong.
-    """
     rows: list[_NumberedRow] = []
     info = read_info(file.display, file.data, lambda row, line: _keep(rows, row, line, file))
     if info.version[:1] != (1,):
@@ -301,7 +280,7 @@ def match_of(file: MatchFile) -> Match:
     def wrong(problem: str) -> MatchFileError:
         return file.wrong(problem, line=line)
 
-    facts = facts_of(Node(info.info))
+    facts = facts_of(JsonObject(info.info))
     draft = MatchDraft(match_id, file.display, penalties_known=False, **facts)
     builder = BallRows(draft, lambda row: _as_csv2(row, draft.teams, wrong), wrong, info)
     for line, row in rows:  # noqa: B007  # `wrong` reads it
@@ -318,7 +297,6 @@ def match_of(file: MatchFile) -> Match:
 
 
 def _as_csv2(row: list[str], teams: tuple[str, ...], wrong: WrongHere) -> list[str]:
-    """The fields of a row in the order that CSV2 has."""
     batting = row[3]
     if batting not in teams:
         names = ", ".join(teams) or "none named"
@@ -333,11 +311,6 @@ def _as_csv2(row: list[str], teams: tuple[str, ...], wrong: WrongHere) -> list[s
 
 
 def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) -> None:
-    """Keep a ball row for later.
-
-    Raises:
-        MatchFileError: it is none, or there are too many.
-    """
     wrong = partial(file.wrong, line=line)
     kind = row[0].strip()
     if kind == "penalty_runs":
@@ -354,9 +327,9 @@ def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) 
             f"a ball row of {len(row)} fields, not {_FIELDS_OF_A_BALL} or {_FIELDS_FROM_1_8}",
             "the file may be cut short; get it again",
         )
-    if len(rows) == MOST_DELIVERIES * 4:
+    if len(rows) == MAX_BALLS_AN_INNINGS * 4:
         raise wrong("has more balls than a match")
     rows.append((line, row))
 
 
-ORIGINAL_FORMAT = DocumentFormat(recognises, match_of, first_day)
+ORIGINAL_FORMAT = DocumentFormat(recognises, match_of)

@@ -6,18 +6,15 @@ Source: https://cricsheet.org/format/json/ (1.1.0), and 1.2.0, which adds
 
 from __future__ import annotations
 
-import datetime
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from attnlens.cricket.errors import ImpossibleMatchError
+from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
 from attnlens.cricket.match.match import Match, Wicket
 from attnlens.cricket.readers.assembly import (
-    MOST_DELIVERIES,
-    MOST_INNINGS,
+    MAX_BALLS_AN_INNINGS,
+    MAX_INNINGS,
     InningsDraft,
     MatchDraft,
     People,
@@ -27,65 +24,65 @@ from attnlens.cricket.readers.info import facts_of
 from attnlens.cricket.readers.tables import DocumentFormat
 from attnlens.cricket.readers.text import (
     EXTRA_KINDS,
-    LAST_OVER,
-    MOST_RUNS,
-    Node,
-    Path,
-    Wrong,
+    MAX_OVER,
+    MAX_RUNS_A_BALL,
+    DoubledKey,
+    JsonObject,
+    JsonPath,
+    JsonValueError,
     balls_in,
-    date_from,
-    decoded,
-    doubled_key,
-    keys_in,
+    decode_text,
     line_of,
     place_in_words,
     quoted,
+    unique_keys,
     whole_number,
 )
 from attnlens.files import Json
 
-_NEWEST_MINOR_KNOWN = 2
+_NEWEST_MINOR = 2
 
-_NOUNS: Mapping[str | int, str] = {"innings": "innings", "overs": "over", "deliveries": "delivery"}
+_PART_NOUNS: Mapping[str | int, str] = {
+    "innings": "innings",
+    "overs": "over",
+    "deliveries": "delivery",
+}
 _KEYS_OF_A_MATCH = ("meta", "info", "innings")
-_FEWEST_BYTES_PER_VALUE = 8
-_SMALL = 2**18
+_MIN_BYTES_PER_VALUE = 8
+_MIN_CHECKED_CHARACTERS = 2**18
 _KEYS_OF_A_PLAIN_DELIVERY = 4
 _KEYS_OF_PLAIN_RUNS = 3
-_KEYS_OF_AN_OVER = 2
-_MOST_TOLD = 40
-_FIRST_DATE = re.compile(rb'"dates"\s*:\s*\[\s*"([0-9]{4}-[0-9]{2}-[0-9]{2})"')
-
-
-def first_day(file: MatchFile) -> datetime.date | None:
-    """The date that stands first in a file of Cricsheet JSON."""
-    date = _FIRST_DATE.search(file.head)
-    return None if date is None else date_from(date[1].decode())
+_MAX_NOTES = 40
 
 
 def match_of(file: MatchFile) -> Match:
-    """The one match of a Cricsheet JSON file.
-
-    Raises:
-        MatchFileError: it is damaged, of another kind, or of version 2 and up.
-    """
-    text = decoded(file.data, file.display)
+    text = decode_text(file.data, file.display)
     file.check_selected(file.stem)
     document: Json = {}
     try:
         document = _parsed(text, file)
-        return _match(document, file, text)
+        return _match(document, file)
+    except DoubledKey as error:
+        raise _key_twice(file, text, error) from None
     except RecursionError:
         raise file.wrong("nested far deeper than a match") from None
-    except Wrong as wrong:
-        location = place_in_words(document, wrong.path, _NOUNS)
+    except JsonValueError as wrong:
+        location = place_in_words(document, wrong.path, _PART_NOUNS)
         line = line_of(text, wrong.path) if wrong.path else None
         raise file.wrong(f"{location}{wrong.problem}", line=line) from None
     except ImpossibleMatchError as error:
         raise error.at(line_of(text, _path_of(document, error.doubt.position))) from None
 
 
-def _path_of(document: Json, position: int | None) -> Path:
+def _key_twice(file: MatchFile, text: str, error: DoubledKey) -> MatchFileError:
+    try:
+        line_of(text, ())
+    except DoubledKey as located:
+        error = located
+    return file.wrong(f"an object has the key {quoted(error.key)} twice", line=error.line)
+
+
+def _path_of(document: Json, position: int | None) -> JsonPath:
     """Where a ball stands, by its place in the match; its innings where there is no ball."""
     left = position or 1
     for number, innings in enumerate(document["innings"]):
@@ -98,12 +95,19 @@ def _path_of(document: Json, position: int | None) -> Path:
 
 
 def _parsed(text: str, file: MatchFile) -> Json:
-    """The document, as far as it is an object that could be a match."""
-    if len(text) > _SMALL and sum(map(text.count, "{[,")) > len(text) // _FEWEST_BYTES_PER_VALUE:
+    if (
+        len(text) > _MIN_CHECKED_CHARACTERS
+        and sum(map(text.count, "{[,")) > len(text) // _MIN_BYTES_PER_VALUE
+    ):
         # Nothing but empty values would unpack to many times its size in memory.
         raise file.wrong("is little but brackets and commas, not a match")
     try:
-        document = json.loads(text, parse_float=str, parse_constant=_refuse_constant)
+        document = json.loads(
+            text,
+            parse_float=str,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=unique_keys,
+        )
     except json.JSONDecodeError as error:
         if error.pos >= len(text.rstrip()):
             cut = "the file may be cut short; get it again"
@@ -132,31 +136,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-@dataclass
-class _Keys:
-    """Counts the keys of a document's objects.
-
-    Attributes:
-        counted: so far.
-        rest: values not looked into yet.
-    """
-
-    counted: int
-    rest: list[Any]
-
-    def add(self, value: Json, but: str) -> None:
-        """Take in an object but for what is in one of its keys."""
-        self.counted += len(value)
-        self.rest += [inner for key, inner in value.items() if key != but]
-
-    def total(self) -> int:
-        """How many there are."""
-        return self.counted + keys_in(self.rest)
-
-
-def _match(document: Json, file: MatchFile, text: str) -> Match:
-    root, keys = Node(document), _Keys(0, [])
-    keys.add(document, but="innings")
+def _match(document: Json, file: MatchFile) -> Match:
+    root = JsonObject(document)
     notes = _version_notes(root.inner("meta"))
     info = root.inner("info")
     facts = facts_of(info)
@@ -171,34 +152,26 @@ def _match(document: Json, file: MatchFile, text: str) -> Match:
     if "innings" not in document:
         raise root.wrong("innings are missing; this may be only part of a match")
     every_innings = root.objects("innings")
-    if len(every_innings) > MOST_INNINGS:
+    if len(every_innings) > MAX_INNINGS:
         raise root.wrong(f"are {len(every_innings)}; no match has so many", "innings")
     for number, innings in enumerate(every_innings, 1):
-        draft.innings.append(_innings(innings, number, draft, keys))
-    # Of a key given twice the parser keeps the last and says nothing. Looking for that costs
-    # more than parsing, so it is done only where there are more colons than keys.
-    if text.count(":") != keys.total() or "\\" in text:
-        doubled = doubled_key(text)
-        if doubled is not None:
-            key, line = doubled
-            raise file.wrong(f"an object has the key {quoted(key)} twice", line=line)
+        draft.innings.append(_innings(innings, number, draft))
     return draft.finished()
 
 
-def _version_notes(meta: Node) -> list[str]:
+def _version_notes(meta: JsonObject) -> list[str]:
     version = meta.text("data_version")
     if version is None:
         return ["the file does not say its data version: read as 1.x"]
     major, minor, *_ = (*version.split("."), "")
     if major != "1":
         raise meta.wrong(f"is {quoted(version)}; attnlens reads Cricsheet JSON 1.x", "data_version")
-    if (whole_number(minor, 6) or 0) > _NEWEST_MINOR_KNOWN:
-        return [f"data version {version} is newer than 1.{_NEWEST_MINOR_KNOWN}: read as that"]
+    if (whole_number(minor, 6) or 0) > _NEWEST_MINOR:
+        return [f"data version {version} is newer than 1.{_NEWEST_MINOR}: read as that"]
     return []
 
 
-def _innings(innings: Node, number: int, match: MatchDraft, keys: _Keys) -> InningsDraft:
-    keys.add(innings.value, but="overs")
+def _innings(innings: JsonObject, number: int, match: MatchDraft) -> InningsDraft:
     teams = match.teams
     team = innings.text("team")
     if team is None or (teams and team not in teams):
@@ -220,21 +193,21 @@ def _innings(innings: Node, number: int, match: MatchDraft, keys: _Keys) -> Inni
     )
     match.notes += [
         f"innings {number}: the umpires miscounted over {over}, as the file says"
-        for over in sorted(draft.miscounted)[:_MOST_TOLD]
+        for over in sorted(draft.miscounted)[:_MAX_NOTES]
     ]
     match.notes += [
         f"innings {number} was {key}"
         for key in ("forfeited", "declared")
         if innings.value.get(key) is True
     ]
-    absent = innings.texts("absent_hurt")[:_MOST_TOLD]
+    absent = innings.texts("absent_hurt")[:_MAX_NOTES]
     match.notes += [f"innings {number}: {name} was absent hurt" for name in absent]
     for over in innings.objects("overs"):
-        _add_over(draft, over, match, keys)
+        _add_over(draft, over, match)
     return draft
 
 
-def _target_balls(target: Node, balls_per_over: int) -> int | None:
+def _target_balls(target: JsonObject, balls_per_over: int) -> int | None:
     """Balls for ``target.overs``, which is overs and balls."""
     overs = target.value.get("overs")
     if overs is None:
@@ -246,15 +219,14 @@ def _target_balls(target: Node, balls_per_over: int) -> int | None:
     return balls
 
 
-def _add_over(draft: InningsDraft, over: Node, match: MatchDraft, keys: _Keys) -> None:
+def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
     number = over.value.get("over")
-    if type(number) is not int or not 0 <= number <= LAST_OVER:
+    if type(number) is not int or not 0 <= number <= MAX_OVER:
         raise over.wrong(f"is {quoted(number)}, not an over's number from 0", "over")
     deliveries = over.members("deliveries")
-    if len(draft.deliveries) + len(deliveries) > MOST_DELIVERIES:
-        raise over.wrong(f"make the innings longer than {MOST_DELIVERIES}", "deliveries")
-    people, add, rest = match.people, draft.add, keys.rest
-    before = len(rest)
+    if len(draft.deliveries) + len(deliveries) > MAX_BALLS_AN_INNINGS:
+        raise over.wrong(f"make the innings longer than {MAX_BALLS_AN_INNINGS}", "deliveries")
+    people, add = match.people, draft.add
     # Most of the reading time is spent in this loop, so it tries first and asks
     # what was wrong only when something was.
     for position, delivery in enumerate(deliveries):
@@ -264,8 +236,8 @@ def _add_over(draft: InningsDraft, over: Node, match: MatchDraft, keys: _Keys) -
             if (
                 type(batter) is not int
                 or type(extra) is not int
-                or not 0 <= batter <= MOST_RUNS
-                or not 0 <= extra <= MOST_RUNS
+                or not 0 <= batter <= MAX_RUNS_A_BALL
+                or not 0 <= extra <= MAX_RUNS_A_BALL
                 or batter + extra != runs["total"]
             ):
                 raise ValueError
@@ -273,13 +245,9 @@ def _add_over(draft: InningsDraft, over: Node, match: MatchDraft, keys: _Keys) -
             non_striker = people[delivery["non_striker"]]
             bowler = people[delivery["bowler"]]
             if len(delivery) == _KEYS_OF_A_PLAIN_DELIVERY and not extra:
-                all_run = False
-                if len(runs) > _KEYS_OF_PLAIN_RUNS:
-                    all_run = runs.get("non_boundary") is True
-                    rest.append(delivery)
+                all_run = len(runs) > _KEYS_OF_PLAIN_RUNS and runs.get("non_boundary") is True
                 add(number, striker, non_striker, bowler, batter, non_boundary=all_run)
                 continue
-            rest.append(delivery)
             extras = delivery.get("extras")
             if extra if extras is None else not _extras_add_up(extras, extra):
                 raise ValueError
@@ -307,10 +275,6 @@ def _add_over(draft: InningsDraft, over: Node, match: MatchDraft, keys: _Keys) -
                 delivery["replacements"],
                 f"innings {draft.number}, before ball {draft.deliveries[-1].label}",
             )
-    plain = len(deliveries) - (len(rest) - before)
-    keys.counted += plain * (_KEYS_OF_A_PLAIN_DELIVERY + _KEYS_OF_PLAIN_RUNS) + len(over.value)
-    if len(over.value) > _KEYS_OF_AN_OVER or "deliveries" not in over.value:
-        rest += [value for key, value in over.value.items() if key != "deliveries"]
 
 
 def _replacements(replacements: object, location: str) -> Iterator[str]:
@@ -318,7 +282,7 @@ def _replacements(replacements: object, location: str) -> Iterator[str]:
     kinds = replacements if isinstance(replacements, dict) else {}
     for kind in ("match", "role"):
         changes = kinds.get(kind)
-        for change in changes[:_MOST_TOLD] if isinstance(changes, list) else ():
+        for change in changes[:_MAX_NOTES] if isinstance(changes, list) else ():
             facts = change if isinstance(change, dict) else {}
             texts = {key: value for key, value in facts.items() if isinstance(value, str)}
             became = f"became {texts['role']}" if "role" in texts else "changed role"
@@ -353,9 +317,8 @@ def _wickets(wickets: Sequence[Json], people: People) -> tuple[Wicket, ...]:
     return tuple(fallen)
 
 
-def _diagnose(delivery: Any, over: Node, position: int) -> NoReturn:
-    """Say what is wrong with a delivery that could not be read."""
-    ball = Node(delivery, (*over.path, "deliveries", position))
+def _diagnose(delivery: Any, over: JsonObject, position: int) -> NoReturn:
+    ball = JsonObject(delivery, (*over.path, "deliveries", position))
     if not isinstance(delivery, dict):
         raise ball.wrong(f"is {quoted(delivery)}, not an object")
     for key in ("batter", "non_striker", "bowler"):
@@ -364,10 +327,10 @@ def _diagnose(delivery: Any, over: Node, position: int) -> NoReturn:
             raise ball.wrong(f"is {quoted(name)}, not a player's name", key)
     runs, extras = ball.inner("runs"), ball.inner("extras")
     for part, key, maximum in (
-        (runs, "batter", MOST_RUNS),
-        (runs, "extras", MOST_RUNS),
-        (runs, "total", 2 * MOST_RUNS),
-        *((extras, kind, MOST_RUNS) for kind in extras.value),
+        (runs, "batter", MAX_RUNS_A_BALL),
+        (runs, "extras", MAX_RUNS_A_BALL),
+        (runs, "total", 2 * MAX_RUNS_A_BALL),
+        *((extras, kind, MAX_RUNS_A_BALL) for kind in extras.value),
     ):
         value = part.value.get(key)
         if type(value) is not int or not 0 <= value <= maximum:
@@ -387,4 +350,4 @@ def _diagnose(delivery: Any, over: Node, position: int) -> NoReturn:
 
 
 # Whether it is JSON at all; what kind is told when reading it.
-FORMAT = DocumentFormat(lambda file: file.is_json, match_of, first_day)
+FORMAT = DocumentFormat(lambda file: file.is_json, match_of)

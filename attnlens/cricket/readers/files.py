@@ -11,7 +11,7 @@ import os
 import stat
 import zipfile
 import zlib
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -31,23 +31,17 @@ _MAX_MEMBERS = 200_000
 """The most members a zip may have; the largest zip of matches has some 22,000."""
 
 _RATIO_APPLIES_FROM = 2**20
-_MOST_OPEN = 8
 _ENCRYPTED = 0x1
 # What is not implemented is a RuntimeError.
 _DAMAGE = (OSError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
 
 
 def unreadable(path: Path | str, error: OSError) -> MatchFileError:
-    """The error of a file that the system does not let be read."""
     return MatchFileError(f"cannot be read: {error.strerror or error}", path=path)
 
 
 class Archive:
-    """An open zip.
-
-    Raises:
-        MatchFileError: it is no zip that can be opened, or has too many members.
-    """
+    """An open zip, which is closed when nothing refers to it any more."""
 
     def __init__(self, path: Path) -> None:
         self.display = str(path)
@@ -64,21 +58,14 @@ class Archive:
         self._twice = {name for name, count in times.items() if count > 1}
         self._entries = {entry.filename: entry for entry in entries}
 
-    def close(self) -> None:
-        """Close the zip; streams that are still open keep what they need."""
-        self._zip.close()
-
     @property
     def names(self) -> list[str]:
-        """The members, by name."""
         return sorted(self._entries)
 
     def name_of(self, member: str) -> str:
-        """How messages name a member."""
         return f"{self.display}{MEMBER_SEPARATOR}{member}"
 
     def siblings(self, member: str) -> list[str]:
-        """The names of the members in the same folder of the zip, that member left out."""
         folder = PurePosixPath(member).parent
         return [
             PurePosixPath(name).name
@@ -87,12 +74,6 @@ class Archive:
         ]
 
     def size_of(self, member: str) -> int:
-        """The bytes of a member that may be read, as the zip says.
-
-        Raises:
-            MatchFileError: there is none, or it is a trick: a path out of the
-                zip, a name given twice, a link, encrypted, a bomb.
-        """
         parts = PurePosixPath(member.replace("\\", "/")).parts
         if not parts or parts[0] == "/" or ".." in parts or ":" in parts[0]:
             raise self._wrong(member, "this member's name leads out of the zip; it is not read")
@@ -119,7 +100,6 @@ class Archive:
         return member in self._entries
 
     def open(self, member: str) -> BinaryIO:
-        """A stream of a member; damage met while reading is a `MatchFileError`."""
         display = self.name_of(member)
         self.size_of(member)  # refuses what may not be read
         try:
@@ -159,31 +139,6 @@ def _damaged(display: str, error: Exception) -> MatchFileError:
 
 def _normal(name: str) -> str:
     return str(PurePosixPath(name.replace("\\", "/")))
-
-
-class Shelf:
-    """Zips kept open, a few at a time, so that each is not opened anew for every member."""
-
-    def __init__(self) -> None:
-        self._open: OrderedDict[Path, Archive] = OrderedDict()
-
-    def archive(self, path: Path) -> Archive:
-        """The zip at a path.
-
-        Raises:
-            MatchFileError: as `Archive` does.
-        """
-        if path not in self._open:
-            self._open[path] = Archive(path)
-            if len(self._open) > _MOST_OPEN:
-                self._open.popitem(last=False)[1].close()
-        self._open.move_to_end(path)
-        return self._open[path]
-
-    def close(self) -> None:
-        """Close every zip."""
-        while self._open:
-            self._open.popitem()[1].close()
 
 
 _MAX_BYTES = 64 * 2**20
@@ -229,7 +184,6 @@ class MatchFile:
 
     @property
     def stem(self) -> str:
-        """The name without its suffix."""
         return PurePosixPath(self.name).stem or self.name
 
     @property
@@ -239,21 +193,14 @@ class MatchFile:
 
     @property
     def is_zip(self) -> bool:
-        """Whether it begins as zips do."""
         return self.head[:4] in _ZIP_MAGIC
 
     @property
     def is_json(self) -> bool:
-        """Whether it begins as JSON documents do."""
         return self.head[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
     @cached_property
     def data(self) -> bytes:
-        """Every byte.
-
-        Raises:
-            MatchFileError: it is too large to hold.
-        """
         data = b""
         if self.size <= _MAX_BYTES:
             try:
@@ -268,7 +215,6 @@ class MatchFile:
 
     @cached_property
     def head(self) -> bytes:
-        """The first `_HEAD_BYTES` bytes."""
         if self.size <= _HEAD_BYTES * 4:
             return self.data[:_HEAD_BYTES]
         with self.open() as stream:
@@ -282,29 +228,15 @@ class MatchFile:
     def wrong(
         self, problem: str, remedy: str | None = None, line: int | None = None
     ) -> MatchFileError:
-        """An error about this file."""
         return MatchFileError(problem, path=self.display, line=line, remedy=remedy)
 
     def check_selected(self, match_id: str) -> None:
-        """Whether the one match in it is the one that was asked for.
-
-        Raises:
-            MatchFileError: it is another.
-        """
+        """Whether the one match in it is the one that was asked for."""
         if self.selected_id not in (None, match_id):
             raise self.wrong(f"has no match {quoted(self.selected_id)}", f"it has {match_id}")
 
-    def forget(self) -> None:
-        """Let go of the bytes held; they are read again where they are asked for again."""
-        self.__dict__.pop("data", None)
-        self.__dict__.pop("head", None)
-
     def whole_lines(self) -> MatchFile:
-        """A table's lines that have an end; a document, which is whole or not, as it is.
-
-        Raises:
-            MatchFileError: it cannot be read.
-        """
+        """A table's lines that have an end; a document, which is whole or not, as it is."""
         if self.is_json:
             return self
         data = self.data[: self.data.rfind(b"\n") + 1]
@@ -325,22 +257,14 @@ class Source:
 
     @property
     def is_collection(self) -> bool:
-        """Whether it is a folder or a zip, and not one file.
-
-        Raises:
-            MatchFileError: there is no such file, or it cannot be read.
-        """
+        """Whether it is a folder or a zip, and not one file."""
         if self.member is not None or self.selected_id is not None:
             return False
         return stat.S_ISDIR(_status(self.path).st_mode) or is_zip(self.path)
 
 
 def source_of(source: str | os.PathLike[str]) -> Source:
-    """What ``file``, ``file::match_id``, ``a.zip::member`` and so on name.
-
-    Raises:
-        MatchFileError: it is no file name, or there is no such file.
-    """
+    """What ``file``, ``file::match_id``, ``a.zip::member`` and so on name."""
     text = os.fspath(source)
     if not isinstance(text, str) or not text or "\0" in text:
         raise MatchFileError(f"{text!r} is not a file name")
@@ -359,38 +283,25 @@ def source_of(source: str | os.PathLike[str]) -> Source:
 
 
 def is_zip(path: Path) -> bool:
-    """Whether a path leads to a zip.
-
-    Raises:
-        MatchFileError: there is no such file, or it cannot be read.
-    """
     if not stat.S_ISREG(_status(path).st_mode):
         return False
     with _stream(path) as stream:
         return stream.read(4) in _ZIP_MAGIC
 
 
-def open_one(source: Source, shelf: Shelf) -> MatchFile:
-    """The single file that a source names.
-
-    Raises:
-        MatchFileError: it does not exist, cannot be read, or is too large.
-    """
+def open_one(source: Source) -> MatchFile:
     if source.member is not None:
-        return _member_file(source.path, source.member, shelf, source.selected_id)
+        return _member_file(Archive(source.path), source.member, source.selected_id)
     return _open_path(source.path, source.selected_id)
 
 
-def files_in(path: Path, shelf: Shelf) -> Iterator[FileOrError]:
+def files_in(path: Path) -> Iterator[FileOrError]:
     """Files of a folder (and the folders and zips in it) or zip, by name.
 
     Files that are known not to be a match (README, ``_info.csv``, the all-in-one
     table beside the matches it holds) and hidden files are left out.
     """
-    if path.is_dir():
-        yield from _in_folder(path, shelf)
-    else:
-        yield from _in_zip(path, shelf)
+    return _in_folder(path) if path.is_dir() else _in_zip(path)
 
 
 def _status(path: Path) -> os.stat_result:
@@ -459,26 +370,26 @@ def _without_doubles(names: Sequence[str]) -> list[str]:
     return singles if any(_is_expected(name) for name in singles) else candidates
 
 
-def _in_folder(folder: Path, shelf: Shelf) -> Iterator[FileOrError]:
+def _in_folder(folder: Path) -> Iterator[FileOrError]:
     entries = _entries(folder)
     for name in sorted(_without_doubles(list(entries))):
         entry = entries[name]
         if entry.is_dir():
             # A link to a folder may lead back here.
             if not entry.is_symlink():
-                yield from _in_folder(entry, shelf)
+                yield from _in_folder(entry)
         elif entry.is_file():
             if entry.suffix.lower() == ".zip":
-                yield from _in_zip(entry, shelf)
+                yield from _in_zip(entry)
             else:
                 yield _or_error(partial(_open_path, entry))
         elif _is_expected(name) and not entry.exists():
             yield MatchFileError("a link to a file that is not there", path=entry)
 
 
-def _in_zip(path: Path, shelf: Shelf) -> Iterator[FileOrError]:
+def _in_zip(path: Path) -> Iterator[FileOrError]:
     try:
-        archive = shelf.archive(path)
+        archive = Archive(path)
     except MatchFileError as error:
         yield error
         return
@@ -486,7 +397,7 @@ def _in_zip(path: Path, shelf: Shelf) -> Iterator[FileOrError]:
     for member in archive.names:
         by_folder.setdefault(PurePosixPath(member).parent, []).append(member)
     for member in sorted(name for names in by_folder.values() for name in _without_doubles(names)):
-        yield _or_error(partial(_member_file, path, member, shelf))
+        yield _or_error(partial(_member_file, archive, member))
 
 
 def _or_error(open_: Callable[[], MatchFile]) -> FileOrError:
@@ -496,20 +407,17 @@ def _or_error(open_: Callable[[], MatchFile]) -> FileOrError:
         return error
 
 
-def _member_file(path: Path, member: str, shelf: Shelf, match_id: str | None = None) -> MatchFile:
-    # The shelf may close a zip in between, so it is asked for it each time.
-    archive = partial(shelf.archive, path)
-
+def _member_file(archive: Archive, member: str, match_id: str | None = None) -> MatchFile:
     def sibling_file(name: str) -> MatchFile | None:
         other = str(PurePosixPath(member).with_name(name))
-        return _member_file(path, other, shelf) if other in archive() else None
+        return _member_file(archive, other) if other in archive else None
 
     return MatchFile(
         name=PurePosixPath(member).name,
-        display=archive().name_of(member),
-        size=archive().size_of(member),
-        open=lambda: archive().open(member),
+        display=archive.name_of(member),
+        size=archive.size_of(member),
+        open=partial(archive.open, member),
         sibling_file=sibling_file,
-        siblings=lambda: archive().siblings(member),
+        siblings=partial(archive.siblings, member),
         selected_id=match_id,
     )

@@ -1,5 +1,4 @@
-"""A match file that somebody is still writing: what has come since it was last read, and how
-it last was good."""
+"""A match file that somebody is still writing: what is new since it was last read."""
 
 from __future__ import annotations
 
@@ -17,10 +16,8 @@ from attnlens.cricket.readers import read_match
 SETTLED: Final = 2.0
 """Seconds without a change after which a last line without an end is taken as it stands."""
 
-_TAKEN_BACK: Final = 6
+_MAX_BALLS_CORRECTED = 6
 """So many balls may be missing of those that were there: a correction. More is a damaged file."""
-
-Signature = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,46 +41,42 @@ class News:
         return next(side.number for side in reversed(self.match.innings) if side.deliveries)
 
 
-@dataclass(slots=True)
 class Growing:
     """A match file that grows, or is replaced by a longer one.
 
     Args:
         source: the file, or ``archive.zip::member``.
         clock: seconds, from any beginning.
-        match: as it was read already, where `newer` is to be asked. A file that is deleted,
+        match: as it was read already, where `newer` is to be called. A file that is deleted,
             cannot be read, holds fewer balls than before or another match leaves it as it was.
 
     Attributes:
-        error: why the file could not be read the last time it was tried; ``None`` where it was.
+        error: why the file could not be read the last time it was tried.
         settled: whether the file has been left alone, so that what is wrong with it will stay so.
         as_of: when ``match`` was read, in seconds since 1970; at first, when the file was written.
         trouble: why the file is not as ``match`` is, in one line; ``None`` where it is, or may soon
             be: it was left alone for less than `SETTLED` seconds.
     """
 
-    source: str
-    clock: Callable[[], float] = time.monotonic
-    match: Match | None = None
-    error: MatchFileError | None = None
-    settled: bool = False
-    as_of: float = 0.0
-    trouble: str | None = None
-    _last_signature: Signature | None = None
-    _since: float = 0.0
-    _read: Match | None = None
-    _refused: str | None = None
+    def __init__(
+        self,
+        source: str,
+        clock: Callable[[], float] = time.monotonic,
+        match: Match | None = None,
+    ) -> None:
+        self.source, self.match, self._latest = source, match, match
+        self.error: MatchFileError | None = None
+        self.trouble: str | None = None
+        self.settled = False
+        self._clock = clock
+        self._refusal: str | None = None
+        self._signature = None if match is None else _signature(source)
+        self._changed_at = clock()
+        self.as_of = time.time() if self._signature is None else self._signature[0] / 1e9
 
-    def __post_init__(self) -> None:
-        if self.match is not None:
-            self._read, self._since, self._last_signature = (
-                self.match,
-                self.clock(),
-                _signature(self.source),
-            )
-            self.as_of = (
-                time.time() if self._last_signature is None else self._last_signature[0] / 1e9
-            )
+    @property
+    def is_there(self) -> bool:
+        return _signature(self.source) is not None
 
     def poll(self) -> News | None:
         """What is new; ``None`` where nothing is, or what there is cannot be read yet.
@@ -92,10 +85,10 @@ class Growing:
         for the next time, and a file that cannot be read is tried again when it has changed or
         has been left alone for `SETTLED` seconds.
         """
-        time_now, signature = self.clock(), _signature(self.source)
-        if signature != self._last_signature:
-            self._last_signature, self._since, self.settled = signature, time_now, False
-        elif self.settled or time_now - self._since < SETTLED:
+        time_now, signature = self._clock(), _signature(self.source)
+        if signature != self._signature:
+            self._signature, self._changed_at, self.settled = signature, time_now, False
+        elif self.settled or time_now - self._changed_at < SETTLED:
             return None
         else:
             self.settled = True
@@ -114,41 +107,36 @@ class Growing:
         self.error = None
         return self._news(match)
 
-    @property
-    def is_there(self) -> bool:
-        """Whether there is a file at all."""
-        return _signature(self.source) is not None
-
     def _news(self, match: Match) -> News | None:
-        balls, before = _balls(match), {} if self._read is None else _balls(self._read)
+        balls, before = _balls(match), {} if self._latest is None else _balls(self._latest)
         if not balls and before:
             self.error = MatchFileError("holds no ball any more", path=self.source)
-        another = self._read is not None and self._read.match_id != match.match_id
+        another = self._latest is not None and self._latest.match_id != match.match_id
         if another:
             before = {}
         if not balls or balls == before:
             return None
         bowled = tuple(reference for reference in balls if reference not in before)
         corrected = any(balls.get(reference) != ball for reference, ball in before.items())
-        self._read = match
+        self._latest = match
         return News(match, bowled, corrected, another)
 
     def newer(self) -> Match | None:
-        """The match where it is good and has changed since it was last asked."""
-        news, previous = self.poll(), self.match
+        """The match where it is good and has changed since the last call."""
+        news, previous, name = self.poll(), self.match, os.path.basename(self.source)
         if news is not None:
-            self._refused = None if previous is None else _refusal(previous, news.match)
-        wrong, name = None, os.path.basename(self.source)
+            self._refusal = None if previous is None else _refusal(previous, news.match)
+        problem = None
         if self.settled and not self.is_there:
-            wrong = f"{name}: is not there any more"
+            problem = f"{name}: is not there any more"
         elif self.error is not None:
-            wrong = self.error.without_folder()
-        elif self._refused is not None:
-            wrong = f"{name}: {self._refused}"
-        # Said once it has been so for a while, and until it is not so any more.
-        if wrong is None or self.settled:
-            self.trouble = wrong
-        if news is None or self._refused is not None or news.match == previous:
+            problem = self.error.without_folder()
+        elif self._refusal is not None:
+            problem = f"{name}: {self._refusal}"
+        # Told once it has been so for a while, and until it is not so any more.
+        if problem is None or self.settled:
+            self.trouble = problem
+        if news is None or self._refusal is not None or news.match == previous:
             return None
         self.match, self.as_of = news.match, time.time()
         return self.match
@@ -162,7 +150,7 @@ def _balls(match: Match) -> dict[BallReference, Delivery]:
     }
 
 
-def _signature(source: str) -> Signature | None:
+def _signature(source: str) -> tuple[int, int, int] | None:
     """What changes when the file on disk does: of a zip's member, the zip."""
     try:
         status = os.stat(source if os.path.exists(source) else source.partition("::")[0])
@@ -172,16 +160,16 @@ def _signature(source: str) -> Signature | None:
 
 
 def _refusal(before: Match, after: Match) -> str | None:
-    """Why a match that was read is not the one that was followed, gone on."""
+    """Why a match is not a continuation of the one that was followed."""
     same = before.match_id == after.match_id and (
         None in (before.date, after.date) or before.date == after.date
     )
     if same and before.innings and after.innings:
         same = before.innings[0].batting_team == after.innings[0].batting_team
     if not same:
-        when = "" if after.date is None else f", {after.date.isoformat()}"
-        return f"holds another match now ({' v '.join(after.teams) or after.match_id}{when})"
+        day = "" if after.date is None else f", {after.date.isoformat()}"
+        return f"holds another match now ({' v '.join(after.teams) or after.match_id}{day})"
     were, are = (sum(len(side.deliveries) for side in match.innings) for match in (before, after))
-    if are < were - _TAKEN_BACK:
+    if are < were - _MAX_BALLS_CORRECTED:
         return f"holds {are} balls, where there were {were}"
     return None

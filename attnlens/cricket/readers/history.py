@@ -19,8 +19,7 @@ File: TypeAlias = str | os.PathLike[str]
 Report: TypeAlias = Callable[[str], None]
 
 
-def silent(_: str) -> None:
-    """A report that nobody reads."""
+def silent(_: str) -> None: ...
 
 
 def warned(text: str) -> None:

@@ -17,17 +17,17 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Facts
 from attnlens.cricket.readers.assembly import InningsDraft, People
 from attnlens.cricket.readers.text import (
-    Node,
+    JsonObject,
     balls_in,
     date_from,
-    decoded,
+    decode_text,
     lines,
     quoted,
     whole_number,
 )
 from attnlens.files import Json
 
-PLACES: Final[dict[str, tuple[str, ...]]] = {
+INFO_PATHS: Final[dict[str, tuple[str, ...]]] = {
     "balls_per_over": ("balls_per_over",),
     "team_type": ("team_type",),
     "gender": ("gender",),
@@ -64,12 +64,8 @@ OtherRow = Callable[[list[str], int], None]
 """Receives a row that is neither version nor info, and its line."""
 
 
-def facts_of(info: Node) -> dict[str, Any]:
-    """What is known of a match without its innings, by the names of a draft's fields.
-
-    Raises:
-        Wrong: with the place of a value that is not what the format says.
-    """
+def facts_of(info: JsonObject) -> dict[str, Any]:
+    """What is known of a match without its innings, by the names of a draft's fields."""
     dates = []
     for position, text in enumerate(info.members("dates")):
         try:
@@ -108,7 +104,7 @@ def facts_of(info: Node) -> dict[str, Any]:
     }
 
 
-def _event_of(event: Node) -> Facts:
+def _event_of(event: JsonObject) -> Facts:
     """The competition; match_number and group are numbers in some files and text in others."""
     return Facts.not_none(
         **{
@@ -134,22 +130,16 @@ class InfoRows:
 
     @property
     def match_id(self) -> str | None:
-        """The id, where the rows have one."""
         value: str | None = self.info.get("match_id")
         return value
 
     @property
     def registry(self) -> Json:
-        """Ids by name."""
         people: Json = self.info.get("registry", {}).get("people", {})
         return people
 
     def add(self, key: str, values: Sequence[str], line: int) -> None:
-        """Take in one row; keys not known are let pass.
-
-        Raises:
-            MatchFileError: its value is not what the format says.
-        """
+        """Take in one row; keys not known are let pass."""
         value = values[0].strip()
         rest = values[1] if len(values) > 1 else ""
         if key == "registry":
@@ -174,12 +164,12 @@ class InfoRows:
             if key.startswith("target") and balls_in(rest.strip(), 6) is None:
                 raise self._wrong(f"{key} is {quoted(rest.strip())}, not a number", line)
             self._of_innings[key, number] = rest.strip()
-        elif key in PLACES:
+        elif key in INFO_PATHS:
             self._put(key, value, line)
 
     def _put(self, key: str, value: str, line: int) -> None:
         """Take in a row of one value; of several such rows the first counts."""
-        *folders, name = PLACES[key]
+        *folders, name = INFO_PATHS[key]
         node = self.info
         for folder in folders:
             node = node.setdefault(folder, {})
@@ -214,16 +204,13 @@ def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoR
 
     Args:
         other: receives the rows of other kinds, which are refused without it.
-
-    Raises:
-        MatchFileError: with the line that is wrong.
     """
 
     def wrong(problem: str, remedy: str | None = None) -> MatchFileError:
         return MatchFileError(problem, path=display, line=reader.line_num, remedy=remedy)
 
     info = InfoRows(display)
-    reader = csv.reader(lines(decoded(data, display)), strict=True)
+    reader = csv.reader(lines(decode_text(data, display)), strict=True)
     try:
         for row in filter(None, reader):
             kind = row[0].strip()

@@ -1,13 +1,11 @@
 """The Kaggle tables of IPL deliveries, in three layouts, and the tables of results beside them.
 
-`_LAYOUTS` maps the columns of each layout to fields; what a layout gets wrong is put right, or
-refused, by the class `_MatchRows`.
+`_LAYOUTS` maps columns to fields; `_MatchRows` corrects what a layout gets wrong, or refuses it.
 """
 
 from __future__ import annotations
 
 import csv
-import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +14,18 @@ from typing import Any, Final, Literal
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import UNKNOWN_PLAYER, Facts, Match
-from attnlens.cricket.readers.assembly import MOST_DELIVERIES, MOST_INNINGS, MatchDraft
+from attnlens.cricket.readers.assembly import MAX_BALLS_AN_INNINGS, MAX_INNINGS, MatchDraft
 from attnlens.cricket.readers.cricsheet_csv import BallRows
 from attnlens.cricket.readers.files import MatchFile
-from attnlens.cricket.readers.tables import Table, TableFormat, header_of
+from attnlens.cricket.readers.tables import BeginMatch, Table, TableFormat, header_of
 from attnlens.cricket.readers.text import (
     EXTRA_KINDS,
-    LAST_OVER,
-    MOST_RUNS,
+    MAX_OVER,
+    MAX_RUNS_A_BALL,
     balls_in,
     date_from,
     day_comes_first,
-    decoded,
+    decode_text,
     lines,
     number_in,
     quoted,
@@ -72,7 +70,6 @@ class KaggleLayout:
 
 
 def _columns(text: str) -> dict[str, str]:
-    """Field to column, from words ``field=column``, or ``field`` where both have one name."""
     pairs = (word.partition("=") for word in text.split())
     return {field: column or field for field, _, column in pairs}
 
@@ -136,54 +133,17 @@ _LAYOUTS: Final = (
 _RESULT_FIELDS = frozenset[str]().union(*(layout.results for layout in _LAYOUTS))
 
 
-@dataclass(frozen=True)
-class MatchResult:
-    """What a table of results says of one match; ``None`` and empty where it does not.
-
-    Attributes:
-        facts: by the names of a draft's fields.
-        scores: runs and wickets of the innings.
-    """
-
-    facts: dict[str, Any]
-    target: int | None
-    target_balls: int | None
-    scores: tuple[tuple[int, int], ...]
-
-    def is_of(self, teams: Sequence[str]) -> bool:
-        """Whether these two sides played it; a plural may be written either way."""
-        return set(map(_team_key, teams)) == set(map(_team_key, self.facts["teams"]))
-
-    def spelt_as(self, teams: Sequence[str]) -> dict[str, Any]:
-        """The facts with these spellings of the teams."""
-        spelling = {_team_key(team): team for team in teams}
-
-        def spelt(value: Any) -> Any:
-            return spelling.get(_team_key(value), value) if isinstance(value, str) else value
-
-        facts = {
-            key: Facts({name: spelt(value) for name, value in self.facts[key].items()})
-            for key in ("toss", "outcome")
-        }
-        return {**self.facts, **facts, "teams": tuple(map(spelt, self.facts["teams"]))}
-
-
 def _team_key(team: str) -> str:
     return team.strip().lower().removesuffix("s")
 
 
 def is_results_table(file: MatchFile) -> bool:
-    """Whether the first line is the header of a table of results."""
     header = set(header_of(file))
     return any(header >= layout.results_recognized_by for layout in _LAYOUTS)
 
 
-def _results_beside(file: MatchFile, layout: KaggleLayout) -> dict[str, MatchResult]:
-    """Results by match id, from the table of the layout beside a table of deliveries.
-
-    Raises:
-        MatchFileError: the table is damaged.
-    """
+def _results_beside(file: MatchFile, layout: KaggleLayout) -> dict[str, Row]:
+    """Rows by match id of the layout's table of results beside a table of deliveries."""
     tables = [name for name in file.siblings() if re.search(r"match.*\.csv$", name, re.I)]
     for sibling in filter(None, map(file.sibling, tables[:_MAX_RESULT_TABLES])):
         results = _results(*sibling, layout)
@@ -192,8 +152,8 @@ def _results_beside(file: MatchFile, layout: KaggleLayout) -> dict[str, MatchRes
     return {}
 
 
-def _results(display: str, data: bytes, layout: KaggleLayout) -> dict[str, MatchResult]:
-    reader = csv.reader(lines(decoded(data, display)))
+def _results(display: str, data: bytes, layout: KaggleLayout) -> dict[str, Row]:
+    reader = csv.reader(lines(decode_text(data, display)))
     rows: list[Row] = []
     try:
         header = [name.strip() for name in next(reader, [])]
@@ -203,7 +163,8 @@ def _results(display: str, data: bytes, layout: KaggleLayout) -> dict[str, Match
             if len(texts) == len(header):
                 by_column = dict(zip(header, map(str.strip, texts), strict=True))
                 row = {field: by_column.get(name, "") for field, name in layout.results.items()}
-                rows.append(dict.fromkeys(_RESULT_FIELDS, "") | row)
+                filled = {field: text for field, text in row.items() if text not in _BLANK}
+                rows.append(dict.fromkeys(_RESULT_FIELDS, "") | filled)
             if len(rows) > _MAX_RESULTS:
                 raise MatchFileError(f"has more than {_MAX_RESULTS} matches", path=display)
     except csv.Error as error:
@@ -211,38 +172,41 @@ def _results(display: str, data: bytes, layout: KaggleLayout) -> dict[str, Match
             f"this line is not CSV: {error}", path=display, line=reader.line_num
         ) from None
     day_first = day_comes_first(row["date"] for row in rows) is not False
-    return {row["id"]: _result(row, day_first) for row in rows}
+    for row in rows:
+        date = date_from(row["date"], day_first=day_first)
+        row["date"] = "" if date is None else date.isoformat()
+    return {row["id"]: row for row in rows}
 
 
-def _result(row: Row, day_first: bool) -> MatchResult:
-    row = {field: "" if text in _BLANK else text for field, text in row.items()}
-    date = date_from(row["date"], day_first=day_first)
-    scores = [(_number(row[f"runs{n}"]), _number(row[f"wickets{n}"])) for n in (1, 2)]
-    return MatchResult(
-        facts={
-            "teams": tuple(team for team in (row["team1"], row["team2"]) if team),
-            "dates": () if date is None else (date,),
-            "season": row["season"].removeprefix("IPL-") or None,
-            "city": row["city"] or None,
-            "venue": row["venue"] or None,
-            "event": Facts.not_none(
-                name="Indian Premier League",
-                stage=row["stage"] if row["stage"] not in ("", "League") else None,
-            ),
-            "toss": Facts.not_none(
-                winner=row["toss_winner"] or None,
-                decision=_DECISIONS.get(row["toss_decision"].lower()),
-            ),
-            "outcome": _outcome(row),
-        },
-        target=_number(row["target_runs"]),
-        target_balls=balls_in(row["target_overs"], _BALLS_PER_OVER),
-        scores=tuple((runs, out) for runs, out in scores if runs is not None and out is not None),
-    )
+def _teams_of(result: Row) -> list[str]:
+    return [result[name] for name in ("team1", "team2") if result[name]]
+
+
+def _facts_of(result: Row, teams: Sequence[str]) -> dict[str, Any]:
+    """What a row of results says, by the names of a draft's fields; teams spelt as these."""
+    spelling = {_team_key(team): team for team in teams}
+    names = ("team1", "team2", "toss_winner", "winner")
+    row = result | {name: spelling.get(_team_key(result[name]), result[name]) for name in names}
+    date = date_from(row["date"])
+    return {
+        "teams": tuple(_teams_of(row)),
+        "dates": () if date is None else (date,),
+        "season": row["season"].removeprefix("IPL-"),
+        "city": row["city"],
+        "venue": row["venue"],
+        "event": Facts.not_none(
+            name="Indian Premier League",
+            stage=row["stage"] if row["stage"] not in ("", "League") else None,
+        ),
+        "toss": Facts.not_none(
+            winner=row["toss_winner"] or None,
+            decision=_DECISIONS.get(row["toss_decision"].lower()),
+        ),
+        "outcome": _outcome(row),
+    }
 
 
 def _outcome(row: Row) -> Facts:
-    """How a match ended."""
     winner, result = row["winner"] or None, row["result"]
     if winner and "super over" in (row["by_runs"], row["by_wickets"]):
         result = "tie"
@@ -262,6 +226,11 @@ def _outcome(row: Row) -> Facts:
     return Facts.not_none(winner=winner, by=by or None, method=method)
 
 
+def _scores(result: Row) -> list[tuple[int, int]]:
+    scores = [(_number(result[f"runs{n}"]), _number(result[f"wickets{n}"])) for n in (1, 2)]
+    return [(runs, out) for runs, out in scores if runs is not None and out is not None]
+
+
 def _number(text: str) -> int | None:
     # Spreadsheets and pandas write whole numbers with a .0 where some are blank.
     return whole_number(text.removesuffix(".0"), 6)
@@ -276,7 +245,7 @@ class _MatchRows:
     """
 
     def __init__(
-        self, layout: KaggleLayout, table: Table, match_id: str, result: MatchResult | None
+        self, layout: KaggleLayout, table: Table, match_id: str, result: Row | None
     ) -> None:
         self.layout = layout
         self._table = table
@@ -305,23 +274,19 @@ class _MatchRows:
         )
 
     def add(self, row: list[str]) -> None:
-        """Keep a row."""
-        if len(self.balls) == MOST_DELIVERIES:
-            raise self._table.wrong(f"more than {MOST_DELIVERIES} balls of one match")
+        if len(self.balls) == MAX_BALLS_AN_INNINGS:
+            raise self._table.wrong(f"more than {MAX_BALLS_AN_INNINGS} balls of one match")
         texts = map(str.strip, self._pick(row))
         self.balls.append(dict(zip(self.layout.columns, texts, strict=True)))
         self._lines.append(self._table.line)
 
     def wrong(self, problem: str) -> MatchFileError:
-        """An error about the row being turned into a delivery."""
         return MatchFileError(problem, path=self._table.display, line=self._line or None)
 
     def note(self, text: str) -> None:
-        """Note what was odd or repaired."""
         self.draft.notes.append(text)
 
     def finished(self) -> Match:
-        """The match of the rows kept."""
         if self.layout.extras == "runs":
             self._find_doubled_extras()
         if "date" in self.layout.columns:
@@ -341,7 +306,6 @@ class _MatchRows:
         return rows.finished()
 
     def _with_lines(self) -> Iterator[Row]:
-        """The rows; an error while one is at hand names its line."""
         for line, row in zip(self._lines, self.balls, strict=True):
             self._line = line
             yield row
@@ -422,7 +386,6 @@ class _MatchRows:
             )
 
     def _as_csv2(self, row: Row) -> list[str]:
-        """A row's fields in the order that CSV2 has."""
         self._number_innings(row)
         label = row["over"] if "ball" not in row else self._label(row)
         bat, extras = self._bat_and_extras(row)
@@ -440,7 +403,7 @@ class _MatchRows:
     def _number_innings(self, row: Row) -> None:
         """Number a row's innings; super overs on from the innings before, whatever is written."""
         column = self.layout.columns["innings"]
-        written = number_in(row["innings"], column, 1, MOST_INNINGS, self.wrong)
+        written = number_in(row["innings"], column, 1, MAX_INNINGS, self.wrong)
         if written < self._written_innings:
             raise self.wrong(f"innings {written} comes after innings {self._written_innings}")
         if written > self._written_innings:
@@ -452,9 +415,8 @@ class _MatchRows:
             self.innings, self._written_innings = number, written
 
     def _label(self, row: Row) -> str:
-        """The ball's label, its over from 0."""
         first = self.layout.first_over
-        over = number_in(row["over"], "over", first, LAST_OVER, self.wrong) - first
+        over = number_in(row["over"], "over", first, MAX_OVER, self.wrong) - first
         ball = number_in(row["ball"], "ball", first, _MAX_BALLS_IN_OVER, self.wrong)
         if self.layout.extras == "runs":
             self._note_missing_balls(over, ball)
@@ -473,7 +435,6 @@ class _MatchRows:
         self._previous_ball = (innings, over, expected if stored_as_one else ball)
 
     def _bat_and_extras(self, row: Row) -> tuple[int, dict[str, int]]:
-        """Runs off the bat, and extras by kind."""
         bat, extra = self._runs(row, "runs"), self._runs(row, "extra")
         if "total" in row and bat + extra != (total := self._runs(row, "total")):
             raise self.wrong(f"{bat} and {extra} runs do not add up to total_runs, {total}")
@@ -489,7 +450,7 @@ class _MatchRows:
             raise self.wrong(f"extra_runs is {extra}, and the kinds add up to {kinds}")
         if self._runs_contain_extras:
             bat -= extra
-        if not 0 <= bat <= MOST_RUNS:
+        if not 0 <= bat <= MAX_RUNS_A_BALL:
             raise self.wrong("batsman_runs is less than the extras it contains")
         return bat, by_kind
 
@@ -527,23 +488,24 @@ class _MatchRows:
         draft, result = self.draft, self.result
         sides = [side for i in draft.innings for side in (i.batting_team, i.bowling_team)]
         teams = tuple(dict.fromkeys(sides))
-        if result is not None and not result.is_of(teams):
-            other = f"{' v '.join(result.facts['teams'])} is the match {draft.match_id}"
+        if result is not None and set(map(_team_key, teams)) != set(
+            map(_team_key, _teams_of(result))
+        ):
+            other = f"{' v '.join(_teams_of(result))} is the match {draft.match_id}"
             self.note(f"{other} in the table of results beside it: not used")
             self.result = result = None
             draft.method_known = False
         if result is None:
             self.note("there is no result beside it: result and toss are not known")
             return
-        for name, fact in result.spelt_as(teams).items():
+        for name, fact in _facts_of(result, teams).items():
             setattr(draft, name, fact or getattr(draft, name))
         for innings in draft.innings:
             if innings.number == _MAIN_INNINGS:
-                innings.target = result.target
-                innings.target_balls = result.target_balls
+                innings.target = _number(result["target_runs"])
+                innings.target_balls = balls_in(result["target_overs"], _BALLS_PER_OVER)
 
     def _note_limits(self) -> None:
-        """Note what the layout hides."""
         if self._runs_contain_extras and len(self.draft.innings) > _MAIN_INNINGS:
             self.note(
                 "super overs of 2018 and 2019 lack balls in this layout, mostly those on which "
@@ -556,10 +518,9 @@ class _MatchRows:
             )
 
     def _compare_scores(self) -> None:
-        """Compare the innings with the scores in the table of results."""
         # This layout does not mention rain rules.
         self.draft.method_known = False
-        scores = () if self.result is None else self.result.scores
+        scores = [] if self.result is None else _scores(self.result)
         for innings, score in zip(self.draft.innings, scores, strict=False):
             if innings.number == _MAIN_INNINGS and self._result_follows(scores):
                 innings.target = scores[0][0] + 1
@@ -606,23 +567,9 @@ def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
     return partners
 
 
-class _KaggleReader:
-    """A table of one layout, and the table of results beside it."""
-
-    def __init__(self, layout: KaggleLayout, file: MatchFile) -> None:
-        self._layout = layout
-        self._results = _results_beside(file, layout)
-
-    def begin(self, table: Table, match_id: str, row: list[str]) -> _MatchRows:  # noqa: ARG002  # for other formats
-        """A builder for the match of that id."""
-        return _MatchRows(self._layout, table, match_id, self._results.get(match_id))
-
-    def date_of(self, table: Table, match_id: str, row: list[str]) -> datetime.date | None:
-        """The date in the match's first row, or in the table of results."""
-        if "date" in self._layout.columns:
-            return date_from(row[table.position("date")])
-        result = self._results.get(match_id)
-        return result.facts["dates"][0] if result and result.facts["dates"] else None
+def _reader(layout: KaggleLayout, file: MatchFile) -> BeginMatch:
+    results = _results_beside(file, layout)
+    return lambda table, match_id, _: _MatchRows(layout, table, match_id, results.get(match_id))
 
 
 FORMATS: Final = tuple(
@@ -630,7 +577,7 @@ FORMATS: Final = tuple(
         layout.recognized_by,
         tuple(layout.columns.values()),
         layout.columns["match_id"],
-        partial(_KaggleReader, layout),
+        partial(_reader, layout),
     )
     for layout in _LAYOUTS
 )

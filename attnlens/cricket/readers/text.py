@@ -11,8 +11,12 @@ import datetime
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]  # not in typeshed
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]  # not in typeshed
 from typing import Any
 
 from attnlens.cricket.errors import MatchFileError
@@ -20,19 +24,19 @@ from attnlens.files import Json
 
 EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
 
-LAST_OVER = 999
+MAX_OVER = 999
 """The highest over label accepted; the longest innings on record ended in its 336th over."""
 
-_LONGEST_BALL = 3
+_MAX_BALL_DIGITS = 3
 """Digits of a ball's number in its over: more are a decimal fraction, or damage."""
 
-MOST_RUNS = 99
+MAX_RUNS_A_BALL = 99
 """The most runs accepted on one delivery, by the bat or in extras."""
 
 WrongHere = Callable[[str], MatchFileError]
 """Makes the error that names the line being read."""
 
-_LONGEST_SHOWN = 40
+_MAX_QUOTED_CHARACTERS = 40
 _BINARY_KINDS = (
     (b"PK\x03\x04", "a zip or a spreadsheet"),
     (b"PAR1", "a Parquet table"),
@@ -49,12 +53,8 @@ _FIRST_YEAR = 1700
 _CENTURY_TURN = 70
 
 
-def decoded(data: bytes, display: str) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark.
-
-    Raises:
-        MatchFileError: the file is empty or not UTF-8, with the line.
-    """
+def decode_text(data: bytes, display: str) -> str:
+    """The text of a file in UTF-8, with or without a byte order mark."""
     if not data.strip():
         raise MatchFileError("the file is empty", path=display)
     try:
@@ -72,7 +72,6 @@ def decoded(data: bytes, display: str) -> str:
 
 
 def binary_kind(data: bytes) -> str | None:
-    """What a file that is not text seems to be, in words."""
     for magic, kind in _BINARY_KINDS:
         if data.startswith(magic):
             return kind
@@ -92,7 +91,9 @@ def quoted(value: object) -> str:
     if isinstance(value, int):
         return str(value) if abs(value) < 10**12 else "a huge number"
     text = str(value)
-    return repr(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…")
+    return repr(
+        text if len(text) <= _MAX_QUOTED_CHARACTERS else text[: _MAX_QUOTED_CHARACTERS - 1] + "…"
+    )
 
 
 def lines(text: str) -> io.StringIO:
@@ -104,33 +105,24 @@ def lines(text: str) -> io.StringIO:
 
 
 def looks_like(data: bytes, display: str) -> str:
-    """What a file that is no match seems to be, in words.
-
-    Raises:
-        MatchFileError: it is empty or not text.
-    """
+    """What a file that is no match seems to be, in words."""
     kind = binary_kind(data)
     if kind is not None:
         return f"looks like {kind}"
-    first = decoded(data, display).lstrip().partition("\n")[0].strip()
+    first = decode_text(data, display).lstrip().partition("\n")[0].strip()
     if first.startswith("version,"):
         return "looks like the _info.csv that stands beside a match"
     return f"looks like text that begins with {quoted(first)}"
 
 
 def runs_in(text: str, column: str, wrong: WrongHere) -> int:
-    """A number of runs; a blank is a zero.
-
-    Raises:
-        MatchFileError: it is no number, or more than a ball can bring.
-    """
     digits = text.strip()
     if not digits:
         return 0
     runs = whole_number(digits)
     if runs is None:
         raise wrong(f"{column} is {quoted(text)}, not a number of runs")
-    if runs > MOST_RUNS:
+    if runs > MAX_RUNS_A_BALL:
         raise wrong(f"{column} is {runs}, more than a ball can bring")
     return runs
 
@@ -142,25 +134,21 @@ def whole_number(digits: str, longest: int = 4) -> int | None:
 
 
 def over_of(label: str, column: str, wrong: WrongHere) -> int:
-    """The over of a label such as ``7.4``.
-
-    Raises:
-        MatchFileError: it is no label.
-    """
     over, dot, ball = label.partition(".")
-    if dot and over.isdigit() and ball.isdigit() and label.isascii() and len(ball) <= _LONGEST_BALL:
+    if (
+        dot
+        and over.isdigit()
+        and ball.isdigit()
+        and label.isascii()
+        and len(ball) <= _MAX_BALL_DIGITS
+    ):
         number = int(over[:5])
-        if number <= LAST_OVER:
+        if number <= MAX_OVER:
             return number
     raise wrong(f"{column} is {quoted(label)}, not over and ball such as 7.4")
 
 
 def number_in(text: str, column: str, minimum: int, maximum: int, wrong: WrongHere) -> int:
-    """A whole number between two others.
-
-    Raises:
-        MatchFileError: it is none, or not between them.
-    """
     number = whole_number(text.strip())
     if number is None or not minimum <= number <= maximum:
         raise wrong(f"{column} is {quoted(text)}, not a number from {minimum} to {maximum}")
@@ -183,20 +171,19 @@ def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
         ``None`` where it is no date.
     """
     numbers = _NUMBERS.fullmatch(text.strip())
-    month_first = _MONTH_NAMED.fullmatch(text.strip())
+    named = _MONTH_NAMED.fullmatch(text.strip())
     try:
-        if month_first is not None:
-            month = _MONTHS.index(month_first[1][:3].lower()) + 1
-            return datetime.date(int(month_first[3]), month, int(month_first[2]))
-        if numbers is None:
+        if named is not None:
+            year, month, day = int(named[3]), _MONTHS.index(named[1][:3].lower()) + 1, int(named[2])
+        elif numbers is None:
             return None
-        if len(numbers[1]) > 2:
-            return datetime.date(int(numbers[1]), int(numbers[2]), int(numbers[3]))
-        year = int(numbers[3])
-        if len(numbers[3]) == 2:
-            year += 2000 if year < _CENTURY_TURN else 1900
-        first, second = int(numbers[1]), int(numbers[2])
-        day, month = (first, second) if day_first else (second, first)
+        elif len(numbers[1]) > 2:
+            year, month, day = map(int, numbers.groups())
+        else:
+            day, month, year = map(int, numbers.groups())
+            day, month = (day, month) if day_first else (month, day)
+            if len(numbers[3]) == 2:
+                year += 2000 if year < _CENTURY_TURN else 1900
         date = datetime.date(year, month, day)
     except ValueError:
         return None
@@ -217,44 +204,36 @@ def day_comes_first(texts: Iterable[str]) -> bool | None:
     return None
 
 
-Path = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 """Keys and positions from the root of a document."""
 
-_BETWEEN = re.compile(r"[ \t\n\r,:]*")
-_KEY_OR_BRACE = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}]', re.DOTALL)
-_DECODER = json.JSONDecoder(parse_float=str)
 
-
-class Wrong(Exception):
+class JsonValueError(Exception):
     """What is wrong with the value at a path of the document."""
 
-    def __init__(self, problem: str, path: Path) -> None:
+    def __init__(self, problem: str, path: JsonPath) -> None:
         super().__init__(problem)
         self.problem = problem
         self.path = path
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """An object of a document, and its place there; its values, checked.
-
-    Raises:
-        Wrong: a value is of another type than it is taken for.
-    """
+class JsonObject:
+    """An object of a document, and its place there; its values, checked."""
 
     value: Json
-    path: Path = ()
+    path: JsonPath = ()
 
-    def wrong(self, problem: str, *steps: str | int) -> Wrong:
+    def wrong(self, problem: str, *steps: str | int) -> JsonValueError:
         """An error about what lies those steps further in."""
-        return Wrong(problem, (*self.path, *steps))
+        return JsonValueError(problem, (*self.path, *steps))
 
-    def inner(self, key: str) -> Node:
+    def inner(self, key: str) -> JsonObject:
         """The object at a key, empty where there is none."""
         value = self.value.get(key, {})
         if not isinstance(value, dict):
             raise self.wrong(f"is {quoted(value)}, not an object", key)
-        return Node(value, (*self.path, key))
+        return JsonObject(value, (*self.path, key))
 
     def members(self, key: str) -> list[Any]:
         """The list at a key, empty where there is none."""
@@ -263,13 +242,15 @@ class Node:
             raise self.wrong(f"is {quoted(value)}, not a list", key)
         return value
 
-    def objects(self, key: str) -> list[Node]:
+    def objects(self, key: str) -> list[JsonObject]:
         """The objects in the list at a key."""
         members = self.members(key)
         for position, value in enumerate(members):
             if not isinstance(value, dict):
                 raise self.wrong(f"is {quoted(value)}, not an object", key, position)
-        return [Node(value, (*self.path, key, position)) for position, value in enumerate(members)]
+        return [
+            JsonObject(value, (*self.path, key, position)) for position, value in enumerate(members)
+        ]
 
     def text(self, key: str) -> str | None:
         """The text at a key; ``None`` where there is none or it is empty."""
@@ -294,7 +275,7 @@ class Node:
         return value
 
 
-def place_in_words(document: Json, path: Path, nouns: Mapping[str | int, str]) -> str:
+def place_in_words(document: Json, path: JsonPath, nouns: Mapping[str | int, str]) -> str:
     """Where a path leads, in words: ``innings 2, over 14, delivery 3: runs.batter ``.
 
     Args:
@@ -314,77 +295,71 @@ def place_in_words(document: Json, path: Path, nouns: Mapping[str | int, str]) -
     return f"{location}{': ' if location else ''}{field}{' ' if field else ''}"
 
 
+class DoubledKey(Exception):
+    """An object of a document has a key twice; the line is that of the second."""
+
+    def __init__(self, key: str, line: int | None = None) -> None:
+        self.key = key
+        self.line = line
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
+    """The object of these keys and values, for ``json.loads``.
+
+    Raises:
+        DoubledKey: without its line, since `json` does not tell where it is.
+    """
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise DoubledKey(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return value
+
+
+class _LocatingDecoder(json.JSONDecoder):
+    """Decodes every value to where it begins and what it is; several times slower than `json`."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(parse_float=str, object_pairs_hook=self._unique)
+        self._text = text
+        self.parse_array = lambda start, _: JSONArray(start, self._scan)
+        self.parse_object = lambda start, strict, _, *rest: JSONObject(
+            start, strict, self._scan, *rest
+        )
+        self.scan_once = py_make_scanner(self)
+
+    def _scan(self, text: str, index: int) -> tuple[tuple[int, Any], int]:
+        value, end = self.scan_once(text, index)
+        return (index, value), end
+
+    def _unique(self, pairs: list[tuple[str, tuple[int, Any]]]) -> Json:
+        value: Json = {}
+        for key, (index, member) in pairs:
+            if key in value:
+                raise DoubledKey(key, self.line(index))
+            value[key] = index, member
+        return value
+
+    def line(self, index: int) -> int:
+        return self._text.count("\n", 0, index) + 1
+
+
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """The line, from 1, where the value at ``path`` begins.
+    """The line, from 1, where a value begins; ``None`` where it is nested too deeply to be found.
 
     Args:
-        text: a JSON text that has been parsed without error.
+        text: a JSON text that has been parsed without error, or has a key twice.
         path: keys and positions from the root, such as ``("innings", 0, "overs")``.
-            Where the path ends early, the last value found is meant.
+            Where the path ends early, the last value on it is meant.
+
+    Raises:
+        DoubledKey: an object has a key twice; with its line.
     """
-    position = _next(text, 0)
-    for step in path:
-        member = _member(text, position, step)
-        if member is None:
-            break
-        position = member
-    return text.count("\n", 0, position) + 1
-
-
-def keys_in(values: list[Any]) -> int:
-    """How many keys the objects in these values have, at any depth."""
-    count, waiting = 0, values
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            count += len(value)
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-    return count
-
-
-def doubled_key(text: str) -> tuple[str, int] | None:
-    """A key that an object has twice, and the line of the second; the first such in the text.
-
-    Args:
-        text: a JSON text that has been parsed without error.
-    """
-    objects: list[set[str]] = []
-    for token in _KEY_OR_BRACE.finditer(text):
-        if token[0] == "{":
-            objects.append(set())
-        elif token[0] == "}":
-            objects.pop()
-        elif token[2] is not None:
-            key = json.loads(token[1])
-            if key in objects[-1]:
-                return key, text.count("\n", 0, token.start()) + 1
-            objects[-1].add(key)
-    return None
-
-
-def _next(text: str, position: int) -> int:
-    """Where the next key, value or closing bracket stands from a position on."""
-    match = _BETWEEN.match(text, position)
-    return position if match is None else match.end()
-
-
-def _member(text: str, position: int, step: str | int) -> int | None:
-    """Where the value begins to which a step leads from the value at a position."""
-    opening = text[position]
-    if opening not in "{[" or (opening == "{") != isinstance(step, str):
+    decoder = _LocatingDecoder(text)
+    try:
+        index, value = decoder._scan(text, len(text) - len(text.lstrip()))[0]
+    except RecursionError:
         return None
-    value_start, index = None, 0
-    position = _next(text, position + 1)
-    while text[position] not in "}]":
-        key: str | int = index
-        if opening == "{":
-            key, end = _DECODER.raw_decode(text, position)
-            position = _next(text, end)
-        index += 1
-        # Of a key given twice, the last one counts, as it does to the parser.
-        if key == step:
-            value_start = position
-        position = _next(text, _DECODER.raw_decode(text, position)[1])
-    return value_start
+    with suppress(LookupError, TypeError):
+        for step in path:
+            index, value = value[step]
+    return decoder.line(index)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
-from attnlens.cricket.readers.info import PLACES
+from attnlens.cricket.readers.info import INFO_PATHS
 from attnlens.cricket.readers.text import EXTRA_KINDS
 from attnlens.files import Json, write_text
 
@@ -33,8 +33,8 @@ _COLUMNS: Final = (
     "other_player_dismissed", "fielder_1", "fielder_2", "fielder_3",
 )  # fmt: skip
 
-_MOST_WICKETS = 2
-_MOST_FIELDERS = 3
+_MAX_WICKETS_A_BALL = 2
+_MAX_FIELDERS = 3
 
 
 def write_match(
@@ -84,7 +84,6 @@ def texts_of(
 
 
 def _info(match: Match, sides: Elevens) -> Json:
-    """What is known of a match without its innings, as JSON has it."""
     info = {
         "match_id": match.match_id,
         "balls_per_over": match.balls_per_over,
@@ -114,7 +113,7 @@ def _info_rows(match: Match, info: Json) -> Iterator[Sequence[str]]:
         "toss_uncontested": list(_innings_rows(match)),
     }
     yield ("version", _CSV2_VERSION)
-    for key, path in PLACES.items():
+    for key, path in INFO_PATHS.items():
         value: Any = info
         for step in path:
             value = value.get(step, {})
@@ -153,7 +152,6 @@ def _target(innings: Innings) -> tuple[int | None, str | None]:
 
 
 def _row(match: Match, innings: Innings, ball: Delivery) -> list[str]:
-    """A delivery as CSV2 has it, which has room for two wickets and three fielders."""
     wickets = [text for wicket in ball.wickets for text in (wicket.kind, wicket.player_out.name)]
     fielders = ball.wickets[0].fielders if ball.wickets else ()
     return [
@@ -174,9 +172,9 @@ def _row(match: Match, innings: Innings, ball: Delivery) -> list[str]:
         *(str(ball.extras.get(kind, "")) for kind in EXTRA_KINDS),
         "true" if ball.non_boundary else "",
         *wickets,
-        *[""] * (2 * _MOST_WICKETS - len(wickets)),
+        *[""] * (2 * _MAX_WICKETS_A_BALL - len(wickets)),
         *fielders,
-        *[""] * (_MOST_FIELDERS - len(fielders)),
+        *[""] * (_MAX_FIELDERS - len(fielders)),
     ]
 
 
