@@ -117,10 +117,9 @@ def table_of_lists(lists: list[TestedList], seed: int) -> str:
     """One line per source of lists."""
     columns = ("supported", "balls with one", "contradicted", "p at most 0.005")
     lines = [f"| lists | made | {' | '.join(columns)} |", f"|---{'|---:' * (1 + len(columns))}|"]
-    for source, one in source_shares(lists, seed).items():
-        shares = one.supported, one.any_of_a_ball, one.contradicted, one.surely
-        cells = map(in_percent, shares)
-        lines.append(f"| {source} | {one.supported.claims} | {' | '.join(cells)} |")
+    for source, shares in source_shares(lists, seed).items():
+        cells = map(in_percent, shares.values())
+        lines.append(f"| {source} | {shares['supported'].claims} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import OUTCOMES, Here, run_process
+from command_line import OUTCOMES, Here
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
+from attnlens.cricket.lab import baselines
 from attnlens.cricket.lab.simulator import save_simulated
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 from attnlens.cricket.readers import read_matches
@@ -66,15 +67,17 @@ def refused(here: Here, *words: str | Path) -> str:
     return answer.err
 
 
-def test_everything_at_once_as_a_process(sources: Path, tmp_path: Path) -> None:
+def test_everything_at_once(
+    sources: Path, attnlens_here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_ROUNDS", "_MAX_ROUNDS"):
+        monkeypatch.setattr(baselines, name, 8)
     words = ("lab", "evaluate", sources / "later.zip", sources / "tied.json", "--model")
-    more = ("--history", sources / "trained.zip", "--json")
-    answer = run_process(
-        tmp_path, *words, sources / "small.safetensors", *more, "--out", "told.json"
-    )
+    more = ("--history", sources / "trained.zip", "--json", "--out", "answer.json")
+    answer = attnlens_here(*words, sources / "small.safetensors", *more)
     assert (answer.status, answer.out, answer.err) == (0, "", "")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["told.json"]
-    data = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))
+    assert attnlens_here.files() == ["answer.json"]
+    data = json.loads(Path("answer.json").read_text(encoding="utf-8"))
     assert (data["matches"], data["in_sample"], data["left_out"]) == (5, 0, {})
     assert data["dates"] == {"first": "2024-01-07", "last": "2024-02-08"}
     assert data["baselines_fitted_on"] == {"matches": TRAINED}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command_line import Here, run_process
+from command_line import Here
 from small_predictors import small_predictor, with_hidden
 
 from attnlens.cricket.explain.ablation import under_masks
@@ -54,7 +54,8 @@ def innings(predictor: TrainedPredictor) -> list[EncodedInnings]:
 
 def data_of(measured: FaithfulnessSample, predictor: TrainedPredictor) -> dict[str, Any]:
     """The document as JSON has it."""
-    return to_json(measured.document(HeldOut(predictor, (), None, 0, {})))
+    data: dict[str, Any] = to_json(measured.document(HeldOut(predictor, (), None, 0, {})))
+    return data
 
 
 def test_a_ball_is_measured_by_hiding_one_past_ball_at_a_time(
@@ -152,7 +153,7 @@ def test_the_wider_sample_is_of_balls_from_anywhere(
 ) -> None:
     wider = measure(predictor.model, innings, balls=2, wide=40).wider
     assert wider is not None
-    assert wider.balls == 40
+    assert wider["balls"] == 40
     chosen = sample(innings, 40, 5, before=1)
     assert min(position for _, position in chosen) < 36
     losses = np.zeros((40, 2))
@@ -162,7 +163,7 @@ def test_the_wider_sample_is_of_balls_from_anywhere(
         actual = int(innings[number].arrays.outcome[position])
         losses[row] = -np.log(under_masks(predictor.model, batch, masks)[:, actual])
     for name, mean in zip(("intact", "hide_all"), losses.mean(0), strict=True):
-        assert getattr(wider, name).value == pytest.approx(mean, abs=1e-5)
+        assert wider[name].value == pytest.approx(mean, abs=1e-5)
     with pytest.raises(InputError, match="no ball has 36 before it"):
         measure(predictor.model, [], balls=3)
 
@@ -182,14 +183,9 @@ def season(tmp_path_factory: pytest.TempPathFactory, predictor: TrainedPredictor
     return folder
 
 
-def test_the_command_as_a_process(season: Path, tmp_path: Path) -> None:
-    answer = run_process(
-        tmp_path,
-        *("lab", "faithfulness", season / "matches", "--model", season / "model.safetensors"),
-        *("--balls", "5", "--wide", "8", "--json"),
-    )
-    assert (answer.status, answer.err) == (0, "")
-    data = json.loads(answer.out)
+def test_the_document(season: Path, attnlens_here: Here) -> None:
+    words = ("lab", "faithfulness", season / "matches", "--model", season / "model.safetensors")
+    data = json.loads(attnlens_here.good(*words, "--balls", "5", "--wide", "8", "--json"))
     assert data["balls"] == 5
     assert data["notes"] == []
     assert data["dates"][0] > data["model"]["trained_until"]

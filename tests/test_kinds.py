@@ -69,9 +69,9 @@ def test_flags_figures_and_new_ratings_agree(
     kinds = {kind: 1} if kind else {}
     assert kinds_unlike([match], model) == kinds
     held = HeldOut(model, (match,), None, 0, {match.match_id: match})
-    figures = evaluation(held, judge(held), BaselineForecasts({}, {}, fitted_on=0))
-    assert figures.outside_training.kinds == kinds
-    assert figures.outside_training.matches == len(kinds)
+    document = evaluation(held, judge(held), BaselineForecasts({}, {}, fitted_on=0))
+    assert document["outside_training"]["kinds"] == kinds
+    assert document["outside_training"]["matches"] == len(kinds)
 
 
 def test_a_match_of_another_kind_is_not_said_to_be_in_the_training() -> None:

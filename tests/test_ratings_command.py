@@ -6,20 +6,18 @@ import csv
 import datetime
 import io
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from command_line import OUTCOMES, Answer, Here, run_process
+from command_line import OUTCOMES, Here
 from safetensors.torch import load_file
 from small_predictors import simulated, small_predictor
 
 from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.predictor.trained import (
-    TrainedPredictor,
     brought_up_to_date,
     load_predictor,
     save_predictor,
@@ -34,26 +32,18 @@ SIXTEEN_BITS = 5e-4
 """How far probabilities may be apart where ratings went through a file's sixteen bits."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """A folder with a checkpoint ``small.safetensors`` and ``matches`` to learn from."""
-
-    folder: Path
-    predictor: TrainedPredictor
-
-    def run(self, *words: str | Path) -> Answer:
-        return run_process(self.folder, *words)
+PREDICTOR = small_predictor()
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a checkpoint ``small.safetensors`` and ``matches`` to learn from."""
     folder = tmp_path_factory.mktemp("ratings")
-    predictor = small_predictor()
-    save_predictor(folder / "small.safetensors", predictor)
+    save_predictor(folder / "small.safetensors", PREDICTOR)
     (folder / "matches").mkdir()
     for seed in (*KNOWN, *LATER):
         write_match(simulate_match(seed), folder / "matches" / f"{seed}.json")
-    return Place(folder, predictor)
+    return folder
 
 
 def rows_of(text: str) -> np.ndarray[Any, Any]:
@@ -62,10 +52,11 @@ def rows_of(text: str) -> np.ndarray[Any, Any]:
     return np.array([[float(row[f"p_{outcome}"]) for outcome in OUTCOMES] for row in rows])
 
 
-def test_ratings_then_predict_is_predict_with_history(place: Place) -> None:
+def test_ratings_then_predict_is_predict_with_history(folder: Path, attnlens_here: Here) -> None:
+    attnlens_here.patch.chdir(folder)
     eve = LAST.dates[-1] - datetime.timedelta(days=1)
     earlier = [f"matches/{seed}.json" for seed in (*KNOWN, *LATER[:-1])]
-    done = place.run(
+    done = attnlens_here(
         *("lab", "ratings", *earlier, "--model", "small.safetensors", "--out", "eve.safetensors"),
         "--json",
     )
@@ -78,22 +69,23 @@ def test_ratings_then_predict_is_predict_with_history(place: Place) -> None:
     assert (told["ratings_until"], told["days"]) == (str(eve), len(learnt))
 
     match = f"matches/{LATER[-1]}.json"
-    updated = place.run("predict", match, "--model", "eve.safetensors")
+    updated = attnlens_here("predict", match, "--model", "eve.safetensors")
     asked = ("predict", match, "--model", "small.safetensors")
-    dated, plain = place.run(*asked, "--history", "matches"), place.run(*asked)
+    dated, plain = attnlens_here(*asked, "--history", "matches"), attnlens_here(*asked)
     np.testing.assert_allclose(rows_of(updated.out), rows_of(dated.out), atol=SIXTEEN_BITS, rtol=0)
     assert np.abs(rows_of(updated.out) - rows_of(plain.out)).max() > 4 * SIXTEEN_BITS
 
 
 def test_weights_stay_bit_for_bit_and_the_card_says_what_was_added(
-    place: Place, tmp_path: Path
+    folder: Path, tmp_path: Path, attnlens_here: Here
 ) -> None:
+    attnlens_here.patch.chdir(folder)
     out = tmp_path / "new.safetensors"
-    done = place.run("lab", "ratings", "matches", "--model", "small.safetensors", "--out", out)
+    done = attnlens_here("lab", "ratings", "matches", "--model", "small.safetensors", "--out", out)
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith(f"wrote {out}: ratings until {LAST.dates[-1]} (were 2024-01-06), ")
     assert f"{len(LATER)} matches learnt" in done.out
-    before, after = load_file(place.folder / "small.safetensors"), load_file(out)
+    before, after = load_file(folder / "small.safetensors"), load_file(out)
     assert set(before) == set(after)
     same = {name for name in before if not name.startswith("ratings.")}
     assert len(same) > 50
@@ -103,16 +95,16 @@ def test_weights_stay_bit_for_bit_and_the_card_says_what_was_added(
     assert not torch.equal(before[striker], after[striker][:count])
 
     card = load_predictor(out).card
-    old = place.predictor.card
+    old = PREDICTOR.card
     assert {name: card[name] for name in old} == old
     assert card["ratings_until"] == str(LAST.dates[-1])
     assert [one["matches"] for one in card["ratings_added"]] == [len(LATER)]
 
 
-def test_two_steps_are_one(place: Place) -> None:
+def test_two_steps_are_one() -> None:
     matches = [simulate_match(seed) for seed in LATER]
-    whole, _ = brought_up_to_date(place.predictor, reversed(matches))
-    half, first = brought_up_to_date(place.predictor, matches[:3])
+    whole, _ = brought_up_to_date(PREDICTOR, reversed(matches))
+    half, first = brought_up_to_date(PREDICTOR, matches[:3])
     both, second = brought_up_to_date(half, [*matches, *matches])
     assert (first.matches, second.matches, second.already_known) == (3, 3, 3)
     assert [one["matches"] for one in both.card["ratings_added"]] == [3, 3]
@@ -121,11 +113,11 @@ def test_two_steps_are_one(place: Place) -> None:
         for key, row in table.keys.items():
             np.testing.assert_array_equal(table.rating[row], other.rating[other.keys[key]])
     # What it was made from has learnt nothing by it.
-    assert place.predictor.ratings.until == datetime.date(2024, 1, 6)
+    assert PREDICTOR.ratings.until == datetime.date(2024, 1, 6)
 
 
-def test_nothing_newer_writes_nothing_and_says_so(place: Place, attnlens_here: Here) -> None:
-    match, small = place.folder / "matches" / f"{KNOWN[0]}.json", place.folder / "small.safetensors"
+def test_nothing_newer_writes_nothing_and_says_so(folder: Path, attnlens_here: Here) -> None:
+    match, small = folder / "matches" / f"{KNOWN[0]}.json", folder / "small.safetensors"
     asked = ("lab", "ratings", match, "--model", small, "--out", "none.safetensors")
     done = attnlens_here(*asked)
     assert (done.status, done.err) == (1, "")
@@ -144,11 +136,11 @@ def test_nothing_newer_writes_nothing_and_says_so(place: Place, attnlens_here: H
     ],
 )
 def test_what_cannot_be_done_is_one_line(
-    place: Place, attnlens_here: Here, words: list[str], said: str
+    folder: Path, attnlens_here: Here, words: list[str], said: str
 ) -> None:
-    attnlens_here.patch.chdir(place.folder)
+    attnlens_here.patch.chdir(folder)
     answer = attnlens_here(*words, "--model", "small.safetensors")
     assert (answer.status, answer.out) == (2, "")
     assert said in answer.err
     assert answer.err.count("\n") == 1
-    assert not (place.folder / "x.safetensors").exists()
+    assert not (folder / "x.safetensors").exists()

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 
 from attnlens.cricket.lab.league import (
     CAUSES,
-    DIRECTIONS,
     PAST_BALLS,
-    STRENGTHS,
+    RATES,
     OutcomeProbabilities,
     Past,
 )
@@ -117,11 +116,13 @@ def test_a_cause_moves_the_outcomes_of_its_direction() -> None:
     alike = (0.0,) * len(OUTCOMES)
     probabilities = OutcomeProbabilities(True, alike, chasing=True)
     base = probabilities.of(3, alike, alike, nothing)
-    for cause, strength in STRENGTHS.items():
+    for cause, strength in RATES["strengths"].items():
         moved = probabilities.of(3, alike, alike, {**nothing, cause: 1.0})
         log_odds = [log(p / q) - log(moved[0] / base[0]) for p, q in zip(moved, base, strict=True)]
-        dot = DIRECTIONS[cause].get("0", 0.0)
-        expected = [strength * (DIRECTIONS[cause].get(name, 0.0) - dot) for name in OUTCOMES]
+        dot = RATES["directions"][cause].get("0", 0.0)
+        expected = [
+            strength * (RATES["directions"][cause].get(name, 0.0) - dot) for name in OUTCOMES
+        ]
         assert log_odds == pytest.approx(expected, abs=1e-9)
     ruled = OutcomeProbabilities(False, alike, chasing=True)
     past_balls = {**nothing, **dict.fromkeys(PAST_BALLS, 1.0)}

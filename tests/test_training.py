@@ -107,7 +107,16 @@ def test_a_state_of_another_run_is_refused(tmp_path: Path) -> None:
     assert refused(short, mark="other matches") == told
     good, parts = state.read_bytes(), torch.load(state, weights_only=True)
     damaged = f"{state}: is not the state of a training run; remove it"
-    for name in ("kept", "optimiser", "schedule", "average", "steps", "best", "history", "run"):
+    for name in (
+        "best_model",
+        "optimiser",
+        "schedule",
+        "average",
+        "steps",
+        "best",
+        "history",
+        "run",
+    ):
         torch.save({key: value for key, value in parts.items() if key != name}, state)
         assert refused(short) == damaged
     for data in (good[:3000], good[:-200], b"", b"notes\n", bytes(3000)):

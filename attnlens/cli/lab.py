@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from attnlens.cli.options import (
     MOST,
@@ -45,19 +45,15 @@ if TYPE_CHECKING:
     import datetime
 
     from attnlens.cricket.errors import MatchFileError
-    from attnlens.cricket.lab.attention_faithfulness import Faithfulness
-    from attnlens.cricket.lab.evaluation import Evaluation
-    from attnlens.cricket.lab.figures import Document
     from attnlens.cricket.lab.held_out import HeldOut
-    from attnlens.cricket.lab.win_evaluation import WinEvaluation
     from attnlens.cricket.predictor.trained import Added
+    from attnlens.files import Json
     from attnlens.reference.text.sentences import SentencePairs
     from attnlens.render.canvas import Renderer
 
 _MOST_THREADS = 1024
 DONE, NOTHING_NEWER = 0, 1
-KNOWN = ("prior", "logistic", "boosted_trees")
-D = TypeVar("D", bound="Document")
+_BASELINES = ("prior", "logistic", "boosted_trees")
 _MOST_MATCHES = 100_000
 
 
@@ -197,12 +193,12 @@ def _ratings(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out}, sources=options.sources)
     predictor = Session(options.model).predictor
     skipped: list[MatchFileError] = []
-    given = matches_to_learn(options.sources, skipped, progress, "{} matches read")
-    now, added = brought_up_to_date(predictor, given)
+    matches = matches_to_learn(options.sources, skipped, progress, "{} matches read")
+    updated, added = brought_up_to_date(predictor, matches)
     if added.matches:
-        save_predictor(options.out, now)
+        save_predictor(options.out, updated)
     report_skipped(skipped)
-    until = now.ratings.until
+    until = updated.ratings.until
     if options.format == "json":
         emit_json(
             asdict(added)
@@ -252,9 +248,9 @@ def _add_evaluate(commands: Commands) -> None:
     parser.add_argument(
         "--baselines",
         type=_baselines,
-        default=KNOWN,
+        default=_BASELINES,
         metavar="NAMES",
-        help=f"of {','.join(KNOWN)} (default all), or none; the trees take minutes",
+        help=f"of {','.join(_BASELINES)} (default all), or none; the trees take minutes",
     )
     parser.add_argument(
         "--win",
@@ -312,12 +308,12 @@ def _add_matches(parser: argparse.ArgumentParser, *, sample: bool = False) -> No
     add_model(parser)
     if sample:
         add_history(parser)
-        for name, least, default, words in (
-            ("--balls", 1, 500, "default 500"),
-            ("--seed", 0, 5, "of the sample; default 5"),
-        ):
-            kind = whole(least, MOST)
-            parser.add_argument(name, type=kind, default=default, metavar="N", help=words)
+        parser.add_argument(
+            "--balls", type=whole(1, MOST), default=500, metavar="N", help="default 500"
+        )
+        parser.add_argument(
+            "--seed", type=whole(0, MOST), default=5, metavar="N", help="of the sample; default 5"
+        )
     add_days(parser)
     parser.add_argument(
         "--allow-in-sample",
@@ -331,21 +327,19 @@ def _add_matches(parser: argparse.ArgumentParser, *, sample: bool = False) -> No
 def _baselines(text: str) -> tuple[str, ...]:
     if text.strip() == "none":
         return ()
-    wanted = [name.strip() for name in text.split(",")]
-    for name in wanted:
-        if name not in KNOWN:
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in _BASELINES:
             raise argparse.ArgumentTypeError(
-                f"{name!r} is no baseline; use {', '.join(KNOWN)}, or none"
+                f"{name!r} is no baseline; use {', '.join(_BASELINES)}, or none"
             )
-    return tuple(name for name in KNOWN if name in wanted)
+    return tuple(name for name in _BASELINES if name in names)
 
 
 def _evaluate(options: argparse.Namespace) -> int:
     """How well a predictor's probabilities fit, beside baselines."""
     check_files(options, "calibration_out")
     if options.win:
-        if options.calibration_out is not None:
-            raise InputError("--calibration-out is of outcomes", remedy="leave out --win")
         return _evaluate_win(options)
     import json
 
@@ -354,36 +348,40 @@ def _evaluate(options: argparse.Namespace) -> int:
         calibration_table,
         evaluation,
         judge,
+        remarks,
         render_evaluation,
     )
     from attnlens.files import write_text
 
-    def work(held: HeldOut) -> Evaluation:
+    def measure(held: HeldOut) -> Json:
         balls = judge(held, progress)
-        compared = compare(held, balls, options.baselines, report=progress)
+        baselines = compare(held, balls, options.baselines, report=progress)
         if options.calibration_out is not None:
             table = calibration_table(held, balls)
             write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
-        return evaluation(held, balls, compared)
+        document = evaluation(held, balls, baselines)
+        progress("")
+        for line in remarks(document):
+            say(line)
+        return document
 
-    document = _judged(options, work)
-    for line in document.remarks():
-        say(line)
-    return _give(document, options, render_evaluation, digits=6)
+    return _measure_held_out(options, measure, render_evaluation, digits=6)
 
 
 def _evaluate_win(options: argparse.Namespace) -> int:
     """How well the model tells who is winning."""
+    if options.calibration_out is not None:
+        raise InputError("--calibration-out is of outcomes", remedy="leave out --win")
     from attnlens.cricket.lab.baselines import logistic_value
     from attnlens.cricket.lab.win_evaluation import evaluate_states, render_winning, win_evaluation
 
-    def work(held: HeldOut) -> WinEvaluation:
+    def measure(held: HeldOut) -> Json:
         states = evaluate_states(held, progress)
-        asked = "logistic" in options.baselines
-        chances, why = logistic_value(held, progress) if asked else (None, None)
-        return win_evaluation(held, states, chances, why)
+        with_logistic = "logistic" in options.baselines
+        probabilities, reason = logistic_value(held, progress) if with_logistic else (None, None)
+        return win_evaluation(held, states, probabilities, reason)
 
-    return _give(_judged(options, work), options, render_winning, digits=9)
+    return _measure_held_out(options, measure, render_winning, digits=9)
 
 
 def _faithfulness(options: argparse.Namespace) -> int:
@@ -391,18 +389,19 @@ def _faithfulness(options: argparse.Namespace) -> int:
     check_files(options)
     from attnlens.cricket.lab.attention_faithfulness import measure, render_faithfulness
 
-    def work(held: HeldOut) -> Faithfulness:
-        found = measure(
+    def document(held: HeldOut) -> Json:
+        innings = list(held.innings(progress))
+        sample = measure(
             held.predictor.model,
-            list(held.innings(progress)),
+            innings,
             balls=options.balls,
             seed=options.seed,
             wide=options.wide,
             report=progress,
         )
-        return found.document(held)
+        return sample.document(held)
 
-    return _give(_judged(options, work), options, render_faithfulness)
+    return _measure_held_out(options, document, render_faithfulness)
 
 
 def _heads(options: argparse.Namespace) -> int:
@@ -410,14 +409,22 @@ def _heads(options: argparse.Namespace) -> int:
     check_files(options)
     from attnlens.cricket.lab.head_report import head_report, render_heads
 
-    work = partial(head_report, balls=options.balls, seed=options.seed, report=progress)
-    return _give(_judged(options, work), options, render_heads)
+    report = partial(head_report, balls=options.balls, seed=options.seed, report=progress)
+    return _measure_held_out(options, report, render_heads)
 
 
-def _judged(options: argparse.Namespace, work: Callable[[HeldOut], D]) -> D:
-    """What ``work`` makes of the matches that the model may be judged on."""
+def _measure_held_out(
+    options: argparse.Namespace,
+    measure: Callable[[HeldOut], Json],
+    render: Renderer,
+    *,
+    digits: int | None = None,
+) -> int:
+    """Measure the model on held-out matches, and write JSON, rounded to ``digits``, or a page."""
+    from attnlens.cricket.lab.figures import to_json
     from attnlens.cricket.lab.held_out import held_out
     from attnlens.cricket.session import Session
+    from attnlens.render.numbers import rounded_all
 
     skipped: list[MatchFileError] = []
     try:
@@ -431,23 +438,14 @@ def _judged(options: argparse.Namespace, work: Callable[[HeldOut], D]) -> D:
             skipped=skipped,
             report=progress,
         )
-        document = work(held)
+        document = measure(held)
     finally:
         progress("")
     report_skipped(skipped)
-    return document
 
-
-def _give(
-    document: D, options: argparse.Namespace, render: Renderer, *, digits: int | None = None
-) -> int:
-    """Write a document as JSON, its figures with so many ``digits``, or as a page."""
-    from attnlens.cricket.lab.figures import to_json
-    from attnlens.render.numbers import rounded_all
-
-    def data() -> object:
-        told = to_json(document)
-        return told if digits is None else rounded_all(told, digits)
+    def data() -> Json:
+        members: Json = to_json(document)
+        return members if digits is None else dict(rounded_all(members, digits))
 
     return show(options, data, partial(render, document))
 
@@ -466,14 +464,14 @@ def _add_planted(commands: Commands) -> None:
         action="store_true",
         help="a small version that runs every part and finds little",
     )
-    for name, least, words in (
+    for name, low, words in (
         ("--matches", 1, "simulated matches to train on (default 300)"),
         ("--epochs", 1, "passes over them (default 8)"),
         ("--balls", 1, "balls to ask every method about (default 200)"),
         ("--claims", 1, "balls to pass verdicts on (default 50)"),
         ("--seed", 0, "of everything random (default 5)"),
     ):
-        parser.add_argument(name, type=whole(least, MOST), metavar="N", help=words)
+        parser.add_argument(name, type=whole(low, MOST), metavar="N", help=words)
     add_formats(parser)
     add_out(parser)
     parser.set_defaults(run=_planted)
@@ -567,7 +565,7 @@ def _add_text_train(commands: Commands) -> None:
         "--separator", type=_separator, default=",", metavar="C", help="default a comma; or `tab`"
     )
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
-    for name, least, most, told in (
+    for name, low, high, words in (
         ("epochs", 1, 10_000, "default 30"),
         ("seed", 0, MOST_SEED, "default 0"),
         ("batch", 1, 10_000, "default 64"),
@@ -577,7 +575,7 @@ def _add_text_train(commands: Commands) -> None:
         ("encoder-layers", 1, 24, "default 1"),
         ("decoder-layers", 1, 24, "default 1"),
     ):
-        parser.add_argument(f"--{name}", type=whole(least, most), metavar="N", help=told)
+        parser.add_argument(f"--{name}", type=whole(low, high), metavar="N", help=words)
     parser.add_argument(
         "--learning-rate", type=number(0, 1), metavar="X", help="at its highest (default 0.003)"
     )

@@ -26,7 +26,7 @@ from attnlens.cricket.lab.planted_rules import RULES
 from attnlens.cricket.lab.planted_truth import (
     PlantedPlan,
     RuledInnings,
-    learnt,
+    compare_with_truth,
     ruled_innings,
     ruled_sample,
     train_planted,
@@ -117,7 +117,7 @@ def main() -> int:
     print(f"{'the same as' if same else 'DIFFERENT FROM'} {TRUTH.name}")
     for name, plan in PLANS.items():
         innings = {(one.match_id, one.innings): one for _, one, _ in examples(name)}
-        share = learnt(frozen(name), [*innings.values()], plan.seed).share_learnt
+        share = compare_with_truth(frozen(name), [*innings.values()], plan.seed)["share_learnt"]
         print(f"{name} has learnt {share:.0%} of what past balls tell")
     return 0 if same else 1
 

@@ -28,7 +28,7 @@ from attnlens.arrays import Floats
 from attnlens.cricket.explain.claims import Claim, trial_of
 from attnlens.cricket.explain.reading import paths_of, read_ball
 from attnlens.cricket.lab.attention_faithfulness import attributions
-from attnlens.cricket.lab.planted_truth import replaced_alone
+from attnlens.cricket.lab.planted_truth import replacement_effects
 from attnlens.cricket.predictor.window import cut_window, one_thread
 from attnlens.evidence.claim import MODEL
 from attnlens.evidence.faithfulness import removed_alone
@@ -68,7 +68,7 @@ def by_asking_again(question: Question, seed: int) -> dict[str, Floats]:
     moves = trial.item_statistics(MODEL, Claim(text="", kind="attended", removed=(), window=every))
     return {
         "hiding": removed_alone(question.predict, past).effects,
-        "replacing": replaced_alone(predictor.model, question.batch, past, seed),
+        "replacing": replacement_effects(predictor.model, question.batch, past, seed),
         "claims": np.array([moves[index] for index in every]),
     }
 

@@ -19,7 +19,7 @@ from attnlens.cricket.lab.placebos import Share
 from attnlens.cricket.lab.planted_truth import lists_and_first_claims, verdict_shares
 
 
-def told(share: Share) -> str:
+def percent_text(share: Share) -> str:
     """Such as ``5.0% [1.2, 8.8] of 84``."""
     if share.share is None or share.ci is None:
         return "none"
@@ -46,18 +46,17 @@ def main() -> None:
         )
         lists += asked[0]
         firsts += asked[1]
-    found = verdict_shares(lists, firsts, seed=5)
+    document = verdict_shares(lists, firsts, seed=5)
     print("| lists | made | supported | balls with one | contradicted | surely |")
     print("|---|---|---|---|---|---|")
-    for source, one in found.sources.items():
-        shares = one.supported, one.any_of_a_ball, one.contradicted, one.surely
-        cells = " | ".join(map(told, shares))
-        print(f"| {source} | {one.supported.claims} | {cells} |")
-    even = found.uniform
+    for source, shares in document["sources"].items():
+        cells = " | ".join(map(percent_text, shares.values()))
+        print(f"| {source} | {shares['supported'].claims} | {cells} |")
+    even = document["uniform"]
     print(f"\np of random lists: {even['distance']:.3f} from even, p {even['p']:.2f}\n")
     print("| the ball attended most | claims | supported |\n|---|---|---|")
-    for what, share in found.first.items():
-        print(f"| {what} | {share.claims} | {told(share)} |")
+    for words, share in document["first"].items():
+        print(f"| {words} | {share.claims} | {percent_text(share)} |")
 
 
 if __name__ == "__main__":

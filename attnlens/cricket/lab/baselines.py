@@ -29,16 +29,13 @@ from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import AttnlensError, InputError
 from attnlens.files import written_beside
 
-_MOST_ROWS: Final = 600_000
+_MAX_LOGISTIC_ROWS: Final = 600_000
 """So many balls the logistic regression is fitted on."""
-
-_BASELINES: Final[tuple[str, ...]] = ("prior", "logistic", "boosted_trees")
-"""The baselines, weakest first."""
 
 _ROUNDS: Final = 220
 """Rounds of boosting where nothing is held back to stop at."""
 
-_MOST_ROUNDS: Final = 300
+_MAX_ROUNDS: Final = 300
 _PATIENCE: Final = 25
 
 
@@ -70,7 +67,7 @@ class ClassShares:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Logistic:
-    """Multinomial logistic regression on all columns, fitted on at most `_MOST_ROWS` balls.
+    """Multinomial logistic regression on all columns, fitted on at most `_MAX_LOGISTIC_ROWS` balls.
 
     They are taken evenly from all, and scales are theirs: 2.2 million balls took 17 GB. Values are
     cut at five deviations.
@@ -89,7 +86,7 @@ class Logistic:
         except ImportError:
             raise BaselineError("scikit-learn is not installed") from None
         _several_outcomes(table)
-        table = table.rows(np.arange(0, len(table), 1 + (len(table) - 1) // _MOST_ROWS))
+        table = table.rows(np.arange(0, len(table), 1 + (len(table) - 1) // _MAX_LOGISTIC_ROWS))
         values = _spread(table)
         offset, scale = values.mean(0, dtype=np.float64), values.std(0, dtype=np.float64)
         scale[scale < 1e-6] = 1
@@ -108,10 +105,9 @@ class Logistic:
 
     def probabilities(self, table: FeatureTable) -> Doubles:
         # An outcome never seen in training gets next to nothing.
-        told = np.full((len(table), len(OUTCOMES)), 1e-6)
-        told[:, self.model.classes_] = self.model.predict_proba(self._scaled(_spread(table)))
-        result: Doubles = told / told.sum(1, keepdims=True)
-        return result
+        rows = np.full((len(table), len(OUTCOMES)), 1e-6)
+        rows[:, self.model.classes_] = self.model.predict_proba(self._scaled(_spread(table)))
+        return np.asarray(rows / rows.sum(1, keepdims=True))
 
 
 def _spread(table: FeatureTable) -> Floats32:
@@ -124,8 +120,11 @@ def _spread(table: FeatureTable) -> Floats32:
         "wickets": (0, 10),
         "ball in over": (1, 8),
     }
-    named = {"outcome 3 before", "striker last but one", *categories} - {"wickets", "ball in over"}
-    plain = [index for index, name in enumerate(table.names) if name not in named]
+    flagged = {"outcome 3 before", "striker last but one", *categories} - {
+        "wickets",
+        "ball in over",
+    }
+    plain = [index for index, name in enumerate(table.names) if name not in flagged]
     parts = [table.values[:, plain]]
     for name, (low, high) in categories.items():
         values = table.column(name)
@@ -191,19 +190,17 @@ class BoostedTrees:
         parameters = {**_REPEATABLE, **growth, "seed": seed}
         data = lightgbm.Dataset(table.values, table.outcome, params=parameters)
 
-        callbacks: list[Any] = []
-        watched = []
-        if check is not None and rounds is None:
-            watched = [lightgbm.Dataset(check.values, check.outcome, reference=data)]
-            callbacks.append(lightgbm.early_stopping(_PATIENCE, verbose=False))
-        most = rounds or (_MOST_ROUNDS if watched else _ROUNDS)
-        model = lightgbm.train(parameters, data, most, watched, callbacks=callbacks)
-        return cls(model, model.best_iteration if watched else most)
+        if check is None or rounds is not None:
+            rounds = rounds or _ROUNDS
+            return cls(lightgbm.train(parameters, data, rounds), rounds)
+        validation = lightgbm.Dataset(check.values, check.outcome, reference=data)
+        stop = lightgbm.early_stopping(_PATIENCE, verbose=False)
+        model = lightgbm.train(parameters, data, _MAX_ROUNDS, [validation], callbacks=[stop])
+        return cls(model, model.best_iteration)
 
     def probabilities(self, table: FeatureTable) -> Doubles:
-        told = self.model.predict(table.values, num_iteration=self.rounds)
-        result: Doubles = told / told.sum(1, keepdims=True)
-        return result
+        rows = self.model.predict(table.values, num_iteration=self.rounds)
+        return np.asarray(rows / rows.sum(1, keepdims=True))
 
 
 def _several_outcomes(table: FeatureTable) -> None:
@@ -212,67 +209,62 @@ def _several_outcomes(table: FeatureTable) -> None:
 
 
 TREES: Final = "boosted_trees"
-"""The teacher: what boosted trees say of the training balls, for the predictor to learn from.
+"""The teacher: the predictor learns from the trees' probabilities beside outcomes.
 
-The predictor learns from probabilities beside outcomes (Hinton, Vinyals and Dean 2015,
-"Distilling the Knowledge in a Neural Network", https://arxiv.org/abs/1503.02531). A ball's
-outcome is one draw; what a teacher says of it has far less noise.
+Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural Network",
+https://arxiv.org/abs/1503.02531. A ball's outcome is one draw; a teacher's answer has less noise.
 """
 
 _FOLDS: Final = 2
-"""Parts of the matches; each is asked about by trees that were fitted on the others."""
+"""Parts of the matches; trees predict each that were fitted on the other."""
 
 
 def teach(
     innings: Sequence[EncodedInnings], *, seed: int, threads: int, loop: TrainingLoop
 ) -> list[Floats32]:
-    """What trees on every running total say of each innings to learn from, ``(ball, 11)`` each.
+    """Out-of-fold probabilities of boosted trees for each innings, ``(ball, 11)`` each.
 
-    They are asked only about matches that they were not fitted on. Of the course's processes the
-    first one asks, and tells the others. The answers are kept beside its state, so that a run that
-    goes on need not ask again.
+    Of the loop's processes the first one fits them. They are kept beside the loop's state, so that
+    a run that goes on need not fit them again.
 
     Raises:
         InputError: the matches are too few to fit trees on.
     """
-
-    counts = [len(one.arrays) for one in innings]
-    kept = loop.sibling_path(f"taught-{seed}.npy")
+    counts = [len(encoded.arrays) for encoded in innings]
+    path = loop.sibling_path(f"taught-{seed}.npy")
 
     def answer() -> Floats32:
-        if kept is not None and kept.exists():
-            said: Floats32 = np.load(kept)
-            if said.shape == (sum(counts), len(OUTCOMES)):
-                loop.report(f"the teacher {TREES} was asked before: {kept}")
-                return said
+        if path is not None and path.exists():
+            stored: Floats32 = np.load(path)
+            if stored.shape == (sum(counts), len(OUTCOMES)):
+                loop.report(f"the teacher {TREES} was asked before: {path}")
+                return stored
         loop.report(f"asking the teacher {TREES}")
         growth = {**GROWTH, "num_threads": threads}
         try:
-            said = out_of_fold(feature_table(innings), growth, seed)
+            probabilities = out_of_fold(feature_table(innings), growth, seed)
         except BaselineError as error:
             raise InputError(f"--teacher {TREES}: {error}") from None
-        if kept is not None:
-            with written_beside(kept) as part, part.open("wb") as file:
-                np.save(file, said)
-        return said
+        if path is not None:
+            with written_beside(path) as part, part.open("wb") as file:
+                np.save(file, probabilities)
+        return probabilities
 
     return np.split(loop.among.from_first(answer), np.cumsum(counts)[:-1])
 
 
 def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
-    """What trees say of balls whose match they were not fitted on, ``(balls, 11)``."""
+    """Probabilities for each ball of trees that were not fitted on its match, ``(balls, 11)``."""
     matches = np.unique(table.match)
     if len(matches) < 2:
         raise BaselineError("there are fewer than two training matches")
     fold_of = np.random.default_rng(seed).permutation(len(matches)) % _FOLDS
     fold = fold_of[np.searchsorted(matches, table.match)]
-    said = np.empty((len(table), len(OUTCOMES)), np.float32)
-    for held in (fold == number for number in np.unique(fold)):
-        learnt = table.rows(~held)
-        trees = BoostedTrees.fit(learnt, growth=growth, seed=seed)
-        del learnt
-        said[held] = trees.probabilities(table.rows(held))
-    return said
+    probabilities = np.empty((len(table), len(OUTCOMES)), np.float32)
+    for rows in (fold == number for number in np.unique(fold)):
+        trees = BoostedTrees.fit(table.rows(~rows), growth=growth, seed=seed)
+        probabilities[rows] = trees.probabilities(table.rows(rows))
+    return probabilities
 
 
 _NO_TRAINING = (
@@ -293,93 +285,108 @@ def compare(
     """
     if not names:
         return BaselineForecasts({}, {}, fitted_on=0)
-    until, weights_until = held.predictor.date("trained_until"), _learnt_until(held)
-    learnt = _ids(held, None, weights_until)
-    undated = not all(match.dates for match in held.matches)
-    if undated or not learnt:
-        chances: dict[str, Doubles] = {}
+    until, weights_until = held.predictor.date("trained_until"), _weights_until(held)
+    train_ids = _match_ids(held, None, weights_until)
+    probabilities: dict[str, Doubles] = {}
+    reason = _why_not(held, train_ids)
+    if reason is not None:
         if "prior" in names:
             shares = np.exp(held.predictor.base.everything.astype(np.float64))
-            chances["prior"] = np.tile(shares / shares.sum(), (len(balls), 1))
-        reason = _UNDATED if undated else _NO_TRAINING
-        left = {name: reason for name in names if name != "prior"}
-        return BaselineForecasts(chances, left, fitted_on=0)
+            probabilities["prior"] = np.tile(shares / shares.sum(), (len(balls), 1))
+        left_out = {name: reason for name in names if name != "prior"}
+        return BaselineForecasts(probabilities, left_out, fitted_on=0)
 
-    checked = _ids(held, weights_until, until)
-    innings = _innings(held, report)
+    check_ids = _match_ids(held, weights_until, until)
+    innings = _rated_innings(held, report)
     report("adding up what happened before every ball")
     table = feature_table(innings)
-    judged = {match.match_id for match in held.matches}
-    ids = np.repeat([one.match_id for one in innings], [len(one.arrays) for one in innings])
-    train, check, asked = (table.rows(np.isin(ids, [*some])) for some in (learnt, checked, judged))
-    order = [
-        (one.match_id, one.innings, len(one.arrays)) for one in innings if one.match_id in judged
-    ]
+    test_ids = {match.match_id for match in held.matches}
+    sizes = [(encoded.match_id, encoded.innings, len(encoded.arrays)) for encoded in innings]
+    ids = np.repeat([match_id for match_id, _, _ in sizes], [size for _, _, size in sizes])
+    train, check, test = (
+        table.rows(np.isin(ids, [*chosen])) for chosen in (train_ids, check_ids, test_ids)
+    )
+    order = [size for size in sizes if size[0] in test_ids]
     fits: dict[str, Callable[[FeatureTable], Baseline]] = {
         "prior": ClassShares.fit,
         "logistic": Logistic.fit,
         "boosted_trees": partial(BoostedTrees.fit, check=check if len(check) else None),
     }
-    chances, left = {}, {}
+    left_out = {}
     for name in names:
         report(f"fitting {name.replace('_', ' ')} on {len(train)} balls")
         try:
-            fitted = fits[name](train)
+            baseline = fits[name](train)
         except BaselineError as error:
-            left[name] = str(error)
+            left_out[name] = str(error)
             continue
-        chances[name] = aligned(balls, order, fitted.probabilities(asked))
-    return BaselineForecasts(chances, left, fitted_on=len(learnt))
+        probabilities[name] = aligned(balls, order, baseline.probabilities(test))
+    return BaselineForecasts(probabilities, left_out, fitted_on=len(train_ids))
 
 
 def logistic_value(held: HeldOut, report: Report = silent) -> tuple[Doubles | None, str | None]:
-    """What a logistic model of the state says of who wins the judged matches; or why it cannot.
+    """Win probabilities of a logistic model of the state for the held-out matches; or why not.
 
     It is fitted on the matches that the model was trained on, first innings and chases apart, on
-    the same states and strengths, with the rates that follow from them. Its chances are in the
+    the same states and strengths, with the rates that follow from them. Its rows are in the
     order of `attnlens.cricket.lab.win_evaluation.evaluate_states`.
     """
-    learnt = _ids(held, None, _learnt_until(held))
-    if not learnt or not all(match.dates for match in held.matches):
-        return None, _NO_TRAINING if not learnt else _UNDATED
+    train_ids = _match_ids(held, None, _weights_until(held))
+    reason = _why_not(held, train_ids)
+    if reason is not None:
+        return None, reason
     try:
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
     except ImportError:
         return None, "scikit-learn is not installed"
-    every = {(one.match_id, one.innings): one for one in _innings(held, report)}
-    train = win_rows([one for (match_id, _), one in every.items() if match_id in learnt])
-    asked = win_rows([every[m.match_id, side.number] for m in held.matches for side in sides(m)])
-    chances = np.zeros(len(asked))
-    for second in (0.0, 1.0):
-        known, open_ = (train.chase == second) & (train.won != 0.5), asked.chase == second
-        if not known.any() or not open_.any():
+    innings = {
+        (encoded.match_id, encoded.innings): encoded for encoded in _rated_innings(held, report)
+    }
+    train = win_rows(
+        [encoded for (match_id, _), encoded in innings.items() if match_id in train_ids]
+    )
+    test = win_rows(
+        [innings[match.match_id, side.number] for match in held.matches for side in sides(match)]
+    )
+    probabilities = np.zeros(len(test))
+    for chase in (0.0, 1.0):
+        fitted, predicted = (train.chase == chase) & (train.won != 0.5), test.chase == chase
+        if not fitted.any() or not predicted.any():
             continue
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
-        model.fit(_of_states(train.rows(known)), train.won[known])
-        chances[open_] = model.predict_proba(_of_states(asked.rows(open_)))[:, 1]
-    return chances, None
+        model.fit(_state_columns(train.rows(fitted)), train.won[fitted])
+        columns = _state_columns(test.rows(predicted))
+        probabilities[predicted] = model.predict_proba(columns)[:, 1]
+    return probabilities, None
 
 
-def _of_states(rows: WinRows) -> Doubles:
+def _state_columns(rows: WinRows) -> Doubles:
     """The columns of a logistic model of states, ``(rows, columns)``."""
     left = np.maximum(rows.left, 1)
-    told = [rows.score, rows.left, rows.wickets, rows.needed, np.minimum(rows.needed / left, 6)]
-    told += [rows.score / np.maximum(rows.bowled, 6), rows.runs, rows.wicket_rate]
-    return np.stack([*told, rows.runs_other, rows.wickets_other], 1)
+    columns = [rows.score, rows.left, rows.wickets, rows.needed, np.minimum(rows.needed / left, 6)]
+    columns += [rows.score / np.maximum(rows.bowled, 6), rows.runs, rows.wicket_rate]
+    return np.stack([*columns, rows.runs_other, rows.wickets_other], 1)
 
 
-def _learnt_until(held: HeldOut) -> datetime.date | None:
+def _why_not(held: HeldOut, train_ids: set[str]) -> str | None:
+    """Why baselines cannot be fitted; ``None`` where they can."""
+    if not all(match.dates for match in held.matches):
+        return _UNDATED
+    return None if train_ids else _NO_TRAINING
+
+
+def _weights_until(held: HeldOut) -> datetime.date | None:
     """The last day whose matches the weights have learnt from."""
     return held.predictor.date("weights_until") or held.predictor.date("trained_until")
 
 
-def _ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:
+def _match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:
     """Matches like those of the training that ended after one day and until another."""
     return {
         match.match_id
-        for match in held.given.values()
+        for match in held.available.values()
         if (day := last_day(match)) is not None
         and until is not None
         and (after is None or after < day)
@@ -388,8 +395,12 @@ def _ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None
     }
 
 
-def _innings(held: HeldOut, report: Report) -> list[EncodedInnings]:
-    """Every innings up to the last one judged, with ratings made date by date."""
-    last = max(day for match in held.matches if (day := last_day(match)) is not None)
-    matches = [m for m in held.given.values() if (day := last_day(m)) is not None and day <= last]
+def _rated_innings(held: HeldOut, report: Report) -> list[EncodedInnings]:
+    """Every innings up to the last held-out match, with ratings made date by date."""
+    last = held.dates[1] or ""
+    matches = [
+        match
+        for match in held.available.values()
+        if (day := last_day(match)) is not None and day.isoformat() <= last
+    ]
     return rate_and_encode(matches, held.predictor.base, Ratings(), report=report)

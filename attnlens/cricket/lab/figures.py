@@ -1,27 +1,23 @@
-"""Figures with their intervals, and the documents of figures that commands print as JSON."""
+"""Figures with their intervals, and how documents of figures become JSON."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from attnlens.arrays import Floats
+from attnlens.arrays import Flags, Floats
 from attnlens.evidence.scores import Bootstrap, Estimates
-from attnlens.files import Json
-from attnlens.render.numbers import DIGITS, rounded
+from attnlens.render.numbers import DIGITS, interval, rounded
 
 Interval = tuple[float, float]
 DRAWS: Final = 2000
 """Resamples of the interval of a mean."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A figure and its 95% interval, whole matches resampled; ``None`` where there is none.
 
     In JSON two fields: ``name`` and ``name_ci``.
@@ -31,11 +27,11 @@ class Figure:
     ci: Interval | None
 
     @classmethod
-    def of(cls, estimates: Estimates, place: tuple[int, ...] = (), digits: int = DIGITS) -> Figure:
+    def of(cls, estimates: Estimates, index: tuple[int, ...] = (), digits: int = DIGITS) -> Figure:
         """One of many estimates."""
-        low, high = (told(part[place], digits) for part in (estimates.low, estimates.high))
+        low, high = (finite(ends[index], digits) for ends in (estimates.low, estimates.high))
         ci = None if low is None or high is None else (low, high)
-        return cls(told(estimates.value[place], digits), ci)
+        return cls(finite(estimates.value[index], digits), ci)
 
     @classmethod
     def mean(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Figure:
@@ -43,19 +39,16 @@ class Figure:
 
         With one match there is nothing to resample, and both ends are the mean.
         """
-        place = np.unique(np.asarray(matches), return_inverse=True)[1].astype(np.int64)
-        each = np.asarray(values, float)
-        mean = float(each.mean())
-        found = Bootstrap(place, draws=DRAWS, seed=seed).interval(each)
-        return cls(mean, found or (mean, mean))
+        groups = np.unique(np.asarray(matches), return_inverse=True)[1].astype(np.int64)
+        mean = float(np.mean(values))
+        bootstrap = Bootstrap(groups, draws=DRAWS, seed=seed)
+        return cls(mean, bootstrap.interval(np.asarray(values, float)) or (mean, mean))
 
     @classmethod
-    def resampled(
-        cls, values: Floats, bootstrap: Bootstrap, rows: NDArray[np.bool_] | None = None
-    ) -> Figure:
+    def resampled(cls, values: Floats, bootstrap: Bootstrap, rows: Flags | None = None) -> Figure:
         """The mean of ``values`` ``(row,)``, or of some of them; nothing where there are none."""
-        some = values if rows is None else values[rows]
-        value = float(some.mean()) if len(some) else None
+        selected = values if rows is None else values[rows]
+        value = float(selected.mean()) if len(selected) else None
         return cls(value, bootstrap.interval(values, rows))
 
     @property
@@ -64,9 +57,15 @@ class Figure:
         assert self.value is not None
         return self.value
 
+    def cells(self, digits: int, *, sign: str = "", missing: str = "") -> tuple[str, str]:
+        """The figure and its interval as two cells of a table."""
+        if self.value is None:
+            return missing, ""
+        text = f"{rounded(self.value, digits):{sign}.{digits}f}"
+        return text, interval(self.ci, digits, sign=sign)
 
-@dataclass(frozen=True, slots=True)
-class Mean:
+
+class Mean(NamedTuple):
     """A mean, its 95% interval over matches, and of how many balls."""
 
     mean: float | None
@@ -78,52 +77,24 @@ class Mean:
         """As `Figure.mean`."""
         if not len(values):
             return cls(None, None, 0)
-        figure = Figure.mean(values, matches, seed)
-        return cls(figure.value, figure.ci, len(values))
+        return cls(*Figure.mean(values, matches, seed), len(values))
 
 
-class Document(Protocol):
-    """A dataclass of plain data.
-
-    ``MERGED`` names fields whose members stand beside the other fields in JSON, ``OPTIONAL``
-    those that are left out where there is nothing.
-    """
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-
-def told(value: float, digits: int = DIGITS) -> float | None:
-    """A figure for JSON; ``None`` where there is none."""
+def finite(value: float, digits: int = DIGITS) -> float | None:
+    """A rounded figure for JSON; ``None`` where it is infinite or no number."""
     return rounded(float(value), digits) if math.isfinite(value) else None
 
 
-def to_json(document: Document) -> Json:
-    """A document as JSON has it: objects, lists, texts and numbers."""
-    plain: Json = {}
-    for field in fields(document):
-        value = getattr(document, field.name)
-        if field.name in getattr(document, "MERGED", ()):
-            plain |= _plain(value)
-        elif value or field.name not in getattr(document, "OPTIONAL", ()):
-            plain |= _object({field.name: value})
-    return plain
-
-
-def _object(members: Mapping[str, Any]) -> Json:
-    plain: Json = {}
-    for name, value in members.items():
-        if isinstance(value, Figure):
-            plain |= {name: value.value, f"{name}_ci": _plain(value.ci)}
-        else:
-            plain[name] = _plain(value)
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return to_json(value)
+def to_json(value: Any) -> Any:
+    """A document as JSON has it: each `Figure` of a mapping becomes two members."""
     if isinstance(value, Mapping):
-        return _object(value)
-    if isinstance(value, list | tuple):
-        return [_plain(member) for member in value]
-    return value
+        members: dict[str, Any] = {}
+        for name, member in value.items():
+            if isinstance(member, Figure):
+                members |= {name: member.value, f"{name}_ci": to_json(member.ci)}
+            else:
+                members[name] = to_json(member)
+        return members
+    if hasattr(value, "_asdict"):
+        return to_json(value._asdict())
+    return [to_json(member) for member in value] if isinstance(value, list | tuple) else value

@@ -1,9 +1,4 @@
-"""Lessons of both models: innings for the predictor, overs for the encoder-decoder.
-
-Matches become innings date by date, each encoded with the ratings of the day before.
-The predictor takes one pass per innings, with every ball of it a query at once; the
-encoder-decoder is asked for every over of every innings, given the balls before it.
-"""
+"""Training sets of both models: innings for the predictor, overs for the encoder-decoder."""
 
 from __future__ import annotations
 
@@ -62,7 +57,7 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
     """Fit what the scoreboard alone expects, on all balls of ``matches``."""
     inputs: list[Floats32] = []
     outcomes: list[int] = []
-    places: list[Integers] = []
+    cells: list[Integers] = []
     for match in matches:
         for side in sides(match):
             nodes = scoreboard(match, side)
@@ -70,10 +65,10 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
             outcomes.extend(OUTCOME_INDEX[ball.outcome] for ball in side.deliveries)
             over = nodes["phase_state"][:, 6:].argmax(1)
             number = table_of(match) * 2 + (side.number + 1) % 2
-            places.append(number * OVER_CLASSES + over)
+            cells.append(number * OVER_CLASSES + over)
     x = torch.from_numpy(np.concatenate(inputs))
     y = torch.tensor(outcomes)
-    everything, prior = outcome_tables(np.array(outcomes), np.concatenate(places))
+    everything, prior = outcome_tables(np.array(outcomes), np.concatenate(cells))
 
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
@@ -102,12 +97,12 @@ def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
     return BaseModel(tuple(weights), prior, everything)
 
 
-def outcome_tables(outcomes: Integers, places: Integers) -> tuple[Floats32, Floats32]:
+def outcome_tables(outcomes: Integers, cells: Integers) -> tuple[Floats32, Floats32]:
     """Log-shares over all balls ``(11,)`` and by place ``(TABLES, 2, 20, 11)``, smoothed."""
     share = np.bincount(outcomes, minlength=len(OUTCOMES)) + 1.0
     share = share / share.sum()
     counts = np.zeros((TABLES * 2 * OVER_CLASSES, len(OUTCOMES)))
-    np.add.at(counts, (places, outcomes), 1)
+    np.add.at(counts, (cells, outcomes), 1)
     table = (counts + _TABLE_SMOOTHING * share) / (counts.sum(1, keepdims=True) + _TABLE_SMOOTHING)
     everything: Floats32 = np.log(share).astype(np.float32)
     prior: Floats32 = np.log(table).astype(np.float32).reshape(TABLES, 2, OVER_CLASSES, -1)
@@ -129,20 +124,20 @@ def rated(
     with the ratings as they are and teach nothing.
     """
     for day, played in by_date(matches):
-        known = ratings.until is not None and day <= ratings.until
+        learnt = ratings.until is not None and day <= ratings.until
         training_set = []
         for match in played:
             for side in sides(match):
                 arrays = encode(match, side)
                 yield match, side, day, arrays
                 training_set.append((match, side, arrays))
-        if known or not training_set:
+        if learnt or not training_set:
             continue
-        told = [
+        updates = [
             (ratings.entities(match, side, create=True), arrays.base, arrays.outcome)
             for match, side, arrays in training_set
         ]
-        ratings.learn_day(day, told)
+        ratings.learn_day(day, updates)
         report(f"ratings up to {day}")
 
 
@@ -159,9 +154,9 @@ def rate_and_encode(
 ) -> list[EncodedInnings]:
     """`rated` innings as the predictor takes them."""
     encode = partial(encode_innings, ratings=ratings, base=base)
-    known = RatingsAndBase(ratings, base)
+    knowledge = RatingsAndBase(ratings, base)
     return [
-        EncodedInnings(match, side, arrays, strength_of(match, side, arrays, known))
+        EncodedInnings(match, side, arrays, strength_of(match, side, arrays, knowledge))
         for match, side, _, arrays in rated(matches, ratings, encode, report)
     ]
 
@@ -201,9 +196,9 @@ class Hyperparameters(Schedule):
 def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.Generator) -> None:
     """Take past balls and knowledge away at random, so that the model knows the lack of them."""
     sequence = batch["sequence"]
-    who = sequence["balls"]
-    rows, length = who.index.shape
-    kept = np.ones((rows, length), bool)
+    players = sequence["balls"]
+    rows, length = players.index.shape
+    visible = np.ones((rows, length), bool)
     shares = [recipe.hide_some, recipe.hide_all, recipe.hide_player, recipe.hide_block]
     bounds = np.cumsum([*shares, recipe.hide_batter, recipe.hide_bowler])
     own: dict[Literal["batter", "bowler"], NDArray[np.bool_]]
@@ -211,20 +206,21 @@ def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.G
     for row in range(rows):
         lot = generator.random()
         if lot < bounds[0]:
-            kept[row] = generator.random(length) >= generator.random()
+            visible[row] = generator.random(length) >= generator.random()
         elif lot < bounds[1]:
-            kept[row] = False
+            visible[row] = False
         elif lot < bounds[2]:
-            players = (who.batter if generator.random() < 0.5 else who.bowler)[row].numpy()
-            kept[row] = players != players[generator.integers(length)]
+            role = players.batter if generator.random() < 0.5 else players.bowler
+            ids = role[row].numpy()
+            visible[row] = ids != ids[generator.integers(length)]
         elif lot < bounds[3]:
             first = generator.integers(length)
-            kept[row, first : first + int(generator.integers(4, 40))] = False
+            visible[row, first : first + int(generator.integers(4, 40))] = False
         elif lot < bounds[5]:
             own["batter" if lot < bounds[4] else "bowler"][row] = True
-    hidden = torch.from_numpy(kept)
-    sequence["visible"] = sequence["visible"] & hidden[:, None, :]
-    sequence["shared"] = sequence["shared"] & hidden
+    mask = torch.from_numpy(visible)
+    sequence["visible"] = sequence["visible"] & mask[:, None, :]
+    sequence["shared"] = sequence["shared"] & mask
     for player, some in own.items():
         if some.any():
             hide_own_balls(batch, player, torch.from_numpy(some))
@@ -245,8 +241,8 @@ def hide_own_balls(
 ) -> None:
     """Hide from each ball of some innings (or all) those of its own batter, or its own bowler."""
     sequence = batch["sequence"]
-    who: Tensor = getattr(sequence["balls"], player)
-    same = who[:, :, None] == who[:, None, :]
+    ids: Tensor = getattr(sequence["balls"], player)
+    same = ids[:, :, None] == ids[:, None, :]
     if rows is not None:
         same = same & rows[:, None, None]
     sequence["visible"] = sequence["visible"] & ~same
@@ -304,11 +300,11 @@ class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
         device: torch.device,
         generator: np.random.Generator | None = None,
     ) -> Tensor:
-        batch, outcome = training_batch([one for one, _ in rows])
+        batch, outcome = training_batch([arrays for arrays, _ in rows])
         if generator is not None:
             mask_at_random(batch, self.recipe, generator)
-        said = [probabilities for _, probabilities in rows if probabilities is not None]
-        taught = stacked(said, outcome.shape[1]) if said else None
+        teacher = [table for _, table in rows if table is not None]
+        taught = stacked(teacher, outcome.shape[1]) if teacher else None
         batch, outcome, taught = moved((batch, outcome, taught), device)
         return outcome_loss(model, batch, outcome, taught, self.recipe.teacher)
 
@@ -328,8 +324,9 @@ def fit(
     ``prior`` are log-shares of the outcomes, from which the weights start ``(outcome,)``;
     ``teacher`` has per innings of ``train`` a teacher's probabilities ``(ball, outcome)``.
     """
-    learn = [(one, None if teacher is None else teacher[row]) for row, one in enumerate(train)]
-    training_set = InningsTrainingSet(learn, [(one, None) for one in validation], recipe)
+    tables: Sequence[Probabilities | None] = teacher or [None] * len(train)
+    checks = [(arrays, None) for arrays in validation]
+    training_set = InningsTrainingSet([*zip(train, tables, strict=True)], checks, recipe)
     start = torch.from_numpy(prior)
     return run_training(
         lambda: FullModel(sizes, start), training_set, recipe, loop or TrainingLoop()
@@ -410,10 +407,10 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
             hidden = hidden_at_random(hidden, self.recipe, generator)
             smoothing = self.recipe.smoothing
         parts = (batch.history, hidden, batch.context, batch.inputs, batch.targets)
-        history, hidden, context, given, wanted = moved(parts, device)
+        history, hidden, context, inputs, targets = moved(parts, device)
         return nn.functional.cross_entropy(
-            model(history, hidden, context, given).flatten(0, 1),
-            wanted.flatten(),
+            model(history, hidden, context, inputs).flatten(0, 1),
+            targets.flatten(),
             ignore_index=PAD,
             reduction="sum",
             label_smoothing=smoothing,

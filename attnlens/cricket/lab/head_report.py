@@ -1,4 +1,4 @@
-"""What heads do, as plain data: the document of ``attnlens lab heads --json``.
+"""What heads do: the document of ``attnlens lab heads``.
 
 Every figure that has an interval has it beside it under the same name with ``_ci``: 95%,
 whole matches resampled. What could not be measured is null.
@@ -7,21 +7,19 @@ whole matches resampled. What could not be measured is null.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final
 
 from attnlens.cricket.explain.reading import SITES, SLOT_SITE
 from attnlens.cricket.lab.attention_faithfulness import add_opening
-from attnlens.cricket.lab.figures import Figure, told
+from attnlens.cricket.lab.figures import Figure, finite
 from attnlens.cricket.lab.head_study import (
-    NEAR,
+    RECENCY_BALLS,
     HeadName,
     HeadStudy,
-    Importance,
-    RelationRow,
+    beyond_distance,
     name_heads,
 )
-from attnlens.cricket.lab.held_out import CheckpointDates, HeldOut
+from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.lab.sampling import BEFORE
 from attnlens.cricket.predictor.heads import (
     QUESTIONS,
@@ -42,83 +40,15 @@ from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.window import one_thread
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import InputError
+from attnlens.files import Json
 from attnlens.render.canvas import Line, Page, terminal_page
 from attnlens.render.numbers import interval, percent, rounded
 from attnlens.render.numbers import number as figure_text
 from attnlens.render.table import Cell, Column, Words, add_table
 
 
-@dataclass(frozen=True, slots=True)
-class Bias:
-    """The learnt bias of a head for a relation, and what it was at the start."""
-
-    relation: str
-    value: float
-    start: float
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """One head of a scale.
-
-    Attributes:
-        pattern: what it started with.
-        earned: the name it has earned.
-        bias_share: how much of the preference among balls is built in.
-        self_attention: weight on the current ball itself.
-    """
-
-    head: str
-    number: int
-    pattern: str
-    earned: str
-    question: str
-    biases: list[Bias]
-    bias_share: Figure
-    self_attention: Figure
-    relations: list[RelationRow]
-    importance: Importance
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """One slot inside the ball, and what it reads."""
-
-    slot: str
-    reads: str
-    importance: Importance
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The heads of a scale, and its weight in the prediction's mix."""
-
-    scale: str
-    question: str
-    window: int
-    unit: str
-    weight: float | None
-    heads: list[Head]
-
-
-@dataclass(frozen=True, slots=True)
-class HeadReport:
-    """The document of ``attnlens lab heads``: every head and slot of a predictor."""
-
-    model: CheckpointDates
-    dates: tuple[str | None, str | None]
-    notes: tuple[str, ...]
-    seed: int
-    balls: int
-    matches: int
-    relations: list[str]
-    nearest: dict[str, int]
-    scales: list[Scale]
-    slots: list[Slot]
-
-
 @one_thread()
-def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = silent) -> HeadReport:
+def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = silent) -> Json:
     """Every head and slot, measured on a sample of balls.
 
     Raises:
@@ -128,110 +58,104 @@ def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = si
     if not len(study.sample):
         raise InputError(f"no ball has {BEFORE} before it", remedy="give longer innings")
     names = name_heads(study, report=report)
-    scales = _scales(study, names, report)
-    report("importance of slots")
-    slots = [
-        Slot(slot, reads, study.importance(SLOT_SITE, number, len(SLOTS)))
-        for number, (slot, reads) in enumerate(SLOTS.items())
-    ]
-    return HeadReport(
-        model=held.checkpoint,
-        dates=held.dates,
-        notes=held.notes,
-        seed=seed,
-        balls=len(study.sample),
-        matches=len(set(study.sample.matches)),
-        relations=list(RELATIONS),
-        nearest=dict(NEAR),
-        scales=scales,
-        slots=_ranked(slots),
-    )
-
-
-R = TypeVar("R", Head, Slot)
-
-
-def _ranked(rows: Sequence[R]) -> list[R]:
-    """The rows with their ranks: 1 for the one whose ablation moves the prediction most."""
-    nats = [row.importance.nats.value or 0.0 for row in rows]
-    order = sorted(range(len(rows)), key=lambda position: -nats[position])
-    return [
-        replace(row, importance=replace(row.importance, rank=order.index(index) + 1))
-        for index, row in enumerate(rows)
-    ]
-
-
-def _scales(study: HeadStudy, names: dict[str, list[HeadName]], report: Report) -> list[Scale]:
-    heads: list[Head] = []
+    scales: list[Json] = []
     for scale in SITES:
         report(f"importance of heads: {scale}")
-        heads += [_head(study, scale, number, names[scale]) for number in range(len(names[scale]))]
-    ranked = iter(_ranked(heads))
-    return [
-        Scale(
-            scale=scale,
-            question=SCALE_QUESTIONS[scale],
-            window=SCALES[scale],
-            unit="overs" if scale == "long" else "balls",
-            weight=told(study.passed.gates[:, FUSED.index(scale)].mean()),
-            heads=[next(ranked) for _ in names[scale]],
+        gate = study.recorded.gates[:, FUSED.index(scale)].mean()
+        scales.append(
+            {
+                "scale": scale,
+                "question": SCALE_QUESTIONS[scale],
+                "window": SCALES[scale],
+                "unit": "overs" if scale == "long" else "balls",
+                "weight": finite(gate),
+                "heads": [
+                    _head(study, scale, number, names[scale]) for number in range(len(names[scale]))
+                ],
+            }
         )
-        for scale in SITES
+    _rank([head for scale in scales for head in scale["heads"]])
+    report("importance of slots")
+    slots = [
+        {"slot": slot, "reads": reads, "importance": study.importance(SLOT_SITE, row, len(SLOTS))}
+        for row, (slot, reads) in enumerate(SLOTS.items())
     ]
+    _rank(slots)
+    return {
+        "model": held.checkpoint,
+        "dates": held.dates,
+        "notes": held.notes,
+        "seed": seed,
+        "balls": len(study.sample),
+        "matches": len(set(study.sample.matches)),
+        "relations": list(RELATIONS),
+        "nearest": RECENCY_BALLS,
+        "scales": scales,
+        "slots": slots,
+    }
 
 
-def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) -> Head:
-    named, looks = names[number], study.passed.looks[scale]
+def _rank(rows: Sequence[Json]) -> None:
+    """Add the rank to each importance: 1 where the ablation moves the prediction most."""
+    ordered = sorted(rows, key=lambda row: -(row["importance"]["nats"].value or 0.0))
+    for rank, row in enumerate(ordered, 1):
+        row["importance"]["rank"] = rank
+
+
+def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) -> Json:
+    """One head: what it started with, the name it has earned, biases, relations, importance."""
+    name, looks = names[number], study.recorded.looks[scale]
     pattern = STARTING_PATTERNS[number] if number < len(STARTING_PATTERNS) else None
-    asked = pattern or UNNAMED if named.earned == UNSPECIALISED else named.earned
     attention = study.model.get_submodule(SITES[scale])
     assert isinstance(attention, RelationAttention)
-    learnt = attention.bias[number].detach().double().tolist()
-    start = starting_table(len(names))[number].tolist()
-    return Head(
-        head=head_key(number, pattern),
-        number=number,
-        pattern=pattern or UNNAMED,
-        earned=named.earned,
-        question=QUESTIONS[asked],
-        biases=[
-            Bias(relation, rounded(value), rounded(first))
-            for relation, value, first in zip(RELATIONS, learnt, start, strict=True)
+    biases = zip(
+        RELATIONS,
+        attention.bias[number].detach().double().tolist(),
+        starting_table(len(names))[number].tolist(),
+        strict=True,
+    )
+    return {
+        "head": head_key(number, pattern),
+        "number": number,
+        "pattern": pattern or UNNAMED,
+        "earned": name.earned,
+        "question": QUESTIONS[
+            (pattern or UNNAMED) if name.earned == UNSPECIALISED else name.earned
         ],
-        bias_share=Figure.of(study.bootstrap.mean(looks.bias_share[:, number])),
-        self_attention=Figure.of(study.bootstrap.mean(looks.own[:, number])),
-        relations=[
-            replace(row, hiding=named.tests.get(column))
+        "biases": [
+            {"relation": relation, "value": rounded(value), "start": rounded(start)}
+            for relation, value, start in biases
+        ],
+        "bias_share": Figure.of(study.bootstrap.mean(looks.bias_share[:, number])),
+        "self_attention": Figure.of(study.bootstrap.mean(looks.self_weight[:, number])),
+        "relations": [
+            {**row, "hiding": name.tests.get(column)}
             for column, row in enumerate(study.rows[scale][number])
         ],
-        importance=study.importance(SITES[scale], number, len(names)),
-    )
+        "importance": study.importance(SITES[scale], number, len(names)),
+    }
 
 
-if TYPE_CHECKING:
-    from attnlens.cricket.lab.head_report import Bias, Head, HeadReport, Scale, Slot
-    from attnlens.cricket.lab.head_study import Importance
-
-_FAVOURED: Final = 1.25
+_FAVOURED_LIFT: Final = 1.25
 """A relation is listed where the lift's lower end is at least this."""
 
-_LEAST_BIAS: Final = 0.05
-_MOST_BIASES: Final = 4
-"""Biases that are told on a page: all that began as something, and the largest others."""
+_MIN_BIAS: Final = 0.05
+_MAX_BIASES: Final = 4
+"""Biases of a head on a page: all that began as something, and the largest others."""
 
-_MEASURES: Final = (
+_IMPORTANCE_COLUMNS: Final = (
     Column("moves", min_width=6),
     Column("matters"),
     Column("KL", min_width=6),
     Column("rank", min_width=5),
 )
-_HEADS: Final = (
+_HEAD_COLUMNS: Final = (
     Words("head", min_width=7),
     Words("earned the name", min_width=16),
     Words("started as", min_width=13, style="quiet"),
     Column("bias"),
     Column("self"),
-    *_MEASURES,
+    *_IMPORTANCE_COLUMNS,
 )
 _LEGEND: Final = (
     "bias: how much of a head's preference among balls is its learnt bias and not content",
@@ -248,12 +172,21 @@ _LEGEND: Final = (
 
 
 @terminal_page(max_width=110)
-def render_heads(page: Page, report: HeadReport) -> None:
-    """The document of ``attnlens lab heads``."""
-    add_opening(page, report, f"what the heads of {report.model.name} do, over")
-    for scale in report.scales:
-        _scale(page, scale)
-    _slots(page, report.slots)
+def render_heads(page: Page, document: Json) -> None:
+    """The document of `head_report`."""
+    add_opening(page, document, f"what the heads of {document['model']['name']} do, over")
+    for scale in document["scales"]:
+        _add_scale(page, scale)
+    page.paragraph("slots inside the ball, each over its own past balls", "heading", indent=0)
+    slots = document["slots"]
+    rows = [[_words(slot["slot"]), *_importance_cells(slot)] for slot in slots]
+    add_table(
+        page,
+        [Words("slot", min_width=17), *_IMPORTANCE_COLUMNS],
+        rows,
+        below=lambda row: page.paragraph(f"reads {slots[row]['reads']}", "quiet", indent=6),
+    )
+    page.blank()
     for line in _LEGEND:
         page.paragraph(line, "quiet")
 
@@ -262,90 +195,79 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _percent(value: float | None, digits: int = 0) -> str:
-    return "" if value is None else percent(value, digits)
+def _percent(figure: Figure) -> str:
+    return "" if figure.value is None else percent(figure.value)
 
 
-def _measures(importance: Importance) -> list[Cell]:
-    """Cells under `_MEASURES`; KL in thousandths of a nat."""
-    nats = importance.nats.value
+def _importance_cells(part: Json) -> list[Cell]:
+    """Cells under `_IMPORTANCE_COLUMNS`; KL in thousandths of a nat."""
+    importance = part["importance"]
+    nats = importance["nats"].value
     return [
-        figure_text(importance.points.value),
-        _percent(importance.matters.value),
+        figure_text(importance["points"].value),
+        _percent(importance["matters"]),
         figure_text(None if nats is None else 1000 * nats),
-        str(importance.rank),
+        str(importance["rank"]),
     ]
 
 
-def _scale(page: Page, scale: Scale) -> None:
+def _add_scale(page: Page, scale: Json) -> None:
+    heads = scale["heads"]
+    weight = "" if scale["weight"] is None else percent(scale["weight"])
     page.paragraph(
-        f"{scale.scale}: {scale.question}; the last {scale.window} {scale.unit}"
-        f", {_percent(scale.weight)} of the prediction's mix",
+        f"{scale['scale']}: {scale['question']}; the last {scale['window']} {scale['unit']}"
+        f", {weight} of the prediction's mix",
         "heading",
         indent=0,
     )
-    rows: list[list[Cell]] = []
-    for head in scale.heads:
-        start = "free" if head.pattern == UNNAMED else _words(head.pattern)
-        style = "quiet" if head.earned == UNSPECIALISED else "supported"
-        rows.append(
-            [
-                f"head {head.number}",
-                (_words(head.earned), style),
-                start,
-                _percent(head.bias_share.value),
-                _percent(head.self_attention.value),
-                *_measures(head.importance),
-            ]
-        )
+    rows: list[list[Cell]] = [
+        [
+            f"head {head['number']}",
+            (_words(head["earned"]), "quiet" if head["earned"] == UNSPECIALISED else "supported"),
+            "free" if head["pattern"] == UNNAMED else _words(head["pattern"]),
+            _percent(head["bias_share"]),
+            _percent(head["self_attention"]),
+            *_importance_cells(head),
+        ]
+        for head in heads
+    ]
 
-    def below(number: int) -> None:
-        head = scale.heads[number]
-        _looks_at(page, head)
-        _biases(page, head.biases)
+    def below(row: int) -> None:
+        _add_relations(page, heads[row])
+        _add_biases(page, heads[row]["biases"])
 
-    add_table(page, _HEADS, rows, below=below)
+    add_table(page, _HEAD_COLUMNS, rows, below=below)
     page.blank()
 
 
-def _looks_at(page: Page, head: Head) -> None:
-    """The relations a head favours, the most telling first, with what hiding them did."""
+def _add_relations(page: Page, head: Json) -> None:
+    """The relations a head favours, with what hiding them did."""
     favoured = [
-        row for row in head.relations if row.lift.ci is not None and row.lift.ci[0] >= _FAVOURED
+        row for row in head["relations"] if row["lift"].ci and row["lift"].ci[0] >= _FAVOURED_LIFT
     ]
     if not favoured:
         page.paragraph("favours no relation", "quiet", indent=6)
         return
     items: list[Line] = []
-    for row in sorted(favoured, key=lambda row: -(row.departure_nats or 0.0)):
-        text = f"{_words(row.relation)} x{row.lift.value:.2f} {interval(row.lift.ci, 2)}"
-        test = row.hiding
+    for row in sorted(favoured, key=lambda row: -(row["departure_nats"] or 0.0)):
+        lift, test = row["lift"], row["hiding"]
+        text = f"{_words(row['relation'])} x{lift.value:.2f} {interval(lift.ci, 2)}"
         if test is not None:
-            text += f" hidden: {_percent(test.matters.value)}{'' if test.supports else ' no'}"
-        elif not row.beyond_distance:
+            text += f" hidden: {_percent(test['matters'])}{'' if test['supports'] else ' no'}"
+        elif not beyond_distance(row):
             text += " (only as near as it is)"
         mark = ";" if len(items) < len(favoured) - 1 else ""
-        items.append([(text + mark, "name" if row.relation == head.earned else "quiet")])
+        style = "name" if row["relation"] == head["earned"] else "quiet"
+        items.append([(text + mark, style)])
     page.flow(items, indent=6, gap=1)
 
 
-def _biases(page: Page, biases: Sequence[Bias]) -> None:
-    told = [row for row in biases if row.start or abs(row.value) >= _LEAST_BIAS]
-    told.sort(key=lambda row: (-abs(row.start), -abs(row.value)))
+def _add_biases(page: Page, biases: Sequence[Json]) -> None:
+    rows = [row for row in biases if row["start"] or abs(row["value"]) >= _MIN_BIAS]
+    rows.sort(key=lambda row: (-abs(row["start"]), -abs(row["value"])))
     words = [
-        f"{_words(row.relation)} {row.value:+.2f}"
-        + (f" (began {row.start:+.2f})" if row.start else "")
-        for row in told[:_MOST_BIASES]
+        f"{_words(row['relation'])} {row['value']:+.2f}"
+        + (f" (began {row['start']:+.2f})" if row["start"] else "")
+        for row in rows[:_MAX_BIASES]
     ]
     page.paragraph(f"learnt biases: {', '.join(words) or 'none'}", "quiet", indent=6)
-
-
-def _slots(page: Page, slots: Sequence[Slot]) -> None:
-    page.paragraph("slots inside the ball, each over its own past balls", "heading", indent=0)
-    rows = [[_words(slot.slot), *_measures(slot.importance)] for slot in slots]
-
-    def below(row: int) -> None:
-        page.paragraph(f"reads {slots[row].reads}", "quiet", indent=6)
-
-    add_table(page, [Words("slot", min_width=17), *_MEASURES], rows, below=below)
-    page.blank()

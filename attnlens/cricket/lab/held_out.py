@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Final
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Innings, Match
@@ -20,6 +21,7 @@ from attnlens.cricket.predictor.win import EVEN, Strength, strength_of
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import InputError
+from attnlens.files import Json
 
 Source = str | os.PathLike[str]
 
@@ -43,17 +45,6 @@ class EncodedInnings:
         return self.side.number
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointDates:
-    """Which weights figures are of, and the days that they have seen."""
-
-    name: str
-    sha256: str
-    trained_from: str | None
-    trained_until: str | None
-    weights_until: str | None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
     """Matches to judge a predictor on, oldest first, each with a ball bowled.
@@ -62,14 +53,14 @@ class HeldOut:
         timeline: its ratings by date; ``None`` where nothing earlier than the matches was
             given and they are not later than the ratings it came with.
         in_sample: how many of ``matches`` lie inside its training dates.
-        given: every match of the sources and the history, by id.
+        available: every match of the sources and the history, by id.
     """
 
     predictor: TrainedPredictor
     matches: tuple[Match, ...]
     timeline: Timeline[TrainedPredictor] | None
     in_sample: int
-    given: Mapping[str, Match]
+    available: Mapping[str, Match]
 
     @property
     def dates(self) -> tuple[str | None, str | None]:
@@ -78,11 +69,14 @@ class HeldOut:
         return min(days, default=None), max(days, default=None)
 
     @property
-    def checkpoint(self) -> CheckpointDates:
-        """Which weights are judged, and what they have seen."""
+    def checkpoint(self) -> Json:
+        """Which weights are evaluated, and the days that they have seen."""
         days = ("trained_from", "trained_until", "weights_until")
-        card = self.predictor.card
-        return CheckpointDates(self.predictor.name, self.predictor.sha256, *map(card.get, days))
+        return {
+            "name": self.predictor.name,
+            "sha256": self.predictor.sha256,
+            **{name: self.predictor.card.get(name) for name in days},
+        }
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -153,53 +147,53 @@ def held_out(
             f"no day is from {first} on and until {last}", remedy="swap --from and --until"
         )
     refused: list[MatchFileError] = [] if skipped is None else skipped
-    given = read(sources, refused, report)
-    place = sources[0] if len(sources) == 1 else None
+    matches = read(sources, refused, report)
+    path = sources[0] if len(sources) == 1 else None
     began, ended = predictor.date("trained_from"), predictor.date("trained_until")
-
     start = first
     if start is None and ended is not None and not allow_in_sample:
         start = ended + datetime.timedelta(days=1)
-    chosen = [match for match in given.values() if _in_days(match, start, last)]
-    inside = 0
+    chosen = [match for match in matches.values() if _in_days(match, start, last)]
+    in_sample = 0
     if ended is not None:
         # A match without a date may have been trained on.
-        inside = sum(not match.dates or _in_days(match, began, ended) for match in chosen)
-    if inside and not allow_in_sample:
+        in_sample = sum(not match.dates or _in_days(match, began, ended) for match in chosen)
+    if in_sample and not allow_in_sample:
         raise InputError(
-            f"{inside} of the {len(chosen)} matches asked for lie inside the model's training "
+            f"{in_sample} of the {len(chosen)} matches asked for lie inside the model's training "
             f"dates ({began or '...'} to {ended})",
-            path=place,
-            remedy="ask for later ones with --from, or accept flattering figures with "
-            "--allow-in-sample",
+            path=path,
+            remedy=f"ask for later ones with --from, or {_IN_SAMPLE}",
         )
-    if not given:
+    if not matches:
         if refused:
             raise refused[0]
         remedy = "give a match file, a folder or a zip"
-        raise InputError("holds no match with a ball bowled", path=place, remedy=remedy)
+        raise InputError("holds no match with a ball bowled", path=path, remedy=remedy)
     if not chosen:
         days = f"from {start} on, after the model's training" if first != start else "in these days"
         raise InputError(
             f"no match was played {days}",
-            path=place,
-            remedy="give others, widen --from and --until, or accept flattering figures with "
-            "--allow-in-sample",
+            path=path,
+            remedy=f"give others, widen --from and --until, or {_IN_SAMPLE}",
         )
     chosen.sort(key=lambda match: (last_day(match) or datetime.date.min, match.match_id))
-    earlier = {**given, **read(history, refused, report)}
-    past = _timeline(predictor, chosen, earlier, report)
+    available = {**matches, **read(history, refused, report)}
+    timeline = _timeline(predictor, chosen, available, report)
     until = predictor.ratings.until
-    known = 0 if until is None else sum(_in_days(match, None, until) for match in chosen)
-    if past is None and known and not allow_in_sample:
+    n_known = 0 if until is None else sum(_in_days(match, None, until) for match in chosen)
+    if timeline is None and n_known and not allow_in_sample:
         raise InputError(
-            f"{known} of the {len(chosen)} matches asked for are known to the model's ratings, "
+            f"{n_known} of the {len(chosen)} matches asked for are known to the model's ratings, "
             f"which run to {until}",
-            path=place,
-            remedy="judge with --model measured, give earlier matches with --history, or accept "
-            "flattering figures with --allow-in-sample",
+            path=path,
+            remedy="judge with --model measured, give earlier matches with --history, or "
+            + _IN_SAMPLE,
         )
-    return HeldOut(predictor, tuple(chosen), past, inside, earlier)
+    return HeldOut(predictor, tuple(chosen), timeline, in_sample, available)
+
+
+_IN_SAMPLE: Final = "accept flattering figures with --allow-in-sample"
 
 
 def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
@@ -214,14 +208,14 @@ def read(
     sources: Sequence[Source], skipped: list[MatchFileError], report: Report
 ) -> dict[str, Match]:
     """Matches with a ball bowled, each `once`, by id."""
-    found: dict[str, Match] = {}
+    matches: dict[str, Match] = {}
     every = (read_matches(source, on_error="skip", skipped=skipped) for source in sources)
     for match in once(chain.from_iterable(every)):
         if sides(match):
-            found[match.match_id] = match
-        if len(found) % 50 == 0:
-            report(f"reading matches: {len(found)}")
-    return found
+            matches[match.match_id] = match
+        if len(matches) % 50 == 0:
+            report(f"reading matches: {len(matches)}")
+    return matches
 
 
 def _timeline(

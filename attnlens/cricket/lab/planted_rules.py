@@ -80,10 +80,10 @@ class Rule:
 
     def units(self, balls: Collection[int], hidden: Set[int]) -> float:
         """How much of the rule there is, from the balls it counts less the hidden ones."""
-        seen = sum(ball not in hidden for ball in balls)
+        n_visible = sum(ball not in hidden for ball in balls)
         if self.together:
-            return float(bool(balls) and seen == len(balls))
-        return 2.0 * (1.0 - 0.5**seen)
+            return float(bool(balls) and n_visible == len(balls))
+        return 2.0 * (1.0 - 0.5**n_visible)
 
 
 RULES: Final[tuple[Rule, ...]] = (

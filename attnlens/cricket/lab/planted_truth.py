@@ -1,17 +1,15 @@
-"""Are planted balls pointed at, and how often is a claim called supported that should not be?
+"""Are planted balls pointed at, and how often is a false claim supported?
 
 Matches played by the rules of `attnlens.cricket.lab.planted_rules` have a known answer: which
 past balls a ball depends on, and by how much. A model trained on them is asked the same, by
-every method there is. One question comes before: has the model learnt the rules at all?
-
-And lists of balls that nothing is true of are put to the test of explanations
-(`attnlens.cricket.lab.placebos`), beside claims of which it is known whether they are true.
+every method; and placebos (`attnlens.cricket.lab.placebos`) are put to the test of explanations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -20,14 +18,12 @@ from attnlens.arrays import Flags, Floats
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
 from attnlens.cricket.explain.claims import gather_evidence
 from attnlens.cricket.explain.reading import ALL, asked, read_ball
-from attnlens.cricket.lab.attention_faithfulness import METHODS, attributions
+from attnlens.cricket.lab.attention_faithfulness import METHODS, RANDOM, attributions
 from attnlens.cricket.lab.figures import Mean
 from attnlens.cricket.lab.fit import Hyperparameters, cricket_sizes, fit, fit_base
 from attnlens.cricket.lab.held_out import EncodedInnings, sides
 from attnlens.cricket.lab.placebos import (
     PLACEBOS,
-    Share,
-    SourceShares,
     TestedList,
     evenness,
     share_of,
@@ -37,9 +33,9 @@ from attnlens.cricket.lab.placebos import (
 )
 from attnlens.cricket.lab.planted_rules import RuledBall, rules_times
 from attnlens.cricket.lab.post_training import store_hiding_effects
-from attnlens.cricket.lab.sampling import log_chances, sample
+from attnlens.cricket.lab.sampling import log_probabilities, sample
 from attnlens.cricket.lab.simulator import Simulated, simulate
-from attnlens.cricket.lab.training_loop import Epoch, TrainingLoop
+from attnlens.cricket.lab.training_loop import TrainingLoop
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FullModel
@@ -51,28 +47,20 @@ from attnlens.cricket.predictor.window import cut_window, one_thread, window_bat
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.faithfulness import auc, matched_auc, removed_alone
 from attnlens.evidence.scores import divergence
+from attnlens.files import Json
 from attnlens.render.page import render_plain
 
-_HIDING: Final = "hiding"
-_REPLACING: Final = "replacing"
-_RANDOM: Final = "random"
-_SAME_DISTANCE: Final = "same_distance"
-_POINTERS: Final[tuple[str, ...]] = (
-    "attention",
-    _HIDING,
-    _REPLACING,
+POINTERS: Final[tuple[str, ...]] = (
+    *("attention", "hiding", "replacing"),
     *(name for name in METHODS if name not in ("attention", "recency", "uniform")),
-    "recency",
-    "uniform",
-    _RANDOM,
+    *("recency", "uniform", RANDOM),
 )
-"""Every method that is asked, in the order of a table; the last three are controls."""
+"""Every method, in the order of a table; the last three are controls."""
 
-_DRAWS: Final = 6
+_REPLACEMENTS: Final = 6
 """How often each past ball is replaced by another; the effect is the mean."""
 
-_SUPPORTED: Final = "supported"
-MOST: Final = 0.05
+_MAX_FALSE_ALARMS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,31 +70,32 @@ class RuledInnings(EncodedInnings):
     ruled: tuple[RuledBall, ...] = ()
 
 
-def ruled_innings(made: Sequence[Simulated], base: BaseModel) -> list[RuledInnings]:
+def ruled_innings(simulated: Sequence[Simulated], base: BaseModel) -> list[RuledInnings]:
     """The innings of matches played by rules; super overs are left out.
 
     Players, grounds and days are alike in them, so there is nothing to rate.
     """
-    nothing = Ratings()
+    ratings = Ratings()
     return [
         RuledInnings(
-            one.match,
+            played.match,
             side,
-            encode_innings(one.match, side, nothing, base),
-            ruled=tuple(ball for ball in one.ruled if ball.innings == side.number),
+            encode_innings(played.match, side, ratings, base),
+            ruled=tuple(ball for ball in played.ruled if ball.innings == side.number),
         )
-        for one in made
-        for side in sides(one.match)
+        for played in simulated
+        for side in sides(played.match)
     ]
 
 
 def ruled_sample(innings: Sequence[RuledInnings], balls: int, seed: int) -> list[tuple[int, int]]:
     """As `sample`, of balls with one planted among those before them."""
-    return sample(innings, balls, seed, lambda one, at: bool(one.ruled[at].planted))
+    return sample(innings, balls, seed, lambda ruled, at: bool(ruled.ruled[at].planted))
 
 
-@dataclass(frozen=True, slots=True)
-class DistanceToTruth:
+def compare_with_truth(
+    predictor: TrainedPredictor, innings: Sequence[RuledInnings], seed: int
+) -> Json:
     """How near the model is to the process that drew the balls.
 
     Every loss is *expected*: over what could have happened, not over what did, which is known here.
@@ -114,36 +103,28 @@ class DistanceToTruth:
     of the model with ``no_past``, and of the ``scoreboard`` alone. ``share_learnt`` is of what past
     balls tell.
     """
-
-    balls: int
-    expected_log_loss: dict[str, Mean]
-    share_learnt: float
-
-
-def learnt(
-    predictor: TrainedPredictor, innings: Sequence[RuledInnings], seed: int
-) -> DistanceToTruth:
-    """Compare the model with the truth on every ball."""
     losses: dict[str, list[Floats]] = {"truth": [], "model": [], "no_past": [], "scoreboard": []}
     matches: list[str] = []
-    for one in innings:
-        truth = np.array([ball.probabilities() for ball in one.ruled])
+    for encoded in innings:
+        truth = np.array([ball.probabilities() for ball in encoded.ruled])
         logs = {
             "truth": np.log(truth),
-            "model": log_chances(predictor.model, one.arrays),
-            "no_past": log_chances(predictor.model, one.arrays, past=False),
-            "scoreboard": one.arrays.base.astype(np.float64),
+            "model": log_probabilities(predictor.model, encoded.arrays),
+            "no_past": log_probabilities(predictor.model, encoded.arrays, past=False),
+            "scoreboard": encoded.arrays.base.astype(np.float64),
         }
         for name, values in logs.items():
             losses[name].append(-(truth * values).sum(-1))
-        matches += [one.match_id] * len(truth)
-    each = {name: np.concatenate(parts) for name, parts in losses.items()}
-    whole = each["no_past"] - each["truth"]
-    return DistanceToTruth(
-        len(matches),
-        {name: Mean.of(values, matches, seed) for name, values in each.items()},
-        float(1 - (each["model"] - each["truth"]).mean() / whole.mean()),
-    )
+        matches += [encoded.match_id] * len(truth)
+    columns = {name: np.concatenate(parts) for name, parts in losses.items()}
+    worth_of_past = (columns["no_past"] - columns["truth"]).mean()
+    return {
+        "balls": len(matches),
+        "expected_log_loss": {
+            name: Mean.of(values, matches, seed) for name, values in columns.items()
+        },
+        "share_learnt": float(1 - (columns["model"] - columns["truth"]).mean() / worth_of_past),
+    }
 
 
 def point(
@@ -161,59 +142,52 @@ def point(
         against those of them with the same event, such as other dots (its name and ``_decoys``).
     """
     model, batch = predictor.model, window_batch(innings.arrays, position)
-    alone = removed_alone(lambda masks: under_masks(model, batch, masks), position)
+    effects = removed_alone(partial(under_masks, model, batch), position).effects
     seed = int(generator.integers(2**31))
     scores = {
         **attributions(model, batch),
-        _HIDING: alone.effects,
-        _REPLACING: replaced_alone(model, batch, position, seed),
-        _RANDOM: generator.random(position),
+        "hiding": effects,
+        "replacing": replacement_effects(model, batch, position, seed),
+        RANDOM: generator.random(position),
     }
-    kinds = _kinds(innings, position)
+    columns = _columns(innings, position)
     areas: dict[str, dict[str, float]] = {}
-    for method in _POINTERS:
+    for method in POINTERS:
         score = scores[method]
-        found = {column: auc(score[rows], hits[rows]) for column, (rows, hits) in kinds.items()}
-        found[_SAME_DISTANCE] = matched_auc(score, kinds["all"][1])
+        method_areas = {
+            name: auc(score[rows], hits[rows]) for name, (rows, hits) in columns.items()
+        }
+        method_areas["same_distance"] = matched_auc(score, columns["all"][1])
         # Where all balls are planted, or none is, there is no area.
-        areas[method] = {column: area for column, area in found.items() if area is not None}
+        areas[method] = {name: area for name, area in method_areas.items() if area is not None}
     return areas
 
 
-def replaced_alone(model: FullModel, batch: Batch, past: int, seed: int) -> Floats:
-    """What replacing each past ball by another costs, mean over `_DRAWS`, nats ``(past,)``."""
-    one = OneBall(model, batch)
-    sets = [(index,) for index in range(1, past + 1) for _ in range(_DRAWS)]
-    full = one.logits.double().softmax(-1).numpy()
-    replaced = Replacement(one, seed).everywhere(sets)
-    effects: Floats = divergence(full, replaced).reshape(past, _DRAWS).mean(1)
+def replacement_effects(model: FullModel, batch: Batch, past: int, seed: int) -> Floats:
+    """What replacing each past ball by another costs, mean over draws, nats ``(past,)``."""
+    ball = OneBall(model, batch)
+    sets = [(index,) for index in range(1, past + 1) for _ in range(_REPLACEMENTS)]
+    full = ball.logits.double().softmax(-1).numpy()
+    replaced = Replacement(ball, seed).everywhere(sets)
+    effects: Floats = divergence(full, replaced).reshape(past, _REPLACEMENTS).mean(1)
     return effects
 
 
-def _kinds(innings: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
+def _columns(innings: RuledInnings, position: int) -> dict[str, tuple[Flags, Flags]]:
     """By column, which past balls take part and which of them are planted, ``(past,)`` each."""
     truth = innings.ruled[position]
-    planted = np.zeros(position, bool)
-    planted[[ball - 1 for ball in truth.planted]] = True
-    late = np.arange(position) >= position - RECENT
-    kinds = {"all": (np.ones(position, bool), planted), "last36": (late, planted)}
+    indices = np.arange(1, position + 1)
+    planted = np.isin(indices, list(truth.planted))
+    columns = {
+        "all": (np.ones(position, bool), planted),
+        "last36": (indices > position - RECENT, planted),
+    }
     for rule in truth.rules:
-        hits = np.zeros(position, bool)
-        hits[[ball - 1 for ball in truth.balls.get(rule.name, ())]] = True
-        alike = np.array([rule.event(ball) for ball in innings.side.deliveries[:position]])
-        kinds[rule.name] = (hits | ~planted, hits)
-        kinds[f"{rule.name}_decoys"] = (hits | (~planted & alike), hits)
-    return kinds
-
-
-@dataclass(frozen=True, slots=True)
-class Pointing:
-    """How well every method points at planted balls; ``methods`` by method and column."""
-
-    balls: int
-    matches: int
-    seed: int
-    methods: dict[str, dict[str, Mean]]
+        hits = np.isin(indices, truth.balls.get(rule.name, ()))
+        same_event = np.array([rule.event(ball) for ball in innings.side.deliveries[:position]])
+        columns[rule.name] = (hits | ~planted, hits)
+        columns[f"{rule.name}_decoys"] = (hits | (~planted & same_event), hits)
+    return columns
 
 
 @one_thread()
@@ -224,38 +198,42 @@ def pointing(
     balls: int,
     seed: int,
     report: Report = silent,
-) -> Pointing:
-    """Ask about a sample of balls, and put the answers together."""
+) -> Json:
+    """`point` on a sample of balls: means by method and column."""
     areas: list[dict[str, dict[str, float]]] = []
     matches: list[str] = []
-    for number, (place, position) in enumerate(ruled_sample(innings, balls, seed)):
+    for number, (row, position) in enumerate(ruled_sample(innings, balls, seed)):
         if number % 10 == 0:
             report(f"planted balls: {number + 1}")
-        one, generator = innings[place], np.random.default_rng([seed, number])
-        areas.append(point(predictor, one, position, generator))
-        matches.append(one.match_id)
+        generator = np.random.default_rng([seed, number])
+        areas.append(point(predictor, innings[row], position, generator))
+        matches.append(innings[row].match_id)
     names = [rule.name for rule in innings[0].ruled[0].rules]
-    rules = [f"{name}{kind}" for name in names for kind in ("", "_decoys")]
-    columns = ["all", "last36", _SAME_DISTANCE, *rules]
+    rules = [f"{name}{suffix}" for name in names for suffix in ("", "_decoys")]
 
     def mean(method: str, column: str) -> Mean:
         """Of the balls that have the column."""
-        told = {at: ball[method][column] for at, ball in enumerate(areas) if column in ball[method]}
-        return Mean.of(list(told.values()), [matches[at] for at in told], seed)
+        rows = [row for row, ball in enumerate(areas) if column in ball[method]]
+        values = [areas[row][method][column] for row in rows]
+        return Mean.of(values, [matches[row] for row in rows], seed)
 
-    return Pointing(
-        balls=len(areas),
-        matches=len(set(matches)),
-        seed=seed,
-        methods={
-            method: {column: mean(method, column) for column in columns} for method in _POINTERS
+    return {
+        "balls": len(areas),
+        "matches": len(set(matches)),
+        "seed": seed,
+        "methods": {
+            method: {
+                column: mean(method, column)
+                for column in ("all", "last36", "same_distance", *rules)
+            }
+            for method in POINTERS
         },
-    )
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class FirstClaim:
-    """The claim that is tested first, of the ball attended most: is it true, is it told?
+    """The claim that is tested first, of the ball attended most.
 
     ``effect`` is of hiding the ball on the whole distribution, nats; ``claimed``: whether the ball
     moves what is asked about, and the way that is asked.
@@ -286,72 +264,56 @@ def lists_and_first_claims(
     lists: list[TestedList] = []
     firsts: list[FirstClaim] = []
     chosen = ruled_sample(innings, balls, seed)
-    for number, (place, position) in enumerate(chosen):
+    for number, (row, position) in enumerate(chosen):
         if number % 10 == 0:
             report(f"verdicts: ball {number + 1} of {len(chosen)}")
-        one = innings[place]
-        window = cut_window(one.match, one.side, one.arrays, position + 1)
+        encoded = innings[row]
+        window = cut_window(encoded.match, encoded.side, encoded.arrays, position + 1)
         generator = np.random.default_rng([seed, number])
-        planted = one.ruled[position].planted
+        planted = encoded.ruled[position].planted
         lists += [
             replace(tested_list, planted=bool(planted & set(tested_list.removed)))
             for tested_list in tested_lists(predictor, window, shuffled, generator, outcome=outcome)
         ]
         reading = read_ball(predictor, window)
-        about, lowers = asked(window, reading.probabilities, outcome)
+        subject, lowers = asked(window, reading.probabilities, outcome)
         evidence = gather_evidence(predictor, window, reading, outcome=outcome)
         for tested in evidence.tests:
             if tested.claim.first:
                 hit = bool(planted & set(tested.claim.removed))
                 effect = float(divergence(evidence.leave_one_out.full, tested.probabilities))
-                raised = about is None or tested.points[OUTCOME_INDEX[about]] < 0
+                raised = subject is None or tested.points[OUTCOME_INDEX[subject]] < 0
                 claimed = bool(raised != lowers)
-                firsts.append(FirstClaim(one.match_id, hit, effect, claimed, tested.verdict))
+                firsts.append(FirstClaim(encoded.match_id, hit, effect, claimed, tested.verdict))
     return lists, firsts
 
 
-@dataclass(frozen=True, slots=True)
-class Verdicts:
-    """How often lists that nothing is true of are told as true, and true ones are.
-
-    Attributes:
-        most: the largest share of false alarms that a verdict promises.
-        uniform: as `evenness`, of the p of random lists.
-        first: of claims about the ball attended most, by what is true of that ball.
-    """
-
-    most: float
-    sources: dict[str, SourceShares]
-    uniform: dict[str, float]
-    first: dict[str, Share]
+_LARGE_NATS: Final = 0.005
+"""A planted ball that does so much should be supported."""
 
 
-_LARGE: Final = 0.005
-"""Nats: a planted ball that does so much should be found."""
-
-
-def verdict_shares(
-    lists: Sequence[TestedList], firsts: Sequence[FirstClaim], seed: int
-) -> Verdicts:
-    """Of all lists of each source, and of the claims tested first.
+def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], seed: int) -> Json:
+    """How often placebos are supported, and claims that are true.
 
     Lists that hold a planted ball are no placebos, and are left out; but for p of random lists,
-    which is even over all of them.
+    which is even over all of them. ``most``: the largest share of false alarms that a verdict
+    promises; ``first``: of claims about the ball attended most, by what is true of that ball.
     """
-    judged = [one for one in lists if one.source not in PLACEBOS or not one.planted]
-    large = [first for first in firsts if first.planted and first.effect >= _LARGE]
-    so_moved = [one for one in large if one.claimed]
-    none = [first for first in firsts if not first.planted]
-    return Verdicts(
-        MOST,
-        source_shares(judged, seed),
-        evenness([one.p for one in lists if one.source == _RANDOM]),
-        {
-            f"planted, at least {_LARGE} nats": share_of(large, _SUPPORTED, seed),
-            "of them, moves what is asked": share_of(so_moved, _SUPPORTED, seed),
-            "not planted": share_of(none, _SUPPORTED, seed),
+    judged = [tested for tested in lists if tested.source not in PLACEBOS or not tested.planted]
+    large = [first for first in firsts if first.planted and first.effect >= _LARGE_NATS]
+    first_claims = {
+        f"planted, at least {_LARGE_NATS} nats": large,
+        "of them, moves what is asked": [first for first in large if first.claimed],
+        "not planted": [first for first in firsts if not first.planted],
+    }
+    return {
+        "most": _MAX_FALSE_ALARMS,
+        "sources": source_shares(judged, seed),
+        "uniform": evenness([tested.p for tested in lists if tested.source == RANDOM]),
+        "first": {
+            words: share_of(claims, "supported", seed) for words, claims in first_claims.items()
         },
-    )
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +339,7 @@ class PlantedPlan:
     seed: int = 5
 
 
-_HIDDEN: Final = 200
+_HIDDEN_BALLS: Final = 200
 """Balls of the checks to find out on what hiding a ball does usually."""
 
 FULL: Final = PlantedPlan()
@@ -387,74 +349,54 @@ QUICK: Final = PlantedPlan(
 """Large enough to run every part, too small to find anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSummary:
-    """One of the rules; ``balls`` is the share of balls that it counts for."""
-
-    name: str
-    text: str
-    moves: list[str]
-    strength: float
-    balls: float
-
-
-@dataclass(frozen=True, slots=True)
-class PlantedDocument:
-    """The document of ``attnlens lab planted``; ``model`` is how the tested model was trained."""
-
-    plan: PlantedPlan
-    model: dict[str, list[Epoch]]
-    rules: list[RuleSummary]
-    learnt: DistanceToTruth
-    pointing: Pointing
-    verdicts: Verdicts
-
-
-def planted(plan: PlantedPlan, *, report: Report = silent) -> PlantedDocument:
-    """Simulate, train, ask."""
+def planted(plan: PlantedPlan, *, report: Report = silent) -> Json:
+    """The document of ``attnlens lab planted``: simulate, train, ask."""
     report("simulating")
     rules = rules_times(plan.strength)
-    count = plan.matches + plan.checks + plan.tests
-    made = [simulate(plan.seed + number, rules=rules) for number in range(count)]
-    predictor = train_planted(plan, made[: -plan.tests], report)
-    innings = ruled_innings(made[-plan.tests :], predictor.base)
-    balls = [ball for one in innings for ball in one.ruled]
+    matches = plan.matches + plan.checks + plan.tests
+    simulated = [simulate(plan.seed + number, rules=rules) for number in range(matches)]
+    predictor = train_planted(plan, simulated[: -plan.tests], report)
+    innings = ruled_innings(simulated[-plan.tests :], predictor.base)
+    balls = [ball for encoded in innings for ball in encoded.ruled]
     report("comparing with the truth")
-    return PlantedDocument(
-        plan,
-        {"epochs": predictor.card["epochs"]},
-        [
-            RuleSummary(
-                rule.name,
-                rule.text,
-                list(rule.moves),
-                rule.strength,
-                sum(rule.name in ball.balls for ball in balls) / len(balls),
-            )
+    seed = plan.seed
+    return {
+        "plan": asdict(plan),
+        "model": {"epochs": predictor.card["epochs"]},
+        "rules": [
+            {
+                "name": rule.name,
+                "text": rule.text,
+                "moves": list(rule.moves),
+                "strength": rule.strength,
+                "balls": sum(rule.name in ball.balls for ball in balls) / len(balls),
+            }
             for rule in rules
         ],
-        learnt(predictor, innings, plan.seed),
-        pointing(predictor, innings, balls=plan.balls, seed=plan.seed, report=report),
-        verdict_shares(
+        "learnt": compare_with_truth(predictor, innings, seed),
+        "pointing": pointing(predictor, innings, balls=plan.balls, seed=seed, report=report),
+        "verdicts": verdict_shares(
             *lists_and_first_claims(
-                predictor, innings, balls=plan.claims, seed=plan.seed, report=report
+                predictor, innings, balls=plan.claims, seed=seed, report=report
             ),
-            plan.seed,
+            seed,
         ),
-    )
+    }
 
 
-def train_planted(plan: PlantedPlan, made: list[Simulated], report: Report) -> TrainedPredictor:
+def train_planted(
+    plan: PlantedPlan, simulated: list[Simulated], report: Report
+) -> TrainedPredictor:
     """The predictor of the plan, from its matches to train on and to choose the epoch by."""
     report("fitting what the scoreboard alone expects")
-    base = fit_base([one.match for one in made[: plan.matches]], seed=plan.seed)
-    learn = ruled_innings(made[: plan.matches], base)
-    check = ruled_innings(made[plan.matches :], base)
+    base = fit_base([played.match for played in simulated[: plan.matches]], seed=plan.seed)
+    train = ruled_innings(simulated[: plan.matches], base)
+    checks = ruled_innings(simulated[plan.matches :], base)
     fitted = fit(
         cricket_sizes(plan.hidden_dim),
         base.everything,
-        [one.arrays for one in learn],
-        [one.arrays for one in check],
+        [encoded.arrays for encoded in train],
+        [encoded.arrays for encoded in checks],
         Hyperparameters(
             epochs=plan.epochs,
             innings=plan.innings,
@@ -466,16 +408,10 @@ def train_planted(plan: PlantedPlan, made: list[Simulated], report: Report) -> T
         ),
         loop=TrainingLoop(report=report),
     )
-    store_hiding_effects(fitted.model, check, balls=_HIDDEN, seed=plan.seed)
+    store_hiding_effects(fitted.model, checks, balls=_HIDDEN_BALLS, seed=plan.seed)
     card = {"epochs": fitted.history, "matches": plan.matches}
     return TrainedPredictor("planted", "", fitted.model, base, Ratings(), card)
 
-
-_METHOD_NAMES: Final[dict[str, str]] = {
-    "hiding": "effect of hiding the ball",
-    "replacing": "effect of replacing the ball",
-}
-"""What to call methods whose name does not say it."""
 
 _LOSSES: Final[dict[str, str]] = {
     "truth": "the process itself (its entropy)",
@@ -492,7 +428,7 @@ def render_planted(data: Mapping[str, Any]) -> str:
         "cricket/planted.md",
         d=data,
         methods={name: name.replace("_", " ") for name in data["pointing"]["methods"]}
-        | _METHOD_NAMES,
+        | {"hiding": "effect of hiding the ball", "replacing": "effect of replacing the ball"},
         losses=_LOSSES,
         rules=rules,
         rule_names=[name.replace("_decoys", ", decoys").replace("_", " ") for name in rules],
@@ -500,8 +436,8 @@ def render_planted(data: Mapping[str, Any]) -> str:
     )
 
 
-def _judged(claims: int, ci: tuple[float, float] | None, most: float) -> str:
+def _judged(claims: int, ci: tuple[float, float] | None, limit: float) -> str:
     if not claims or ci is None:
         return "none was made"
     low, high = ci
-    return "kept" if high <= most else "broken" if low > most else "not clear from so few"
+    return "kept" if high <= limit else "broken" if low > limit else "not clear from so few"

@@ -1,14 +1,9 @@
-"""What is fitted after the network and beside it.
+"""What is fitted after the network and beside it: the value of states, and two corrections.
 
-The value of states (`attnlens.cricket.predictor.win`) is fitted on how matches ended.
-
-The paths from a past ball to the prediction are the scales and the slots. A gate says how much of
-a path reaches the prediction, not how much the balls on it change: some paths carry much that is
-the same whatever happened. So a sum over paths counts each by a number, one for all balls, under
-which the sum orders the past balls most as hiding each of them alone does (`path_counts`). And
-hiding a ball says something of the ball only beside what hiding a ball in its place does usually
-(`usual_effects`). Both are found on balls that the weights were not trained on, where there are
-any, and are no part of the forecast.
+A gate says how much of a path reaches the prediction, not how much the balls on it change. So a
+sum over paths counts each by a number under which the sum orders the past balls most as hiding each
+of them alone does (`path_counts`). And hiding a ball says something of the ball only beside what
+hiding a ball in its place does usually (`usual_effects`). Both are no part of the forecast.
 """
 
 from __future__ import annotations
@@ -82,13 +77,13 @@ class WinRows:
 def win_rows(encoded: Sequence[EncodedInnings]) -> WinRows:
     """The rows of innings that have a winner; others are left out."""
     parts: list[list[Floats]] = []
-    for one in encoded:
-        contest, label = contest_of(one.match, one.side), won(one.match, one.side.batting_team)
+    for innings in encoded:
+        match, side = innings.match, innings.side
+        contest, label = contest_of(match, side), won(match, side.batting_team)
         if contest is None or label is None:
             continue
-        states = states_before(one.side, contest.quota)
-        strength, total = one.strength, float(one.side.total)
-        told = (strength.runs, strength.wickets, strength.runs_other, strength.wickets_other)
+        states, strength = states_before(side, contest.quota), innings.strength
+        rates = (strength.runs, strength.wickets, strength.runs_other, strength.wickets_other)
         count = len(states.score)
         parts.append(
             [
@@ -98,8 +93,8 @@ def win_rows(encoded: Sequence[EncodedInnings]) -> WinRows:
                 states.left,
                 contest.quota - states.left,
                 states.wickets,
-                *(np.full(count, value) for value in told),
-                total - states.score,
+                *(np.full(count, rate) for rate in rates),
+                float(side.total) - states.score,
                 np.full(count, label),
             ]
         )
@@ -159,7 +154,7 @@ def win_loss(model: WinModel, rows: dict[str, Tensor]) -> Tensor:
 
 _COUNT_STEPS: Final = 300
 _COUNT_RATE: Final = 0.05
-_LEAST: Final = 1e-5
+_MIN_ATTENTION: Final = 1e-5
 """Attention below this is as good as none."""
 
 _SHRINKAGE: Final = 30.0
@@ -192,9 +187,9 @@ def hiding_effects(
         batch = window_batch(arrays, position)
         with torch.no_grad():
             paths = paths_of(model, batch, model.predict(batch))
-        alone = removed_alone(partial(under_masks, model, batch), position)
+        removed = removed_alone(partial(under_masks, model, batch), position)
         ways.append(paths.attention_each()[:, -RECENT:])
-        effects.append(alone.effects[-RECENT:])
+        effects.append(removed.effects[-RECENT:])
         past = slice(position - RECENT, position)
         where.append(
             places(
@@ -222,12 +217,12 @@ def path_counts(hidden: HidingEffects | None) -> Tensor:
     if hidden is None:
         return torch.ones(len(PATHS))
     ways = torch.from_numpy(hidden.ways)
-    wanted = _unit(torch.from_numpy(np.stack([ranks(row) for row in hidden.effects])))
+    target = _unit(torch.from_numpy(np.stack([ranks(row) for row in hidden.effects])))
     logs = torch.zeros(len(PATHS), dtype=torch.double, requires_grad=True)
     optimiser = torch.optim.Adam([logs], lr=_COUNT_RATE)
     for _ in range(_COUNT_STEPS):
-        scores = torch.log(torch.einsum("p,bpk->bk", logs.exp(), ways) + _LEAST)
-        agreement = (_unit(scores) * wanted).sum(-1).mean()
+        scores = torch.log(torch.einsum("p,bpk->bk", logs.exp(), ways) + _MIN_ATTENTION)
+        agreement = (_unit(scores) * target).sum(-1).mean()
         optimiser.zero_grad()
         torch.autograd.backward(-agreement)
         optimiser.step()
@@ -237,9 +232,8 @@ def path_counts(hidden: HidingEffects | None) -> Tensor:
 
 def _unit(rows: Tensor) -> Tensor:
     """Rows about their mean, of length 1."""
-    about = rows - rows.mean(-1, keepdim=True)
-    unit: Tensor = about / about.norm(dim=-1, keepdim=True).clamp(min=1e-12)
-    return unit
+    centred = rows - rows.mean(-1, keepdim=True)
+    return torch.nn.functional.normalize(centred, dim=-1)
 
 
 def usual_effects(hidden: HidingEffects | None) -> Tensor:

@@ -1,12 +1,8 @@
-"""Many balls at once: samples of them, what a model says of them, and of their past in disorder.
-
-For what heads do on the whole a few balls of each sampled innings are queries of one pass over all
-balls of that innings; what heads looked at in such a pass is `attnlens.cricket.lab.head_study`.
+"""Many balls at once: samples of them, what a model predicts, and their past in another order.
 
 Scrambled: what happened on each past ball (and with it the flags wicket, boundary and dot) is
 permuted among all past balls of a query; where each ball stood, who played it, and every
-scoreboard stay as they were. A query's permutation moves its own past only, so no later ball's
-outcome is ever told.
+scoreboard stay as they were. A query's permutation moves its own past only.
 """
 
 from __future__ import annotations
@@ -29,6 +25,7 @@ from attnlens.cricket.predictor.relations import Batch, mapped
 from attnlens.cricket.predictor.tensors import Encoded, InningsArrays
 from attnlens.cricket.predictor.window import balls, past_side, query_side, training_batch, truncate
 from attnlens.cricket.readers.history import Report
+from attnlens.files import Json
 
 Hook = Callable[[int], AbstractContextManager[Any]]
 E = TypeVar("E", bound=Encoded)
@@ -36,17 +33,14 @@ E = TypeVar("E", bound=Encoded)
 BEFORE: Final = RECENT + 1
 """A sampled ball has at least this many before it."""
 
-_INNINGS_AT_ONCE: Final = 32
-_BALLS_EACH: Final = 2
+_INNINGS_PER_BATCH: Final = 32
+_BALLS_PER_INNINGS: Final = 2
 """Balls to sample per innings, on average: more innings say more than more balls of one."""
 
-_TOLD: Final[tuple[str, ...]] = ("wicket", "boundary", "dot")
-"""The flags of a past ball that are part of its outcome."""
-
-_ROWS_AT_ONCE: Final = 40
+_ROWS_PER_BATCH: Final = 40
 
 
-def happened(encoded: Encoded, position: int) -> bool:
+def has_outcome(encoded: Encoded, position: int) -> bool:
     """Whether it is known what came of a ball."""
     return bool(encoded.arrays.outcome[position] >= 0)
 
@@ -55,16 +49,16 @@ def sample(
     innings: Sequence[E],
     balls: int,
     seed: int,
-    fits: Callable[[E, int], bool] = happened,
+    fits: Callable[[E, int], bool] = has_outcome,
     *,
     before: int = BEFORE,
 ) -> list[tuple[int, int]]:
     """Balls with so many ``before`` them, drawn evenly: innings and position, from 0."""
     fitting = [
-        (number, position)
-        for number, one in enumerate(innings)
-        for position in range(before, len(one.arrays))
-        if fits(one, position)
+        (row, position)
+        for row, encoded in enumerate(innings)
+        for position in range(before, len(encoded.arrays))
+        if fits(encoded, position)
     ]
     generator = np.random.default_rng(seed)
     picks = generator.choice(len(fitting), min(balls, len(fitting)), replace=False)
@@ -74,23 +68,24 @@ def sample(
 def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, list[int]]]:
     """Balls to ask about, with at least `BEFORE` before them: innings and positions.
 
-    About `_BALLS_EACH` per innings where there are innings enough, none twice; fewer than
+    About `_BALLS_PER_INNINGS` per innings where there are innings enough, none twice; fewer than
     ``balls`` only where there are no more.
     """
     generator = np.random.default_rng(seed)
-    long_enough = [one for one in innings if len(one.arrays) > BEFORE]
-    order = generator.permutation(len(long_enough))
+    long_enough = [encoded for encoded in innings if len(encoded.arrays) > BEFORE]
+    order = generator.permutation(len(long_enough)).tolist()
     pool: list[tuple[int, int]] = []
-    for index, number in enumerate(order.tolist(), 1):
-        one = long_enough[number]
-        pool += [(number, at) for at in range(BEFORE, len(one.arrays)) if happened(one, at)]
-        if len(pool) >= balls and index * _BALLS_EACH >= balls:
+    for n_innings, row in enumerate(order, 1):
+        encoded = long_enough[row]
+        positions = range(BEFORE, len(encoded.arrays))
+        pool += [(row, position) for position in positions if has_outcome(encoded, position)]
+        if len(pool) >= balls and n_innings * _BALLS_PER_INNINGS >= balls:
             break
-    picks = generator.permutation(len(pool))[:balls]
-    chosen: dict[int, list[int]] = {}
-    for number, place in sorted(pool[pick] for pick in picks.tolist()):
-        chosen.setdefault(number, []).append(place)
-    return [(long_enough[number], places) for number, places in chosen.items()]
+    picks = generator.permutation(len(pool))[:balls].tolist()
+    positions_of: dict[int, list[int]] = {}
+    for row, position in sorted(pool[pick] for pick in picks):
+        positions_of.setdefault(row, []).append(position)
+    return [(long_enough[row], positions) for row, positions in positions_of.items()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,12 +93,12 @@ class HeadSample:
     """Sampled balls, in batches of a few queries per innings.
 
     Attributes:
-        asked: which queries are sampled balls and not padding, per batch ``(innings, query)``.
+        sampled: which queries are sampled balls and not padding, per batch ``(innings, query)``.
         outcomes, matches: what happened, and in which match ``(row,)``.
     """
 
     batches: tuple[Batch, ...]
-    asked: tuple[Tensor, ...]
+    sampled: tuple[Tensor, ...]
     outcomes: Integers
     matches: tuple[str, ...]
 
@@ -113,23 +108,23 @@ class HeadSample:
 
 def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
     """The sampled balls as inputs, innings of like length together."""
-    ordered = sorted(chosen, key=lambda one: len(one[0].arrays))
-    batches, asked, matches = [], [], []
+    ordered = sorted(chosen, key=lambda pair: len(pair[0].arrays))
+    batches, sampled = [], []
     outcomes: list[Integers] = [np.zeros(0, np.int64)]
-    for start in range(0, len(ordered), _INNINGS_AT_ONCE):
-        part = ordered[start : start + _INNINGS_AT_ONCE]
-        whole, outcome = training_batch([one.arrays for one, _ in part])
-        most = max(len(places) for _, places in part)
-        rows = torch.tensor([[*places, *places[:1] * (most - len(places))] for _, places in part])
-        real = torch.tensor([[n < len(places) for n in range(most)] for _, places in part])
-        sequence = whole["sequence"]
-        now = {name: of_each(sequence[name], rows) for name in ("now", "visible")}
-        graph = of_each(whole["graph_data"], rows)
-        batches.append({"graph_data": graph, "sequence": sequence | now})
-        asked.append(real)
-        outcomes.append(of_each(outcome, rows)[real].numpy())
-        matches += [one.match_id for one, places in part for _ in places]
-    return HeadSample(tuple(batches), tuple(asked), np.concatenate(outcomes), tuple(matches))
+    for start in range(0, len(ordered), _INNINGS_PER_BATCH):
+        part = ordered[start : start + _INNINGS_PER_BATCH]
+        batch, outcome = training_batch([encoded.arrays for encoded, _ in part])
+        queries = max(len(positions) for _, positions in part)
+        rows = torch.tensor([[*ps, *ps[:1] * (queries - len(ps))] for _, ps in part])
+        flags = torch.tensor([[query < len(ps) for query in range(queries)] for _, ps in part])
+        sequence = batch["sequence"]
+        current = {name: of_each(sequence[name], rows) for name in ("now", "visible")}
+        graph = of_each(batch["graph_data"], rows)
+        batches.append({"graph_data": graph, "sequence": sequence | current})
+        sampled.append(flags)
+        outcomes.append(of_each(outcome, rows)[flags].numpy())
+    matches = tuple(encoded.match_id for encoded, positions in ordered for _ in positions)
+    return HeadSample(tuple(batches), tuple(sampled), np.concatenate(outcomes), matches)
 
 
 def of_each(value: Any, rows: Tensor) -> Any:
@@ -144,7 +139,7 @@ def encoded_past(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Ten
     """What the past balls of each batch tell, which no intervention on a head changes.
 
     Vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs ``(innings, over,
-    hidden_dim)``, worked out once for all passes over the sample.
+    hidden_dim)``.
     """
     parts = []
     with torch.no_grad():
@@ -170,15 +165,15 @@ def probabilities(
     ``past`` is `encoded_past` of the same model and sample; batch ``n`` runs under ``hook(n)``.
     """
     parts = [np.zeros((0, model.sizes.outcomes))]
-    for number, (batch, asked) in enumerate(zip(sample.batches, sample.asked, strict=True)):
+    for number, (batch, flags) in enumerate(zip(sample.batches, sample.sampled, strict=True)):
         key, summaries = past[number]
         with torch.no_grad(), hook(number):
             logits = model.predict(batch, key=key, summaries=summaries).logits
-        parts.append(logits[asked].double().softmax(-1).numpy())
+        parts.append(logits[flags].double().softmax(-1).numpy())
     return np.concatenate(parts)
 
 
-def log_chances(model: FullModel, arrays: InningsArrays, *, past: bool = True) -> Floats:
+def log_probabilities(model: FullModel, arrays: InningsArrays, *, past: bool = True) -> Floats:
     """Log-probabilities of every ball of an innings ``(ball, outcome)``; or without any past."""
     batch, _ = training_batch([arrays])
     sequence = batch["sequence"]
@@ -202,12 +197,12 @@ def scrambled_probabilities(
             is told the outcome of past ball ``orders[j]``.
     """
     each = len(orders[0]) if len(orders) else 0
-    step = max(1, _ROWS_AT_ONCE // max(each, 1))
+    step = max(1, _ROWS_PER_BATCH // max(each, 1))
     parts = [np.zeros((0, each, model.sizes.outcomes))]
     for start in range(0, len(positions), step):
-        some = slice(start, start + step)
+        part = slice(start, start + step)
         with torch.no_grad():
-            logits = model(scrambled(arrays, positions[some], orders[some]))
+            logits = model(scrambled(arrays, positions[part], orders[part]))
         parts.append(logits[:, 0].double().softmax(-1).numpy().reshape(-1, each, logits.shape[-1]))
     return np.concatenate(parts)
 
@@ -215,41 +210,44 @@ def scrambled_probabilities(
 def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]) -> Batch:
     """The predictor's batch: one row with one query per ball and order, in that order."""
     length = max(positions) + 1
-    head = [truncate(arrays, length)]
-    who = balls(head, length)
-    each = [len(order) for order in orders]
+    innings = [truncate(arrays, length)]
+    ball_columns = balls(innings, length)
+    query = np.repeat(np.asarray(positions), [len(order) for order in orders])
+    rows = len(query)
     # Beyond a ball's own past the order does not matter: nothing there is visible to it.
-    order = torch.arange(length - 1).repeat(sum(each), 1)
-    visible = torch.zeros(sum(each), 1, length - 1, dtype=torch.bool)
+    order = np.tile(np.arange(length - 1), (rows, 1))
     row = 0
-    for position, one in zip(positions, orders, strict=True):
-        order[row : row + len(one), :position] = torch.from_numpy(one)
-        visible[row : row + len(one), :, :position] = True
-        row += len(one)
-    asked = torch.from_numpy(np.repeat(np.asarray(positions), each))
+    for position, ball_orders in zip(positions, orders, strict=True):
+        order[row : row + len(ball_orders), :position] = ball_orders
+        row += len(ball_orders)
+    source = torch.from_numpy(order)
+    visible = torch.from_numpy(np.arange(length - 1) < query[:, None])[:, None]
+    queries = torch.from_numpy(query)
 
     def past_rows(value: Tensor) -> Tensor:
         """The past balls, once per row: ``(1, length, ...) -> (row, length - 1, ...)``."""
-        return value[:, :-1].expand(row, length - 1, *value.shape[2:])
+        return value[:, :-1].expand(rows, length - 1, *value.shape[2:])
 
     def query_rows(value: Tensor) -> Tensor:
         """The balls asked about, a row each: ``(1, length, ...) -> (row, 1, ...)``."""
-        return value[0, asked][:, None]
+        return value[0, queries][:, None]
 
-    past = mapped(past_side(head, length), past_rows)
+    past = mapped(past_side(innings, length), past_rows)
     past["happened"] = past["happened"].gather(
-        1, order[..., None].expand(-1, -1, past["happened"].shape[-1])
+        1, source[..., None].expand(-1, -1, past["happened"].shape[-1])
     )
-    before = mapped(who, past_rows)
-    flags = {name: getattr(before, name).gather(1, order) for name in _TOLD}
+    before = mapped(ball_columns, past_rows)
+    flags = {
+        name: getattr(before, name).gather(1, source) for name in ("wicket", "boundary", "dot")
+    }
     return {
-        "graph_data": mapped(query_side(head, length), query_rows),
+        "graph_data": mapped(query_side(innings, length), query_rows),
         "sequence": {
-            "now": mapped(who, query_rows),
+            "now": mapped(ball_columns, query_rows),
             "balls": replace(before, **flags),
             "past": past,
             "visible": visible,
-            "overs": max(int(who.over.max()) + 1, 1),
+            "overs": max(int(ball_columns.over.max()) + 1, 1),
         },
     }
 
@@ -257,41 +255,33 @@ def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[
 SCRAMBLES: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class WiderSampleLosses:
-    """Log-losses of more balls, of any place in an innings that has a past."""
-
-    balls: int
-    intact: Figure
-    hide_all: Figure
-    worth_of_past: Figure
-    scramble_cost: Figure
-
-
 def wider_sample(
     model: FullModel, innings: Sequence[Encoded], balls: int, seed: int, report: Report
-) -> WiderSampleLosses:
+) -> Json:
     """Log-loss of a sample of balls with any past: with it, without it, and scrambled."""
-    drawn: dict[int, list[int]] = {}
-    for place, position in sample(innings, balls, seed, before=1):
-        drawn.setdefault(place, []).append(position)
+    positions_of: dict[int, list[int]] = {}
+    for row, position in sample(innings, balls, seed, before=1):
+        positions_of.setdefault(row, []).append(position)
     parts: list[Floats] = []
     matches: list[str] = []
-    for number, (place, positions) in enumerate(drawn.items()):
-        report(f"log-losses with and without the past: innings {number + 1} of {len(drawn)}")
-        one = innings[place]
-        actual = one.arrays.outcome[positions]
+    for number, (row, positions) in enumerate(positions_of.items()):
+        report(f"log-losses with and without the past: innings {number + 1} of {len(positions_of)}")
+        arrays = innings[row].arrays
+        actual = arrays.outcome[positions]
         intact, hidden = (
-            -log_chances(model, one.arrays, past=past)[positions, actual] for past in (True, False)
+            -log_probabilities(model, arrays, past=past)[positions, actual]
+            for past in (True, False)
         )
-        generator = np.random.default_rng([seed, place])
+        generator = np.random.default_rng([seed, row])
         orders = [permutations(generator, position) for position in positions]
-        mixed = scrambled_probabilities(model, one.arrays, positions, orders)
-        scrambled = -np.log(mixed[np.arange(len(positions)), :, actual]).mean(-1)
+        permuted = scrambled_probabilities(model, arrays, positions, orders)
+        scrambled = -np.log(permuted[np.arange(len(positions)), :, actual]).mean(-1)
         parts.append(np.stack([intact, hidden, hidden - intact, scrambled - intact]))
-        matches += [one.match_id] * len(positions)
+        matches += [innings[row].match_id] * len(positions)
     table = np.concatenate(parts, axis=1)
-    return WiderSampleLosses(len(matches), *(Figure.mean(row, matches, seed) for row in table))
+    names = ("intact", "hide_all", "worth_of_past", "scramble_cost")
+    figures = (Figure.mean(column, matches, seed) for column in table)
+    return {"balls": len(matches), **dict(zip(names, figures, strict=True))}
 
 
 def permutations(generator: np.random.Generator, count: int) -> NDArray[np.int64]:

@@ -35,18 +35,19 @@ Choice = TypeVar("Choice")
 KINDS: Final = ("caught", "bowled", "lbw", "run out", "stumped", "caught and bowled", "hit wicket")
 """Dismissals that happen here; the rarest of the real ones do not."""
 
-_MOST_OFF_A_WIDE: Final = 5
-_FOUR: Final = 4
+_KEEPER_CATCHES: Final = 3.0
+_DISMISSALS: Final = {kind: league.RATES["dismissals"][kind] for kind in KINDS}
 
-_KEEPER_CATCHES = 3.0
-_DISMISSAL_SHARES: Final = {kind: league.DISMISSALS[kind] for kind in KINDS}
-_WIDES: Final = {
-    runs: share for runs, share in league.WIDE_RUNS.items() if runs <= _MOST_OFF_A_WIDE
-}
-_NO_BALLS: Final = {runs: share for runs, share in league.NO_BALL_BAT_RUNS.items() if runs <= 6}
-_BYES: Final = {runs: share for runs, share in league.BYE_RUNS.items() if runs <= _FOUR}
-_LEG_BYES: Final = {runs: share for runs, share in league.LEG_BYE_RUNS.items() if runs <= _FOUR}
 
+def _run_shares(name: str, max_runs: int) -> dict[int, float]:
+    return {int(runs): share for runs, share in league.RATES[name].items() if int(runs) <= max_runs}
+
+
+_WIDES: Final = _run_shares("wide_runs", 5)
+_NO_BALLS: Final = _run_shares("no_ball_bat_runs", 6)
+_BYES: Final = _run_shares("bye_runs", 4)
+_LEG_BYES: Final = _run_shares("leg_bye_runs", 4)
+_RUN_OUT_RUNS: Final = _run_shares("run_out_runs", 6)
 
 Event = tuple[int, int, dict[str, int], tuple[Wicket, ...]]
 """Runs of the batter and in extras, extras by kind, wickets: as ``InningsDraft.add`` has them."""
@@ -58,7 +59,7 @@ def event_of(
     striker: Player,
     non_striker: Player,
     bowler: Player,
-    fielding: league.Side,
+    fielding: league.TeamRates,
     free_hit: bool,
 ) -> Event:
     """One way in which an outcome class can happen; on a free hit only a run out is possible."""
@@ -71,17 +72,17 @@ def event_of(
         extras = {"noballs": 1}
         runs = pick(rng, _NO_BALLS)
     elif outcome == "bye":
-        if rng.random() < league.LEG_BYE:
+        if rng.random() < league.RATES["leg_bye"]:
             extras = {"legbyes": pick(rng, _LEG_BYES)}
         else:
             extras = {"byes": pick(rng, _BYES)}
     elif outcome == "W":
-        kind = "run out" if free_hit else pick(rng, _DISMISSAL_SHARES)
+        kind = "run out" if free_hit else pick(rng, _DISMISSALS)
         out = striker
         if kind == "run out":
-            runs = pick(rng, league.RUN_OUT_RUNS)
-            out = striker if rng.random() < league.RUN_OUT_STRIKER else non_striker
-        elif kind == "stumped" and rng.random() < league.STUMPED_OFF_WIDE:
+            runs = pick(rng, _RUN_OUT_RUNS)
+            out = striker if rng.random() < league.RATES["run_out_striker"] else non_striker
+        elif kind == "stumped" and rng.random() < league.RATES["stumped_off_wide"]:
             extras = {"wides": 1}
         wickets = (Wicket(kind, out, _fielders(rng, kind, bowler, fielding)),)
     else:
@@ -89,7 +90,7 @@ def event_of(
     return runs, sum(extras.values()), extras, wickets
 
 
-def _fielders(rng: Random, kind: str, bowler: Player, side: league.Side) -> tuple[str, ...]:
+def _fielders(rng: Random, kind: str, bowler: Player, side: league.TeamRates) -> tuple[str, ...]:
     if kind == "stumped":
         return (side.keeper.name,)
     if kind not in ("caught", "run out"):
@@ -100,7 +101,11 @@ def _fielders(rng: Random, kind: str, bowler: Player, side: league.Side) -> tupl
         if player != bowler
     }
     fielder = pick(rng, weights)
-    if kind == "run out" and fielder != side.keeper.name and rng.random() < league.TWO_FIELDERS:
+    if (
+        kind == "run out"
+        and fielder != side.keeper.name
+        and rng.random() < league.RATES["two_fielders"]
+    ):
         return (fielder, side.keeper.name)
     return (fielder,)
 
@@ -162,7 +167,7 @@ def simulate(seed: int, *, rules: tuple[Rule, ...] = ()) -> Simulated:
     """
     rng = Random(seed)
     shuffled = sorted(league.TEAMS, key=lambda _: rng.random())
-    first, second = map(league.side, shuffled[:2])
+    first, second = map(league.team_rates, shuffled[:2])
     winner = first if rng.random() < 0.5 else second
     bats = rng.random() < _BATS_AFTER_TOSS
     if bats != (winner is first):
@@ -174,8 +179,7 @@ def simulate(seed: int, *, rules: tuple[Rule, ...] = ()) -> Simulated:
     play = _Play(rng, ground, rules)
     play.innings(first, second)
     play.innings(second, first)
-    one, two = play.drafts
-    outcome = _result(one, two)
+    outcome = _result(*play.drafts)
     while outcome.get("result") == "tie" and "eliminator" not in outcome:
         last = play.drafts[-1]
         bowled_last = first if last.batting_team == second.name else second
@@ -183,9 +187,9 @@ def simulate(seed: int, *, rules: tuple[Rule, ...] = ()) -> Simulated:
         # The side that batted second in one bats first in the next.
         play.innings(batted_last, bowled_last, super_over=True)
         play.innings(bowled_last, batted_last, super_over=True)
-        one, two = play.drafts[-2:]
-        if one.total != two.total:
-            ahead = one if one.total > two.total else two
+        pair = play.drafts[-2:]
+        if pair[0].total != pair[1].total:
+            ahead = max(pair, key=lambda draft: draft.total)
             outcome = Facts(result="tie", eliminator=ahead.batting_team)
     date = _FIRST_DAY + datetime.timedelta(days=seed % _DAYS)
     draft = MatchDraft(
@@ -209,13 +213,11 @@ def simulate(seed: int, *, rules: tuple[Rule, ...] = ()) -> Simulated:
     return Simulated(draft.finished(), elevens, tuple(play.ruled))
 
 
-def _result(innings_draft: InningsDraft, two: InningsDraft) -> Facts:
-    if two.total > innings_draft.total:
-        return Facts(winner=two.batting_team, by={"wickets": _WICKETS - two.wickets})
-    if two.total < innings_draft.total:
-        return Facts(
-            winner=innings_draft.batting_team, by={"runs": innings_draft.total - two.total}
-        )
+def _result(first: InningsDraft, second: InningsDraft) -> Facts:
+    if second.total > first.total:
+        return Facts(winner=second.batting_team, by={"wickets": _WICKETS - second.wickets})
+    if second.total < first.total:
+        return Facts(winner=first.batting_team, by={"runs": first.total - second.total})
     return Facts(result="tie")
 
 
@@ -229,7 +231,9 @@ class _Play:
     drafts: list[InningsDraft] = field(default_factory=list)
     ruled: list[RuledBall] = field(default_factory=list)
 
-    def innings(self, batting: league.Side, bowling: league.Side, super_over: bool = False) -> None:
+    def innings(
+        self, batting: league.TeamRates, bowling: league.TeamRates, super_over: bool = False
+    ) -> None:
         """Play the next innings; every second one is a chase."""
         rng = self.rng
         number = len(self.drafts) + 1

@@ -53,10 +53,12 @@ from attnlens.cricket.readers.history import Report
 from attnlens.errors import InputError
 
 _VALIDATION_SHARE = 0.1
-_MOST_NAMED: Final = 8
+_MAX_NAMED_MATCHES: Final = 8
 """Matches that are left out and told by name."""
 
-_WHOLE = "give the same day to --train-until and --validate-until to train without validation"
+_NO_VALIDATION = (
+    "give the same day to --train-until and --validate-until to train without validation"
+)
 
 R = TypeVar("R", bound=Schedule)
 Setting: TypeAlias = bool | float | dict[str, int] | None
@@ -66,19 +68,15 @@ KINDS: Final = ("int", "float", "float | None", "bool")
 _FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
 """Sizes that follow from what a model is told and writes."""
 
-_WIDEST: Final = 4096
-_LARGEST: Final = 1e9
-SHARES: Final = (
-    *("hide_some", "hide_all", "hide_player", "hide_block", "hide_batter", "hide_bowler"),
-    *("forget", "forget_past", "final", "teacher", "smoothing"),
-)
+_MAX_SIZE: Final = 4096
+_MAX_VALUE: Final = 1e9
 _BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
-    **dict.fromkeys(SHARES, (0, 1)),
+    **dict.fromkeys(("forget", "forget_past", "final", "teacher", "smoothing"), (0, 1)),
     **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
-    **dict.fromkeys(("seed", "warm_up"), (0, _LARGEST)),
-    "null": (-_LARGEST, _LARGEST),
+    **dict.fromkeys(("seed", "warm_up"), (0, _MAX_VALUE)),
+    "null": (-_MAX_VALUE, _MAX_VALUE),
 }
-"""The least and the most a setting may be, where it is not 1 to `_WIDEST` or 0 to `_LARGEST`."""
+"""Ranges of settings; of others a share to hide, 1 to `_MAX_SIZE` or 0 to `_MAX_VALUE`."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,12 @@ class ModelKind(Generic[R]):
     @property
     def settings(self) -> dict[str, str]:
         """Every setting, and the kind of value it takes."""
-        every = {
-            field.name: str(field.type) for field in (*fields(self.recipe), *fields(self.sizes))
+        kinds = {
+            field.name: str(field.type)
+            for field in (*fields(self.recipe), *fields(self.sizes))
+            if field.type in KINDS and field.name not in _FIXED
         }
-        known = {n: kind for n, kind in every.items() if kind in KINDS and n not in _FIXED}
-        return known | {f"heads.{scale}": "int" for scale in self.scales}
+        return kinds | {f"heads.{scale}": "int" for scale in self.scales}
 
 
 _PREDICTOR: Final = ModelKind(Hyperparameters, Sizes, HEADS)
@@ -104,29 +103,28 @@ OVERS: Final = ModelKind(OverHyperparameters, OverSizes, {})
 
 
 def recipe_and_sizes(
-    kind: ModelKind[R], words: Sequence[str], given: Mapping[str, Setting]
+    kind: ModelKind[R], words: Sequence[str], overrides: Mapping[str, Setting]
 ) -> tuple[R, dict[str, Setting]]:
     """The recipe, and the sizes that differ from the default.
 
-    ``words`` are such as ``learning_rate=0.001``, ``heads.medium=8`` or ``null=null``; what is
-    ``given`` further are values by name.
+    ``words`` are such as ``learning_rate=0.001``, ``heads.medium=8`` or ``null=null``;
+    ``overrides`` are values by name.
 
     Raises:
         InputError: a name is no setting, or a value does not fit it.
     """
-    known = kind.settings
+    settings = kind.settings
     chosen: dict[str, Any] = {}
-    for name, value in [*map(_parted, words), *given.items()]:
-        if name not in known:
-            names = ", ".join(known)
+    for name, value in [*map(_parted, words), *overrides.items()]:
+        if name not in settings:
+            names = ", ".join(settings)
             raise InputError(f"--set: there is no setting {name!r}", remedy=f"known: {names}")
-        chosen[name] = _fitting(name, value, known[name])
+        chosen[name] = _checked(name, value, settings[name])
     heads = {scale: chosen.pop(f"heads.{scale}", usual) for scale, usual in kind.scales.items()}
-    of_recipe = {field.name for field in fields(kind.recipe)}
     make: Callable[..., R] = kind.recipe
-    recipe = make(**{name: value for name, value in chosen.items() if name in of_recipe})
-    sizes = {name: value for name, value in chosen.items() if name not in of_recipe}
-    return recipe, sizes if heads == kind.scales else {**sizes, "heads": heads}
+    of_recipe = chosen.keys() & {field.name for field in fields(kind.recipe)}
+    recipe = make(**{name: chosen.pop(name) for name in of_recipe})
+    return recipe, chosen if heads == kind.scales else {**chosen, "heads": heads}
 
 
 def _parted(word: str) -> tuple[str, Any]:
@@ -139,7 +137,7 @@ def _parted(word: str) -> tuple[str, Any]:
         raise InputError(f"--set {word}: {value!r} is not a number, true, false or null") from None
 
 
-def _fitting(name: str, value: Any, kind: str) -> Any:
+def _checked(name: str, value: Any, kind: str) -> Any:
     """``value`` where it is of the kind a dataclass names, and within `_BOUNDS`."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = {
@@ -150,10 +148,11 @@ def _fitting(name: str, value: Any, kind: str) -> Any:
     }
     if not fits[kind]:
         raise InputError(f"--set {name}={json.dumps(value)}: {name} is of the kind {kind}")
-    least, most = _BOUNDS.get(name, (1, _WIDEST) if kind == "int" else (0, _LARGEST))
-    if number and not least <= value <= most:
+    usual = (1, _MAX_SIZE) if kind == "int" else (0, 1 if name.startswith("hide_") else _MAX_VALUE)
+    low, high = _BOUNDS.get(name, usual)
+    if number and not low <= value <= high:
         raise InputError(
-            f"--set {name}={json.dumps(value)}: {name} is between {least:g} and {most:g}"
+            f"--set {name}={json.dumps(value)}: {name} is between {low:g} and {high:g}"
         )
     return int(value) if kind == "int" else value
 
@@ -200,22 +199,23 @@ def train(
     split, loop, base = _begun(sources, plan, recipe, loop)
     ratings = Ratings()
     innings = rate_and_encode(split.used, base, ratings)
-    learnt = [one for one in innings if max(one.match.dates) <= split.train_until]
-    validation = innings[len(learnt) :]
-    balls = sum(len(one.arrays) for one in learnt)
-    checked = sum(len(one.arrays) for one in validation)
+    n_train = sum(max(encoded.match.dates) <= split.train_until for encoded in innings)
+    training, validation = innings[:n_train], innings[n_train:]
+    balls, checked = (
+        sum(len(encoded.arrays) for encoded in part) for part in (training, validation)
+    )
     loop.report(f"{balls} balls to train on, {checked} to check")
     teacher = None
     if plan.teacher:
-        # The first process asks while the others of its machine wait.
-        here = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if loop.among.count > 1 else 1
-        threads = min(torch.get_num_threads() * here, os.cpu_count() or 1)
-        teacher = teach(learnt, seed=recipe.seed, threads=threads, loop=loop)
+        # The first process fits while the others of its machine wait.
+        local = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if loop.among.count > 1 else 1
+        threads = min(torch.get_num_threads() * local, os.cpu_count() or 1)
+        teacher = teach(training, seed=recipe.seed, threads=threads, loop=loop)
     fitted = fit(
         sizes,
         base.everything,
-        [one.arrays for one in learnt],
-        [one.arrays for one in validation],
+        [encoded.arrays for encoded in training],
+        [encoded.arrays for encoded in validation],
         recipe,
         teacher=teacher,
         loop=loop,
@@ -224,7 +224,7 @@ def train(
         "balls": balls,
         "teachers": [TREES] if plan.teacher else [],
     }
-    decided = win_rows(learnt)
+    decided = win_rows(training)
     predictor = TrainedPredictor(
         Path(out).stem,
         "",
@@ -236,11 +236,11 @@ def train(
         trained_on=identities(split.used),
     )
     if loop.among.first:
-        sample = validation or learnt
+        sample = validation or training
         study = HeadStudy(fitted.model, sample, balls=plan.head_balls, seed=recipe.seed)
         loop.report(f"names of heads, from {len(study.sample)} balls")
-        named = name_heads(study, thorough=False)
-        card["earned"] = {scale: [head.earned for head in heads] for scale, heads in named.items()}
+        names = name_heads(study, thorough=False)
+        card["earned"] = {scale: [head.earned for head in heads] for scale, heads in names.items()}
         card["earned_from"] = "validation" if validation else "training"
         store_hiding_effects(fitted.model, sample, balls=3 * plan.head_balls, seed=recipe.seed)
         save_predictor(out, predictor)
@@ -327,8 +327,8 @@ def _begun(
         )
         for match in split.used
     ]
-    told = repr((split.train_until, sorted(plan.sizes.items()), plan.teacher, played))
-    loop = replace(loop, mark=hashlib.sha256(told.encode()).hexdigest())
+    described = repr((split.train_until, sorted(plan.sizes.items()), plan.teacher, played))
+    loop = replace(loop, mark=hashlib.sha256(described.encode()).hexdigest())
     if loop.state is not None and loop.state.exists():
         saved_run(loop.state, recipe, loop.mark)
     count = len(split.training)
@@ -346,12 +346,12 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
     """
     days = sorted({max(match.dates) for match in matches})
     first, last = plan.train_until, plan.validate_until or days[-1]
-    seen = [day for day in days if day <= last]
-    if first is None and len(seen) == 1:
-        raise InputError("one day of matches cannot be split for validation", remedy=_WHOLE)
+    used_days = [day for day in days if day <= last]
+    if first is None and len(used_days) == 1:
+        raise InputError("one day of matches cannot be split for validation", remedy=_NO_VALIDATION)
     if first is None:
-        place = min(int(len(seen) * (1 - _VALIDATION_SHARE)), len(seen) - 2)
-        first = seen[place] if seen else last
+        index = min(int(len(used_days) * (1 - _VALIDATION_SHARE)), len(used_days) - 2)
+        first = used_days[index] if used_days else last
     if plan.validate_until is not None and first > last:
         raise InputError(
             f"training until {first} runs past validation until {last}",
@@ -364,9 +364,9 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
             path=source,
             remedy="give earlier matches or a later day",
         )
-    if first != last and not any(first < day for day in seen):
+    if first != last and not any(first < day for day in used_days):
         until = "" if plan.validate_until is None else f" and until {last}"
-        raise InputError(f"no match after {first}{until} to validate on", remedy=_WHOLE)
+        raise InputError(f"no match after {first}{until} to validate on", remedy=_NO_VALIDATION)
     used = [match for match in matches if max(match.dates) <= last]
     return DateSplit(min(first, days[-1]), min(last, days[-1]), training, used)
 
@@ -383,10 +383,14 @@ def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
     matches = [match for match in read(sources, skipped, report).values() if match.dates]
     wrong = [match for match in matches if any(doubt.kind == RESULT for doubt in match.doubts)]
     if wrong and len(wrong) < len(matches):
-        names = ", ".join(match.match_id for match in wrong[:_MOST_NAMED])
-        more = f" and {len(wrong) - _MOST_NAMED} more" if len(wrong) > _MOST_NAMED else ""
+        names = ", ".join(match.match_id for match in wrong[:_MAX_NAMED_MATCHES])
+        more = (
+            f" and {len(wrong) - _MAX_NAMED_MATCHES} more"
+            if len(wrong) > _MAX_NAMED_MATCHES
+            else ""
+        )
         report(f"skipped {len(wrong)} whose result does not follow from the balls: {names}{more}")
-        matches = [match for match in matches if not any(match is one for one in wrong)]
+        matches = [match for match in matches if match not in wrong]
     if not matches:
         reason = f" ({skipped[0].problem})" if skipped else ""
         raise InputError(

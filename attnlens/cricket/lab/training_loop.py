@@ -99,7 +99,7 @@ class Processes:
             distributed.destroy_process_group()
 
 
-_ALONE: Final = Processes()
+_ONE_PROCESS: Final = Processes()
 
 
 def processes(device: str = "cpu") -> Processes:
@@ -113,10 +113,10 @@ def processes(device: str = "cpu") -> Processes:
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: torch finds no GPU here", remedy="use --device cpu")
     rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    place = torch.device(device)
+    chosen = torch.device(device)
     if device == "cuda":
-        place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-        torch.cuda.set_device(place)
+        chosen = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(chosen)
     if count > 1:
         way = "nccl" if device == "cuda" else "gloo"
         try:
@@ -125,7 +125,7 @@ def processes(device: str = "cpu") -> Processes:
             raise InputError(
                 f"{count} processes cannot find each other ({error})", remedy="start with torchrun"
             ) from None
-    return Processes(rank, count, place)
+    return Processes(rank, count, chosen)
 
 
 M = TypeVar("M", bound=nn.Module)
@@ -140,7 +140,7 @@ _DAMAGE: Final = (
 )
 """What torch raises on bytes that are no state of ours."""
 
-_PARTS: Final = ("model", "kept", "optimiser", "schedule")
+_PARTS: Final = ("model", "best_model", "optimiser", "schedule")
 """What of a run has a state of its own."""
 
 
@@ -179,7 +179,7 @@ class TrainingLoop:
     state: Path | None = None
     mark: str = ""
     report: Report = silent
-    among: Processes = _ALONE
+    among: Processes = _ONE_PROCESS
 
     def sibling_path(self, name: str) -> Path | None:
         """A file of this run's beside its state; ``None`` where none is kept."""
@@ -232,7 +232,7 @@ class TrainingSet(ABC, Generic[M, T]):
         generator.shuffle(batches)
         return batches
 
-    def measure(self, model: M, among: Processes = _ALONE) -> float:
+    def measure(self, model: M, among: Processes = _ONE_PROCESS) -> float:
         """The mean loss of the rows to validate on, in nats per unit."""
         model.eval()
         sums = torch.zeros(2, dtype=torch.float64, device=among.device)
@@ -295,12 +295,12 @@ class WeightAverage:
 class RunState(Generic[M]):
     """A run between two epochs.
 
-    ``model`` is as the last step left it, ``kept`` the best so far, averaged, and ``best`` its
-    loss, in nats per unit. ``seconds`` are of training so far, all starts together.
+    ``model`` is as the last step left it, ``best_model`` the best so far, averaged, and ``best``
+    its loss, in nats per unit. ``seconds`` are of training so far, all starts together.
     """
 
     model: M
-    kept: M
+    best_model: M
     optimiser: torch.optim.Optimizer
     schedule: torch.optim.lr_scheduler.LRScheduler
     average: WeightAverage
@@ -423,7 +423,7 @@ def run_training(
             )
         if measured < run.best or not training_set.check:
             run.best = measured
-            run.kept.load_state_dict(averaged.state_dict())
+            run.best_model.load_state_dict(averaged.state_dict())
         run.seconds += time.perf_counter() - started
         entry: Epoch = {"epoch": epoch + 1, "train": trained}
         run.history.append({**entry, "validation": measured} if training_set.check else entry)
@@ -431,7 +431,7 @@ def run_training(
         report(f"epoch {epoch + 1}: {name} log-loss {measured:.5f}  ({run.seconds:.0f} s)")
         if state is not None and among.first:
             run.save(state, recipe, loop.mark)
-    return TrainedModel(run.kept.cpu().eval(), run.history)
+    return TrainedModel(run.best_model.cpu().eval(), run.history)
 
 
 def _epoch(
@@ -452,11 +452,11 @@ def _epoch(
     order = training_set.batches(generator)
     if among.count > 1:
         generator = np.random.default_rng([recipe.seed, epoch, among.rank])
-    seen = 0
+    units = 0
     for number, batch in enumerate(order):
         rows = [training_set.train[row] for row in among.share(batch)]
         count = sum(training_set.weight(training_set.train[row]) for row in batch)
-        seen += count
+        units += count
         run.optimiser.zero_grad()
         if rows:
             loss = training_set.loss(model, rows, among.device, generator) / count
@@ -468,11 +468,11 @@ def _epoch(
         run.schedule.step()
         run.average.update(model)
         if number % 50 == 49:
-            spent = time.perf_counter() - started
-            left = spent / (number + 1) * (total - epoch * steps - number - 1)
+            seconds = time.perf_counter() - started
+            left = seconds / (number + 1) * (total - epoch * steps - number - 1)
             loop.report(
                 f"epoch {epoch + 1}/{recipe.epochs}  step {number + 1}/{steps}  "
-                f"loss {float(running) * among.count / seen:.4f}  "
-                f"{seen / spent:,.0f} {training_set.unit}/s  {left / 60:.0f} min left"
+                f"loss {float(running) * among.count / units:.4f}  "
+                f"{units / seconds:,.0f} {training_set.unit}/s  {left / 60:.0f} min left"
             )
-    return float(among.add_up(running)) / seen
+    return float(among.add_up(running)) / units
