@@ -508,8 +508,8 @@ def _surprises(balls: BallColumns) -> Columns:
 
 def _expected(balls: BallColumns) -> Floats32:
     """Probabilities from scoreboard and ratings, ``(balls, 11)``."""
-    logits: Floats32 = balls["base"] + sum(balls[f"rating {name}"] for name in _RATED)
-    return softmax(logits)
+    logits = balls["base"] + sum(balls[f"rating {name}"] for name in _RATED)
+    return softmax(np.asarray(logits, np.float32))
 
 
 def _log_ratio(actual: Doubles, due: Doubles, n_balls: Doubles, shrink: float) -> Doubles:

@@ -8,10 +8,10 @@ regression and the trees get everything that the predictor knows, and every runn
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -43,71 +43,49 @@ class BaselineError(AttnlensError):
     """A baseline that cannot be fitted here, and why."""
 
 
-class Baseline(Protocol):
-    """A baseline that has been fitted."""
-
-    def probabilities(self, table: FeatureTable) -> Doubles:
-        """``(balls, 11)``, rows that sum to 1."""
+Predict: TypeAlias = Callable[[FeatureTable], Doubles]
+"""A baseline that has been fitted: probabilities ``(balls, 11)``, rows that sum to 1."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClassShares:
-    """How often each outcome came, whatever the ball: ``shares`` ``(11,)``."""
-
-    shares: Doubles
-
-    @classmethod
-    def fit(cls, table: FeatureTable) -> ClassShares:
-        counts = np.bincount(table.outcome, minlength=len(OUTCOMES)) + 1.0
-        return cls(counts / counts.sum())
-
-    def probabilities(self, table: FeatureTable) -> Doubles:
-        return np.tile(self.shares, (len(table), 1))
+def fit_prior(table: FeatureTable) -> Predict:
+    """How often each outcome came, whatever the ball."""
+    counts = np.bincount(table.outcome, minlength=len(OUTCOMES)) + 1.0
+    return lambda balls: np.tile(counts / counts.sum(), (len(balls), 1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Logistic:
+def fit_logistic(table: FeatureTable) -> Predict:
     """Multinomial logistic regression on all columns, fitted on at most `_MAX_LOGISTIC_ROWS` balls.
 
     They are taken evenly from all, and scales are theirs: 2.2 million balls took 17 GB. Values are
     cut at five deviations.
     """
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        raise BaselineError("scikit-learn is not installed") from None
+    _check_outcomes(table)
+    table = table.rows(np.arange(0, len(table), 1 + (len(table) - 1) // _MAX_LOGISTIC_ROWS))
+    values = _spread(table)
+    mean, scale = values.mean(0, dtype=np.float64), values.std(0, dtype=np.float64)
+    scale[scale < 1e-6] = 1
 
-    offset: Doubles
-    scale: Doubles
-    model: Any
+    def scaled(values: Floats32) -> Floats32:
+        values = (values - mean.astype(np.float32)) / scale.astype(np.float32)
+        return values.clip(-5, 5)
 
-    @classmethod
-    def fit(cls, table: FeatureTable) -> Logistic:
-        import warnings
+    model = LogisticRegression(C=0.02, solver="lbfgs", max_iter=60, tol=1e-3)
+    with warnings.catch_warnings():
+        # Sixty steps are enough for a baseline, and it says when it wants more.
+        warnings.simplefilter("ignore")
+        model.fit(scaled(values), table.outcome)
 
-        try:
-            from sklearn.linear_model import LogisticRegression
-        except ImportError:
-            raise BaselineError("scikit-learn is not installed") from None
-        _several_outcomes(table)
-        table = table.rows(np.arange(0, len(table), 1 + (len(table) - 1) // _MAX_LOGISTIC_ROWS))
-        values = _spread(table)
-        offset, scale = values.mean(0, dtype=np.float64), values.std(0, dtype=np.float64)
-        scale[scale < 1e-6] = 1
-        made = cls(offset, scale, LogisticRegression(C=0.02, solver="lbfgs", max_iter=60, tol=1e-3))
-        with warnings.catch_warnings():
-            # Sixty steps are enough for a baseline, and it says when it wants more.
-            warnings.simplefilter("ignore")
-            made.model.fit(made._scaled(values), table.outcome)
-        return made
-
-    def _scaled(self, values: Floats32) -> Floats32:
-        scaled: Floats32 = values - self.offset.astype(np.float32)
-        scaled /= self.scale.astype(np.float32)
-        scaled.clip(-5, 5, out=scaled)
-        return scaled
-
-    def probabilities(self, table: FeatureTable) -> Doubles:
+    def predict(balls: FeatureTable) -> Doubles:
         # An outcome never seen in training gets next to nothing.
-        rows = np.full((len(table), len(OUTCOMES)), 1e-6)
-        rows[:, self.model.classes_] = self.model.predict_proba(self._scaled(_spread(table)))
+        rows = np.full((len(balls), len(OUTCOMES)), 1e-6)
+        rows[:, model.classes_] = model.predict_proba(scaled(_spread(balls)))
         return np.asarray(rows / rows.sum(1, keepdims=True))
+
+    return predict
 
 
 def _spread(table: FeatureTable) -> Floats32:
@@ -160,50 +138,45 @@ _REPEATABLE: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BoostedTrees:
-    """Gradient-boosted trees on all columns: LightGBM's model, and how many rounds count."""
+def fit_trees(
+    table: FeatureTable,
+    check: FeatureTable | None = None,
+    *,
+    rounds: int | None = None,
+    growth: Growth = GROWTH,
+    seed: int = 5,
+) -> Predict:
+    """Gradient-boosted trees (LightGBM) on all columns.
 
-    model: Any
-    rounds: int
+    They stop where ``check``, later balls, is predicted best, or without it after ``rounds``.
 
-    @classmethod
-    def fit(
-        cls,
-        table: FeatureTable,
-        check: FeatureTable | None = None,
-        *,
-        rounds: int | None = None,
-        growth: Growth = GROWTH,
-        seed: int = 5,
-    ) -> BoostedTrees:
-        """Fit on ``table``, and stop where ``check``, later balls, is predicted best, or after
-        ``rounds``.
-
-        A `BaselineError` where LightGBM is not installed.
-        """
-        try:
-            import lightgbm
-        except (ImportError, OSError):  # a library it needs from the system may be missing
-            raise BaselineError("lightgbm is not installed") from None
-        _several_outcomes(table)
-        parameters = {**_REPEATABLE, **growth, "seed": seed}
-        data = lightgbm.Dataset(table.values, table.outcome, params=parameters)
-
-        if check is None or rounds is not None:
-            rounds = rounds or _ROUNDS
-            return cls(lightgbm.train(parameters, data, rounds), rounds)
+    Raises:
+        BaselineError: LightGBM is not installed.
+    """
+    try:
+        import lightgbm
+    except (ImportError, OSError):  # a library it needs from the system may be missing
+        raise BaselineError("lightgbm is not installed") from None
+    _check_outcomes(table)
+    parameters = {**_REPEATABLE, **growth, "seed": seed}
+    data = lightgbm.Dataset(table.values, table.outcome, params=parameters)
+    if check is None:
+        rounds = rounds or _ROUNDS
+        model = lightgbm.train(parameters, data, rounds)
+    else:
         validation = lightgbm.Dataset(check.values, check.outcome, reference=data)
         stop = lightgbm.early_stopping(_PATIENCE, verbose=False)
         model = lightgbm.train(parameters, data, _MAX_ROUNDS, [validation], callbacks=[stop])
-        return cls(model, model.best_iteration)
+        rounds = model.best_iteration
 
-    def probabilities(self, table: FeatureTable) -> Doubles:
-        rows = self.model.predict(table.values, num_iteration=self.rounds)
+    def predict(balls: FeatureTable) -> Doubles:
+        rows = model.predict(balls.values, num_iteration=rounds)
         return np.asarray(rows / rows.sum(1, keepdims=True))
 
+    return predict
 
-def _several_outcomes(table: FeatureTable) -> None:
+
+def _check_outcomes(table: FeatureTable) -> None:
     if len(np.unique(table.outcome)) < 2:
         raise BaselineError("the training matches hold fewer than two different outcomes")
 
@@ -262,8 +235,8 @@ def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
     fold = fold_of[np.searchsorted(matches, table.match)]
     probabilities = np.empty((len(table), len(OUTCOMES)), np.float32)
     for rows in (fold == number for number in np.unique(fold)):
-        trees = BoostedTrees.fit(table.rows(~rows), growth=growth, seed=seed)
-        probabilities[rows] = trees.probabilities(table.rows(rows))
+        trees = fit_trees(table.rows(~rows), growth=growth, seed=seed)
+        probabilities[rows] = trees(table.rows(rows))
     return probabilities
 
 
@@ -307,10 +280,10 @@ def compare(
         table.rows(np.isin(ids, [*chosen])) for chosen in (train_ids, check_ids, test_ids)
     )
     order = [size for size in sizes if size[0] in test_ids]
-    fits: dict[str, Callable[[FeatureTable], Baseline]] = {
-        "prior": ClassShares.fit,
-        "logistic": Logistic.fit,
-        "boosted_trees": partial(BoostedTrees.fit, check=check if len(check) else None),
+    fits: dict[str, Callable[[FeatureTable], Predict]] = {
+        "prior": fit_prior,
+        "logistic": fit_logistic,
+        "boosted_trees": partial(fit_trees, check=check if len(check) else None),
     }
     left_out = {}
     for name in names:
@@ -320,7 +293,7 @@ def compare(
         except BaselineError as error:
             left_out[name] = str(error)
             continue
-        probabilities[name] = aligned(balls, order, baseline.probabilities(test))
+        probabilities[name] = aligned(balls, order, baseline(test))
     return BaselineForecasts(probabilities, left_out, fitted_on=len(train_ids))
 
 
