@@ -15,7 +15,7 @@ from attnlens.arrays import Floats
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.lab.held_out import EncodedInnings
-from attnlens.cricket.lab.post_training import WinRows, fit_win, win_rows
+from attnlens.cricket.lab.post_training import fit_win, win_rows
 from attnlens.cricket.match.match import Facts, Innings, Match
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.next_ball import with_next_ball
@@ -183,8 +183,7 @@ def test_a_fit_learns_who_wins() -> None:
         for side in match.innings[:2]
     ]
     rows = win_rows(encoded)
-    assert isinstance(rows, WinRows)
-    assert set(np.unique(rows.won)) <= {0.0, 0.5, 1.0}
+    assert set(np.unique(rows["won"])) <= {0.0, 0.5, 1.0}
     model = fit_win(rows, seed=1)
     assert value(model, 150, 12, 8, target=155) > value(model, 100, 12, 8, target=155)
     again = fit_win(rows, seed=1)

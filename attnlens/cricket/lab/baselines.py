@@ -170,7 +170,7 @@ def fit_trees(
         rounds = model.best_iteration
 
     def predict(balls: FeatureTable) -> Doubles:
-        rows = model.predict(balls.values, num_iteration=rounds)
+        rows = np.asarray(model.predict(balls.values, num_iteration=rounds))
         return np.asarray(rows / rows.sum(1, keepdims=True))
 
     return predict
@@ -323,24 +323,27 @@ def logistic_value(held: HeldOut, report: Report = silent) -> tuple[Doubles | No
     test = win_rows(
         [innings[match.match_id, side.number] for match in held.matches for side in sides(match)]
     )
-    probabilities = np.zeros(len(test))
+    if not train:
+        return None, _NO_TRAINING
+    probabilities = np.zeros(len(test["won"]))
     for chase in (0.0, 1.0):
-        fitted, predicted = (train.chase == chase) & (train.won != 0.5), test.chase == chase
+        fitted = (train["chase"] == chase) & (train["won"] != 0.5)
+        predicted = test["chase"] == chase
         if not fitted.any() or not predicted.any():
             continue
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
-        model.fit(_state_columns(train.rows(fitted)), train.won[fitted])
-        columns = _state_columns(test.rows(predicted))
-        probabilities[predicted] = model.predict_proba(columns)[:, 1]
+        model.fit(_state_columns(train)[fitted], train["won"][fitted])
+        probabilities[predicted] = model.predict_proba(_state_columns(test)[predicted])[:, 1]
     return probabilities, None
 
 
 def _state_columns(rows: WinRows) -> Doubles:
     """The columns of a logistic model of states, ``(rows, columns)``."""
-    left = np.maximum(rows.left, 1)
-    columns = [rows.score, rows.left, rows.wickets, rows.needed, np.minimum(rows.needed / left, 6)]
-    columns += [rows.score / np.maximum(rows.bowled, 6), rows.runs, rows.wicket_rate]
-    return np.stack([*columns, rows.runs_other, rows.wickets_other], 1)
+    required = np.minimum(rows["needed"] / np.maximum(rows["left"], 1), 6)
+    rate = rows["score"] / np.maximum(rows["bowled"], 6)
+    columns = [rows[name] for name in ("score", "left", "wickets", "needed")]
+    strengths = [rows[name] for name in ("runs", "wicket_rate", "runs_other", "wickets_other")]
+    return np.stack([*columns, required, rate, *strengths], 1)
 
 
 def _why_not(held: HeldOut, train_ids: set[str]) -> str | None:

@@ -9,7 +9,7 @@ hiding a ball in its place does usually (`usual_effects`). Both are no part of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -37,70 +37,45 @@ _TOTAL_WEIGHT: Final = 0.02
 """Weight of the totals that first innings came to, beside who won."""
 
 
-_CHASE: Final = ("needed", "score", "left", "bowled", "wickets", "runs", "wicket_rate")
-"""What `WinModel.chasing` is told, in its order."""
+WinRows = dict[str, Floats]
+"""States before every ball of decided matches, columns ``(rows,)`` by name; nothing of none.
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WinRows:
-    """States before every ball of decided matches, arrays ``(rows,)``.
-
-    Attributes:
-        chase: whether the side bats second; ``needed``: runs to win then, else 0.
-        score, left, bowled, wickets: the state; ``left`` and ``bowled`` are legal balls.
-        runs, wicket_rate, runs_other, wickets_other: `attnlens.cricket.predictor.win.Strength`.
-        more: runs that the innings still brought.
-        won: whether the batting side won the match, a half for a tie.
-    """
-
-    chase: Floats
-    needed: Floats
-    score: Floats
-    left: Floats
-    bowled: Floats
-    wickets: Floats
-    runs: Floats
-    wicket_rate: Floats
-    runs_other: Floats
-    wickets_other: Floats
-    more: Floats
-    won: Floats
-
-    def __len__(self) -> int:
-        return len(self.won)
-
-    def rows(self, chosen: Floats) -> WinRows:
-        """Some of the rows."""
-        return WinRows(**{field.name: getattr(self, field.name)[chosen] for field in fields(self)})
+``chase``: whether the side bats second; ``needed``: runs to win then, else 0; ``left`` and
+``bowled``: legal balls; ``runs`` to ``wickets_other``: `attnlens.cricket.predictor.win.Strength`;
+``more``: runs that the innings still brought; ``won``: by the batting side, a half for a tie.
+"""
 
 
 def win_rows(encoded: Sequence[EncodedInnings]) -> WinRows:
     """The rows of innings that have a winner; others are left out."""
-    parts: list[list[Floats]] = []
+    parts: list[WinRows] = []
     for innings in encoded:
-        match, side = innings.match, innings.side
+        match, side, strength = innings.match, innings.side, innings.strength
         contest, label = contest_of(match, side), won(match, side.batting_team)
         if contest is None or label is None:
             continue
-        states, strength = states_before(side, contest.quota), innings.strength
-        rates = (strength.runs, strength.wickets, strength.runs_other, strength.wickets_other)
-        count = len(states.score)
+        states = states_before(side, contest.quota)
+        same = {
+            "chase": float(contest.chase),
+            "runs": strength.runs,
+            "wicket_rate": strength.wickets,
+            "runs_other": strength.runs_other,
+            "wickets_other": strength.wickets_other,
+            "won": label,
+        }
         parts.append(
-            [
-                np.full(count, float(contest.chase)),
-                np.maximum(contest.target - states.score, 0),
-                states.score,
-                states.left,
-                contest.quota - states.left,
-                states.wickets,
-                *(np.full(count, rate) for rate in rates),
-                float(side.total) - states.score,
-                np.full(count, label),
-            ]
+            {
+                **{name: np.full(len(states.score), value) for name, value in same.items()},
+                "needed": np.maximum(contest.target - states.score, 0),
+                "score": states.score,
+                "left": states.left,
+                "bowled": contest.quota - states.left,
+                "wickets": states.wickets,
+                "more": float(side.total) - states.score,
+            }
         )
-    if not parts:
-        return WinRows(*(np.zeros(0) for _ in fields(WinRows)))
-    return WinRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    names = parts[0] if parts else ()
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
 def fit_win(rows: WinRows, *, seed: int, report: Report = silent) -> WinModel:
@@ -108,23 +83,21 @@ def fit_win(rows: WinRows, *, seed: int, report: Report = silent) -> WinModel:
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     model = WinModel()
-    columns = {
-        field.name: torch.from_numpy(getattr(rows, field.name).astype(np.float32))
-        for field in fields(rows)
-    }
+    columns = {name: torch.from_numpy(values.astype(np.float32)) for name, values in rows.items()}
+    n_rows = len(rows["won"])
     optimiser = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)
-    steps = _EPOCHS * -(-len(rows) // _AT_ONCE)
+    steps = _EPOCHS * -(-n_rows // _AT_ONCE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _LEARNING_RATE, total_steps=steps)
     for epoch in range(_EPOCHS):
         total = 0.0
-        for chosen in torch.split(torch.randperm(len(rows), generator=generator), _AT_ONCE):
+        for chosen in torch.split(torch.randperm(n_rows, generator=generator), _AT_ONCE):
             loss = win_loss(model, {name: value[chosen] for name, value in columns.items()})
             optimiser.zero_grad()
             torch.autograd.backward(loss)
             optimiser.step()
             schedule.step()
             total += float(loss.detach()) * len(chosen)
-        report(f"value of states, pass {epoch + 1}/{_EPOCHS}: loss {total / len(rows):.4f}")
+        report(f"value of states, pass {epoch + 1}/{_EPOCHS}: loss {total / n_rows:.4f}")
     return model.eval()
 
 
@@ -132,17 +105,19 @@ def win_loss(model: WinModel, rows: dict[str, Tensor]) -> Tensor:
     """Cross-entropy of who won, and of first innings the misfit of their totals besides."""
     second = rows["chase"] > 0
 
-    def of(some: Tensor, *names: str) -> list[Tensor]:
-        return [rows[name][some] for name in names]
+    def columns(chosen: Tensor, *names: str) -> list[Tensor]:
+        return [rows[name][chosen] for name in names]
 
-    chased = of(second, *_CHASE)
+    state_names = ("score", "left", "bowled", "wickets", "runs", "wicket_rate")
     losses = nn.functional.binary_cross_entropy_with_logits(
-        model.chasing(*chased), rows["won"][second], reduction="sum"
+        model.chasing(*columns(second, "needed", *state_names)),
+        rows["won"][second],
+        reduction="sum",
     )
-    state = of(~second, "score", "left", "bowled", "wickets", "runs", "wicket_rate")
-    chances = model.setting(*state, *of(~second, "runs_other", "wickets_other"))
+    state = columns(~second, *state_names)
+    winning = model.setting(*state, *columns(~second, "runs_other", "wickets_other"))
     losses = losses + nn.functional.binary_cross_entropy(
-        chances.clamp(1e-5, 1 - 1e-5), rows["won"][~second], reduction="sum"
+        winning.clamp(1e-5, 1 - 1e-5), rows["won"][~second], reduction="sum"
     )
     mean, deviation = model.remaining(*state)
     misfit = nn.functional.gaussian_nll_loss(

@@ -232,7 +232,7 @@ def train(
         base,
         ratings,
         card,
-        win=fit_win(decided, seed=recipe.seed, report=loop.report) if len(decided) else None,
+        win=fit_win(decided, seed=recipe.seed, report=loop.report) if decided else None,
         trained_on=identities(split.used),
     )
     if loop.among.first:
