@@ -40,7 +40,7 @@ from attnlens.cricket.explain.reading import (
     overheard,
     paths_of,
 )
-from attnlens.cricket.lab.figures import DRAWS, Figure
+from attnlens.cricket.lab.figures import DRAWS, Estimate
 from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.lab.sampling import (
     BEFORE,
@@ -256,7 +256,7 @@ class FaithfulnessSample:
             "matches": len(set(groups.tolist())),
             "seed": self.seed,
             "largest_single_ball_effect_nats": self._mean(largest),
-            "largest_share_of_hiding_all": Figure.of(share),
+            "largest_share_of_hiding_all": Estimate.of(share),
             "scramble_cost_nats": self._mean(scramble_cost),
             "scramble_kl_nats": self._mean(scramble_kl),
             "hide_all_kl_nats": self._mean(hide_all_kl),
@@ -269,8 +269,8 @@ class FaithfulnessSample:
             "methods": {name: self._method(name) for name in self.balls[0].methods},
         }
 
-    def _mean(self, values: Floats) -> Figure:
-        return Figure.mean(values, [ball.match_id for ball in self.balls], self.seed)
+    def _mean(self, values: Floats) -> Estimate:
+        return Estimate.mean(values, [ball.match_id for ball in self.balls], self.seed)
 
     def _values(self, method: str) -> dict[str, Floats]:
         """A method's figures of every ball ``(ball,)``, by name."""
@@ -417,7 +417,7 @@ _FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
     ("insertion_auc_kl", "insertion area", "less", 4),
     ("sign_violation_rate", "wrong sign", "less", 0),
 )
-"""Figure, heading in two words or three, the faithful direction, decimals (0: per cent)."""
+"""Estimate, heading in two words or three, the faithful direction, decimals (0: per cent)."""
 
 
 @terminal_page(min_width=70, max_width=110)
@@ -461,7 +461,7 @@ def add_opening(page: Page, document: Json, question: str) -> None:
     page.blank()
 
 
-def _add_figures(page: Page, rows: Sequence[tuple[str, Figure]], digits: int) -> None:
+def _add_figures(page: Page, rows: Sequence[tuple[str, Estimate]], digits: int) -> None:
     """A row per figure, with its interval."""
     cells = [[words, *figure.cells(digits)] for words, figure in rows]
     add_table(page, [Words(), Column(style="name"), Words(style="quiet")], cells)
@@ -503,5 +503,5 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
     _add_figures(page, gaps, 2)
 
 
-def _figure(figure: Figure, decimals: int) -> str:
+def _figure(figure: Estimate, decimals: int) -> str:
     return figure.cells(decimals)[0] if decimals else f"{100 * figure.required_value:.0f}%"

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from attnlens.arrays import Flags, Floats, Integers
-from attnlens.cricket.lab.figures import Figure
+from attnlens.cricket.lab.figures import Estimate
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
 from attnlens.cricket.match.competition import KINDS, competition_of, phase_of, quota_of, table_of
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
@@ -147,7 +147,7 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
 
     def scores(probabilities: Floats) -> Json:
         return {
-            "log_loss": Figure.resampled(log_losses(probabilities, balls.actual), bootstrap),
+            "log_loss": Estimate.resampled(log_losses(probabilities, balls.actual), bootstrap),
             "brier": brier_scores(probabilities, balls.actual).mean(),
             "ece": calibration_error(probabilities, balls.actual),
             "accuracy": hits(probabilities, balls.actual).mean(),
@@ -172,7 +172,7 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
         "left_out": baselines.left_out,
         "baselines_fitted_on": {"matches": baselines.fitted_on},
         "paired_difference": {
-            name: {"log_loss": Figure.resampled(gap, bootstrap)} for name, gap in gaps.items()
+            name: {"log_loss": Estimate.resampled(gap, bootstrap)} for name, gap in gaps.items()
         },
         "by": _breakdowns(held, balls, losses, gaps, bootstrap),
         "reliability": _reliability(balls, bootstrap),
@@ -209,7 +209,7 @@ def _breakdowns(
     """The balls by phase, innings, outcome, kind of cricket, and competition."""
 
     def subset(rows: Flags) -> Json:
-        return {"balls": int(rows.sum()), "log_loss": Figure.resampled(losses, bootstrap, rows)}
+        return {"balls": int(rows.sum()), "log_loss": Estimate.resampled(losses, bootstrap, rows)}
 
     def subsets(groups: Mapping[str, Flags]) -> Json:
         return {name: subset(rows) for name, rows in groups.items() if rows.any()}
@@ -218,7 +218,7 @@ def _breakdowns(
         rows = balls.actual == number
         return subset(rows) | {
             "predicted": balls.probabilities[:, number].mean(),
-            "observed": Figure.resampled(rows.astype(np.float64), bootstrap),
+            "observed": Estimate.resampled(rows.astype(np.float64), bootstrap),
         }
 
     def by_name(name_of: Mapping[str, str], min_matches: int) -> Json:
@@ -240,13 +240,13 @@ def _breakdowns(
             probabilities = balls.probabilities[rows]
             figures[name] = {
                 "balls": int(rows.sum()),
-                "log_loss": Figure.resampled(losses[rows], own),
+                "log_loss": Estimate.resampled(losses[rows], own),
                 "matches": matches,
                 "ece": calibration_error(probabilities, balls.actual[rows]),
                 "ece_by_luck": calibration_error_by_luck(probabilities),
             }
             if gaps:
-                minus = {other: Figure.resampled(gap[rows], own) for other, gap in gaps.items()}
+                minus = {other: Estimate.resampled(gap[rows], own) for other, gap in gaps.items()}
                 figures[name]["minus"] = minus
         return figures
 
@@ -285,7 +285,7 @@ def reliability(
     return [
         {
             "predicted": predicted[rows].mean(),
-            "observed": Figure.resampled(observed, bootstrap, rows),
+            "observed": Estimate.resampled(observed, bootstrap, rows),
             "balls": int(rows.sum()),
         }
         for rows in (bins == number for number in np.unique(bins))

@@ -17,7 +17,7 @@ DRAWS: Final = 2000
 """Resamples of the interval of a mean."""
 
 
-class Figure(NamedTuple):
+class Estimate(NamedTuple):
     """A figure and its 95% interval, whole matches resampled; ``None`` where there is none.
 
     In JSON two fields: ``name`` and ``name_ci``.
@@ -27,14 +27,16 @@ class Figure(NamedTuple):
     ci: Interval | None
 
     @classmethod
-    def of(cls, estimates: Estimates, index: tuple[int, ...] = (), digits: int = DIGITS) -> Figure:
+    def of(
+        cls, estimates: Estimates, index: tuple[int, ...] = (), digits: int = DIGITS
+    ) -> Estimate:
         """One of many estimates."""
         low, high = (finite(ends[index], digits) for ends in (estimates.low, estimates.high))
         ci = None if low is None or high is None else (low, high)
         return cls(finite(estimates.value[index], digits), ci)
 
     @classmethod
-    def mean(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Figure:
+    def mean(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Estimate:
         """The mean of a figure of balls, and its interval over their matches.
 
         With one match there is nothing to resample, and both ends are the mean.
@@ -45,7 +47,7 @@ class Figure(NamedTuple):
         return cls(mean, bootstrap.interval(np.asarray(values, float)) or (mean, mean))
 
     @classmethod
-    def resampled(cls, values: Floats, bootstrap: Bootstrap, rows: Flags | None = None) -> Figure:
+    def resampled(cls, values: Floats, bootstrap: Bootstrap, rows: Flags | None = None) -> Estimate:
         """The mean of ``values`` ``(row,)``, or of some of them; nothing where there are none."""
         selected = values if rows is None else values[rows]
         value = float(selected.mean()) if len(selected) else None
@@ -74,10 +76,10 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float] | Floats, matches: Sequence[str], seed: int) -> Mean:
-        """As `Figure.mean`."""
+        """As `Estimate.mean`."""
         if not len(values):
             return cls(None, None, 0)
-        return cls(*Figure.mean(values, matches, seed), len(values))
+        return cls(*Estimate.mean(values, matches, seed), len(values))
 
 
 def finite(value: float, digits: int = DIGITS) -> float | None:
@@ -86,11 +88,11 @@ def finite(value: float, digits: int = DIGITS) -> float | None:
 
 
 def to_json(value: Any) -> Any:
-    """A document as JSON has it: each `Figure` of a mapping becomes two members."""
+    """A document as JSON has it: each `Estimate` of a mapping becomes two members."""
     if isinstance(value, Mapping):
         members: dict[str, Any] = {}
         for name, member in value.items():
-            if isinstance(member, Figure):
+            if isinstance(member, Estimate):
                 members |= {name: member.value, f"{name}_ci": to_json(member.ci)}
             else:
                 members[name] = to_json(member)

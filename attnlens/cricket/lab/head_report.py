@@ -11,7 +11,7 @@ from typing import Final
 
 from attnlens.cricket.explain.reading import SITES, SLOT_SITE
 from attnlens.cricket.lab.attention_faithfulness import add_opening
-from attnlens.cricket.lab.figures import Figure, finite
+from attnlens.cricket.lab.figures import Estimate, finite
 from attnlens.cricket.lab.head_study import (
     RECENCY_BALLS,
     HeadName,
@@ -126,8 +126,8 @@ def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) 
             {"relation": relation, "value": rounded(value), "start": rounded(start)}
             for relation, value, start in biases
         ],
-        "bias_share": Figure.of(study.bootstrap.mean(looks.bias_share[:, number])),
-        "self_attention": Figure.of(study.bootstrap.mean(looks.self_weight[:, number])),
+        "bias_share": Estimate.of(study.bootstrap.mean(looks.bias_share[:, number])),
+        "self_attention": Estimate.of(study.bootstrap.mean(looks.self_weight[:, number])),
         "relations": [
             {**row, "hiding": name.tests.get(column)}
             for column, row in enumerate(study.rows[scale][number])
@@ -195,7 +195,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _percent(figure: Figure) -> str:
+def _percent(figure: Estimate) -> str:
     return "" if figure.value is None else percent(figure.value)
 
 

@@ -42,7 +42,7 @@ from attnlens.attention.heads import (
     uniform_shares,
 )
 from attnlens.cricket.explain.reading import SITES, SLOT_SITE, overheard
-from attnlens.cricket.lab.figures import Figure, finite
+from attnlens.cricket.lab.figures import Estimate, finite
 from attnlens.cricket.lab.sampling import (
     HeadSample,
     batches_of,
@@ -247,11 +247,11 @@ def relation_rows(looks: HeadAttention, bootstrap: Bootstrap) -> list[list[Json]
         return {
             "relation": RELATIONS[relation],
             "uniform": finite(uniform[index]),
-            "share": Figure.of(share, index),
-            "lift": Figure.of(lift, index),
+            "share": Estimate.of(share, index),
+            "lift": Estimate.of(lift, index),
             "by_distance": {
                 "share": finite(by_distance[index]),
-                "lift": Figure.of(beyond, index),
+                "lift": Estimate.of(beyond, index),
             },
             "departure_nats": finite(departures[index]),
         }
@@ -297,9 +297,9 @@ class HeadStudy:
         looks = self.recorded.looks
         return {scale: relation_rows(look, self.bootstrap) for scale, look in looks.items()}
 
-    def mean(self, values: Floats, digits: int = _NATS_DIGITS) -> Figure:
+    def mean(self, values: Floats, digits: int = _NATS_DIGITS) -> Estimate:
         """Over balls ``(row,)``; those that are NaN do not count."""
-        return Figure.of(self.bootstrap.mean(values), digits=digits)
+        return Estimate.of(self.bootstrap.mean(values), digits=digits)
 
     def _probabilities(self, hook: Callable[[int], AbstractContextManager[None]]) -> Floats:
         """Of every sampled ball under an intervention."""
@@ -341,8 +341,8 @@ class HeadStudy:
         return {
             "nats": self.mean(effect),
             "control_nats": self.mean(control),
-            "margin_nats": Figure.of(margin, digits=_NATS_DIGITS),
-            "matters": Figure.of(matters),
+            "margin_nats": Estimate.of(margin, digits=_NATS_DIGITS),
+            "matters": Estimate.of(matters),
             "supports": bool(margin.low > 0 and matters.low >= _MIN_SHARE_OF_BALLS),
         }
 

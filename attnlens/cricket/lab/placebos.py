@@ -92,16 +92,15 @@ def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
     return model
 
 
-def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool | None = None) -> Lists:
+def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool = False) -> Lists:
     """What each head of the scales whose keys are balls looks at most.
 
-    Where ``matched`` is given, only of heads with a built-in lean to a player, or only of the
-    others.
+    Where ``matched``, only of heads with a built-in lean to a player.
     """
     lists = []
     for scale, attention in scales.items():
         for number, pattern in enumerate(attention.patterns):
-            if scale == "long" or matched not in (None, pattern in RELATION_HEADS):
+            if scale == "long" or (matched and pattern not in RELATION_HEADS):
                 continue
             order = ranked(attention.balls, attention.rows[number])[:LISTED]
             if len(attention.balls) > LISTED and order:

@@ -1,13 +1,9 @@
 """Strong, exactly known dependencies on particular past balls: the planted rules.
 
-The causes of `attnlens.cricket.lab.league` are as weak and as mixed as real ones. A
-league played by rules has nothing else: players, grounds and days are alike, so what a past
-ball tells is what these rules say of it, and the true effect of every past ball on every
-later one can be worked out. It is the yardstick for methods that claim to find such balls.
-
-A rule counts past balls. The first that is there adds its whole strength to the log-odds of
-the outcomes it moves, and each further one half as much as the one before, so every counted
-ball matters and no number of them runs away.
+A league played by rules has nothing else: players, grounds and days are alike, so the true effect
+of every past ball on every later one can be worked out. It is the yardstick for methods that claim
+to find such balls. The first ball that a rule counts adds its whole strength to the log-odds of
+the outcomes it moves, and each further one half as much as the one before.
 """
 
 from __future__ import annotations
@@ -15,49 +11,45 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Final
 
 from attnlens.cricket.match.match import Delivery, Player
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 
-_RECENT_WICKETS: Final = 6
-_RUN_OF_DOTS: Final = 2
+_RECENT_BALLS: Final = 6
 
 Past = Sequence[Delivery]
 Counted = Callable[[Past, Player, Player], tuple[int, ...]]
 
 
-def hit(ball: Delivery) -> bool:
+def _is_hit(ball: Delivery) -> bool:
     return ball.boundary
 
 
-def dot(ball: Delivery) -> bool:
+def _is_dot(ball: Delivery) -> bool:
     return ball.outcome == "0"
 
 
-def wicket(ball: Delivery) -> bool:
+def _is_wicket(ball: Delivery) -> bool:
     return ball.outcome == "W"
 
 
-def _has_hit(past: Past, batter: Player, bowler: Player) -> tuple[int, ...]:
+def _hits(past: Past, batter: Player, bowler: Player) -> tuple[int, ...]:
     met = (ball for ball in past if (ball.batter, ball.bowler) == (batter, bowler))
-    return tuple(ball.index for ball in met if hit(ball))
+    return tuple(ball.index for ball in met if _is_hit(ball))
 
 
 def _two_dots(past: Past, _: Player, bowler: Player) -> tuple[int, ...]:
-    spell = list(islice((ball for ball in reversed(past) if ball.bowler == bowler), _RUN_OF_DOTS))
-    if len(spell) < _RUN_OF_DOTS or not all(map(dot, spell)):
-        return ()
-    return tuple(ball.index for ball in reversed(spell))
+    last = [ball for ball in past if ball.bowler == bowler][-2:]
+    return tuple(ball.index for ball in last) if len(last) == 2 and all(map(_is_dot, last)) else ()
 
 
-def _wicket(past: Past, _: Player, __: Player) -> tuple[int, ...]:
-    return tuple(ball.index for ball in past[-_RECENT_WICKETS:] if wicket(ball))
+def _recent_wickets(past: Past, _: Player, __: Player) -> tuple[int, ...]:
+    return tuple(ball.index for ball in past[-_RECENT_BALLS:] if _is_wicket(ball))
 
 
 @dataclass(frozen=True)
-class Rule:
+class PlantedRule:
     """One way in which past balls change the next.
 
     Attributes:
@@ -86,32 +78,32 @@ class Rule:
         return 2.0 * (1.0 - 0.5**n_visible)
 
 
-RULES: Final[tuple[Rule, ...]] = (
-    Rule(
+RULES: Final[tuple[PlantedRule, ...]] = (
+    PlantedRule(
         "has_hit",
         "each four or six that this batter has hit off this bowler makes another likelier",
-        hit,
-        _has_hit,
+        _is_hit,
+        _hits,
         together=False,
         moves=("4", "6"),
         strength=1.2,
         ordinary=0.5,
     ),
-    Rule(
+    PlantedRule(
         "two_dots",
         "this bowler's last two deliveries were both dots: a wicket is likelier",
-        dot,
+        _is_dot,
         _two_dots,
         together=True,
         moves=("W",),
         strength=1.8,
         ordinary=0.1,
     ),
-    Rule(
+    PlantedRule(
         "wicket",
-        f"each wicket among the last {_RECENT_WICKETS} deliveries makes a four or six less likely",
-        wicket,
-        _wicket,
+        f"each wicket among the last {_RECENT_BALLS} deliveries makes a four or six less likely",
+        _is_wicket,
+        _recent_wickets,
         together=False,
         moves=("4", "6"),
         strength=-1.5,
@@ -133,7 +125,7 @@ class RuledBall:
     index: int
     without_rules: tuple[float, ...]
     balls: Mapping[str, tuple[int, ...]]
-    rules: tuple[Rule, ...] = RULES
+    rules: tuple[PlantedRule, ...] = RULES
 
     @property
     def planted(self) -> frozenset[int]:
@@ -166,7 +158,7 @@ class RuledBall:
         return {ball: self.effect(frozenset((ball,))) for ball in sorted(self.planted)}
 
 
-def rules_times(strength: float) -> tuple[Rule, ...]:
+def rules_times(strength: float) -> tuple[PlantedRule, ...]:
     """`RULES`, each as many times as strong."""
     return tuple(replace(rule, strength=strength * rule.strength) for rule in RULES)
 
@@ -177,7 +169,7 @@ def ruled_ball(
     batter: Player,
     bowler: Player,
     without_rules: tuple[float, ...],
-    rules: tuple[Rule, ...] = RULES,
+    rules: tuple[PlantedRule, ...] = RULES,
 ) -> RuledBall:
     """The next ball after ``past`` by the rules, which change the probabilities that are given."""
     counted = {rule.name: rule.counted(past, batter, bowler) for rule in rules}

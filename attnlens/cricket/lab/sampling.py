@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Floats, Integers
-from attnlens.cricket.lab.figures import Figure
+from attnlens.cricket.lab.figures import Estimate
 from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.relations import Batch, mapped
@@ -280,7 +280,7 @@ def wider_sample(
         matches += [innings[row].match_id] * len(positions)
     table = np.concatenate(parts, axis=1)
     names = ("intact", "hide_all", "worth_of_past", "scramble_cost")
-    figures = (Figure.mean(column, matches, seed) for column in table)
+    figures = (Estimate.mean(column, matches, seed) for column in table)
     return {"balls": len(matches), **dict(zip(names, figures, strict=True))}
 
 

@@ -1,11 +1,7 @@
-"""T20 matches from a seeded generator.
+"""T20 matches from a seeded generator, of an invented league.
 
-Every delivery is drawn from log-odds of the outcome classes: a table by over, the true rates of the
-two players, their teams, the ground and the day, and what the causes add: earlier balls and the
-scoreboard. Matches can also be played by planted rules, whose true effects are known.
-
-All people, teams and places are invented. The constants are fitted to real matches;
-``docs/predictor.md`` has the equations and how alike the two are.
+Every delivery is drawn from log-odds of the outcome classes: ``docs/predictor.md`` has the
+equations. Matches can also be played by planted rules, whose true effects are known.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ from typing import Final, TypeVar
 
 from attnlens.cricket.lab import league
 from attnlens.cricket.lab.league import BALLS_PER_OVER, OVERS, OutcomeProbabilities, Past
-from attnlens.cricket.lab.planted_rules import Rule, RuledBall, ruled_ball
+from attnlens.cricket.lab.planted_rules import PlantedRule, RuledBall, ruled_ball
 from attnlens.cricket.match.match import Facts, Match, Player, Wicket
 from attnlens.cricket.match.next_ball import changed_ends
 from attnlens.cricket.match.outcomes import OUTCOMES
@@ -154,7 +150,7 @@ def simulate_match(seed: int) -> Match:
     return simulate(seed).match
 
 
-def simulate(seed: int, *, rules: tuple[Rule, ...] = ()) -> Simulated:
+def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
     """Return one T20 match of the invented league; the same seed gives the same match.
 
     The league's players and their true rates are the same for every seed. Matches are dated one day
@@ -227,7 +223,7 @@ class _Play:
 
     rng: Random
     ground: league.Row
-    rules: tuple[Rule, ...]
+    rules: tuple[PlantedRule, ...]
     drafts: list[InningsDraft] = field(default_factory=list)
     ruled: list[RuledBall] = field(default_factory=list)
 
@@ -322,8 +318,6 @@ def _next_bowler(
     return pick(rng, weights)
 
 
-_FORMATS: Final = ("csv2", "json")
-_FORMAT_OF = {".csv": "csv2", ".json": "json"}
 _FIRST_DAY_OF_ZIP = (1980, 1, 1, 0, 0, 0)
 
 
@@ -349,9 +343,20 @@ def save_simulated(
             the format, or cannot be written.
     """
     path = Path(out)
-    form = _form(path, file_format, len(seeds))
+    suffix = path.suffix.lower()
+    own_format = {".csv": "csv2", ".json": "json", ".zip": file_format or "csv2"}.get(suffix)
+    problem = remedy = None
+    if own_format is None:
+        problem = f"ends in {suffix or 'no suffix'}, which is no form of a match"
+        remedy = "end it in .csv, .json or .zip"
+    elif file_format not in (None, own_format):
+        problem, remedy = f"ends in {suffix}, and --format is {file_format}", "leave --format out"
+    elif suffix != ".zip" and len(seeds) > 1:
+        problem, remedy = f"is one file, for {len(seeds)} matches", "end it in .zip"
+    if own_format is None or problem is not None:
+        raise InputError(str(problem), path=path, remedy=remedy)
     check_writable(path)
-    if path.suffix.lower() != ".zip":
+    if suffix != ".zip":
         simulated = simulate(seeds[0])
         write_match(simulated.match, path, elevens=simulated.elevens)
         report(1)
@@ -360,32 +365,10 @@ def save_simulated(
         for count, seed in enumerate(seeds, 1):
             simulated = simulate(seed)
             stem = simulated.match.match_id
-            texts = texts_of(simulated.match, form, stem, elevens=simulated.elevens)
+            texts = texts_of(simulated.match, own_format, stem, elevens=simulated.elevens)
             for name, text in texts.items():
                 archive.writestr(_member(name), text)
             report(count)
-
-
-def _form(path: Path, file_format: str | None, matches: int) -> str:
-    """The format, where what is asked for goes together."""
-    suffix = path.suffix.lower()
-    if suffix == ".zip":
-        return file_format or _FORMATS[0]
-    if suffix not in _FORMAT_OF:
-        raise InputError(
-            f"ends in {suffix or 'no suffix'}, which is no form of a match",
-            path=path,
-            remedy="end it in .csv, .json or .zip",
-        )
-    if file_format not in (None, _FORMAT_OF[suffix]):
-        raise InputError(
-            f"ends in {suffix}, and --format is {file_format}",
-            path=path,
-            remedy="leave --format out",
-        )
-    if matches > 1:
-        raise InputError(f"is one file, for {matches} matches", path=path, remedy="end it in .zip")
-    return _FORMAT_OF[suffix]
 
 
 def _member(name: str) -> zipfile.ZipInfo:

@@ -18,7 +18,7 @@ from attnlens.cricket.lab.evaluation import (
     forecasts,
     reliability,
 )
-from attnlens.cricket.lab.figures import Figure
+from attnlens.cricket.lab.figures import Estimate
 from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.predictor.win import win_chances, won
 from attnlens.cricket.readers.history import Report, silent
@@ -108,8 +108,8 @@ def win_evaluation(
         sure = probabilities.clip(1e-9, 1 - 1e-9)
         losses = -(won * np.log(sure) + (1 - won) * np.log(1 - sure))
         return {
-            "brier": Figure.resampled((probabilities - won) ** 2, bootstrap),
-            "log_loss": Figure.resampled(losses, bootstrap),
+            "brier": Estimate.resampled((probabilities - won) ** 2, bootstrap),
+            "log_loss": Estimate.resampled(losses, bootstrap),
             "ece": calibration_gap(probabilities, won, equal_bins(probabilities)),
         }
 
@@ -119,11 +119,11 @@ def win_evaluation(
             for name, rows in by_innings.items()
         }
 
-    differences: Mapping[str, Figure] = {}
+    differences: Mapping[str, Estimate] = {}
     if logistic is not None:
         gap = squares - (logistic - states.won) ** 2
-        differences = {"all": Figure.resampled(gap, bootstrap)} | {
-            name: Figure.resampled(gap, bootstrap, rows) for name, rows in by_innings.items()
+        differences = {"all": Estimate.resampled(gap, bootstrap)} | {
+            name: Estimate.resampled(gap, bootstrap, rows) for name, rows in by_innings.items()
         }
     return {
         "balls": len(states.won),
