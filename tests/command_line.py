@@ -95,6 +95,13 @@ class Here:
         assert (answer.status, answer.err) == (0, "")
         return answer.out
 
+    def refused(self, *arguments: str | Path | int) -> str:
+        """The one line that a command with bad input complains with."""
+        answer = self(*arguments)
+        assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1)
+        assert answer.err.startswith("attnlens: ")
+        return answer.err
+
     def matches(self, count: int) -> str:
         """A folder of simulated matches."""
         (self.folder / "matches").mkdir()

@@ -129,22 +129,12 @@ def test_the_document(folder: Path, attnlens_here: Here) -> None:
 
 
 def test_a_narrow_page_tells_the_same(folder: Path, attnlens_here: Here) -> None:
-    one = folder / "one.safetensors"
-    asked = (
-        "lab",
-        "heads",
-        folder / "matches",
-        "--model",
-        one,
-        "--balls",
-        12,
-        "--until",
-        "2024-01-09",
-    )
+    attnlens_here.patch.chdir(folder)
+    options = ("--model", "one.safetensors", "--balls", 12, "--until", "2024-01-09")
 
     def page(width: int) -> str:
         attnlens_here.patch.setenv("COLUMNS", str(width))
-        return attnlens_here.good(*asked)
+        return attnlens_here.good("lab", "heads", "matches", *options)
 
     def words(text: str) -> Counter[str]:
         return Counter(word.strip(",") for word in text.split())
@@ -174,10 +164,7 @@ def test_what_cannot_be_measured_is_one_line(
     folder: Path, attnlens_here: Here, words: list[str], said: str
 ) -> None:
     attnlens_here.patch.chdir(folder)
-    answer = attnlens_here("lab", "heads", *words, "--model", "one.safetensors")
-    assert (answer.status, answer.out) == (2, "")
-    assert said in answer.err
-    assert answer.err.count("\n") == 1
+    assert said in attnlens_here.refused("lab", "heads", *words, "--model", "one.safetensors")
 
 
 def test_in_sample_figures_are_asked_for_by_name(folder: Path, attnlens_here: Here) -> None:

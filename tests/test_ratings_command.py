@@ -139,8 +139,5 @@ def test_what_cannot_be_done_is_one_line(
     folder: Path, attnlens_here: Here, words: list[str], said: str
 ) -> None:
     attnlens_here.patch.chdir(folder)
-    answer = attnlens_here(*words, "--model", "small.safetensors")
-    assert (answer.status, answer.out) == (2, "")
-    assert said in answer.err
-    assert answer.err.count("\n") == 1
+    assert said in attnlens_here.refused(*words, "--model", "small.safetensors")
     assert not (folder / "x.safetensors").exists()

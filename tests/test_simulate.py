@@ -212,10 +212,7 @@ def test_bad_values_are_one_clear_line(
 ) -> None:
     Path("full").mkdir()
     Path("full/note").write_text("x", encoding="utf-8")
-    answer = attnlens_here("lab", "simulate", *words)
-    assert (answer.status, answer.out) == (2, "")
-    assert answer.err.startswith(f"attnlens: {told}")
-    assert answer.err.count("\n") == 1
+    assert attnlens_here.refused("lab", "simulate", *words).startswith(f"attnlens: {told}")
     assert [path.name for path in Path().iterdir()] == ["full"]
 
 

@@ -64,14 +64,19 @@ def test_a_run_stops_when_validation_gets_no_better(tmp_path: Path) -> None:
     said: list[str] = []
     state = tmp_path / "run.state"
     fitted = fit(
-        SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe, loop=TrainingLoop(state, report=said.append)
+        SIZES,
+        PRIOR,
+        INNINGS[:1],
+        INNINGS[4:6],
+        recipe,
+        loop=TrainingLoop(state, report=said.append),
     )
     losses = [row["validation"] for row in fitted.history]
     assert 2 < len(losses) < 40
     assert int(np.argmin(losses)) == len(losses) - 3
     assert said[-1] == "no better for 2 epochs: stopped"
-    assert log_loss(fitted.model, INNINGS[4:]) == pytest.approx(min(losses), abs=1e-6)
-    again = fit(SIZES, PRIOR, INNINGS[:1], INNINGS[4:], recipe, loop=TrainingLoop(state))
+    assert log_loss(fitted.model, INNINGS[4:6]) == pytest.approx(min(losses), abs=1e-6)
+    again = fit(SIZES, PRIOR, INNINGS[:1], INNINGS[4:6], recipe, loop=TrainingLoop(state))
     assert again.history == fitted.history
     # Without validation nothing says when to stop.
     free = dataclasses.replace(recipe, epochs=6, patience=1)
