@@ -5,13 +5,11 @@ Names are imported when they are first used, so ``import attnlens`` is cheap.
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from attnlens._version import VERSION as __version__
-from attnlens.shown import drawn_by
 
 if TYPE_CHECKING:
     from attnlens.audits import ablate, audit, heads
@@ -107,20 +105,6 @@ _HOMES = {
     for name in names.split()
 }
 
-# Who draws what Python and Jupyter show of these, so that they need not know it.
-drawn_by(
-    {
-        "AttentionRecord": "attnlens.render.notebook",
-        "Ablation": "attnlens.render.audit",
-        "Audit": "attnlens.render.audit",
-        "Explanation": "attnlens.cricket.pages.notebook",
-        "HeadTable": "attnlens.render.audit",
-        "MatchStory": "attnlens.cricket.pages.notebook",
-        "Recording": "attnlens.render.notebook",
-        "WhatIf": "attnlens.cricket.pages.notebook",
-    }
-)
-
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
@@ -131,12 +115,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-# An uninstalled checkout keeps dashboard/ and templates/ beside this package.
-_checkout = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-if all(
-    os.path.isfile(os.path.join(_checkout, *name))
-    for name in (("pyproject.toml",), ("dashboard", "__init__.py"))
-):
-    __path__.append(_checkout)

@@ -25,7 +25,6 @@ ROOMS = {
     "_version": "",
     "errors": "",
     "files": "",
-    "shown": "",
     "words": "",
     "arrays": "numpy",
     "recording": "torch numpy safetensors pandas",

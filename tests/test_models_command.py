@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from command_line import REPOSITORY, Here
 from attnlens.cli.models import described
 from attnlens.cricket.catalogue import MODELS
 from attnlens.reference.tiny import TinyTransformer, save_tiny
-from attnlens.render.models import render_description
 from attnlens.render.safe import to_ascii
 
 MATCH = REPOSITORY / "sample_data" / "match.csv"
@@ -48,8 +45,6 @@ def test_every_model_is_described_in_every_form(name: str, attnlens_here: Here) 
     assert latex == ""
     written = (attnlens_here.folder / "a.tex").read_text(encoding="utf-8")
     assert written.startswith("\\documentclass")
-    page = html.unescape(attnlens_here.good("describe", name, "--format", "html"))
-    assert all(one["text"] in page for one in told["equations"])
 
 
 def test_a_trace_in_every_form(attnlens_here: Here) -> None:
@@ -62,19 +57,6 @@ def test_a_trace_in_every_form(attnlens_here: Here) -> None:
     assert told["steps"][-1]["values"] == [6, 3, 5, 5, 4]
     assert told["labels"]["token"] == ["3", "6", "4", "4", "5"]
     assert told["retraced"]["largest_difference"] < 1e-4
-    page = attnlens_here.good("trace", "tiny", "3,6,4,4,5", "--format", "html")
-    values = [*told["inputs"], *told["steps"]]
-    assert page.count('<svg class="heat"') == len(values)
-    numbers = [
-        float(text.replace("−", "-")) for text in re.findall('class="printed".*>(.*)<', page)
-    ]
-    expected = [
-        number
-        for one in values
-        for row in one["values"]
-        for number in (row if isinstance(row, list) else [row])
-    ]
-    assert numbers == pytest.approx(expected, abs=5.1e-4)
 
 
 def test_attention_of_rows(attnlens_here: Here) -> None:
@@ -158,6 +140,6 @@ def test_rows_may_begin_with_a_minus(attnlens_here: Here) -> None:
 @pytest.mark.parametrize("name", [entry.name for entry in MODELS])
 def test_every_sign_of_a_description_has_a_word_in_ascii(name: str) -> None:
     entry = next(entry for entry in MODELS if entry.name == name)
-    text = to_ascii(render_description(described(entry, entry.loaded())))
+    text = to_ascii(str(described(entry, entry.loaded())))
     assert text.isascii()
     assert "?" not in text

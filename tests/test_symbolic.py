@@ -20,7 +20,6 @@ from attnlens.recording.probe import step
 from attnlens.reference.attention import MultiHeadAttention
 from attnlens.reference.symbolic import Description, describe
 from attnlens.reference.tiny import AXES, TinyTransformer
-from attnlens.render.models import render_description_latex
 
 TOKENS = torch.tensor([[3, 1, 4, 1, 5]])
 
@@ -194,7 +193,7 @@ def test_latex_is_a_whole_document(tmp_path: Path) -> None:
         of_tiny(TinyTransformer(width=6, heads=3)),
         describe(MultiHeadAttention(4, 2, causal=True), torch.randn(1, 3, 4), batched=True),
     ):
-        text = render_description_latex(told)
+        text = told.latex()
         assert text.startswith("\\documentclass")
         assert text.endswith("\\end{document}")
         for opened, closed in (("{", "}"), ("\\left", "\\right"), ("\\begin{", "\\end{")):

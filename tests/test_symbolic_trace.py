@@ -19,10 +19,9 @@ from attnlens.cricket.inside import predictor, read_ball
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.recording.probe import step
 from attnlens.reference.attention import MultiHeadAttention
-from attnlens.reference.symbolic.equations import Trace
+from attnlens.reference.symbolic import Trace
 from attnlens.reference.symbolic.expressions import difference
 from attnlens.reference.symbolic.forward_pass import run
-from attnlens.render.trace import render_trace
 
 CLOSE = 1e-5
 
@@ -168,7 +167,7 @@ def test_heads_come_first_and_axes_are_told() -> None:
     assert s.axes == ("head", "token", "token")
     assert s.shape == (3, 3)
     assert s.values.shape == (2, 3, 3)
-    page = render_trace(trace)
+    page = trace.text()
     assert "  head 2\n" in page
     rows = [line.split() for line in page.splitlines()]
     assert ["a", "b", "c"] in rows, "the columns of S"
@@ -180,7 +179,7 @@ def test_what_is_not_finite_is_plain_json_too() -> None:
     trace = attnlens.trace(Written(lambda h: h.masked_fill(HALF, -math.inf)), torch.ones(1, 4))
     data = json.loads(json.dumps(trace.to_dict(), allow_nan=False))
     assert data["steps"][0]["values"][0][0] == "-inf"
-    assert "−inf" in render_trace(trace)
+    assert "−inf" in trace.text()
 
 
 def test_a_value_changed_later_keeps_what_it_was() -> None:
@@ -235,7 +234,7 @@ def of_tiny() -> Trace:
 
 def test_what_is_wide_is_cut_and_says_so() -> None:
     trace = attnlens.trace(Written(lambda h: h.repeat_interleave(30, -1).ceil()), torch.ones(40, 4))
-    page = render_trace(trace, width=80)
+    page = trace.text(width=80)
     assert all(len(line) <= 80 for line in page.splitlines())
     assert "rows more" in page
     assert " more" in page
@@ -244,7 +243,7 @@ def test_what_is_wide_is_cut_and_says_so() -> None:
 def test_a_hostile_label_stays_text() -> None:
     trace = of_tiny()
     trace.labels["token"] = ("<script>alert(1)</script>", "\x1b[31m", "a", "b", "c")
-    assert "\x1b" not in render_trace(trace)
+    assert "\x1b" not in trace.text()
 
 
 def test_what_is_cut_off_after_the_point_is_not_told_as_the_same() -> None:

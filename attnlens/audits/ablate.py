@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -18,7 +19,6 @@ from attnlens.audits.target import answer_of
 from attnlens.errors import InputError
 from attnlens.evidence.verdict import benjamini_hochberg
 from attnlens.recording import intervene, record
-from attnlens.shown import drawn
 
 if TYPE_CHECKING:
     import pandas
@@ -77,7 +77,7 @@ class Ablation:
         return pandas.DataFrame([asdict(head) for head in self.heads])
 
     def __repr__(self) -> str:
-        return drawn(self, "text")
+        return str(resolve_name("attnlens.render.audit:ablation_text")(self))
 
 
 def ablate(

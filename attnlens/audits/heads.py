@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,7 +23,6 @@ from attnlens.attention.sinks import sink_items
 from attnlens.errors import InputError
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.recording import Recording
-from attnlens.shown import drawn
 
 if TYPE_CHECKING:
     import pandas
@@ -83,7 +83,7 @@ class HeadTable(tuple[HeadRow, ...]):
         return pandas.DataFrame([asdict(row) for row in self], columns=names)
 
     def __repr__(self) -> str:
-        return drawn(self, "text")
+        return str(resolve_name("attnlens.render.audit:heads_text")(self))
 
 
 def heads(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass, fields
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from attnlens.audits.heads import HeadRow, HeadTable
 from attnlens.errors import InputError
 from attnlens.evidence.result import ClaimResult
 from attnlens.files import Json, render_json, write_text
-from attnlens.shown import drawn
 
 if TYPE_CHECKING:
     import pandas
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 Kind = Literal["weighed most", "weighed", "attended", "last items", "head"]
 PlaceboKind = Literal["random lists", "random heads", "shuffled heads"]
 PLACEBOS: Final[tuple[PlaceboKind, ...]] = get_args(PlaceboKind)
-_FORMS: Final = {".html": "page", ".json": "json", ".md": "markdown"}
+_RENDERERS: Final = {
+    ".html": "attnlens.render.audit:audit_page",
+    ".json": "attnlens.audits.report:Audit.to_json",
+    ".md": "attnlens.render.audit:audit_markdown",
+}
+"""By the ending of a file: the function that gives its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +167,10 @@ class Audit:
         return pandas.DataFrame(flat).drop(columns=["changes", "replaced", "top_change"])
 
     def __repr__(self) -> str:
-        return drawn(self, "text")
+        return str(resolve_name("attnlens.render.audit:audit_text")(self))
 
     def _repr_html_(self) -> str:
-        return drawn(self, "html")
+        return str(resolve_name("attnlens.render.audit:audit_html")(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a page, data or a document, as the name ends: ``.html``, ``.json``, ``.md``.
@@ -173,11 +178,11 @@ class Audit:
         Raises:
             InputError: another ending, or a file that cannot be written.
         """
-        form = _FORMS.get(os.path.splitext(path)[1].lower())
-        if form is None:
+        renderer = _RENDERERS.get(os.path.splitext(path)[1].lower())
+        if renderer is None:
             raise InputError(
                 "is none of the forms that an audit has",
                 path=path,
-                remedy=f"give a name that ends in {', '.join(_FORMS)}",
+                remedy=f"give a name that ends in {', '.join(_RENDERERS)}",
             )
-        write_text(path, (self.to_json() if form == "json" else drawn(self, form)) + "\n")
+        write_text(path, resolve_name(renderer)(self) + "\n")

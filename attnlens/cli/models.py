@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from attnlens.cli.parser import Commands
 if TYPE_CHECKING:
     from attnlens.files import Json
     from attnlens.reference.catalogue import LoadedModel, ReferenceModel
-    from attnlens.reference.symbolic.equations import Description, Trace
+    from attnlens.reference.symbolic import Description, Trace
+    from attnlens.render.canvas import Page
 
 MODEL = "a name that `attnlens models` lists, or a checkpoint's file"
 
@@ -40,7 +42,7 @@ def add_to(commands: Commands) -> None:
     describe.add_argument("model", metavar="MODEL", help=MODEL)
     add_formats(
         describe,
-        ("text", "markdown", "html", "json", "latex"),
+        ("text", "markdown", "json", "latex"),
         what="default {}; latex is a whole document",
     )
     add_out(describe)
@@ -63,7 +65,7 @@ def add_to(commands: Commands) -> None:
     trace.add_argument("--ball", metavar="N", help="temporal: the ball, as `explain` names it")
     trace.add_argument("--over", metavar="N", help="cricket: the over, as `over` names it")
     trace.add_argument("--innings", type=int, metavar="N", help="temporal, cricket: the innings")
-    add_formats(trace, ("text", "html", "json"))
+    add_formats(trace)
     add_out(trace)
     # Rows of numbers may begin with a minus, and are no option.
     trace._negative_number_matcher = re.compile(r"-[0-9.]")
@@ -71,11 +73,25 @@ def add_to(commands: Commands) -> None:
 
 
 def run_models(options: argparse.Namespace) -> int:
-    from attnlens.render.models import render_models
+    from attnlens.render.canvas import terminal_page
 
     check_files(options)
     listed = [about(entry) for entry in catalogue()]
+    render_models = terminal_page(min_width=1, max_width=1000)(_add_models)
     return show(options, lambda: listed, partial(render_models, listed))
+
+
+def _add_models(page: Page, models: Sequence[Json]) -> None:
+    """A paragraph for each model."""
+    for model in models:
+        page.blank()
+        heading = "{name}: {title}, {parameters:,} parameters"
+        page.paragraph(heading.format(**model), indent=0)
+        page.paragraph(f"for: {model['purpose']}")
+        if sizes := ", ".join(f"{name} {value}" for name, value in model["sizes"].items()):
+            page.paragraph(f"sizes: {sizes}")
+        page.paragraph(f"source: {model['source']}")
+        page.paragraph(f"input of `trace`: {model['input']}")
 
 
 def catalogue() -> tuple[ReferenceModel, ...]:
@@ -90,9 +106,8 @@ def about(entry: ReferenceModel) -> Json:
     from attnlens.reference.symbolic.equations import sizes_of
 
     sizes = sizes_of(entry.loaded().module)
-    told = {name: getattr(entry, name) for name in ("name", "title", "source", "purpose")}
     return {
-        **told,
+        **{name: getattr(entry, name) for name in ("name", "title", "source", "purpose")},
         "input": entry.written,
         "parameters": int(sizes.pop("parameters")),
         "sizes": sizes,
@@ -100,35 +115,22 @@ def about(entry: ReferenceModel) -> Json:
 
 
 def run_describe(options: argparse.Namespace) -> int:
-    from attnlens.render import models as forms
-
     check_files(options)
-    entry, loaded = _loaded(options.model)
-    told = described(entry, loaded)
+    description = described(*_loaded(options.model))
     if options.format in ("text", "json"):
-        return show(options, told.to_dict, lambda **_: forms.render_description(told))
+        return show(options, description.to_dict, lambda **_: str(description))
     utf8_stdout()
-    render = {
-        "latex": forms.render_description_latex,
-        "html": forms.render_description_html,
-        "markdown": forms.render_description_markdown,
-    }[options.format]
-    emit(render(told), options.out)
+    document = description.latex() if options.format == "latex" else description.markdown()
+    emit(document, options.out)
     return 0
 
 
 def run_trace(options: argparse.Namespace) -> int:
-    from attnlens.render.trace import render_trace, render_trace_html
-
     check_files(options)
     entry, loaded = _loaded(options.model)
-    asked = {name: getattr(options, name) for name in entry.options}
-    told = traced(entry, loaded, options.input, **asked)
-    if options.format == "html":
-        utf8_stdout()
-        emit(render_trace_html(told), options.out)
-        return 0
-    return show(options, told.to_dict, lambda width, **_: render_trace(told, width=width))
+    input_options = {name: getattr(options, name) for name in entry.options}
+    trace = traced(entry, loaded, options.input, **input_options)
+    return show(options, trace.to_dict, lambda width, **_: trace.text(width))
 
 
 def _loaded(name: str) -> tuple[ReferenceModel, LoadedModel]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,7 +16,6 @@ from torch import Tensor
 from attnlens.errors import RecordingError
 from attnlens.recording.axes import SINK_LABEL, Axis, places, positions
 from attnlens.recording.lazy import LazyAttention
-from attnlens.shown import drawn
 from attnlens.words import choices, count
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class AttentionRecord:
         return record_text(self)
 
     def _repr_html_(self) -> str:
-        return drawn(self, "html")
+        return str(resolve_name("attnlens.render.notebook:record_html")(self))
 
 
 Choices = Mapping[str, Any]

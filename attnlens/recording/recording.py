@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from attnlens.errors import InputError, NothingRecordedError, RecordingError, UnknownNameError
@@ -15,7 +16,6 @@ from attnlens.recording.attention_record import (
     table_of,
 )
 from attnlens.recording.save import SAVED, read_folder, read_part, write_part
-from attnlens.shown import drawn
 from attnlens.words import choices
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Recording(Mapping[str, AttentionRecord]):
         return recording_text(self._calls)
 
     def _repr_html_(self) -> str:
-        return drawn(self, "html")
+        return str(resolve_name("attnlens.render.notebook:recording_html")(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write every record to a safetensors file (beside it first, then renamed).

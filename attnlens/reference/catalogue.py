@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.errors import InputError
@@ -86,7 +86,7 @@ class ReferenceModel:
 
     def loaded(self, path: Path | None = None) -> LoadedModel:
         """The model; a CheckpointError where ``path`` is no checkpoint of this kind."""
-        made: LoadedModel = _function(self.load)(path)
+        made: LoadedModel = resolve_name(self.load)(path)
         return made
 
     def reading(
@@ -98,7 +98,7 @@ class ReferenceModel:
             InputError: it cannot be read, or is none for this model.
         """
         text_or_example = self.example if text is None else text
-        made: ModelInput = _function(self.read)(loaded, text_or_example, **kwargs)
+        made: ModelInput = resolve_name(self.read)(loaded, text_or_example, **kwargs)
         return made
 
 
@@ -151,8 +151,3 @@ def reference_model(
         if entry.kind == kind:
             return entry, path
     raise InputError(f"holds a {kind!r}, none of the reference models", path=path, remedy=remedy)
-
-
-def _function(location: str) -> Any:
-    module, _, name = location.partition(":")
-    return getattr(import_module(module), name)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.heat_map import Cell, Column, HeatMap, Row
@@ -259,17 +260,11 @@ def audit_markdown(audit: Audit) -> str:
     return _document(render_plain, "audit.md", audit)
 
 
-def _text(render: Any) -> Any:
-    return lambda result: render(result, width=WIDTH, color=False)
+def audit_html(audit: Audit) -> str:
+    """The page in a frame, for a notebook."""
+    return framed(audit_page(audit), "An audit")
 
 
-FORMS: Final = {
-    "Audit": {
-        "text": _text(render_audit),
-        "html": lambda audit: framed(audit_page(audit), "An audit"),
-        "page": audit_page,
-        "markdown": audit_markdown,
-    },
-    "HeadTable": {"text": _text(render_heads)},
-    "Ablation": {"text": _text(render_ablation)},
-}
+audit_text = partial(render_audit, width=WIDTH, color=False)
+heads_text = partial(render_heads, width=WIDTH, color=False)
+ablation_text = partial(render_ablation, width=WIDTH, color=False)

@@ -131,9 +131,3 @@ def _stored(record: Mapping[str, Any], names: dict[tuple[str, ...], int]) -> dic
     }
     labelled = record["axes"][-1]["labels"] is not None
     return {**record, **numbers, "axes": axes, "labelled": labelled, "packed": packed}
-
-
-FORMS: Final = {
-    "AttentionRecord": {"html": record_html},
-    "Recording": {"html": recording_html},
-}

@@ -6,7 +6,8 @@ Each class lists its keys in the order in which they are written.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, cast, get_args
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -23,7 +24,6 @@ from attnlens.errors import InputError
 from attnlens.evidence.result import ClaimResult, Count, Finite, Flag, Plain, Share, Text
 from attnlens.files import Json
 from attnlens.render.safe import visible
-from attnlens.shown import drawn, made
 
 if TYPE_CHECKING:
     from attnlens.llm.clauses import Clause
@@ -212,10 +212,12 @@ class Document(Plain):
     Attributes:
         noun: what it is, as in "not an explanation".
         remedy: what to do about a file that is none.
+        rendered_as: how the functions of `attnlens.cricket.pages.notebook` that show it begin.
     """
 
     noun: ClassVar[str]
     remedy: ClassVar[str]
+    rendered_as: ClassVar[str]
 
     def to_dict(self) -> Json:
         """The same as dictionaries and lists, keys in the order in which they are written."""
@@ -253,13 +255,17 @@ class Document(Plain):
             raise cls._in_one_line(error) from None
 
     def __repr__(self) -> str:
-        return drawn(self, "line")
+        return self._rendered("line")
 
     def __str__(self) -> str:
-        return drawn(self, "text")
+        return self._rendered("text")
 
     def _repr_html_(self) -> str:
-        return drawn(self, "html")
+        return self._rendered("html")
+
+    def _rendered(self, form: str) -> str:
+        pages = "attnlens.cricket.pages.notebook"
+        return str(resolve_name(f"{pages}:{self.rendered_as}_{form}")(self))
 
     @classmethod
     def _in_one_line(cls, error: ValidationError) -> InputError:
@@ -663,6 +669,7 @@ class Explanation(Document):
     """
 
     noun: ClassVar[str] = "an explanation"
+    rendered_as: ClassVar[str] = "explanation"
     remedy: ClassVar[str] = "write one with `attnlens explain --format json`, check with `schema`"
 
     schema_version: Literal["1.0"]
@@ -686,7 +693,10 @@ class Explanation(Document):
 
         They are the narrative, the ball's facts, the claims with their verdicts, and the cautions.
         """
-        return cast("tuple[Clause, ...]", made(self, "clauses"))
+        clauses: tuple[Clause, ...] = resolve_name(
+            "attnlens.cricket.words.clauses:explanation_clauses"
+        )(self)
+        return clauses
 
 
 def json_schema() -> Json:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING
 
 from attnlens.cricket.pages.ball_page import render_story
 from attnlens.cricket.pages.documents import render_html
 from attnlens.cricket.pages.match_story import render_match_story, render_story_html
 from attnlens.cricket.pages.what_if import render_what_if
-from attnlens.cricket.words.clauses import explanation_clauses
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.render.notebook import WIDTH, framed, preformatted
 from attnlens.render.safe import clean
@@ -41,27 +41,24 @@ def what_if_line(answer: WhatIf) -> str:
     return clean(f"<WhatIf of {answer.match.match_id}: {answer.before.echo} | {changes}>")
 
 
-def story_line(story: MatchStory) -> str:
+def match_story_line(story: MatchStory) -> str:
     """Which match, and how it ended."""
     sides = " v ".join(story.match.teams)
     return clean(f"<MatchStory of {story.match.match_id}: {sides} | {story.result}>")
 
 
-FORMS: Final = {
-    "Explanation": {
-        "line": explanation_line,
-        "text": lambda one: render_story(one, width=WIDTH, color=False),
-        "html": lambda one: framed(render_html(one), "An explanation"),
-        "clauses": explanation_clauses,
-    },
-    "MatchStory": {
-        "line": story_line,
-        "text": lambda one: render_match_story(one, width=WIDTH, color=False),
-        "html": lambda one: framed(render_story_html(one), "The story of a match"),
-    },
-    "WhatIf": {
-        "line": what_if_line,
-        "text": lambda one: render_what_if(one, width=WIDTH, color=False),
-        "html": lambda one: preformatted(render_what_if(one, width=WIDTH, color=False)),
-    },
-}
+def explanation_html(explanation: Explanation) -> str:
+    return framed(render_html(explanation), "An explanation")
+
+
+def match_story_html(story: MatchStory) -> str:
+    return framed(render_story_html(story), "The story of a match")
+
+
+def what_if_html(answer: WhatIf) -> str:
+    return preformatted(what_if_text(answer))
+
+
+explanation_text = partial(render_story, width=WIDTH, color=False)
+match_story_text = partial(render_match_story, width=WIDTH, color=False)
+what_if_text = partial(render_what_if, width=WIDTH, color=False)

@@ -149,6 +149,7 @@ class MatchStory(Document):
     """
 
     noun: ClassVar[str] = "the story of a match"
+    rendered_as: ClassVar[str] = "match_story"
     remedy: ClassVar[str] = "write one with `attnlens story MATCH --json`"
 
     schema_version: Literal["1.0"]

@@ -171,6 +171,7 @@ class WhatIf(Document):
     """
 
     noun: ClassVar[str] = "an answer to a what-if"
+    rendered_as: ClassVar[str] = "what_if"
     remedy: ClassVar[str] = "write one with `attnlens whatif --format json`"
 
     schema_version: Literal["1.0"]

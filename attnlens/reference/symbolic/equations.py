@@ -6,16 +6,14 @@ named as in the equations, and each equation checked.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, is_dataclass
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
-from attnlens.errors import UnknownNameError
-from attnlens.files import Json
+from attnlens.reference.symbolic.description import Description, Equation, Parameter, shape_text
 from attnlens.reference.symbolic.expressions import (
     ALONG,
     OPERATIONS,
@@ -33,39 +31,7 @@ from attnlens.reference.symbolic.notation import (
     over_another_axis,
     parameter_symbols,
 )
-from attnlens.render.models import render_description, render_description_markdown
-from attnlens.render.models import shape as shape_words
-from attnlens.render.trace import render_trace
-from attnlens.words import choices
-
-
-@dataclass(frozen=True, slots=True)
-class Equation:
-    """A step: ``text`` and ``latex`` are whole equations.
-
-    Attributes:
-        shape: of the value; of one head where the symbol has the index i.
-        axes: what its axes are, such as ``token``; ``""`` where that is not known.
-    """
-
-    symbol: str
-    latex: str
-    text: str
-    shape: tuple[int, ...]
-    axes: tuple[str, ...]
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter or buffer: its path, its symbol in the equations, and what it does there."""
-
-    name: str
-    symbol: str
-    shape: tuple[int, ...]
-    axes: tuple[str, ...]
-    dtype: str
-    description: str
+from attnlens.reference.symbolic.traced_pass import Trace, Value
 
 
 class PassSymbols:
@@ -198,12 +164,12 @@ class PassSymbols:
         for leaf in self.forward_pass.inputs.values():
             if leaf in used:
                 axes = " by ".join(axis for axis in leaf.axes if axis and axis != "batch")
-                words = f"{shape_words(self.shape(leaf))}{f', {axes}' if axes else ''}"
+                words = f"{shape_text(self.shape(leaf))}{f', {axes}' if axes else ''}"
                 yield f"{self.text.name(leaf)}: the input, {words}"
         for step in self.forward_pass.steps:
             if step.as_input:
                 words = f": {step.description}" if step.description else ""
-                shape = shape_words(step.expression.shape[1 if self.forward_pass.batched else 0 :])
+                shape = shape_text(step.expression.shape[1 if self.forward_pass.batched else 0 :])
                 yield f"{self.text.name(step.expression)}{words}, {shape}"
         constants = {
             self.symbols[id(part)].text(): part.name
@@ -256,7 +222,7 @@ def _constant_words(value: Tensor) -> str:
     if _is_later(value):
         return "true where a key comes after the query"
     kind = "truth values" if value.dtype == torch.bool else "numbers"
-    return f"fixed {kind}, {shape_words(value.shape)}"
+    return f"fixed {kind}, {shape_text(value.shape)}"
 
 
 _NORMS: Final = {
@@ -306,44 +272,6 @@ def _norm_words(expression: Expression, scale: list[str], label: str) -> str:
     count = expression.options["last"]
     over = "the last axis" if count == 1 else f"the last {count} axes"
     return f"{OPERATIONS[expression.kind].text}{'_p' if label else ''}(v) = {formula}, over {over}"
-
-
-def _plain(entry: Equation | Parameter) -> Json:
-    return {**asdict(entry), "shape": list(entry.shape), "axes": list(entry.axes)}
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Description:
-    """A module in symbols.
-
-    Attributes:
-        sizes: numbers that fix its shape.
-        notation: what the signs mean, a sentence each.
-    """
-
-    name: str
-    sizes: dict[str, int | float]
-    notation: tuple[str, ...]
-    parameters: tuple[Parameter, ...]
-    equations: tuple[Equation, ...]
-
-    def to_dict(self) -> Json:
-        """As plain JSON data."""
-        return {
-            "name": self.name,
-            "sizes": dict(self.sizes),
-            "notation": list(self.notation),
-            "parameters": [_plain(parameter) for parameter in self.parameters],
-            "equations": [_plain(equation) for equation in self.equations],
-        }
-
-    def __str__(self) -> str:
-        return render_description(self)
-
-    __repr__ = __str__
-
-    def _repr_markdown_(self) -> str:
-        return render_description_markdown(self)
 
 
 def describe(
@@ -407,99 +335,6 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Value(Equation):
-    """A named value of the pass, with the equation it was computed by; an input has none.
-
-    Attributes:
-        axes: what the axes of ``values`` are: ``head``, ``token`` and so on, ``""`` unknown.
-        values: the numbers, without the batch; with the heads first where there are several.
-        difference: the largest difference between what the equation gives, worked out again
-            by numpy, and what the model computed; ``None`` where that cannot be done.
-    """
-
-    axes: tuple[str, ...]
-    values: Tensor
-    difference: float | None
-
-    def plain(self) -> Any:
-        """The numbers as lists within lists; what is not finite or complex is a text."""
-        return _json_numbers(self.values.tolist())
-
-    def to_dict(self) -> Json:
-        """As plain JSON data; not finite or complex numbers are texts: ``"-inf"``, ``"1-2i"``."""
-        return {
-            "symbol": self.symbol,
-            "shape": list(self.shape),
-            "axes": list(self.axes),
-            "values": self.plain(),
-            "description": self.description,
-            "equation": self.text,
-            "latex": self.latex,
-            "difference": self.difference,
-        }
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Trace:
-    """A forward pass, number by number.
-
-    Attributes:
-        name, about: of the model, and a line on the input.
-        labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
-        steps: the named results, in the order in which they were computed.
-    """
-
-    name: str
-    about: str
-    labels: dict[str, tuple[str, ...]]
-    inputs: tuple[Value, ...]
-    steps: tuple[Value, ...]
-    output: Any
-
-    def __getitem__(self, symbol: str) -> Tensor:
-        """The values of a step or an input by its symbol.
-
-        Raises:
-            UnknownNameError: there is none.
-        """
-        values = {value.symbol: value.values for value in (*self.inputs, *reversed(self.steps))}
-        if symbol not in values:
-            raise UnknownNameError(f"no step {symbol!r}; there are {choices(symbol, values)}")
-        return values[symbol]
-
-    @property
-    def difference(self) -> float | None:
-        """The largest difference of all equations that were worked out again."""
-        differences = [step.difference for step in self.steps if step.difference is not None]
-        return max(differences, default=None)
-
-    @property
-    def unchecked(self) -> tuple[str, ...]:
-        """Symbols of the steps whose equations cannot be worked out again."""
-        return tuple(step.symbol for step in self.steps if step.difference is None)
-
-    def to_dict(self) -> Json:
-        """As plain JSON data."""
-        return {
-            "name": self.name,
-            "about": self.about,
-            "labels": {axis: list(labels) for axis, labels in self.labels.items()},
-            "inputs": [value.to_dict() for value in self.inputs],
-            "steps": [step.to_dict() for step in self.steps],
-            "retraced": {
-                "equations": len(self.steps) - len(self.unchecked),
-                "largest_difference": self.difference,
-                "not_retraced": list(self.unchecked),
-            },
-        }
-
-    def __str__(self) -> str:
-        return render_trace(self)
-
-    __repr__ = __str__
-
-
 def trace(
     module: nn.Module,
     *inputs: Any,
@@ -561,10 +396,3 @@ def _value(pass_symbols: PassSymbols, expression: Expression) -> Value:
         values=values.permute((*silent, *places)).reshape([expression.shape[at] for at in places]),
         difference=None if expression.step is None else difference(expression.step),
     )
-
-
-def _json_numbers(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_json_numbers(item) for item in value]
-    as_text = isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value))
-    return str(value) if as_text else value
