@@ -27,7 +27,7 @@ def test_every_head_is_drawn_with_its_weights_on_one_scale() -> None:
         assert one.coloraxis == "coloraxis"
         assert list(one.y) == ["w0 · 0", "w1 · 1", "w2 · 2", "w0 · 3", "w1 · 4", "w2 · 5", "w0 · 6"]
         assert list(one.x) == [str(key) for key in range(11)]
-    titles = [one.text for one in drawn.layout.annotations]
+    titles = sorted(one.text for one in drawn.layout.annotations)
     assert titles == [f"batch 1, head {n}" for n in range(6)]
     assert drawn.layout.title.text == "all"
     rows = attnlens.figure(top_record().sel(batch=0, head=[4]))
@@ -68,6 +68,6 @@ def test_what_is_no_figure_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     none = attnlens.AttentionRecord("a", 0, torch.zeros(1, 1, 0, 3), AXES)
     with pytest.raises(InputError, match="a: holds no weights"):
         attnlens.figure(none)
-    monkeypatch.setitem(sys.modules, "plotly.subplots", None)
+    monkeypatch.setitem(sys.modules, "plotly.express", None)
     with pytest.raises(InputError, match="is not installed; run: pip install plotly"):
         attnlens.figure(whole_record())

@@ -228,7 +228,7 @@ def of_tiny() -> Trace:
     reading = entry.reading(model, "3,6,4,4,5")
     return attnlens.trace(
         model.module, *reading.inputs, name="tiny", axes=reading.axes, labels=reading.labels,
-        batched=True, about=reading.caption,
+        batched=True, caption=reading.caption,
     )  # fmt: skip
 
 

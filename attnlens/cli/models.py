@@ -171,6 +171,6 @@ def traced(
             *reading.inputs,
             name=entry.name,
             labels=reading.labels,
-            about=reading.caption,
+            caption=reading.caption,
             **reading.describe_args,
         )

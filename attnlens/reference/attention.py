@@ -63,7 +63,6 @@ def attention_weights(
 
 
 def unflattened(vectors: Tensor, dim: int, sizes: tuple[int, ...]) -> Tensor:
-    """``Tensor.unflatten`` with types."""
     result: Tensor = torch.unflatten(vectors, dim, sizes)
     return result
 

@@ -267,5 +267,4 @@ def _padding(tokens: Tensor) -> Tensor:
 
 
 def _vectors(words: int, width: int) -> nn.Parameter:
-    """Word vectors to begin with: short, so that training soon has more to say than chance."""
     return nn.Parameter(torch.randn(words, width) * width**-0.5)

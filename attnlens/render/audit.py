@@ -73,13 +73,11 @@ def render_audit(page: Page, audit: Audit) -> None:
 
 @terminal_page(max_width=WIDTH)
 def render_heads(page: Page, table: HeadTable) -> None:
-    """Every head."""
     _add(page, heads_section(table))
 
 
 @terminal_page(max_width=WIDTH)
 def render_ablation(page: Page, ablation: Ablation) -> None:
-    """Every head that was listed."""
     way = {"zero": "set to 0", "mean": "attending evenly"}[ablation.how]
     summary = f"loss {ablation.loss:.4f}, mean of {count(ablation.inputs, 'input')}"
     page.paragraph(f"{summary}; heads {way} one by one", "title", indent=0)
@@ -113,7 +111,6 @@ def _add(page: Page, section: Section) -> None:
 
 
 def heading(audit: Audit) -> str:
-    """What was audited, and about what."""
     model = audit.model
     model_words = f"{model.name}, {count(model.heads, 'head')} at {count(model.sites, 'site')}"
     return f"audit of {model_words}: {audit.target}"
@@ -251,17 +248,14 @@ def _document(draw: Callable[..., str], template: str, audit: Audit) -> str:
 
 
 def audit_page(audit: Audit) -> str:
-    """One file of HTML."""
     return _document(render_page, "audit.html", audit)
 
 
 def audit_markdown(audit: Audit) -> str:
-    """A document in Markdown."""
     return _document(render_plain, "audit.md", audit)
 
 
 def audit_html(audit: Audit) -> str:
-    """The page in a frame, for a notebook."""
     return framed(audit_page(audit), "An audit")
 
 

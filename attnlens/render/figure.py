@@ -10,11 +10,10 @@ import html
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from attnlens.errors import InputError
-from attnlens.files import Json
 from attnlens.render.safe import clean
 
 if TYPE_CHECKING:
@@ -24,15 +23,13 @@ if TYPE_CHECKING:
 
 _RAMP: Final = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 """Light to dark: told apart by lightness alone."""
-_HEAT_MAP: Final[Json] = {"type": "heatmap", "hoverongaps": False}
-"""What every heat map is to plotly."""
-_STEPS: Final = 32
-"""Of the scale: between them it is linear."""
-_MOST_MAPS: Final = 64
-_MOST_CELLS: Final = 4_000_000
-_SIDE: Final = 300
-"""Pixels of a map among several; one alone has twice as many."""
-MARGIN: Final = 110
+_SCALE_STEPS: Final = 32
+"""Between them the colour scale is linear."""
+_MAX_MAPS: Final = 64
+_MAX_CELLS: Final = 4_000_000
+_MAP_PIXELS: Final = 300
+"""Side of a map among several; one alone has twice as many."""
+_MARGIN_PIXELS: Final = 110
 
 
 def figure(record: AttentionRecord) -> Figure:
@@ -44,7 +41,7 @@ def figure(record: AttentionRecord) -> Figure:
     more.
 
     Args:
-        record: at most `_MOST_MAPS` maps, of `_MOST_CELLS` weights together.
+        record: at most 64 maps, of 4,000,000 weights together.
 
     Raises:
         InputError: plotly is not installed, or the record has no weights or too many.
@@ -54,40 +51,57 @@ def figure(record: AttentionRecord) -> Figure:
 
     _check(record)
     try:
-        from plotly.subplots import make_subplots
+        import plotly.express as px
     except ModuleNotFoundError as error:
         raise InputError(
             f"a figure needs {error.name}, which is not installed", remedy="run: pip install plotly"
         ) from None
     maps = maps_data(Recording([record]))["records"][0]["maps"]
+    top, rest = (max(heads[name] for heads in maps) for name in ("top", "rest"))
+    keys = _names(record.names(len(record.axes) - 1))
+    queries = _names(record.names(len(record.axes) - 2)) if len(record.axes) > 1 else [""]
+    key = _plain(record.axes[-1].name)
+    query = _plain(record.axes[-2].name) if len(record.axes) > 1 else ""
     wide = math.ceil(math.sqrt(len(maps)))
     tall = math.ceil(len(maps) / wide)
-    chart: Figure = make_subplots(
-        rows=tall,
-        cols=wide,
-        subplot_titles=[_lead(record, heads["lead"]) for heads in maps],
-        horizontal_spacing=0.3 / wide,
-        vertical_spacing=0.35 / tall,
+    steps = [step / _SCALE_STEPS for step in range(_SCALE_STEPS + 1)]
+    colours = px.colors.sample_colorscale(_RAMP, steps)
+    chart: Figure = px.imshow(
+        record.to_numpy().reshape(len(maps), len(queries), len(keys)),
+        x=keys,
+        y=queries,
+        labels={"x": key, "y": query, "color": "weight"},
+        facet_col=0,
+        facet_col_wrap=wide,
+        facet_col_spacing=0.3 / wide,
+        facet_row_spacing=0.35 / tall,
+        aspect="auto",
+        zmin=0,
+        zmax=rest or top,
+        color_continuous_scale=[
+            (step**2, colour) for step, colour in zip(steps, colours, strict=True)
+        ],
     )
-    for number, trace in enumerate(_traces(record)):
-        chart.add_trace(trace, row=number // wide + 1, col=number % wide + 1)
-    chart.update_xaxes(type="category")
-    chart.update_yaxes(type="category", autorange="reversed")
-    chart.update_xaxes(title_text=_plain(record.axes[-1].name), row=tall)
-    chart.update_yaxes(title_text=_row(record), col=1)
-    top, rest = (max(heads[name] for heads in maps) for name in ("top", "rest"))
-    side = _SIDE if len(maps) > 1 else 2 * _SIDE
+    for annotation in chart.layout.annotations:
+        lead = maps[int(annotation.text.rpartition("=")[2])]["lead"]
+        annotation.text = _lead(record, lead)
+    cell = f"{query} %{{y}} → {key} %{{x}}: %{{z:.4f}}<extra></extra>"
+    chart.update_traces(hovertemplate=cell, hoverongaps=False)
+    chart.update_xaxes(type="category", showticklabels=True)
+    chart.update_yaxes(type="category", showticklabels=True)
+    if 0 < rest < top:
+        title = f"weight<br>(sinks: more<br>than {rest:.3g})"
+        chart.update_coloraxes(colorbar_title_text=title)
+    side = _MAP_PIXELS if len(maps) > 1 else 2 * _MAP_PIXELS
     chart.update_layout(
-        coloraxis=_scale(rest or top, sinks=0 < rest < top),
         title={"text": _plain(record.site or "attention")},
-        width=wide * side + 2 * MARGIN,
-        height=tall * side + 2 * MARGIN,
+        width=wide * side + 2 * _MARGIN_PIXELS,
+        height=tall * side + 2 * _MARGIN_PIXELS,
     )
     return chart
 
 
 def _check(record: AttentionRecord) -> None:
-    """Raises where a figure cannot be made of it."""
     from attnlens.attention.views import has_weights
     from attnlens.recording.attention_record import AttentionRecord
 
@@ -99,36 +113,12 @@ def _check(record: AttentionRecord) -> None:
     if not has_weights(record):
         raise InputError(f"{record.site}: holds no weights", remedy="choose another record")
     count, cells = math.prod(record.sizes[:-2]), math.prod(record.sizes)
-    if count > _MOST_MAPS or cells > _MOST_CELLS:
+    if count > _MAX_MAPS or cells > _MAX_CELLS:
         raise InputError(
             f"{record.site}: {count} heat maps with {cells:,} weights are too many for one figure "
-            f"(at most {_MOST_MAPS} with {_MOST_CELLS:,})",
+            f"(at most {_MAX_MAPS} with {_MAX_CELLS:,})",
             remedy="choose some, such as record.sel(batch=0, head=[0, 1])",
         )
-
-
-def _traces(record: AttentionRecord) -> Iterator[Json]:
-    keys = _names(record.names(len(record.axes) - 1))
-    queries = _names(record.names(len(record.axes) - 2)) if len(record.axes) > 1 else [""]
-    position = f"{_row(record)} %{{y}} → {_plain(record.axes[-1].name)} %{{x}}: %{{z:.4f}}"
-    shared = _HEAT_MAP | {"x": keys, "y": queries, "coloraxis": "coloraxis"}
-    for cells in record.to_numpy().reshape(-1, len(queries), len(keys)):
-        yield shared | {"z": cells, "hovertemplate": f"{position}<extra></extra>"}
-
-
-def _scale(largest: float, *, sinks: bool) -> Json:
-    """The colours from nothing to ``most``, by the square root."""
-    from plotly.colors import sample_colorscale
-
-    parts = [step / _STEPS for step in range(_STEPS + 1)]
-    colours = zip((part**2 for part in parts), sample_colorscale(_RAMP, parts), strict=True)
-    title = f"weight<br>(sinks: more<br>than {largest:.3g})" if sinks else "weight"
-    bar = {"title": {"text": title}}
-    return {"colorscale": list(colours), "cmin": 0, "cmax": largest, "colorbar": bar}
-
-
-def _row(record: AttentionRecord) -> str:
-    return _plain(record.axes[-2].name) if len(record.axes) > 1 else ""
 
 
 def _lead(record: AttentionRecord, lead: Sequence[str]) -> str:

@@ -43,7 +43,6 @@ def framed(page: str, title: str, *, scripts: bool = False) -> str:
 
 
 def preformatted(text: str) -> str:
-    """Text in letters of one width."""
     return render_part("frame.html", text=text)
 
 

@@ -28,7 +28,6 @@ def rounded_all(value: Any, digits: int = DIGITS) -> Any:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """``17%``, a share from 0 to 1."""
     return f"{share:.{digits}%}"
 
 

@@ -85,12 +85,6 @@ def render_page(
 
 
 def render_part(template: str, **context: Any) -> str:
-    """A piece of HTML for a page of somebody else's, in which all text is escaped.
-
-    Args:
-        template: its file in `attnlens.templates`.
-        context: what the template shows.
-    """
     return _environment(escaped=True).get_template(template).render(**context).strip()
 
 

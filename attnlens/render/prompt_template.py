@@ -120,7 +120,6 @@ def render(name: str, context: Json, template: str | Path | None = None) -> Prom
 
 
 def _of_file(path: str | Path, context: Json) -> Prompt:
-    """A template of the user's, in a process of its own."""
     content = read_whole(path, _MOST_SOURCE, kind="template", remedy="give a template")
     try:
         source = content.decode("utf-8")
@@ -188,7 +187,6 @@ def _joined(chunks: Iterable[str]) -> str:
 
 
 def _answered(question: Json) -> Json:
-    """What the process of its own answers: the two messages, or what is wrong."""
     name = question["name"]
     try:
         prompt = _messages(_compiled(question["source"], name), question["context"])
@@ -215,7 +213,6 @@ def _line_of(error: BaseException, name: str) -> int | None:
 
 
 def _limit() -> None:
-    """Little time and memory, where the system can be told."""
     try:
         import resource
     except ImportError:  # not on Windows: the clock alone ends it there

@@ -81,7 +81,6 @@ def to_ascii(text: str) -> str:
 
 
 def clean_all(value: Any) -> Any:
-    """`clean` on every text of a value."""
     return each_text(value, clean)
 
 

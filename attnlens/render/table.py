@@ -91,7 +91,6 @@ def _line(cell: Cell) -> Line:
 
 
 def _widths(columns: Sequence[Column], lines: Sequence[Sequence[Line]]) -> list[int]:
-    """What each column would take."""
     widths = []
     for at, column in enumerate(columns):
         longest = max(len(column.head), *(width_of(row[at]) for row in lines))
@@ -107,14 +106,12 @@ def _total(
 
 
 def _slack(columns: Sequence[Column], widths: Sequence[int], visible: Sequence[int]) -> int:
-    """How much narrower the columns that shrink can become."""
     return sum(max(0, widths[at] - _LEAST_WORDS) for at in visible if columns[at].shrinks)
 
 
 def _shrink(
     columns: Sequence[Column], widths: list[int], visible: Sequence[int], excess: int
 ) -> None:
-    """Takes columns from the widest that shrink."""
     for _ in range(excess):
         able = [at for at in visible if columns[at].shrinks and widths[at] > _LEAST_WORDS]
         if able:

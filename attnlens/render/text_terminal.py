@@ -51,7 +51,6 @@ _CAVEAT: Final = (
 
 @terminal_page(min_width=_NARROWEST, max_width=_WIDEST)
 def render_text(page: Page, explanation: TextExplanation) -> None:
-    """An answer, as `attnlens.reference.text.explain_text` tells it."""
     _heading(page, explanation)
     _tokens(page, explanation)
     if explanation.evidence:
@@ -121,7 +120,6 @@ def _claim(page: Page, claim: TokenClaim) -> None:
 
 
 def _picture(page: Page, data: TextExplanation) -> None:
-    """Words down, tokens across, in blocks of as many tokens as go side by side."""
     words, tokens = data.input.tokens, data.output.tokens
     side = max(8, min(_NAME, max(map(display_width, words)))) + 3
     column = max(_CELL, min(13, max(display_width(token.token) for token in tokens))) + 1
@@ -140,7 +138,6 @@ def _picture(page: Page, data: TextExplanation) -> None:
 
 
 def _cell(weight: float, largest: float, column: int) -> Span:
-    """A shade, and per cent where there is one to tell."""
     if weight < 0.005:
         return " " * column, ""
     sign, style = shade(weight, largest)

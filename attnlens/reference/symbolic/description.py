@@ -58,7 +58,6 @@ class Description:
     equations: tuple[Equation, ...]
 
     def to_dict(self) -> Json:
-        """As plain JSON data."""
         entries = ("notation", "parameters", "equations")
         return asdict(self) | {
             name: [_plain(entry) for entry in getattr(self, name)] for name in entries
@@ -100,7 +99,6 @@ class Description:
         )
 
     def _parameter_rows(self) -> list[tuple[str, ...]]:
-        """A row for each parameter, under `PARAMETER_COLUMNS`."""
         return [
             (
                 each.name,

@@ -1,8 +1,4 @@
-"""`describe` and `trace`: a module as mathematics and as numbers, from one pass of the live module.
-
-`describe` gives symbols, equations, and what every sign of them means; `trace` every number,
-named as in the equations, and each equation checked.
-"""
+"""`describe` and `trace`: a module as mathematics and as numbers, from one forward pass."""
 
 from __future__ import annotations
 
@@ -35,10 +31,7 @@ from attnlens.reference.symbolic.traced_pass import Trace, Value
 
 
 class PassSymbols:
-    """The symbols of a pass, those of leaves by identity, and both ways of writing it.
-
-    ``steps`` are the results with names whose equations are told.
-    """
+    """The symbols of a pass and its named ``steps``, those of leaves by identity."""
 
     def __init__(self, forward_pass: ForwardPass) -> None:
         self.forward_pass = forward_pass
@@ -59,7 +52,6 @@ class PassSymbols:
         self.latex = Writer(True, self.symbols, forward_pass.batched)
 
     def _used(self) -> list[Expression]:
-        """Every leaf that an equation holds, in order."""
         leaves: dict[int, Expression] = {}
         for step in self.steps:
             for expression in within(step.expression):
@@ -69,7 +61,7 @@ class PassSymbols:
         return sorted(leaves.values(), key=lambda leaf: leaf.number)
 
     def equation(self, left: Expression) -> Equation:
-        """A step, or an input; without its equation where it has none."""
+        """A step, or an input, which has no equation."""
         step = left.step
         derived = step is not None and not step.as_input
         return Equation(
@@ -159,7 +151,6 @@ class PassSymbols:
             yield "a ⊙ b: element by element"
 
     def _leaves(self, operations: Iterable[Expression]) -> Iterator[str]:
-        """What comes in, what is given, and what is constant."""
         used = [part for operation in operations for part in operation.parts]
         for leaf in self.forward_pass.inputs.values():
             if leaf in used:
@@ -195,18 +186,24 @@ def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
     symbols: dict[int, Symbol] = {}
     constants: list[tuple[Tensor, Symbol]] = []
     for leaf in leaves:
-        if leaf.kind != "constant" or leaf.value is None or only_number(leaf.value) is not None:
+        value = leaf.value
+        if leaf.kind != "constant" or value is None or only_number(value) is not None:
             continue
-        shared = next((symbol for value, symbol in constants if _alike(value, leaf.value)), None)
-        if shared is None:
-            shared = Symbol("later" if _is_later(leaf.value) else f"C_{len(constants) + 1}")
-            constants.append((leaf.value, shared))
-        symbols[id(leaf)] = shared
-        leaf.name = _constant_words(leaf.value)
+        later = _is_later(value)
+        alike = (its for other, its in constants if _same(other, value))
+        symbol = next(alike, None)
+        if symbol is None:
+            symbol = Symbol("later" if later else f"C_{len(constants) + 1}")
+            constants.append((value, symbol))
+        symbols[id(leaf)] = symbol
+        kind = "truth values" if value.dtype == torch.bool else "numbers"
+        leaf.name = f"fixed {kind}, {shape_text(value.shape)}"
+        if later:
+            leaf.name = "true where a key comes after the query"
     return symbols
 
 
-def _alike(first: Tensor, second: Tensor) -> bool:
+def _same(first: Tensor, second: Tensor) -> bool:
     return first.dtype == second.dtype and torch.equal(first, second)
 
 
@@ -218,18 +215,10 @@ def _is_later(value: Tensor) -> bool:
     return bool((value == torch.ones_like(value).triu(keys - queries + 1)).all())
 
 
-def _constant_words(value: Tensor) -> str:
-    if _is_later(value):
-        return "true where a key comes after the query"
-    kind = "truth values" if value.dtype == torch.bool else "numbers"
-    return f"fixed {kind}, {shape_text(value.shape)}"
-
-
 _NORMS: Final = {
     "norm": "(v − mean(v)) / √(var(v) + {eps})",
     "rms_norm": "v / √(mean(v²) + {eps})",
 }
-"""Kind of norm to its definition."""
 
 
 def _heads(operations: Iterable[Expression]) -> Iterator[str]:
@@ -263,7 +252,6 @@ def _norms(operations: Iterable[Expression], symbols: Mapping[int, Symbol]) -> I
 
 
 def _norm_words(expression: Expression, scale: list[str], label: str) -> str:
-    """The definition of a norm whose scale and shift have these symbols."""
     rest = [Symbol(raw, "p" if label else "").text() for raw in scale]
     formula = _NORMS[expression.kind].format(eps=f"{expression.options['eps']:.6g}")
     if expression.options["weight"]:
@@ -319,20 +307,16 @@ def describe(
 
 def sizes_of(module: nn.Module) -> dict[str, int | float]:
     """The module's ``sizes`` where it has them, and how many parameters it has now."""
-    own = getattr(module, "sizes", None)
+    own = getattr(module, "sizes", {})
     if is_dataclass(own) and not isinstance(own, type):
         own = {name: getattr(own, name) for name in own.__dataclass_fields__}
     sizes: dict[str, int | float] = {}
     for name, value in own.items() if isinstance(own, Mapping) else ():
-        inner = value.items() if isinstance(value, Mapping) else ()
-        sizes |= {f"{name}.{key}": size for key, size in inner if _is_number(size)}
-        if _is_number(value):
-            sizes[name] = value
+        inner = {name: value}
+        if isinstance(value, Mapping):
+            inner = {f"{name}.{key}": size for key, size in value.items()}
+        sizes |= {key: size for key, size in inner.items() if type(size) in (int, float)}
     return {**sizes, "parameters": sum(parameter.numel() for parameter in module.parameters())}
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def trace(
@@ -343,7 +327,7 @@ def trace(
     axes: Mapping[str, Axes] | None = None,
     labels: Mapping[str, Sequence[str]] | None = None,
     batched: bool = False,
-    about: str = "",
+    caption: str = "",
     **by_name: Any,
 ) -> Trace:
     """Every intermediate result of a forward pass, named as in `describe`'s equations.
@@ -356,14 +340,8 @@ def trace(
     with what the model computed.
 
     Args:
-        inputs: what the module is called with.
-        name: as for `describe`.
-        names: as for `describe`.
-        axes: as for `describe`.
-        batched: as for `describe`.
         labels: axis to its labels, where they are known.
-        about: a line on the input.
-        by_name: as for `describe`.
+        caption: a line on the input; all others as for `describe`.
 
     Raises:
         RecordingError: no module, no tensor comes in, or nothing that comes out depends on it.
@@ -373,7 +351,7 @@ def trace(
     )
     return Trace(
         name=type(module).__name__ if name is None else name,
-        about=about,
+        caption=caption,
         labels={axis: tuple(map(str, axis_labels)) for axis, axis_labels in (labels or {}).items()},
         inputs=tuple(
             _value(pass_symbols, leaf) for leaf in pass_symbols.forward_pass.inputs.values()

@@ -1,12 +1,8 @@
 """The graph of a forward pass, and every operation in it, for numpy and on paper.
 
-An expression knows the shape of its value and what each axis of it is, as far as that follows
-from the input. It does not keep the value; leaves and named results do.
-
-No operation here calls torch, so an equation is worked out again, from the values it is written
-with. Where the result is not what the model computed, the equation says something else than the
-code does: that is the test of every equation. An operation that is missing is *opaque*: it is
-written by torch's name, and an equation that holds one cannot be worked out again.
+No operation here calls torch: each equation is worked out again from the values it is written with
+and compared with what the model computed. An operation that is missing is *opaque*: it is written
+by torch's name, and an equation that holds one cannot be checked.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Flags, Floats
+from attnlens.arrays import Floats
 
 _LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
 """Kinds of expressions that have no parts."""
@@ -42,7 +38,7 @@ class Expression:
     """A leaf or an operation.
 
     Attributes:
-        kind: one of `_LEAVES`, or an operation of `attnlens.reference.symbolic.expressions`.
+        kind: one of `_LEAVES`, of `OPERATIONS`, or ``opaque``.
         parts, options: what the operation is applied to, and whatever else fixes it.
         shape, axes: of the value.
         heads: how many heads stand side by side along the axis ``"head"``; 0: no such axis.
@@ -110,11 +106,6 @@ def within(expression: Expression, *, through_steps: bool = False) -> Iterator[E
             waiting.extend(current.parts)
 
 
-def frozen_copy(value: Tensor) -> Tensor:
-    """A copy that no later change of the tensor reaches."""
-    return value.detach().clone()
-
-
 def broadcast_axes(parts: tuple[Expression, ...], shape: tuple[int, ...]) -> Axes:
     """The axes of what several values give element by element."""
     axes: list[str | None] = [None] * len(shape)
@@ -127,7 +118,6 @@ def broadcast_axes(parts: tuple[Expression, ...], shape: tuple[int, ...]) -> Axe
 
 
 def number(value: float | int | bool) -> Expression:
-    """A plain number."""
     return Expression("number", options={"value": value}, value=torch.tensor(value))
 
 
@@ -201,13 +191,12 @@ class Graph:
         axes: Axes | None = None,
     ) -> Expression:
         """A tensor that comes from outside the pass, or does not depend on what does."""
-        made = Expression(kind, symbol=symbol, name=name, value=frozen_copy(tensor))
+        made = Expression(kind, symbol=symbol, name=name, value=tensor.detach().clone())
         made.shape = tuple(tensor.shape)
         made.axes = (None,) * tensor.dim() if axes is None else axes
         return self.put(tensor, made)
 
     def of(self, value: Any) -> Expression:
-        """The expression of a tensor or a number; an unknown tensor is a constant."""
         if isinstance(value, Tensor):
             expression = self._of.get(id(value))
             return self.leaf(value, "constant") if expression is None else expression
@@ -222,7 +211,6 @@ class Graph:
         axes: Axes | None = None,
         heads: int | None = None,
     ) -> Expression:
-        """The tensor is the result of an operation."""
         shape = tuple(tensor.shape)
         if all(part.kind in ("constant", "number") for part in parts):
             return self.leaf(tensor, "constant", axes=axes)
@@ -232,7 +220,7 @@ class Graph:
             heads = max(part.heads for part in parts)
         heads = heads if "head" in axes else 0
         made = Expression(kind, parts, options, shape, axes, heads)
-        made.value = frozen_copy(tensor) if kind == "opaque" else None
+        made.value = tensor.detach().clone() if kind == "opaque" else None
         return self.put(tensor, made)
 
     def name(self, symbol: str, value: Tensor, description: str, path: str, as_input: bool) -> Step:
@@ -244,7 +232,7 @@ class Graph:
                 expression, kind="same", parts=(expression,), options=NO_OPTIONS, value=None
             )
             expression = self.put(value, duplicate)
-        made = Step(symbol, description, path, expression, frozen_copy(value), as_input)
+        made = Step(symbol, description, path, expression, value.detach().clone(), as_input)
         expression.step = made
         self.steps.append(made)
         return made
@@ -255,12 +243,6 @@ class Graph:
             step.expression.step = None
         del self.steps[count:]
 
-
-Arguments = tuple[Any, ...]
-"""What a function of torch was given by place."""
-
-ByName = Options
-"""What it was given by name."""
 
 _NUMPY_WORDS: Final = {"dim": "axis", "keepdim": "keepdims", "other": "x2"}
 """Torch takes the names that numpy has for arguments as well."""
@@ -273,8 +255,8 @@ class Call:
     graph: Graph
     function: Callable[..., Any]
     result: Tensor
-    args: Arguments
-    kwargs: ByName
+    args: tuple[Any, ...]
+    kwargs: Options
 
     @property
     def x(self) -> Expression:
@@ -288,7 +270,6 @@ class Call:
         return self.kwargs.get(name, self.kwargs.get(_NUMPY_WORDS.get(name, name), default))
 
     def of(self, index: int, name: str) -> Expression:
-        """What an argument is."""
         return self.graph.of(self.argument(index, name))
 
     def axis(self, index: int, default: int = 0) -> int:
@@ -355,22 +336,6 @@ def softmax(logits: Floats, axis: int) -> Floats:
         return np.asarray(raised / raised.sum(axis, keepdims=True))
 
 
-def hidden_softmax(logits: Floats, hidden: Flags) -> Floats:
-    return np.where(hidden, 0.0, softmax(np.where(hidden, -np.inf, logits), -1))
-
-
-def where(mask: Flags, yes: Array | float, no: Array) -> Array:
-    return np.where(mask, yes, no)
-
-
-def gelu(x: Floats) -> Floats:
-    return np.asarray(0.5 * x * (1 + _erf(x / math.sqrt(2))))
-
-
-def gelu_tanh(x: Floats) -> Floats:
-    return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
-
-
 def norm(
     x: Floats, *scale: Floats, last: int, eps: float, weight: bool, bias: bool, centred: bool
 ) -> Floats:
@@ -385,16 +350,6 @@ def norm(
     return result + rest.pop(0) if bias else result
 
 
-def split(x: Array, into: int) -> Array:
-    # Not -1: where there are no tokens there is no telling.
-    return np.swapaxes(x.reshape(*x.shape[:-1], into, x.shape[-1] // into), -2, -3)
-
-
-def join(x: Array) -> Array:
-    swapped = np.swapaxes(x, -2, -3)
-    return swapped.reshape(*swapped.shape[:-2], swapped.shape[-2] * swapped.shape[-1])
-
-
 def item(x: Array, *places: Array, index: tuple[Any, ...]) -> Array:
     """``x[index]``, in which a text stands for the next of ``places``."""
     rest = [
@@ -403,22 +358,10 @@ def item(x: Array, *places: Array, index: tuple[Any, ...]) -> Array:
     return np.asarray(x[tuple(rest.pop(0) if isinstance(entry, str) else entry for entry in index)])
 
 
-def sigmoid(x: Floats) -> Floats:
-    return 1 / (1 + np.exp(-x))
-
-
 def _reduced(function: Callable[..., Array], text: str = "", meaning: str = "") -> Operation:
-    """What leaves axes out."""
-
-    def run(x: Array, axis: tuple[int, ...] | int | None, keepdim: bool) -> Array:
-        return function(x, axis=axis, keepdims=keepdim)
-
-    return Operation(run, text, meaning=meaning)
-
-
-def _picked(x: Array, places: Array) -> Array:
-    """The numbers that are at these places, counted through all axes."""
-    return x.reshape(-1)[places]
+    return Operation(
+        lambda x, axis, keepdim: function(x, axis=axis, keepdims=keepdim), text, meaning=meaning
+    )
 
 
 _TWO: Final = (ANY, ANY)
@@ -470,7 +413,9 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "softmax": Operation(softmax, meaning="softmax: exp(v) / sum of exp(v), over each row"),
     "log_softmax": Operation(lambda x, axis: np.log(softmax(x, axis)), "log softmax"),
     "hidden_softmax": Operation(
-        hidden_softmax,
+        lambda logits, hidden: np.where(
+            hidden, 0.0, softmax(np.where(hidden, -np.inf, logits), -1)
+        ),
         "softmax({}; {} hidden)",
         _TWO,
         latex="\\operatorname{{softmax}}\\left({};\\ {} \\text{{ hidden}}\\right)",
@@ -480,8 +425,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "relu": Operation(
         lambda x: np.where(x > 0, x, 0.0), "ReLU", torch="relu", meaning="ReLU(v) = max(v, 0)"
     ),
-    "silu": Operation(lambda x: x * sigmoid(x), "SiLU", torch="silu", meaning="SiLU(v) = v σ(v)"),
-    "sigmoid": Operation(sigmoid, "σ", torch="sigmoid", meaning="σ(v) = 1 / (1 + exp(−v))"),
+    "silu": Operation(
+        lambda x: x / (1 + np.exp(-x)), "SiLU", torch="silu", meaning="SiLU(v) = v σ(v)"
+    ),
+    "sigmoid": Operation(
+        lambda x: 1 / (1 + np.exp(-x)), "σ", torch="sigmoid", meaning="σ(v) = 1 / (1 + exp(−v))"
+    ),
     **{
         kind: Operation(function, torch=kind)
         for kind, function in (
@@ -503,14 +452,14 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "norm": Operation(partial(norm, centred=True), "LN"),
     "rms_norm": Operation(partial(norm, centred=False), "RMSNorm"),
     "masked": Operation(
-        lambda x, mask, value: where(mask, value, x),
+        lambda x, mask, value: np.where(mask, value, x),
         "[{0}; {2} where {1}]",
         _TWO,
         latex="\\left[{0};\\ {2} \\text{{ where }} {1}\\right]",
         meaning="[v; c where M]: v, with c where M is true",
     ),
     "where": Operation(
-        where,
+        np.where,
         "[{1} where {0} else {2}]",
         (ANY, ANY, ANY),
         latex="\\left[{1} \\text{{ where }} {0} \\text{{ else }} {2}\\right]",
@@ -528,9 +477,13 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "stack": Operation(
         lambda *x, axis: np.stack(x, axis), meaning="stack: one below the other, along a new axis"
     ),
-    "gelu": Operation(gelu, "GELU", meaning="GELU(v) = v Φ(v), Φ the normal distribution function"),
+    "gelu": Operation(
+        lambda x: 0.5 * x * (1 + _erf(x / math.sqrt(2))),
+        "GELU",
+        meaning="GELU(v) = v Φ(v), Φ the normal distribution function",
+    ),
     "gelu_tanh": Operation(
-        gelu_tanh,
+        lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
         "GELU_tanh",
         meaning="GELU_tanh(v) = v (1 + tanh(√(2/π) (v + 0.044715 v³))) / 2",
     ),
@@ -539,12 +492,19 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "gather": Operation(
         lambda x, places, axis: np.take_along_axis(x, places.astype(np.int64), axis)
     ),
-    "split": Operation(split),
-    "join": Operation(join),
+    "split": Operation(
+        # Not -1: where there are no tokens there is no telling.
+        lambda x, into: np.swapaxes(x.reshape(*x.shape[:-1], into, x.shape[-1] // into), -2, -3)
+    ),
+    "join": Operation(
+        lambda x: np.swapaxes(x, -2, -3).reshape(
+            *x.shape[:-3], x.shape[-2], x.shape[-3] * x.shape[-1]
+        )
+    ),
     # What follows only moves numbers about, and is not written.
     "same": Operation(lambda x: x),
     "as_number": Operation(lambda x: x.astype(np.float64)),
-    "moved": Operation(_picked),
+    "moved": Operation(lambda x, places: x.reshape(-1)[places]),
     "reshape": Operation(np.reshape),
 }
 """By kind. What is said of them stands in this order."""

@@ -1,6 +1,5 @@
-"""Running a module once and seeing what it computes, call by call.
+"""Running a module once and seeing what it computes, call by call; nothing of it is changed.
 
-The module runs as it always does: nothing of it is changed, and its output is what it would be.
 What the model does not name itself has its name from the modules that run meanwhile.
 """
 
@@ -23,15 +22,13 @@ from attnlens.recording.sites import module_given
 from attnlens.reference.symbolic.expressions import (
     LAYOUT,
     NO_OPTIONS,
-    Arguments,
     Axes,
-    ByName,
     Call,
     Expression,
     Graph,
+    Options,
     Step,
     evaluated,
-    frozen_copy,
     memory_of,
     tensors_in,
     within,
@@ -44,10 +41,10 @@ from attnlens.reference.symbolic.torch_calls import (
     parted,
 )
 
-_SHORT_OPERATIONS: Final = 10
+_MAX_INLINED_OPERATIONS: Final = 10
 """What has no more operations needs no names inside."""
 
-_REPEATED_OPERATIONS: Final = 4
+_MIN_REPEATED_OPERATIONS: Final = 4
 """Something of so many written operations is not written twice."""
 
 
@@ -91,7 +88,6 @@ class ModuleHooks:
         return self._stack[-1] if self._stack else ""
 
     def _note(self, path: str, kind: str, args: Any, output: Any) -> None:
-        """Keep the first tensor that a module returned."""
         first = next(tensors_in(output), None)
         if first is None or not self._graph.knows(first):
             return
@@ -101,21 +97,23 @@ class ModuleHooks:
             return
         symbol = f"h_{{{path.rpartition('.')[2]}}}"
         step = Step(
-            symbol, f"output of {path} ({kind})", self.current_path, expression, frozen_copy(first)
+            symbol,
+            f"output of {path} ({kind})",
+            self.current_path,
+            expression,
+            first.detach().clone(),
         )
         self.returned.append((path, step))
 
 
 def name_outputs(graph: Graph, output: Any) -> None:
     """What comes out is named even where the model names no step."""
-    unnamed: list[Tensor] = []
+    unnamed: dict[int, Tensor] = {}
     for tensor in tensors_in(output):
         expression = graph.of(tensor) if graph.knows(tensor) else None
-        if expression is None or expression.step is not None or expression.is_leaf:
-            continue
-        if all(expression is not graph.of(other) for other in unnamed):
-            unnamed.append(tensor)
-    for index, tensor in enumerate(unnamed, 1):
+        if expression is not None and expression.step is None and not expression.is_leaf:
+            unnamed.setdefault(id(expression), tensor)
+    for index, tensor in enumerate(unnamed.values(), 1):
         symbol = "Y" if len(unnamed) == 1 else f"Y_{index}"
         graph.name(symbol, tensor, "output", "", False)
 
@@ -128,26 +126,21 @@ def name_by_modules(graph: Graph, modules: ModuleHooks) -> None:
         if not step.as_input
         for part in within(step.expression, through_steps=True)
     }
-    inlined = _short(modules)
+    # Modules inside others that name their steps, short enough to be written in full there.
+    inlined = tuple(
+        f"{path}."
+        for path, step in modules.returned
+        if step.path in modules.naming
+        and path not in modules.naming
+        and operation_count(step.expression) <= _MAX_INLINED_OPERATIONS
+    )
     for path, step in modules.returned:
         expression = step.expression
-        inside = any(path.startswith(f"{short}.") for short in inlined)
-        if inside or step.path in modules.naming:
+        if path.startswith(inlined) or step.path in modules.naming:
             continue
         if expression.step is None and id(expression) in needed:
             expression.step = step
             graph.steps.append(step)
-
-
-def _short(modules: ModuleHooks) -> set[str]:
-    """Modules inside others that name their steps, short enough to be written in full there."""
-    return {
-        path
-        for path, step in modules.returned
-        if step.path in modules.naming
-        and path not in modules.naming
-        and operation_count(step.expression) <= _SHORT_OPERATIONS
-    }
 
 
 def name_repeated(graph: Graph) -> None:
@@ -164,7 +157,7 @@ def name_repeated(graph: Graph) -> None:
     often = [
         parts[0]
         for parts in uses.values()
-        if len(parts) > 1 and operation_count(parts[0]) >= _REPEATED_OPERATIONS
+        if len(parts) > 1 and operation_count(parts[0]) >= _MIN_REPEATED_OPERATIONS
     ]
     for expression in sorted(often, key=lambda expression: expression.number):
         count = sum(step.symbol.startswith("u_") for step in graph.steps) + 1
@@ -194,8 +187,7 @@ class ForwardPass:
     batched: bool
 
 
-def _changes(args: Arguments) -> int:
-    """How often the first tensor of a call has been changed in place, as torch counts it."""
+def _changes(args: tuple[Any, ...]) -> int:
     try:
         return int(args[0]._version) if args and isinstance(args[0], Tensor) else 0
     except RuntimeError:
@@ -203,8 +195,6 @@ def _changes(args: Arguments) -> int:
 
 
 class _TorchCalls(TorchFunctionMode):
-    """Builds the graph from every call of torch."""
-
     def __init__(self, graph: Graph, modules: ModuleHooks) -> None:
         super().__init__()
         self._graph = graph
@@ -215,8 +205,8 @@ class _TorchCalls(TorchFunctionMode):
         self,
         function: Any,
         types: Any,
-        args: Arguments = (),
-        kwargs: ByName | None = None,
+        args: tuple[Any, ...] = (),
+        kwargs: Options | None = None,
     ) -> Any:
         del types
         by_name = kwargs or {}
@@ -232,7 +222,7 @@ class _TorchCalls(TorchFunctionMode):
                 self._graph.written_into(tensor)
         return result
 
-    def _note(self, function: Any, result: Any, args: Arguments, by_name: ByName) -> None:
+    def _note(self, function: Any, result: Any, args: tuple[Any, ...], by_name: Options) -> None:
         name = _name(function)
         if name == "setitem":
             # After `x[0] += 1` what is put there is a view, and was noted when it changed.
@@ -265,7 +255,7 @@ class _TorchCalls(TorchFunctionMode):
         self._graph.operation(result, "opaque", parts, {"name": name}, axes)
 
     def _written_out(
-        self, name: str, results: list[Tensor], args: Arguments, by_name: ByName
+        self, name: str, results: list[Tensor], args: tuple[Any, ...], by_name: Options
     ) -> bool:
         """Attention in one call: its steps, where they give the same."""
         graph, before = self._graph, len(self._graph.steps)
@@ -319,7 +309,7 @@ def _step_by_step(module: nn.Module) -> Iterator[None]:
 def run(
     module: nn.Module,
     inputs: Sequence[Any],
-    by_name: ByName = NO_OPTIONS,
+    by_name: Options = NO_OPTIONS,
     *,
     names: Sequence[str] = (),
     axes: Mapping[str, Axes] | None = None,

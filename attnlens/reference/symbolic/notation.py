@@ -56,7 +56,6 @@ class Symbol:
 
 
 def _parted(raw: str) -> tuple[str, str]:
-    """What stands before and after the first ``_``; nothing after it where there is a ``^``."""
     base, _, below = raw.partition("_")
     if "^" in below:
         return raw, ""
@@ -89,7 +88,7 @@ def _plain_command(match: re.Match[str]) -> str:
         return "ᵀ" if name == "top" else name
 
 
-_LABEL_PARTS: Final = 3
+_MAX_LABEL_PARTS: Final = 3
 """A label has so many parts of a path at most, where these tell it from the others."""
 
 
@@ -99,7 +98,14 @@ def labels(paths: Iterable[str]) -> dict[str, str]:
     ``decoder.self_attention`` and ``decoder.cross_attention`` become ``self_attention`` and
     ``cross_attention``; ``layers.0.norm`` and ``layers.1.norm`` become ``0`` and ``1``.
     """
-    ways = {path: _ways(path) for path in paths}
+    ways = {
+        path: [
+            parts
+            for size in range(1, _MAX_LABEL_PARTS + 1)
+            for parts in combinations(filter(None, path.split(".")), size)
+        ]
+        for path in paths
+    }
     if len(ways) < 2:
         return dict.fromkeys(ways, "")
     counts = Counter(way for its in ways.values() for way in set(its))
@@ -108,12 +114,6 @@ def labels(paths: Iterable[str]) -> dict[str, str]:
         path: ".".join(next((way for way in its if counts[way] == 1), [path]))
         for path, its in ways.items()
     }
-
-
-def _ways(path: str) -> list[tuple[str, ...]]:
-    """Some of the parts of a path, the fewest first."""
-    parts = path.split(".") if path else []
-    return [way for count in range(1, _LABEL_PARTS + 1) for way in combinations(parts, count)]
 
 
 def label_steps(steps: Iterable[Step]) -> None:
@@ -182,10 +182,8 @@ _FORMS: Final[Mapping[str, Operation]] = {
     "parentheses": Operation(None, "({})", latex="\\left({}\\right)"),
     "root": Operation(None, "√{}", latex="\\sqrt{{{}}}"),
 }
-"""How everything is written."""
 
 _NAME_FIRST: Final = Operation(None)
-"""What is written as its name before its parts."""
 
 _SIGNS: Final[Mapping[str, str]] = {
     "−": "-",
@@ -200,7 +198,6 @@ _SIGNS: Final[Mapping[str, str]] = {
     "…": "\\ldots",
     "→": "\\to ",
 }
-"""Signs of the text to what they are in LaTeX."""
 
 _MAX_PARTS: Final = 4
 """Of more things side by side only the first and the last are written."""
@@ -222,7 +219,6 @@ class Writer:
         return f"{self.name(left)} = {self.write(left, top=True)[0]}"
 
     def name(self, expression: Expression) -> str:
-        """The symbol of a named result or a leaf."""
         step = expression.step
         symbol = self.symbol_of[id(expression)] if step is None else Symbol(step.symbol, step.label)
         return self._symbol(symbol, "i" if expression.heads > 1 else "")
@@ -248,7 +244,6 @@ class Writer:
         return self._function(function_name(expression), expression.parts)
 
     def _formed(self, kind: str, parts: Iterable[Expression], *more: str) -> Formula:
-        """The operation in its form, with what else stands in it."""
         form = _FORMS[kind]
         held = [self._held(part, needs) for part, needs in zip(parts, form.needs, strict=True)]
         return self._form(kind, *held, *more), form.holds
@@ -276,7 +271,6 @@ class Writer:
         return self._call(name, written, below), ATOM
 
     def _call(self, name: str, written: Sequence[str], below: str = "") -> str:
-        """A function by its name, with what stands below it and what it is applied to."""
         if self.latex:
             escaped = name.replace("_", "\\_").replace(" ", "\\ ")
             name = "\\sigma" if name == "σ" else f"\\operatorname{{{escaped}}}"
@@ -285,7 +279,6 @@ class Writer:
         return f"{name}{mark if below else ''}{inner}"
 
     def _upright(self, word: str) -> str:
-        """A word below a function."""
         if not self.latex or not word:
             return word
         return f"\\mathrm{{{word}}}".replace("_", "\\_")
@@ -304,8 +297,6 @@ class Writer:
             return self._form("root", str(root)), ATOM
         digits = str(int(value)) if float(value).is_integer() else f"{value:.6g}"
         return self._signs(digits.replace("-", "−")), ATOM if value >= 0 else SUM
-
-    # Operations that are not always written in their form, or as name(parts).
 
     def _add(self, expression: Expression) -> Formula:
         terms = [part for part in expression.parts if not is_nothing(part)]
@@ -375,7 +366,6 @@ class Writer:
         return f"{self._held(first, POWER)} {self._index(second)}"
 
     def _index(self, expression: Expression) -> str:
-        """A parameter's columns for head i."""
         if expression.kind == "parameter":
             return self._symbol(self.symbol_of[id(expression)], "i")
         if expression.kind == "transpose" and expression.parts[0].kind == "parameter":
@@ -433,7 +423,6 @@ class Writer:
 
 
 def function_name(expression: Expression) -> str:
-    """What stands before the parts."""
     if expression.kind == "opaque":
         name: str = expression.options["name"]
         return re.sub("^(gru|lstm)(?=_|$)", lambda match: match[0].upper(), name)

@@ -1,8 +1,7 @@
 """What a call of torch becomes in the graph: an operation on expressions, and its axes.
 
-A call that moves numbers about is made again on their positions. A view that parts the last axis
-into heads, or brings heads together, is seen as that. Attention in one call is written out step by
-step, and checked against what the call gave.
+A call that moves numbers about is made again on their positions. Attention in one call is written
+out step by step, and checked against what the call gave.
 """
 
 from __future__ import annotations
@@ -26,55 +25,19 @@ from attnlens.reference.symbolic.expressions import (
     Expression,
     Graph,
     Translator,
+    broadcast_axes,
     number,
 )
 
 
-def of_product(first: Expression, second: Expression, dimensions: int) -> Axes | None:
-    """The axes of a matrix product."""
-    if len(first.shape) < 2 or len(second.shape) < 2:
-        if len(first.shape) >= 2:
-            return first.axes[:-1]
-        return None if len(second.shape) < 2 else (*second.axes[:-2], second.axes[-1])
-    lead: list[str | None] = [None] * (dimensions - 2)
-    for part in (first, second):
-        for back in range(1, len(part.axes) - 1):
-            axis, size = part.axes[-2 - back], part.shape[-2 - back]
-            # What is stretched from a size of 1 no longer means what it did.
-            if lead[-back] is None and (size != 1 or axis in ("batch", "head")):
-                lead[-back] = axis
-    return (*lead, first.axes[-2], second.axes[-1])
-
-
-def of_einsum(spec: str, parts: tuple[Expression, ...], dimensions: int) -> Axes:
-    """The axes by the letters of the call."""
-    if "." in spec:
-        return (None,) * dimensions
-    inputs, _, output = spec.replace(" ", "").partition("->")
-    meaning: dict[str, str | None] = {}
-    for letters, part in zip(inputs.split(","), parts, strict=True):
-        for letter, axis in zip(letters, part.axes, strict=True):
-            meaning[letter] = meaning.get(letter) or axis
-    axes = tuple(meaning.get(letter) for letter in output)
-    return axes if len(axes) == dimensions else (None,) * dimensions
-
-
-def of_reduction(x: Expression, over: tuple[int, ...] | None, keepdim: bool) -> Axes:
-    """The axes that are left."""
-    gone = range(len(x.shape)) if over is None else over
-    if keepdim:
-        return tuple(None if at in gone else axis for at, axis in enumerate(x.axes))
-    return tuple(axis for at, axis in enumerate(x.axes) if at not in gone)
-
-
-def of_join(parts: tuple[Expression, ...], axis: int, *, stacked: bool) -> Axes:
-    """The axes of several values put side by side."""
-    axes = parts[0].axes
-    return (*axes[:axis], None, *axes[axis if stacked else axis + 1 :])
+def product_axes(first: Expression, second: Expression, shape: tuple[int, ...]) -> Axes:
+    """The axes of a matrix product of this shape."""
+    leads = (replace(part, axes=part.axes[:-2], shape=part.shape[:-2]) for part in (first, second))
+    ends = (*first.axes[-2:-1], *(second.axes[-1:] if len(second.axes) > 1 else ()))
+    return (*broadcast_axes(tuple(leads), shape[: len(shape) - len(ends)]), *ends)
 
 
 def same(call: Call) -> Expression | None:
-    """The same numbers, perhaps of another type."""
     first = call.x
     if call.result is call.args[0]:
         return first
@@ -85,7 +48,6 @@ def same(call: Call) -> Expression | None:
         return None  # what stands after the point is cut off
     if before == torch.bool != after or (after.is_floating_point and not before.is_floating_point):
         return call.made("as_number", first)
-    # Another tensor with the same numbers is the same thing to the reader.
     return call.graph.put_again(call.result, first)
 
 
@@ -101,7 +63,6 @@ def _places(shape: tuple[int, ...]) -> Tensor:
 
 
 def _alike(first: Tensor, second: Tensor) -> bool:
-    """Whether the axes of two views of places are the same."""
     return first.shape == second.shape and first.stride() == second.stride()
 
 
@@ -135,7 +96,6 @@ def _moved(call: Call) -> Expression | None:
 
 
 def _copied(call: Call) -> Expression | None:
-    """Numbers in another order, or several times."""
     if any(isinstance(arg, Tensor) for arg in (*call.args[1:], *call.kwargs.values())):
         return None  # the input may say which
     places = call.function(
@@ -146,7 +106,6 @@ def _copied(call: Call) -> Expression | None:
 
 
 def _is_parted(x: Expression) -> bool:
-    """Whether its last axis was parted in two."""
     return x.kind == "reshape" and x.shape[:-2] == x.parts[0].shape[:-1] and len(x.shape) > 2
 
 
@@ -207,7 +166,6 @@ def _index_select(call: Call) -> Expression | None:
 
 
 def _copy(call: Call) -> Expression | None:
-    """What stands in a tensor after another was copied into it."""
     source = call.argument(1, "src")
     same_size = source.shape == call.result.shape
     return same(replace(call, args=(source,))) if same_size else None
@@ -234,30 +192,22 @@ def parted(call: Call, name: str, pieces: tuple[Any, ...]) -> bool:
     return True
 
 
-_SAME: Final = (
-    "dropout contiguous to float double clone detach alias type_as data alpha_dropout "
-    "feature_dropout type half bfloat16 int long bool"
+_LAYOUT_CALLS: Final[tuple[tuple[Translator, str], ...]] = (
+    (
+        same,
+        "dropout contiguous to float double clone detach alias type_as data alpha_dropout "
+        "feature_dropout type half bfloat16 int long bool",
+    ),
+    (_reshape, "reshape view flatten unflatten view_as reshape_as"),
+    (_moved, "transpose swapaxes t T mT movedim permute expand expand_as unsqueeze squeeze"),
+    (_copied, "repeat repeat_interleave tile flip roll"),
+    (_item, "getitem"),
+    (_index_select, "index_select"),
+    (_copy, "copy"),
 )
-_RESHAPING: Final = "reshape view flatten unflatten view_as reshape_as"
-
-_MOVING: Final = "transpose swapaxes t T mT movedim permute expand expand_as unsqueeze squeeze"
-
-_COPYING: Final = "repeat repeat_interleave tile flip roll"
-
-_LAYOUT_CALLS: Final[Mapping[str, Translator]] = {
-    **dict.fromkeys(_SAME.split(), same),
-    **dict.fromkeys(_RESHAPING.split(), _reshape),
-    **dict.fromkeys(_MOVING.split(), _moved),
-    **dict.fromkeys(_COPYING.split(), _copied),
-    "getitem": _item,
-    "index_select": _index_select,
-    "copy": _copy,
-}
-"""Name of a function or method of torch to what it does with the numbers' places."""
 
 
 def _plain(kind: str, swapped: bool = False) -> Translator:
-    """An operation on what torch was given, one or two of it."""
 
     def make(call: Call) -> Expression | None:
         if call.kwargs.get("rounding_mode") is not None:
@@ -284,7 +234,7 @@ def times(graph: Graph, factor: float, expression: Expression) -> Expression:
 
 
 def _product(call: Call, first: Expression, second: Expression) -> Expression:
-    axes = of_product(first, second, call.result.dim())
+    axes = product_axes(first, second, tuple(call.result.shape))
     return call.made("matmul", first, second, axes=axes)
 
 
@@ -297,7 +247,6 @@ def _linear(call: Call) -> Expression:
 
 
 def _transposed(matrix: Expression) -> Expression:
-    """The last two axes swapped."""
     shape, axes = matrix.shape, matrix.axes
     return Expression(
         "transpose",
@@ -310,37 +259,32 @@ def _transposed(matrix: Expression) -> Expression:
 
 
 def _product_added(call: Call) -> Expression:
-    """``addmm`` and ``baddbmm``: a matrix product, and something added to it."""
     letters = ("mat1", "mat2") if call.result.dim() == 2 else ("batch1", "batch2")
     bias, first, second = call.x, call.of(1, letters[0]), call.of(2, letters[1])
     made = times(call.graph, call.kwargs.get("alpha", 1), _product(call, first, second))
     return call.made("add", times(call.graph, call.kwargs.get("beta", 1), bias), made)
 
 
-def _norm(kind: str, usual: float, *places: tuple[int, str]) -> Translator:
-    """A norm over the last axes: the usual ``eps``, and where its scale and shift are given."""
+def _norm(kind: str, default_eps: float, *names: str) -> Translator:
+    """A norm over the last axes; ``names`` are those of its scale and shift, from argument 2 on."""
 
     def make(call: Call) -> Expression:
         x, size = call.x, call.argument(1, "normalized_shape")
-        args = [call.argument(at, name) for at, name in places]
+        args = [call.argument(2 + at, name) for at, name in enumerate(names)]
         scale, shift = (None if part is None else call.graph.of(part) for part in (*args, None)[:2])
-        eps = call.argument(2 + len(places), "eps")
+        eps = call.argument(2 + len(names), "eps")
         # Parameters belong to the norm; what was computed stands after it.
-        inside = [part for part in (scale, shift) if part is not None]
-        if any(part.kind != "parameter" for part in inside):
-            inside = []
-        made = call.made(
-            kind,
-            x,
-            *inside,
-            axes=x.axes,
-            last=len(tuple(size)),
-            eps=usual if eps is None else eps,
-            weight=scale in inside,
-            bias=shift in inside,
-        )
+        given = [part for part in (scale, shift) if part is not None]
+        inside = given if all(part.kind == "parameter" for part in given) else []
+        options = {
+            "last": len(tuple(size)),
+            "eps": default_eps if eps is None else eps,
+            "weight": scale in inside,
+            "bias": shift in inside,
+        }
+        made = call.made(kind, x, *inside, axes=x.axes, **options)
         for operation, part in (("multiply", scale), ("add", shift)):
-            if part is not None and part not in inside:
+            if part is not None and not inside:
                 made = call.made(operation, made, part, axes=made.axes)
         return made
 
@@ -354,16 +298,6 @@ def _softmax(kind: str) -> Translator:
         return call.made(kind, call.x, axis=call.axis(1) - call.result.dim())
 
     return make
-
-
-def _gelu(call: Call) -> Expression:
-    exact = call.kwargs.get("approximate", "none") == "none"
-    return call.made("gelu" if exact else "gelu_tanh", call.x)
-
-
-def _softplus(call: Call) -> Expression | None:
-    plain = len(call.args) == 1 and not call.kwargs
-    return call.made("softplus", call.x) if plain else None
 
 
 def _masked(call: Call) -> Expression:
@@ -406,9 +340,8 @@ def _einsum(call: Call) -> Expression | None:
         operands = list(operands[0])
     if not isinstance(spec, str):
         return None
-    parts = tuple(map(call.graph.of, operands))
-    axes = of_einsum(spec, parts, call.result.dim())
-    return call.made("einsum", *parts, axes=axes, spec=spec)
+    axes = (None,) * call.result.dim()
+    return call.made("einsum", *map(call.graph.of, operands), axes=axes, spec=spec)
 
 
 def _reduction(kind: str) -> Translator:
@@ -420,7 +353,12 @@ def _reduction(kind: str) -> Translator:
         over = (axis,) if isinstance(axis, int) else axis
         places = None if over is None else tuple(dim % len(x.shape) for dim in over)
         only = places[0] if places and kind == "argmax" else places
-        axes = of_reduction(x, places, keepdim)
+        gone = range(len(x.shape)) if places is None else places
+        axes = tuple(
+            None if at in gone else axis
+            for at, axis in enumerate(x.axes)
+            if keepdim or at not in gone
+        )
         return call.made(kind, x, axes=axes, axis=only, keepdim=keepdim)
 
     return make
@@ -440,17 +378,12 @@ def _concat(call: Call) -> Expression | None:
 def _joined(kind: str, call: Call, values: Sequence[Tensor]) -> Expression:
     parts = tuple(map(call.graph.of, values))
     axis = call.axis(1)
-    axes = of_join(parts, axis, stacked=kind == "stack")
+    after = axis if kind == "stack" else axis + 1
+    axes = (*parts[0].axes[:axis], None, *parts[0].axes[after:])
     return call.made(kind, *parts, axes=axes, axis=axis - call.result.dim())
 
 
-def _gather(call: Call) -> Expression:
-    x, places = call.x, call.of(2, "index")
-    return call.made("gather", x, places, axes=places.axes, axis=call.axis(1))
-
-
 def _new(call: Call) -> Expression:
-    """Zeros and the like: only their shape comes from the input."""
     like = call.x
     axes = like.axes if like.shape == tuple(call.result.shape) else None
     return call.graph.leaf(call.result, "constant", axes=axes)
@@ -462,10 +395,8 @@ _REDUCTIONS: Final = {name: name for name in ("sum", "mean", "any", "all", "argm
     "max": "highest",
     "min": "lowest",
 }
-"""Torch's names of what leaves an axis out, to operations."""
 
 _OF_TWO: Final = {"highest": "maximum", "lowest": "minimum"}
-"""What torch calls by the same name where two tensors are given."""
 
 
 FUNCTIONS: Final[Mapping[str, Translator]] = {
@@ -489,13 +420,17 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     ),
     "linear": _linear,
     **dict.fromkeys(("addmm", "baddbmm"), _product_added),
-    "layer_norm": _norm("norm", 1e-5, (2, "weight"), (3, "bias")),
+    "layer_norm": _norm("norm", 1e-5, "weight", "bias"),
     # Torch takes the precision of the numbers where no eps is given.
-    "rms_norm": _norm("rms_norm", 2.0**-23, (2, "weight")),
+    "rms_norm": _norm("rms_norm", 2.0**-23, "weight"),
     "softmax": _softmax("softmax"),
     "log_softmax": _softmax("log_softmax"),
-    "gelu": _gelu,
-    "softplus": _softplus,
+    "gelu": lambda call: call.made(
+        "gelu" if call.kwargs.get("approximate", "none") == "none" else "gelu_tanh", call.x
+    ),
+    "softplus": lambda call: (
+        None if call.args[1:] or call.kwargs else call.made("softplus", call.x)
+    ),
     "masked_fill": _masked,
     "where": _where,
     **dict.fromkeys(("clamp", "clip"), _clamp),
@@ -503,8 +438,10 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
     "einsum": _einsum,
     **dict.fromkeys(("cat", "concat"), _concat),
     "stack": lambda call: _joined("stack", call, call.args[0]),
-    "gather": _gather,
-    **_LAYOUT_CALLS,
+    "gather": lambda call: call.made(
+        "gather", call.x, call.of(2, "index"), axes=call.of(2, "index").axes, axis=call.axis(1)
+    ),
+    **{name: call for call, names in _LAYOUT_CALLS for name in names.split()},
 }
 """Name of a function or method of torch, without underscores, to what it means."""
 
@@ -572,7 +509,6 @@ def _attention(
 
 
 def _for_every_head(shared: Tensor, heads: int) -> Tensor:
-    """Keys or values that several heads in a row share, once for each of the heads."""
     *lead, count, length, width = shared.shape
     groups = shared.unsqueeze(-3).expand(*lead, count, heads // count, length, width)
     return groups.reshape(*lead, heads, length, width)
@@ -619,7 +555,6 @@ def _masks(mask: Tensor | None, padding: Tensor | None, heads: int) -> Iterator[
 
 
 def _thirds(part: NamePart, packed: Tensor | None, symbol: str) -> list[Tensor | None]:
-    """What is for queries, keys and values in a parameter that holds all three."""
     if packed is None:
         return [None, None, None]
     return [

@@ -39,7 +39,6 @@ class Value(Equation):
     difference: float | None
 
     def to_dict(self) -> Json:
-        """As plain JSON data; not finite or complex numbers are texts: ``"-inf"``, ``"1-2i"``."""
         return {
             "symbol": self.symbol,
             "shape": list(self.shape),
@@ -57,13 +56,13 @@ class Trace:
     """A forward pass, number by number.
 
     Attributes:
-        name, about: of the model, and a line on the input.
+        name, caption: of the model, and a line on the input.
         labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
         steps: the named results, in the order in which they were computed.
     """
 
     name: str
-    about: str
+    caption: str
     labels: dict[str, tuple[str, ...]]
     inputs: tuple[Value, ...]
     steps: tuple[Value, ...]
@@ -92,10 +91,9 @@ class Trace:
         return tuple(step.symbol for step in self.steps if step.difference is None)
 
     def to_dict(self) -> Json:
-        """As plain JSON data."""
         return {
             "name": self.name,
-            "about": self.about,
+            "about": self.caption,
             "labels": {axis: list(labels) for axis, labels in self.labels.items()},
             "inputs": [value.to_dict() for value in self.inputs],
             "steps": [step.to_dict() for step in self.steps],
@@ -113,7 +111,7 @@ class Trace:
 
     def text(self, width: int = 100) -> str:
         """Every value under its equation; what is wider than ``width`` is cut, and says so."""
-        lines = [" ".join(filter(None, (self.name, self.about))), ""]
+        lines = [" ".join(filter(None, (self.name, self.caption))), ""]
         for value in (*self.inputs, *self.steps):
             lines += [*self._value_lines(value, width), ""]
         lines.append(self._check_summary())
@@ -166,7 +164,6 @@ def _json_numbers(value: Any) -> Any:
 
 
 def _number(value: complex) -> str:
-    """A value as it stands in a table."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, float):

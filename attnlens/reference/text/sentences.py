@@ -21,6 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 from attnlens.errors import InputError
 from attnlens.files import read_whole
 from attnlens.reference.transformer import BOS, EOS, PAD, SPECIAL, UNK
+from attnlens.words import count
 
 _TOKEN: Final = re.compile(
     r"\d+(?:[.,]\d+)*(?!\w)"  # 7, 7.4, 1,000
@@ -78,7 +79,7 @@ class Vocabulary:
     def of(cls, sentences: Iterable[Sequence[str]], min_count: int = 1) -> Vocabulary:
         """Every token that occurs ``min_count`` times, the most frequent first."""
         counts = Counter(token for tokens in sentences for token in tokens)
-        words = [word for word, count in counts.items() if count >= min_count]
+        words = [word for word in counts if counts[word] >= min_count]
         return cls((*SPECIAL, *sorted(words, key=lambda word: (-counts[word], word))))
 
     def __len__(self) -> int:
@@ -106,7 +107,6 @@ class Vocabulary:
 
 
 def padded(rows: Iterable[Tensor]) -> Tensor:
-    """Inputs or outputs as ``(row, longest)``, with padding at their ends."""
     return pad_sequence(list(rows), batch_first=True, padding_value=PAD)
 
 
@@ -147,7 +147,7 @@ def read_pairs(
 ) -> SentencePairs:
     """Pairs of sentences from a CSV file, UTF-8 with or without a byte order mark.
 
-    The first row names the columns; empty lines are passed over.
+    The first row names the columns; empty lines are skipped.
 
     Args:
         columns: the two to read, by name; the first two unless given.
@@ -156,69 +156,66 @@ def read_pairs(
     Raises:
         InputError: the file, a row or a sentence cannot be used; it says which line.
     """
-    data = read_whole(path, _MAX_FILE_BYTES, remedy="give a CSV file of sentence pairs")
-    rows = _rows(_text(data, path), separator, path)
-    line, header = next(rows, (1, []))
-    if not header:
-        raise InputError("holds nothing", path=path, remedy="give a CSV file of sentence pairs")
-    names = [name.strip() for name in header]
-    chosen = _chosen(names, columns, path, line)
-    pairs = []
-    for line, row in rows:
-        if len(row) != len(names):
-            raise InputError(
-                f"has {len(row)} column{'s' * (len(row) != 1)}, not {len(names)}",
-                path=path,
-                line=line,
-                remedy="put quotes around a sentence that holds the separator",
-            )
-        source, target = (tuple(tokenise(row[names.index(name)])) for name in chosen)
-        for name, tokens in zip(chosen, (source, target), strict=True):
-            if not 0 < len(tokens) <= _MAX_SENTENCE_TOKENS:
-                problem = (
-                    f"has {len(tokens)} tokens, more than {_MAX_SENTENCE_TOKENS}"
-                    if tokens
-                    else "is empty"
+    content = read_whole(path, _MAX_FILE_BYTES, remedy="give a CSV file of sentence pairs")
+    pairs: list[SentencePair] = []
+    try:
+        rows = _rows(content, separator)
+        line, header = next(rows, (1, []))
+        if not header:
+            raise InputError("holds nothing", remedy="give a CSV file of sentence pairs")
+        names = [name.strip() for name in header]
+        chosen = _chosen(names, columns, line)
+        for line, row in rows:
+            if len(row) != len(names):
+                raise InputError(
+                    f"has {count(len(row), 'column')}, not {len(names)}",
+                    line=line,
+                    remedy="put quotes around a sentence that holds the separator",
                 )
-                remedy = "shorten or remove the row" if tokens else "fill or remove the row"
-                raise InputError(f"the {name!r} {problem}", path=path, line=line, remedy=remedy)
-        pairs.append(SentencePair(source, target, line))
-    if not pairs:
-        raise InputError("has no row below its header", path=path, remedy="add sentence pairs")
-    return SentencePairs(tuple(pairs), chosen, hashlib.sha256(data).hexdigest(), str(path))
+            source, target = (_sentence(row[names.index(name)], name, line) for name in chosen)
+            pairs.append(SentencePair(source, target, line))
+        if not pairs:
+            raise InputError("has no row below its header", remedy="add sentence pairs")
+    except InputError as error:
+        raise InputError(error.problem, path=path, line=error.line, remedy=error.remedy) from None
+    return SentencePairs(tuple(pairs), chosen, hashlib.sha256(content).hexdigest(), str(path))
 
 
-def _chosen(
-    names: Sequence[str], columns: Sequence[str] | None, path: str | os.PathLike[str], line: int
-) -> tuple[str, str]:
-    """The names of the two columns to read."""
+def _sentence(text: str, name: str, line: int) -> tuple[str, ...]:
+    tokens = tuple(tokenise(text))
+    if not tokens:
+        raise InputError(f"the {name!r} is empty", line=line, remedy="fill or remove the row")
+    if len(tokens) > _MAX_SENTENCE_TOKENS:
+        raise InputError(
+            f"the {name!r} has {len(tokens)} tokens, more than {_MAX_SENTENCE_TOKENS}",
+            line=line,
+            remedy="shorten or remove the row",
+        )
+    return tokens
+
+
+def _chosen(names: Sequence[str], columns: Sequence[str] | None, line: int) -> tuple[str, str]:
     if len(names) < 2:
         raise InputError(
             "has one column where a pair needs two",
-            path=path,
             line=line,
             remedy="give two, the input and the output, and say what stands between: --separator",
         )
     source, target = names[:2] if columns is None else columns
     for name in (source, target):
         if names.count(name) != 1:
-            message = f"has no column {name!r}" if name not in names else f"has {name!r} twice"
-            raise InputError(message, path=path, line=line, remedy=f"columns: {', '.join(names)}")
+            problem = f"has no column {name!r}" if name not in names else f"has {name!r} twice"
+            raise InputError(problem, line=line, remedy=f"columns: {', '.join(names)}")
     return source, target
 
 
-def _text(data: bytes, path: str | os.PathLike[str]) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError("is not UTF-8", path=path, line=line, remedy="save it as UTF-8") from None
-
-
-def _rows(
-    text: str, separator: str, path: str | os.PathLike[str]
-) -> Iterator[tuple[int, list[str]]]:
+def _rows(content: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not empty, each with the line that it begins on."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError("is not UTF-8", line=line, remedy="save it as UTF-8") from None
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     begins = 1
     try:
@@ -227,8 +224,7 @@ def _rows(
                 yield begins, row
             begins = reader.line_num + 1
     except csv.Error as error:
-        message = f"is not CSV ({error})"
-        raise InputError(message, path=path, line=begins, remedy="mend its quotes") from None
+        raise InputError(f"is not CSV ({error})", line=begins, remedy="mend its quotes") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,24 +255,11 @@ class HeldOutRule:
         Of those, only the ones of whose tokens each occurs in other combinations too: of what
         was never seen in any of them nothing can be known.
         """
-        candidates = dict.fromkeys(pair.target[leading:] for pair in pairs)
-        chosen = {
-            combination for combination in candidates if _point("combination", combination) < new
-        }
-        counts = Counter(
-            token
-            for combination in candidates
-            if combination not in chosen
-            for token in set(combination)
-        )
-        recombined = (
-            combination for combination in chosen if all(counts[token] > 1 for token in combination)
-        )
-        return cls(
-            share,
-            leading,
-            frozenset(" ".join(combination) for combination in recombined if combination),
-        )
+        combinations = {pair.target[leading:] for pair in pairs}
+        chosen = {tokens for tokens in combinations if _point("combination", tokens) < new}
+        counts = Counter(token for tokens in combinations - chosen for token in set(tokens))
+        recombined = (tokens for tokens in chosen if all(counts[token] > 1 for token in tokens))
+        return cls(share, leading, frozenset(" ".join(tokens) for tokens in recombined if tokens))
 
     def split(
         self, pairs: Sequence[SentencePair]
@@ -288,10 +271,8 @@ class HeldOutRule:
         for pair in pairs:
             if " ".join(pair.target[self.leading :]) in self.combinations:
                 new.append(pair)
-            elif _point("input", pair.source) < self.share:
-                held_out.append(pair)
             else:
-                train.append(pair)
+                (held_out if _point("input", pair.source) < self.share else train).append(pair)
         return train, held_out, new
 
 

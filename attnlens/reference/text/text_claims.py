@@ -1,11 +1,7 @@
-"""Did an output token come from the words that it looked at? Words taken away, and others.
+"""Did an output token come from the words that it looked at?
 
-A token of the output claims the input words that hold at least half of its cross-attention
-(`claimed_words`). Words are taken away in two ways: hidden from cross-attention alone, so that the
-decoder does not see them there, and replaced by ``<unk>`` in the input, so that nothing in the
-model has read them. The test is `attnlens.evidence.trial`'s: what each word does alone to the
-token's log-odds, summed, against the same sums of other words of the sentence, punctuation
-included.
+A token of the output claims the input words that hold at least half of its cross-attention. The
+test is `attnlens.evidence.trial`'s, against other words of the sentence, punctuation included.
 """
 
 from __future__ import annotations
@@ -215,8 +211,6 @@ _RUNNERS_UP: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class AnsweringModel:
-    """The model, as far as its answers rest on it."""
-
     name: str
     sha256: str
     parameters: int
@@ -226,8 +220,6 @@ class AnsweringModel:
 
 @dataclass(frozen=True, slots=True)
 class TokenProbability:
-    """A token, and how likely the model held it."""
-
     token: str
     probability: float
 
@@ -353,7 +345,6 @@ def _explained(model: TextModel, sentence: TextInput, evidence: bool, seed: int)
 
 
 def _token(model: TextModel, token: str, shares: Tensor, attention: Floats) -> AnswerToken:
-    """One place of the answer, of the probabilities ``(vocabulary,)`` and weights ``(word,)``."""
     order = shares.argsort(descending=True).tolist()
     likely = [
         TokenProbability(model.target.words[number], float(shares[number])) for number in order

@@ -83,10 +83,7 @@ class TextModel:
 
     @classmethod
     def load(cls, model: str | os.PathLike[str] = _KIND) -> TextModel:
-        """A checkpoint.
-
-        Args:
-            model: ``seq2seq`` for the one that comes with attnlens, or a file.
+        """A checkpoint: ``seq2seq``, which comes with attnlens, or a file.
 
         Raises:
             CheckpointError: there is none, or it is no checkpoint of a text model.
@@ -153,11 +150,9 @@ class TextModel:
         return padded(map(self.source.numbers, sentences))
 
     def written(self, sentences: Sequence[Sequence[str]]) -> GeneratedAnswer:
-        """What the model answers to inputs of tokens."""
         return self.network.written(self.numbers(sentences))
 
     def answers(self, sentences: Sequence[Sequence[str]], at_once: int = 256) -> list[list[str]]:
-        """The answers to inputs of tokens, as tokens."""
         answers: list[list[str]] = []
         for start in range(0, len(sentences), at_once):
             tokens = self.written(sentences[start : start + at_once]).tokens
@@ -166,12 +161,10 @@ class TextModel:
 
     @property
     def parameters(self) -> int:
-        """How many numbers were trained."""
         return sum(parameter.numel() for parameter in self.network.parameters())
 
 
 def load_text(path: Path | None = None) -> LoadedModel:
-    """`TextModel.load` for the catalogue."""
     model = TextModel.load(_KIND if path is None else path)
     return LoadedModel(model.network, model)
 
@@ -402,7 +395,6 @@ def _fit(
 
 
 def _trimmed(tokens: Tensor) -> Tensor:
-    """Without the places that are padding in every row: hidden, so they change nothing."""
     return tokens[:, : int((tokens != PAD).sum(1).max())]
 
 
