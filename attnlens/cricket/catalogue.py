@@ -19,7 +19,6 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         load="attnlens.cricket.inside:predictor",
         read="attnlens.cricket.inside:read_ball",
         kind="temporal",
-        from_file=True,
         options=("ball", "innings"),
     ),
     ATTENTION,
@@ -45,7 +44,6 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         load="attnlens.cricket.inside:overs",
         read="attnlens.cricket.inside:read_over",
         kind="cricket",
-        from_file=True,
         options=("over", "innings"),
     ),
 )

@@ -131,16 +131,13 @@ class MultiHeadAttention(nn.Module):
         hidden: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """Attend.
+        """``(..., query, d)``; zeros for a query from which every key is hidden.
 
         Args:
             x: ``(..., query, d)``.
             context: ``(..., key, d_context)``; ``x`` itself unless given.
             hidden: boolean, broadcastable to ``(..., head, query, key)``; true hides the key.
             bias: added to the logits, broadcastable likewise.
-
-        Returns:
-            ``(..., query, d)``; zeros for a query from which every key is hidden.
         """
         queries = self.queries(x)
         keys, values = self.keys_and_values(x if context is None else context)

@@ -24,7 +24,6 @@ class ModelInput:
     """An input, ready for a model, and the words that belong to it.
 
     Attributes:
-        inputs: what the model is called with.
         names: symbols of the tensors in ``inputs``; empty: ``x``.
         axes: axes of inputs (by symbol) and of parameters (by name).
         labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
@@ -58,10 +57,7 @@ class ReferenceModel:
     """One entry.
 
     Attributes:
-        name: as it is asked for.
-        title: a few words.
         source: the paper and its section.
-        purpose: what it is for.
         written: how its INPUT is written, a few words.
         example: an INPUT to describe it with; ``None`` where `read` makes one of its own.
         kind: what its checkpoints say they are; ``""`` where it has none.
@@ -69,7 +65,6 @@ class ReferenceModel:
         read: ``function(loaded, text or None, **options) -> ModelInput``; an example without a
             text.
         options: of the command, those that say more of the input.
-        from_file: whether its INPUT names a file.
     """
 
     name: str
@@ -81,7 +76,6 @@ class ReferenceModel:
     read: str
     kind: str = ""
     example: str | None = None
-    from_file: bool = False
     options: tuple[str, ...] = ()
 
     def loaded(self, path: Path | None = None) -> LoadedModel:
@@ -92,11 +86,7 @@ class ReferenceModel:
     def reading(
         self, loaded: LoadedModel, text: str | None = None, **kwargs: str | int | None
     ) -> ModelInput:
-        """An input from how it is written; what else is ``asked``, `options` say.
-
-        Raises:
-            InputError: it cannot be read, or is none for this model.
-        """
+        """An input from how it is written, with further `options`; raises `InputError`."""
         text_or_example = self.example if text is None else text
         made: ModelInput = resolve_name(self.read)(loaded, text_or_example, **kwargs)
         return made

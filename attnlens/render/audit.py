@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from attnlens.render.canvas import Page, terminal_page
-from attnlens.render.heat_map import Cell, Column, HeatMap, Row
+from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
 from attnlens.render.notebook import WIDTH, framed
 from attnlens.render.numbers import fine_percent, number
 from attnlens.render.page import render_page, render_plain
@@ -214,7 +214,7 @@ def closing(audit: Audit) -> list[str]:
     return [*([looks] if p_values else []), f"placebos supported: {placebos}", cost]
 
 
-def importance_map(table: Sequence[HeadRow], largest: float) -> HeatMap:
+def importance_map(table: Sequence[HeadRow], largest: float) -> HeatMapDrawing:
     """Sites down, heads across, the darkest the most important."""
     sites: dict[str, list[HeadRow]] = {}
     for row in table:
@@ -224,11 +224,13 @@ def importance_map(table: Sequence[HeadRow], largest: float) -> HeatMap:
         value = row.importance or 0.0
         return Cell.shaded(value, largest, f"{row.name}: {number(value, 3)}")
 
-    return HeatMap(
+    return HeatMapDrawing(
         anchor="importance",
         title="Gradient times attention of every head",
         description=f"{count(len(sites), 'site')}, {count(len(table), 'head')}",
-        columns=[Column(f"H{head}") for head in range(max(map(len, sites.values()), default=0))],
+        columns=[
+            HeatMapColumn(f"H{head}") for head in range(max(map(len, sites.values()), default=0))
+        ],
         rows=[Row(f"L{rows[0].layer}", [cell(row) for row in rows]) for rows in sites.values()],
     )
 

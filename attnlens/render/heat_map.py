@@ -58,7 +58,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class HeatMapColumn:
     """What stands above a column: its label, and a mark with a class of its own.
 
     ``first`` of a group: it stands a little apart, and keeps its label where few have one.
@@ -77,7 +77,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatMap:
+class HeatMapDrawing:
     """Rows of cells under labelled columns.
 
     Attributes:
@@ -92,7 +92,7 @@ class HeatMap:
     anchor: str
     title: str
     description: str
-    columns: Sequence[Column]
+    columns: Sequence[HeatMapColumn]
     rows: Sequence[Row]
     width: float = 19.0
     height: float = 19.0

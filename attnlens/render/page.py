@@ -89,12 +89,7 @@ def render_part(template: str, **context: Any) -> str:
 
 
 def render_plain(template: str, **context: Any) -> str:
-    """A document that is no HTML, without a final line break; its template escapes what it must.
-
-    Args:
-        template: its file in `attnlens.templates`.
-        context: what the template shows.
-    """
+    """A document that is no HTML, without a final line break; its template escapes names."""
     return _environment(escaped=False).get_template(template).render(**context).strip()
 
 

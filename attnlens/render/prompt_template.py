@@ -1,7 +1,7 @@
 """Templates of prompts: rendered in a sandbox, strict about names that nobody gave.
 
-The template that comes along is rendered here. One of the user's is rendered in a process of its
-own with little time and memory: no sandbox within a process can stop ``10 ** 10 ** 10``.
+A user's template is rendered in a process of its own with little time and memory: no sandbox within
+a process can stop ``10 ** 10 ** 10``.
 """
 
 from __future__ import annotations
@@ -67,11 +67,7 @@ class Prompt:
         return [*first, {"role": "user", "content": self.user}]
 
     def messages(self, kind: str) -> Json:
-        """The body of a request to an API: its messages, without a model's name.
-
-        Args:
-            kind: ``openai``, or ``anthropic``, where the system's text stands apart.
-        """
+        """The messages of a request to ``openai`` or ``anthropic``, without a model's name."""
         if kind == "openai":
             return {"messages": self.chat}
         system = {"system": self.system} if self.system else {}

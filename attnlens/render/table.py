@@ -11,7 +11,7 @@ from attnlens.render.canvas import Line, Page, Span, fit, pad_line, width_of
 Cell = str | Span | Line
 """Text, text with its style, or several such side by side."""
 
-_LEAST_WORDS = 14
+_MIN_TEXT_COLUMNS = 14
 """Columns that a column of words keeps when it is cut."""
 
 
@@ -106,14 +106,14 @@ def _total(
 
 
 def _slack(columns: Sequence[Column], widths: Sequence[int], visible: Sequence[int]) -> int:
-    return sum(max(0, widths[at] - _LEAST_WORDS) for at in visible if columns[at].shrinks)
+    return sum(max(0, widths[at] - _MIN_TEXT_COLUMNS) for at in visible if columns[at].shrinks)
 
 
 def _shrink(
     columns: Sequence[Column], widths: list[int], visible: Sequence[int], excess: int
 ) -> None:
     for _ in range(excess):
-        able = [at for at in visible if columns[at].shrinks and widths[at] > _LEAST_WORDS]
+        able = [at for at in visible if columns[at].shrinks and widths[at] > _MIN_TEXT_COLUMNS]
         if able:
             widths[max(able, key=lambda at: widths[at])] -= 1
 

@@ -9,7 +9,7 @@ from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.ball_page import BESIDE, story_of
 from attnlens.cricket.pages.heads import Balls, leading_rows, single_effects
 from attnlens.cricket.words.facts import OUTCOME_WORDS, claims_in_order
-from attnlens.render.heat_map import Cell, Column, HeatMap, Row
+from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
 from attnlens.render.numbers import percent_seen, signed_points
 from attnlens.render.page import render_page, render_part, render_plain
 from attnlens.words import count
@@ -138,7 +138,7 @@ def _most_attended(explanation: Explanation) -> list[tuple[PastBall, float, floa
     return [(balls.by_index[i], mean[i], effects.get(i)) for i in ranked[:_MOST_ATTENDED]]
 
 
-def _attention_map(explanation: Explanation) -> HeatMap | None:
+def _attention_map(explanation: Explanation) -> HeatMapDrawing | None:
     """All heads of the medium scale, three single ones, and the effect of each ball."""
     inner = explanation.across_balls.medium
     if not inner.balls:
@@ -176,7 +176,7 @@ def _attention_map(explanation: Explanation) -> HeatMap | None:
                 ],
             )
         )
-    return HeatMap(
+    return HeatMapDrawing(
         anchor="attention-map",
         title="Where it looked, and what each ball does",
         description=f"Attention on {count(len(inner.balls), 'past ball')} of the medium scale.",
@@ -190,7 +190,7 @@ def _attention_map(explanation: Explanation) -> HeatMap | None:
 
 def _maps(
     explanation: Explanation,
-) -> list[tuple[Scale, HeatMap | None, list[tuple[str, Head, Looked]]]]:
+) -> list[tuple[Scale, HeatMapDrawing | None, list[tuple[str, Head, Looked]]]]:
     """Every scale with its heat map, if there is a ball to look at, and its heads."""
     players = {past.index: f"{past.bowler} to {past.batter}" for past in explanation.history}
     darkest = parts.most_attention(explanation)
@@ -211,11 +211,11 @@ def _looked_at(scale: Scale, head: Head) -> Looked:
     return [(scale.ball_labels[at], scale.ball_outcomes[at], head.row[at]) for at in places]
 
 
-def _columns(scale: Scale | LongScale) -> list[Column]:
+def _columns(scale: Scale | LongScale) -> list[HeatMapColumn]:
     """One for each past ball, overs a little apart."""
     overs = [label.rpartition(".")[0] for label in scale.ball_labels]
     return [
-        Column(
+        HeatMapColumn(
             label,
             parts.sign_of(outcome),
             _MARKS.get(outcome, "mark"),
@@ -231,7 +231,7 @@ def _cell_width(scale: Scale | LongScale) -> float:
     return _NARROW if len(scale.balls) > _WIDE_AT_MOST else 19.0
 
 
-def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
+def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMapDrawing:
     """A row for each head, a column for each past ball, overs a little apart."""
     balls = len(scale.balls)
     sparse = balls > _WIDE_AT_MOST
@@ -252,7 +252,7 @@ def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMap:
         best = _looked_at(scale, head)
         best_balls = ", ".join(f"{label} ({percent_seen(weight)})" for label, _, weight in best)
         summaries.append(f"{name}: {best_balls or 'no ball'}")
-    return HeatMap(
+    return HeatMapDrawing(
         anchor=f"{scale.scale}-map",
         title=f"{scale.scale.capitalize()} scale: attention of each head over "
         f"{count(balls, 'past ball')}",

@@ -274,8 +274,8 @@ def _norm(kind: str, default_eps: float, *names: str) -> Translator:
         scale, shift = (None if part is None else call.graph.of(part) for part in (*args, None)[:2])
         eps = call.argument(2 + len(names), "eps")
         # Parameters belong to the norm; what was computed stands after it.
-        given = [part for part in (scale, shift) if part is not None]
-        inside = given if all(part.kind == "parameter" for part in given) else []
+        affine = [part for part in (scale, shift) if part is not None]
+        inside = affine if all(part.kind == "parameter" for part in affine) else []
         options = {
             "last": len(tuple(size)),
             "eps": default_eps if eps is None else eps,

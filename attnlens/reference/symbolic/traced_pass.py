@@ -140,14 +140,14 @@ class Trace:
         axes = ("",) * (2 - len(value.axes)) + value.axes
         labels = [self._labels(axis, size) for axis, size in zip(axes, values.shape, strict=True)]
         tables = list(np.ndindex(values.shape[:-2]))
-        for place in tables[:MAX_TABLES]:
-            if place:
+        for index in tables[:MAX_TABLES]:
+            if index:
                 names = (
                     f"{axis or 'part'} {its[at] if its else at + 1}"
-                    for axis, its, at in zip(axes, labels, place, strict=False)
+                    for axis, its, at in zip(axes, labels, index, strict=False)
                 )
                 yield f"  {', '.join(names)}"
-            yield from _table_lines(values[place].tolist(), labels[-2], labels[-1], width)
+            yield from _table_lines(values[index].tolist(), labels[-2], labels[-1], width)
         if len(tables) > MAX_TABLES:
             yield f"  … and {count(len(tables) - MAX_TABLES, 'table')} more; see --json"
 

@@ -90,9 +90,8 @@ class TokenClaim:
     """That a token of an answer came from some words, and what taking them away did.
 
     Attributes:
-        claim: the sentence.
-        words, removed: the words, and their places in the input.
-        token: its place in the answer.
+        words, removed: the words, and their indices in the input.
+        token: its index in the answer.
         removed_from: of `WAYS`.
         weight: of the token's cross-attention, what the words hold.
         probability, without: of the token, with every word and without these.
@@ -128,13 +127,11 @@ def check_tokens(
     *,
     seed: int = 0,
 ) -> list[TokenClaim]:
-    """Test what every token looked at.
+    """Test what every token of the ``answer`` attended to, by attention ``(token, word)``.
 
     Args:
         way: of `WAYS`.
-        attention: ``(token, word)``, rows that sum to 1.
         words: of the input.
-        answer: the tokens that make claims; those that the model wrote after them do not.
         seed: of the sets drawn where there are too many to take all.
     """
     count = len(words)
