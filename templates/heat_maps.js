@@ -21,7 +21,7 @@ function paintPixels(canvas, width, height, draw) {
 // The heat maps of a recording: what is stored of them, on what scale they are, how they are drawn.
 // A map is an object: rows, columns, levels of its cells column by column, its largest weight `top`,
 // the largest outside sinks `rest`, which columns are sinks, bounds of the entropy of each row.
-// `choice` says how: `each` head on a scale of its own, sinks set `apart`, shades in `plain` proportion.
+// `choice` says how: `each` head on a scale of its own, sinks set `apart`.
 function heatMaps(data, choice) {
   const SHADES = 255, ENTROPY_STEPS = 4096, UNTOLD = 65535;
   const fine = data.levels > SHADES, Cells = fine ? Uint16Array : Uint8Array;
@@ -76,10 +76,7 @@ function heatMaps(data, choice) {
   const darkestSink = (map) => (choice.each ? map.top : whole.top) || 1;
   const isSink = (map, column) => choice.apart && map.sinks[column] === 1;
   // The part of the scale's length, 0 to 1, at which a weight stands.
-  function length(weight, most) {
-    const share = Math.min(1, weight / most);
-    return choice.plain ? share : Math.sqrt(share);
-  }
+  const length = (weight, most) => Math.sqrt(Math.min(1, weight / most));
   const shade = (weight, most) => Math.round(SHADES * length(weight, most));
 
   // Colours: the ramp of every page, and one of its own for sinks.

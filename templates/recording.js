@@ -2,13 +2,13 @@
 (function () {
   const STRONGEST = 8, TABLE_KEYS = 4, SMALLEST = 22, LARGEST = 96, GAP = 2, NARROW = 640;
   const LETTER_WIDTH = 6.5, LETTER_HEIGHT = 11, NAMES_ROOM = 92, WIDEST_MAP = 480, LARGEST_CELL = 26;
-  const TICKS = [0, 0.05, 0.25, 0.6, 1], PLAIN_TICKS = [0, 0.25, 0.5, 0.75, 1];
+  const TICKS = [0, 0.05, 0.25, 0.6, 1];
   const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
     PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -Infinity], End: [0, Infinity] };
   const at = (id) => document.getElementById(id);
   const data = JSON.parse(at("data").textContent);
   const state = { record: null, call: 0, batch: 0, head: 0, row: null, column: 0,
-    each: false, apart: true, plain: false };
+    each: false, apart: true };
   const heat = heatMaps(data, state);
   // The map that is large, where its cells stand, the maps at a glance, and lines of the table.
   let map, place, grid, lines = [];
@@ -158,8 +158,8 @@
   function legend() {
     const most = heat.darkest(map), outside = state.apart && heat.anySink ? " outside sinks" : "";
     const name = (part) => String(Number((part * most).toPrecision(2)));
-    const parts = state.plain ? PLAIN_TICKS : TICKS, long = parts.some((part) => name(part).length > 5);
-    at("ticks").replaceChildren(...parts.filter((_, number) => !long || number % 2 === 0).map((part) => {
+    const long = TICKS.some((part) => name(part).length > 5);
+    at("ticks").replaceChildren(...TICKS.filter((_, number) => !long || number % 2 === 0).map((part) => {
       const tick = made("span", name(part));
       tick.style.left = 100 * heat.length(part * most, most) + "%";
       return tick;
@@ -454,7 +454,7 @@
     on("one", "pointerleave", () => look(state.row, state.column));
     on("one", "click", (event) => pin(...cellAt(event)));
     on("one", "keydown", onMapKey);
-    for (const name of ["each", "apart", "plain"])
+    for (const name of ["each", "apart"])
       on(name, "change", () => { state[name] = at(name).checked; redraw(); });
     on("call", "change", () => {
       state.call = Number(at("call").value);

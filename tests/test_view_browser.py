@@ -197,9 +197,6 @@ def test_one_scale_for_all_heads_and_sinks_apart(opened: Open) -> None:
     np.testing.assert_allclose(drawn()[8, 2], expected(whole[0, 8, 2], 1), atol=2)
     page.check("#apart")
     page.select_option("#head", "1")
-    page.check("#plain")
-    expect(page.locator("#ticks span").nth(1)).to_have_text("0.25")
-    np.testing.assert_allclose(drawn()[8, 5], on_ramp(whole[1, 8, 5]), atol=2)
     weights = torch.stack([0.02 * torch.eye(5), 0.5 * torch.eye(5)])[None]
     page = opened(Recording([AttentionRecord("a", 0, weights, AXES)]))
     np.testing.assert_allclose(pixels(page, "#one")[1, 1], on_ramp(np.sqrt(0.04)), atol=2)
