@@ -340,8 +340,22 @@ def _einsum(call: Call) -> Expression | None:
         operands = list(operands[0])
     if not isinstance(spec, str):
         return None
-    axes = (None,) * call.result.dim()
-    return call.made("einsum", *map(call.graph.of, operands), axes=axes, spec=spec)
+    parts = tuple(map(call.graph.of, operands))
+    axes = _einsum_axes(spec, parts, call.result.dim())
+    return call.made("einsum", *parts, axes=axes, spec=spec)
+
+
+def _einsum_axes(spec: str, parts: tuple[Expression, ...], dimensions: int) -> Axes:
+    """The axes by the letters of the call."""
+    if "." in spec:
+        return (None,) * dimensions
+    inputs, _, output = spec.replace(" ", "").partition("->")
+    meaning: dict[str, str | None] = {}
+    for letters, part in zip(inputs.split(","), parts, strict=True):
+        for letter, axis in zip(letters, part.axes, strict=True):
+            meaning[letter] = meaning.get(letter) or axis
+    axes = tuple(meaning.get(letter) for letter in output)
+    return axes if len(axes) == dimensions else (None,) * dimensions
 
 
 def _reduction(kind: str) -> Translator:
