@@ -459,7 +459,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         meaning="[v; c where M]: v, with c where M is true",
     ),
     "where": Operation(
-        np.where,
+        lambda mask, yes, no: np.where(mask, yes, no),
         "[{1} where {0} else {2}]",
         (ANY, ANY, ANY),
         latex="\\left[{1} \\text{{ where }} {0} \\text{{ else }} {2}\\right]",
