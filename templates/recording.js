@@ -490,7 +490,6 @@
       throw error;
     }
     at("still").hidden = true;
-    performance.mark("drawn");
     wire();
   }
   window.attnlensReady = start().catch((error) => {

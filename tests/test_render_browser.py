@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Here
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.documents import render_html
@@ -84,18 +83,3 @@ def test_words_stand_out_in_light_and_dark(opened: Any, scheme: str) -> None:
     assert (luminance(cell.evaluate("e => getComputedStyle(e).fill")) > ground) == (
         scheme == "dark"
     )
-
-
-def test_the_page_of_a_recording_fits_a_phone(chromium: Any, attnlens_here: Here) -> None:
-    sentence = "<b>Farrokhpur</b> again, Okonjara slashes it past point, four."
-    said = ("text", "explain", "seq2seq", sentence, "--no-evidence")
-    attnlens_here.good(*said, "--record", "r.safetensors")
-    attnlens_here.good("view", "r.safetensors", "--out", "view.html")
-    for width in (390, 1200):
-        page = chromium.new_context(viewport={"width": width, "height": 900}).new_page()
-        complaints: list[str] = []
-        page.on("pageerror", lambda error, told=complaints: told.append(str(error)))
-        page.goto((attnlens_here.folder / "view.html").as_uri())
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert complaints == []
-        page.context.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -176,5 +175,3 @@ def test_an_output_matrix_only_where_values_have_another_width() -> None:
         assert block.self_attention.W_O is None
     assert wide.decoder[0].cross_attention.W_O.shape == (21, 12)
     assert wide(*inputs()).shape == (5, 7, 17)
-    with pytest.raises(ValueError, match="5 heads do not divide"):
-        model_of(heads=5)

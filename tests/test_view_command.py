@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from command_line import Here, run_process
+from command_line import Here
 from recording_cases import (
     AXES,
     KEY_NAMES,
@@ -296,10 +296,3 @@ def test_bad_input_is_one_line(
     assert said in answer.err
     assert answer.err.count("\n") == 1
     assert attnlens_here.files() == [saved, "text.txt"]
-
-
-def test_it_runs_as_a_process(tmp_path: Path) -> None:
-    every_kind().save(tmp_path / "r.safetensors")
-    answer = run_process(tmp_path, "view", "r.safetensors", "--json", "--site", "gate")
-    assert (answer.status, answer.err) == (0, "")
-    assert json.loads(answer.out)["sites"][0]["axes"][0]["name"] == "ball"

@@ -32,14 +32,13 @@ def level(value: float, largest: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: the class of its colour, what it says, what is printed in it.
+    """One cell: the class of its colour, and what it says.
 
     ``strength`` (0 to 1) goes with a colour that has no shades of its own.
     """
 
     colour: str
     words: str
-    printed: str = ""
     framed: bool = False
     strength: float | None = None
 
@@ -49,12 +48,12 @@ class Cell:
         return cls(f"s{level(value, largest)}", words, framed=framed)
 
     @classmethod
-    def either(cls, value: float, largest: float, words: str, printed: str = "") -> Cell:
+    def either(cls, value: float, largest: float, words: str) -> Cell:
         """A number above or below nothing."""
         if not value or not largest:
-            return cls("none", words, printed)
+            return cls("none", words)
         way = "over" if value > 0 else "under"
-        return cls(way, words, printed, strength=0.75 * min(abs(value) / largest, 1.0))
+        return cls(way, words, strength=0.75 * min(abs(value) / largest, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
