@@ -276,7 +276,7 @@ def _norm(kind: str, default_eps: float, *names: str) -> Translator:
         # Parameters belong to the norm; what was computed stands after it.
         affine = [part for part in (scale, shift) if part is not None]
         inside = affine if all(part.kind == "parameter" for part in affine) else []
-        options = {
+        options: dict[str, Any] = {
             "last": len(tuple(size)),
             "eps": default_eps if eps is None else eps,
             "weight": scale in inside,
