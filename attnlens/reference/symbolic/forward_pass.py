@@ -36,7 +36,6 @@ from attnlens.reference.symbolic.expressions import (
 from attnlens.reference.symbolic.torch_calls import (
     FUNCTIONS,
     WRITTEN_OUT,
-    NotWrittenOut,
     agrees,
     parted,
 )
@@ -270,16 +269,14 @@ class _TorchCalls(TorchFunctionMode):
                 graph.leaf(rows, "parameter", symbol, f"{leaf.name}[{index}]")
             return rows
 
-        try:
-            with self:
-                output, weights = WRITTEN_OUT[name](say, part, *args, **by_name)
-                if len(results) == 2 and results[1].dim() < weights.dim():
-                    weights = weights.mean(-3)
-        except NotWrittenOut:
-            output = None
-        if output is None or not agrees(output, results[0]):
+        with self:
+            written = WRITTEN_OUT[name](say, part, *args, **by_name)
+            if written is not None and len(results) == 2 and results[1].dim() < written[1].dim():
+                written = written[0], written[1].mean(-3)
+        if written is None or not agrees(written[0], results[0]):
             graph.forget_names(before)
             return False
+        output, weights = written
         graph.put_again(results[0], graph.of(output))
         if len(results) == 2:
             graph.put_again(results[1], graph.of(weights))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -463,17 +463,13 @@ FUNCTIONS: Final[Mapping[str, Translator]] = {
 _SIGNATURE: Final = inspect.signature(F.multi_head_attention_forward)
 
 
-class NotWrittenOut(Exception):
-    """A call with options of which no steps are written here; it is then told as one step."""
-
-
 NameStep = Callable[[str, Tensor, str], Tensor]
 """Names a step, and returns its value."""
 
 NamePart = Callable[[Tensor, Tensor, int, str], Tensor]
 """``part(tensor, rows, number, symbol)``: rows of a parameter, as a parameter of its own."""
 
-WrittenOut = Callable[..., tuple[Tensor, Tensor]]
+WrittenOut = Callable[..., tuple[Tensor, Tensor] | None]
 
 
 def sdpa(
@@ -530,14 +526,14 @@ def _for_every_head(shared: Tensor, heads: int) -> Tensor:
 
 def multi_head_attention(
     say: NameStep, part: NamePart, *args: Any, **kwargs: Any
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor] | None:
     """``F.multi_head_attention_forward``: the output and the weights of every head."""
     bound = _SIGNATURE.bind(*args, **kwargs)
     bound.apply_defaults()
     arguments = bound.arguments
     extra_keys = [arguments[name] for name in ("bias_k", "bias_v", "static_k", "static_v")]
     if any(tensor is not None for tensor in extra_keys) or arguments["add_zero_attn"]:
-        raise NotWrittenOut
+        return None  # no steps are written for these options: the call is one step
     sources = [arguments[name] for name in ("query", "key", "value")]
     if sources[0].dim() == 3:
         sources = [source.transpose(0, 1) for source in sources]
@@ -552,20 +548,16 @@ def multi_head_attention(
             "QKV", ("queries", "keys", "values"), sources, weights, biases, strict=True
         )
     )
-    masks = _masks(arguments["attn_mask"], arguments["key_padding_mask"], heads)
+    masks = []
+    if (mask := arguments["attn_mask"]) is not None:
+        masks.append(mask.reshape(-1, heads, *mask.shape[1:]) if mask.dim() == 3 else mask)
+    if (padding := arguments["key_padding_mask"]) is not None:
+        masks.append(padding[:, None, None])
     attended, shares = _attention(say, q, k, v, None, masks)
     output = F.linear(
         join_heads(attended), arguments["out_proj_weight"], arguments["out_proj_bias"]
     )
     return (output.transpose(0, 1) if output.dim() == 3 else output), shares
-
-
-def _masks(mask: Tensor | None, padding: Tensor | None, heads: int) -> Iterator[Tensor]:
-    """The masks that there are, each to be broadcast to ``(batch, head, query, key)``."""
-    if mask is not None:
-        yield mask.reshape(-1, heads, *mask.shape[1:]) if mask.dim() == 3 else mask
-    if padding is not None:
-        yield padding[:, None, None]
 
 
 def _thirds(part: NamePart, packed: Tensor | None, symbol: str) -> list[Tensor | None]:
