@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import REPOSITORY, Here
 
-from attnlens.cli.models import described
+from attnlens.cli.models import describe_entry
 from attnlens.cricket.catalogue import MODELS
 from attnlens.reference.tiny import TinyTransformer, save_tiny
 from attnlens.render.safe import to_ascii
@@ -140,6 +140,6 @@ def test_rows_may_begin_with_a_minus(attnlens_here: Here) -> None:
 @pytest.mark.parametrize("name", [entry.name for entry in MODELS])
 def test_every_sign_of_a_description_has_a_word_in_ascii(name: str) -> None:
     entry = next(entry for entry in MODELS if entry.name == name)
-    text = to_ascii(str(described(entry, entry.loaded())))
+    text = to_ascii(str(describe_entry(entry, entry.loaded())))
     assert text.isascii()
     assert "?" not in text

@@ -141,7 +141,7 @@ def test_padding_is_hidden_everywhere() -> None:
 def test_what_is_written_is_the_likeliest_token_each_time() -> None:
     model = model_of(encoder_layers=2, decoder_layers=3)
     source, _ = inputs()
-    written = model.written(source)
+    written = model.generate(source)
     begun = torch.full((5, 1), BOS)
     done = torch.zeros(5, dtype=torch.bool)
     for place in range(written.tokens.shape[1]):
@@ -164,7 +164,7 @@ def test_what_is_written_is_the_likeliest_token_each_time() -> None:
 def test_an_answer_stops_at_its_end() -> None:
     model = model_of()
     model.b_out[EOS] = 1e3
-    written = model.written(inputs()[0])
+    written = model.generate(inputs()[0])
     assert written.tokens.tolist() == [[EOS]] * 5
     model.b_out[EOS] = -1e3
 

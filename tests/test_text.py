@@ -22,7 +22,7 @@ from attnlens.reference.text.sentences import (
     HeldOutRule,
     SentencePair,
     Vocabulary,
-    padded,
+    pad_batch,
     read_pairs,
     tokenise,
 )
@@ -85,7 +85,7 @@ def test_no_text_is_lost_or_read_as_a_special_token(text: str) -> None:
 def test_a_vocabulary_counts_pads_and_reads() -> None:
     words = Vocabulary.of([["b", "a"], ["b", "c"], ["b", "a"]], min_count=2)
     assert words.words == (*SPECIAL, "b", "a")
-    both = padded([words.numbers(["a", "b", "c"]), words.target(["a"])[:2]])
+    both = pad_batch([words.numbers(["a", "b", "c"]), words.target(["a"])[:2]])
     assert both.tolist() == [[5, 4, UNK], [BOS, 5, PAD]]
     assert words.target(["a"]).tolist() == [BOS, 5, EOS]
     assert words.read([5, 4, UNK, EOS, 4]) == ["a", "b", "<unk>"]
@@ -271,13 +271,13 @@ def by_hand(model: TextModel, data: TextExplanation, way: str, gone: tuple[int, 
     answer = torch.tensor([[BOS, *map(model.target.number, written)]])
     network = model.network
     with torch.no_grad():
-        memory = network.encoded(source)
+        memory = network.encode(source)
         if way == "model":
             source[0, list(gone)] = UNK
-            memory = network.encoded(source)
+            memory = network.encode(source)
         else:
             source[0, list(gone)] = PAD  # which the decoder does not see
-        logits = network.decoded(answer[:, :-1], memory, source)[0].double()
+        logits = network.decode(answer[:, :-1], memory, source)[0].double()
     shares = logits.softmax(-1)[torch.arange(len(written)), answer[0, 1:]]
     return shares.clamp(1e-12, 1 - 1e-12).numpy()
 
@@ -386,7 +386,7 @@ def test_words_drawn_at_random_are_seldom_supported(model: TextModel) -> None:
     for place in range(0, 200, 4):
         tokens = tokenise(sentence(place))
         source = model.numbers([tokens])
-        written = model.network.written(source).tokens
+        written = model.network.generate(source).tokens
         answer = torch.cat((torch.full((1, 1), BOS), written), 1)
         words = ["?"] * (answer.shape[1] - 2)
         attention = np.full((answer.shape[1] - 1, len(tokens)), 0.01)

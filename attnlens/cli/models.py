@@ -116,7 +116,7 @@ def about(entry: ReferenceModel) -> Json:
 
 def run_describe(options: argparse.Namespace) -> int:
     check_files(options)
-    description = described(*_loaded(options.model))
+    description = describe_entry(*_loaded(options.model))
     if options.format in ("text", "json"):
         return show(options, description.to_dict, lambda **_: str(description))
     utf8_stdout()
@@ -129,7 +129,7 @@ def run_trace(options: argparse.Namespace) -> int:
     check_files(options)
     entry, loaded = _loaded(options.model)
     input_options = {name: getattr(options, name) for name in entry.options}
-    trace = traced(entry, loaded, options.input, **input_options)
+    trace = trace_entry(entry, loaded, options.input, **input_options)
     return show(options, trace.to_dict, lambda width, **_: trace.text(width))
 
 
@@ -140,7 +140,7 @@ def _loaded(name: str) -> tuple[ReferenceModel, LoadedModel]:
     return entry, entry.loaded(path)
 
 
-def described(entry: ReferenceModel, loaded: LoadedModel) -> Description:
+def describe_entry(entry: ReferenceModel, loaded: LoadedModel) -> Description:
     """The description of a model."""
     from attnlens.reference import one_thread
     from attnlens.reference.symbolic import describe
@@ -150,7 +150,7 @@ def described(entry: ReferenceModel, loaded: LoadedModel) -> Description:
         return describe(loaded.module, *reading.inputs, name=entry.name, **reading.describe_args)
 
 
-def traced(
+def trace_entry(
     entry: ReferenceModel,
     loaded: LoadedModel,
     text: str | None = None,

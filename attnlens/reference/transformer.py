@@ -222,9 +222,9 @@ class Seq2Seq(nn.Module):
             source: tokens ``(batch, source)``, padded at the end.
             target: tokens ``(batch, target)`` that begin with ``<bos>``, padded at the end.
         """
-        return self.decoded(target, self.encoded(source), source)
+        return self.decode(target, self.encode(source), source)
 
-    def encoded(self, source: Tensor) -> Tensor:
+    def encode(self, source: Tensor) -> Tensor:
         """The memory ``(batch, source, d)`` of an input, tokens ``(batch, source)``."""
         places: Tensor = self.get_buffer("positions")[: source.shape[1]]
         x = step("X", self.dropout(self.E_source[source] + places), "words and their places")
@@ -232,7 +232,7 @@ class Seq2Seq(nn.Module):
             x = block(x, _padding(source))
         return step("M", x, "the memory")
 
-    def decoded(self, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
+    def decode(self, target: Tensor, memory: Tensor, source: Tensor) -> Tensor:
         """`forward`, with the memory of ``source`` worked out before."""
         places: Tensor = self.get_buffer("positions")[: target.shape[1]]
         x = step("U", self.dropout(self.E_target[target] + places), "the answer so far")
@@ -242,14 +242,14 @@ class Seq2Seq(nn.Module):
         return step(r"\mathrm{logits}", x @ self.W_out + self.b_out, "of the next token")
 
     @torch.no_grad()
-    def written(self, source: Tensor) -> GeneratedAnswer:
+    def generate(self, source: Tensor) -> GeneratedAnswer:
         """The likeliest token again and again, until ``<eos>``, for tokens ``(batch, source)``."""
-        memory, batch = self.encoded(source), source.shape[0]
+        memory, batch = self.encode(source), source.shape[0]
         begun = torch.full((batch, 1), BOS, device=source.device)
         done = torch.zeros(batch, dtype=torch.bool, device=source.device)
         probabilities = []
         for _ in range(self.sizes.target_length):
-            shares = self.decoded(begun, memory, source)[:, -1].softmax(-1)
+            shares = self.decode(begun, memory, source)[:, -1].softmax(-1)
             best = shares.clone()
             best[:, [PAD, BOS]] = -1.0  # nobody writes these
             last = best.argmax(-1, keepdim=True).masked_fill(done[:, None], PAD)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
-from attnlens.render.notebook import WIDTH, framed
+from attnlens.render.notebook import WIDTH, frame_page
 from attnlens.render.numbers import fine_percent, number
 from attnlens.render.page import render_page, render_plain
 from attnlens.render.safe import visible_all
@@ -258,7 +258,7 @@ def audit_markdown(audit: Audit) -> str:
 
 
 def audit_html(audit: Audit) -> str:
-    return framed(audit_page(audit), "An audit")
+    return frame_page(audit_page(audit), "An audit")
 
 
 audit_text = partial(render_audit, width=WIDTH, color=False)

@@ -35,7 +35,7 @@ _MOST_CELLS: Final = 1_000_000
 """Their cells; larger ones are shown coarser."""
 
 
-def framed(page: str, title: str, *, scripts: bool = False) -> str:
+def frame_page(page: str, title: str, *, scripts: bool = False) -> str:
     """A whole page for a notebook's cell."""
     cell = render_part("frame.html", page=page, title=title, scripts=scripts, height=_HEIGHT)
     # On one line, for whoever sets it among lines of Markdown.
@@ -57,7 +57,7 @@ def recording_html(recording: Recording) -> str:
         return preformatted(str(error))
     if not data["records"]:
         return preformatted(repr(recording))
-    return framed(render_recording_page(data, name="recording"), "A recording", scripts=True)
+    return frame_page(render_recording_page(data, name="recording"), "A recording", scripts=True)
 
 
 def record_html(record: AttentionRecord) -> str:

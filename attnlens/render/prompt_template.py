@@ -93,7 +93,7 @@ def new_nonce() -> str:
     return secrets.token_hex(8)
 
 
-def fenced(data: Json, nonce: str) -> Json:
+def fence(data: Json, nonce: str) -> Json:
     """``data`` as JSON inside a tag that no text in it can close, and the name of the ``tag``."""
     tag = f"data-{nonce}"
     return {"data": f"<{tag}>\n{inert(data, ascii_only=False)}\n</{tag}>", "tag": tag}

@@ -10,7 +10,7 @@ from attnlens.cricket.pages.documents import render_html
 from attnlens.cricket.pages.match_story import render_match_story, render_story_html
 from attnlens.cricket.pages.what_if import render_what_if
 from attnlens.cricket.words.facts import OUTCOME_WORDS
-from attnlens.render.notebook import WIDTH, framed, preformatted
+from attnlens.render.notebook import WIDTH, frame_page, preformatted
 from attnlens.render.safe import clean
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ def match_story_line(story: MatchStory) -> str:
 
 
 def explanation_html(explanation: Explanation) -> str:
-    return framed(render_html(explanation), "An explanation")
+    return frame_page(render_html(explanation), "An explanation")
 
 
 def match_story_html(story: MatchStory) -> str:
-    return framed(render_story_html(story), "The story of a match")
+    return frame_page(render_story_html(story), "The story of a match")
 
 
 def what_if_html(answer: WhatIf) -> str:

@@ -26,7 +26,7 @@ from attnlens.render.numbers import rounded_all
 from attnlens.render.prompt_template import (
     MOST_TOKENS,
     Prompt,
-    fenced,
+    fence,
     new_nonce,
     render,
     token_bound,
@@ -83,7 +83,7 @@ def prompt_of(
 
     def context(chosen: Json, nonce: str) -> Json:
         return {
-            **fenced(chosen, nonce),
+            **fence(chosen, nonce),
             "tables": chosen,
             "ball": f"innings {explanation.ball.innings}, delivery {explanation.ball.index}",
             "tested": bool(explanation.evidence),

@@ -22,7 +22,7 @@ from attnlens.cricket.words.narrative import (
     plural,
 )
 from attnlens.llm.clauses import Clause, RenderedText, clauses_from, parsed_json, render_clauses
-from attnlens.render.prompt_template import Prompt, fenced, new_nonce, render
+from attnlens.render.prompt_template import Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
 
 _MIN_PROBABILITY: Final = 0.005
@@ -97,7 +97,7 @@ def clauses_prompt(
     """
     clauses = {clause.id: clause.text for clause in explanation_clauses(explanation)}
     context = {
-        **fenced(clauses, nonce or new_nonce()),
+        **fence(clauses, nonce or new_nonce()),
         "clauses": clauses,
         "ball": f"innings {explanation.ball.innings}, delivery {explanation.ball.index}",
     }

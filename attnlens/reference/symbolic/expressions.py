@@ -530,7 +530,7 @@ def as_array(value: Tensor) -> Array:
     return array
 
 
-def evaluated(expression: Expression) -> Array:
+def evaluate(expression: Expression) -> Array:
     """The value of a right-hand side; of what is opaque, what the model computed."""
     values: dict[int, Array] = {}
     waiting = [expression]
@@ -566,7 +566,7 @@ def difference(step: Step) -> float | None:
     """
     if step.as_input or any(part.kind == "opaque" for part in within(step.expression)):
         return None
-    recomputed = evaluated(step.expression)
+    recomputed = evaluate(step.expression)
     computed = as_array(step.value)
     if recomputed.shape != computed.shape:
         return float("inf")

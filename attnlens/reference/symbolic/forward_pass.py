@@ -28,7 +28,7 @@ from attnlens.reference.symbolic.expressions import (
     Graph,
     Options,
     Step,
-    evaluated,
+    evaluate,
     memory_of,
     tensors_in,
     within,
@@ -161,7 +161,7 @@ def name_repeated(graph: Graph) -> None:
     for expression in sorted(often, key=lambda expression: expression.number):
         count = sum(step.symbol.startswith("u_") for step in graph.steps) + 1
         expression.step = Step(
-            f"u_{count}", "used more than once", "", expression, from_numpy(evaluated(expression))
+            f"u_{count}", "used more than once", "", expression, from_numpy(evaluate(expression))
         )
         graph.steps.append(expression.step)
 

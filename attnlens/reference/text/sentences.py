@@ -50,7 +50,7 @@ def tokenise(text: str) -> list[str]:
     return _TOKEN.findall(plain)
 
 
-def joined(tokens: Iterable[str]) -> str:
+def join_tokens(tokens: Iterable[str]) -> str:
     """Tokens as a line of text, signs close to the word before them."""
     return _CLOSE_UP.sub(r"\1", " ".join(tokens))
 
@@ -106,7 +106,7 @@ class Vocabulary:
         return [self.words[number] for number in before_end]
 
 
-def padded(rows: Iterable[Tensor]) -> Tensor:
+def pad_batch(rows: Iterable[Tensor]) -> Tensor:
     return pad_sequence(list(rows), batch_first=True, padding_value=PAD)
 
 

@@ -27,7 +27,7 @@ from attnlens.recording import intervene, record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.recording import Recording
 from attnlens.reference import one_thread
-from attnlens.reference.text.sentences import joined
+from attnlens.reference.text.sentences import join_tokens
 from attnlens.reference.text.text_model import TextInput, TextModel
 from attnlens.reference.transformer import BOS, EOS, SPECIAL, UNK, Seq2Seq
 from attnlens.render.numbers import rounded_all
@@ -297,7 +297,7 @@ def mean_cross_attention(recording: Recording) -> Floats:
 
 def _answer(model: TextModel, sentence: TextInput) -> tuple[Tensor, Tensor]:
     """``<bos>`` and what is written ``(1, token + 1)``, and probabilities ``(token, word)``."""
-    written = model.written([sentence.tokens])
+    written = model.generate([sentence.tokens])
     answer = torch.cat((torch.full((1, 1), BOS), written.tokens), 1)
     return answer, written.probabilities[0].double()
 
@@ -336,7 +336,7 @@ def _explained(model: TextModel, sentence: TextInput, evidence: bool, seed: int)
     return TextExplanation(
         AnsweringModel(model.name, model.sha256, model.parameters, sizes.width, sizes.base),
         sentence,
-        TextAnswer(joined(tokens), complete, tuple(answer_tokens)),
+        TextAnswer(join_tokens(tokens), complete, tuple(answer_tokens)),
         tuple(claims),
     )
 

@@ -27,7 +27,7 @@ from attnlens.reference.text.sentences import (
     SentencePair,
     SentencePairs,
     Vocabulary,
-    padded,
+    pad_batch,
     tokenise,
 )
 from attnlens.reference.transformer import (
@@ -147,15 +147,15 @@ class TextModel:
 
     def numbers(self, sentences: Sequence[Sequence[str]]) -> Tensor:
         """Inputs of tokens as ``(batch, longest)``, padded."""
-        return padded(map(self.source.numbers, sentences))
+        return pad_batch(map(self.source.numbers, sentences))
 
-    def written(self, sentences: Sequence[Sequence[str]]) -> GeneratedAnswer:
-        return self.network.written(self.numbers(sentences))
+    def generate(self, sentences: Sequence[Sequence[str]]) -> GeneratedAnswer:
+        return self.network.generate(self.numbers(sentences))
 
     def answers(self, sentences: Sequence[Sequence[str]], at_once: int = 256) -> list[list[str]]:
         answers: list[list[str]] = []
         for start in range(0, len(sentences), at_once):
-            tokens = self.written(sentences[start : start + at_once]).tokens
+            tokens = self.generate(sentences[start : start + at_once]).tokens
             answers += [self.target.read(row) for row in tokens.tolist()]
         return answers
 
@@ -179,7 +179,7 @@ def read_sentence(model: LoadedModel, text: str | None) -> ModelInput:
     assert isinstance(words, TextModel)
     sentence = words.sentence("four" if text is None else text)
     numbers = words.numbers([sentence.tokens])
-    answer = words.network.written(numbers).tokens
+    answer = words.network.generate(numbers).tokens
     target = torch.cat((torch.full((1, 1), BOS), answer), 1)[:, :-1]
     written = tuple(words.target.words[number] for number in target[0].tolist())
     unknown = f"; read as <unk>: {', '.join(sentence.unknown)}" if sentence.unknown else ""
@@ -330,8 +330,8 @@ def train_text(
         except ValueError as error:
             problem = str(error).partition(";")[0]
             raise InputError(problem, remedy="give other --width and --heads") from None
-        inputs = padded(source.numbers(pair.source) for pair in train)
-        outputs = padded(target.target(pair.target) for pair in train)
+        inputs = pad_batch(source.numbers(pair.source) for pair in train)
+        outputs = pad_batch(target.target(pair.target) for pair in train)
         _fit(network, inputs, outputs, recipe, report)
         model = TextModel(network.eval(), source, target, {})
         accuracies = {
