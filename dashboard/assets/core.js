@@ -135,6 +135,7 @@ const A = { pages: {}, leave: [] };
   const MAX_CACHED_ANSWERS = 160;
   const PAUSES = [400, 800, 1500, 3000]; // milliseconds between two tries, the last for good
   const AWAY = "the server does not answer; it is asked again";
+  let unanswered = 0; // requests that wait for a server which is away
   const cache = new Map();
   A.cached = (url) => cache.get(url);
 
@@ -152,19 +153,23 @@ const A = { pages: {}, leave: [] };
    * @param {RequestInit} options
    */
   async function request(url, options) {
-    for (let attempt = 0; ; attempt++) {
-      try {
-        const response = await fetch(url, options);
-        if (![502, 503, 504].includes(response.status)) {
-          // Any answer shows that the server is back: the request that waited may have been aborted.
-          if (A.at("toast")?.textContent === AWAY) A.away(null);
-          return response;
+    let waits = false;
+    try {
+      for (let attempt = 0; ; attempt++) {
+        try {
+          const response = await fetch(url, options);
+          if (![502, 503, 504].includes(response.status)) return response;
+        } catch (error) {
+          if (options.signal?.aborted) throw error;
+          if (!waits) unanswered++;
+          waits = true;
+          A.away(AWAY);
         }
-      } catch (error) {
-        if (options.signal?.aborted) throw error;
-        A.away(AWAY);
+        await pause(options.signal, PAUSES[Math.min(attempt, PAUSES.length - 1)]);
       }
-      await pause(options.signal, PAUSES[Math.min(attempt, PAUSES.length - 1)]);
+    } finally {
+      // Answered or aborted: the line goes with the last request that waits.
+      if (waits && --unanswered === 0 && A.at("toast")?.textContent === AWAY) A.away(null);
     }
   }
   // One line on every page while the server is away.
