@@ -20,7 +20,7 @@ from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.history import File, History, Report, silent, warned
+from attnlens.cricket.readers.history import File, History, Report, silent, warn_caller
 from attnlens.cricket.whatif.types import Question, WhatIf
 from attnlens.errors import InputError
 from attnlens.files import Json
@@ -89,7 +89,7 @@ class Session:
         overs: File | None = None,
         cache: File | None = None,
         report: Report = silent,
-        tell: Report = warned,
+        tell: Report = warn_caller,
     ) -> None:
         self.model = None if model is None else os.fspath(model)
         self.overs = None if overs is None else os.fspath(overs)

@@ -206,7 +206,7 @@ def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
         innings=play.drafts,
     )
     elevens = {team.name: team.players for team in (first, second)}
-    return Simulated(draft.finished(), elevens, tuple(play.ruled))
+    return Simulated(draft.build(), elevens, tuple(play.ruled))
 
 
 def _result(first: InningsDraft, second: InningsDraft) -> Facts:

@@ -244,7 +244,7 @@ class InningsDraft:
     def last_over(self) -> int:
         return max((over.number for over in self.scan.overs), default=-1)
 
-    def finished(self, balls_per_over: int) -> Innings:
+    def build(self, balls_per_over: int) -> Innings:
         innings = Innings(
             number=self.number,
             batting_team=self.batting_team,
@@ -303,7 +303,7 @@ class MatchDraft:
     method_known: bool = True
     penalties_known: bool = True
 
-    def finished(self) -> Match:
+    def build(self) -> Match:
         length_known = any(innings.target_balls for innings in self.innings)
         self.notes += self.people.notes()
         balls_per_over = self._balls_per_over()
@@ -321,7 +321,7 @@ class MatchDraft:
             self._tell_oddities(innings)
         made: dict[str, Any] = {
             "balls_per_over": balls_per_over,
-            "innings": tuple(innings.finished(balls_per_over) for innings in self.innings),
+            "innings": tuple(innings.build(balls_per_over) for innings in self.innings),
             "notes": tuple(self.notes),
             "players": Facts(self.players),
             "doubts": (),

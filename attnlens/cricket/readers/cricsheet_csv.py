@@ -164,7 +164,7 @@ class BallRows:
             raise self.wrong(f"{prefix}wicket_type is {quoted(kind)}, and no one is out")
         return (Wicket(kind, self.draft.people[out], tuple(fielders)),)
 
-    def finished(self) -> Match:
+    def build(self) -> Match:
         draft = self.draft
         sides = [
             side
@@ -174,7 +174,7 @@ class BallRows:
         draft.teams = draft.teams or tuple(dict.fromkeys(sides))
         if self.info is not None:
             self.info.mark(draft.innings, draft.balls_per_over or 6)
-        return draft.finished()
+        return draft.build()
 
 
 class Csv2Reader:
@@ -291,7 +291,7 @@ def match_of(file: MatchFile) -> Match:
     if not info.registry:
         draft.notes.append("the file has no registry of people: players are known by name")
     try:
-        return builder.finished()
+        return builder.build()
     except ImpossibleMatchError as error:
         raise error.at(rows[(error.doubt.position or 1) - 1][0]) from None
 

@@ -60,7 +60,7 @@ def match_of(file: MatchFile) -> Match:
     file.check_selected(file.stem)
     document: Json = {}
     try:
-        document = _parsed(text, file)
+        document = _parse(text, file)
         return _match(document, file)
     except DoubledKey as error:
         raise _key_twice(file, text, error) from None
@@ -94,7 +94,7 @@ def _path_of(document: Json, position: int | None) -> JsonPath:
     return ("innings",)
 
 
-def _parsed(text: str, file: MatchFile) -> Json:
+def _parse(text: str, file: MatchFile) -> Json:
     if (
         len(text) > _MIN_CHECKED_CHARACTERS
         and sum(map(text.count, "{[,")) > len(text) // _MIN_BYTES_PER_VALUE
@@ -156,7 +156,7 @@ def _match(document: Json, file: MatchFile) -> Match:
         raise root.wrong(f"are {len(every_innings)}; no match has so many", "innings")
     for number, innings in enumerate(every_innings, 1):
         draft.innings.append(_innings(innings, number, draft))
-    return draft.finished()
+    return draft.build()
 
 
 def _version_notes(meta: JsonObject) -> list[str]:

@@ -22,7 +22,7 @@ Report: TypeAlias = Callable[[str], None]
 def silent(_: str) -> None: ...
 
 
-def warned(text: str) -> None:
+def warn_caller(text: str) -> None:
     """What whoever calls attnlens should know."""
     warnings.warn(text, stacklevel=2)
 
@@ -77,7 +77,7 @@ class History:
         self,
         source: Iterable[Match] | File = (),
         report: Report = silent,
-        tell: Report = warned,
+        tell: Report = warn_caller,
         *,
         sources: Sequence[File] = (),
     ) -> None:

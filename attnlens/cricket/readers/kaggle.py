@@ -286,7 +286,7 @@ class _MatchRows:
     def note(self, text: str) -> None:
         self.draft.notes.append(text)
 
-    def finished(self) -> Match:
+    def build(self) -> Match:
         if self.layout.extras == "runs":
             self._find_doubled_extras()
         if "date" in self.layout.columns:
@@ -303,7 +303,7 @@ class _MatchRows:
         self._note_limits()
         if self.layout.extras == "flags":
             self._compare_scores()
-        return rows.finished()
+        return rows.build()
 
     def _with_lines(self) -> Iterator[Row]:
         for line, row in zip(self._lines, self.balls, strict=True):

@@ -47,7 +47,7 @@ class MatchBuilder(Protocol):
 
     def add(self, row: list[str]) -> None: ...
 
-    def finished(self) -> Match: ...
+    def build(self) -> Match: ...
 
 
 BeginMatch = Callable[["Table", str, list[str]], MatchBuilder]
@@ -125,7 +125,7 @@ def _build(
         lines.append(table.line)
     assert builder is not None, "a group has a row"
     try:
-        return builder.finished()
+        return builder.build()
     except ImpossibleMatchError as error:
         raise error.at(lines[(error.doubt.position or 1) - 1]) from None
 

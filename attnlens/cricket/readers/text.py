@@ -171,10 +171,14 @@ def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
         ``None`` where it is no date.
     """
     numbers = _NUMBERS.fullmatch(text.strip())
-    named = _MONTH_NAMED.fullmatch(text.strip())
+    month_match = _MONTH_NAMED.fullmatch(text.strip())
     try:
-        if named is not None:
-            year, month, day = int(named[3]), _MONTHS.index(named[1][:3].lower()) + 1, int(named[2])
+        if month_match is not None:
+            year, month, day = (
+                int(month_match[3]),
+                _MONTHS.index(month_match[1][:3].lower()) + 1,
+                int(month_match[2]),
+            )
         elif numbers is None:
             return None
         elif len(numbers[1]) > 2:
