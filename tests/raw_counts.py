@@ -20,6 +20,18 @@ Counts = list[tuple[str, int, int, int]]
 """For each innings: the side that bats, runs, wickets, legal balls."""
 
 NOT_OUT = {"retired hurt", "retired not out"}
+LEGAL = {"", "0", "NA", "byes", "legbyes", "penalty"}
+"""What stands in columns of wides and no-balls, or of the kind of extra, on a legal ball."""
+
+LAYOUTS = {
+    "runs_off_bat": (["runs_off_bat", "extras"], ["wicket_type", "other_wicket_type"],
+                     ["wides", "noballs"]),
+    "wide_runs": (["total_runs"], ["dismissal_kind"], ["wide_runs", "noball_runs"]),
+    "extras_type": (["total_runs"], ["dismissal_kind"], ["extras_type"]),
+    "match_no": (["runs_of_bat", "extras"], ["wicket_type"], ["wide", "noballs"]),
+}  # fmt: skip
+"""By a column that only it has: the columns of runs, of dismissals and of what is not legal."""
+
 FROM_2018 = 7000
 """Ids of the 21-column IPL table from here on have the extras in the batter's runs."""
 
@@ -47,15 +59,8 @@ def counts_of(name: str, data: bytes) -> dict[str, Counts]:
     if text.startswith("version,"):
         return {stem: from_original(list(csv.reader(io.StringIO(text, newline=""))))}
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    if "runs_off_bat" in rows[0]:
-        return from_table(rows, csv2_ball)
-    if "wide_runs" in rows[0]:
-        return from_table(rows, kaggle_2019_ball)
-    if "extras_type" in rows[0]:
-        return from_table(rows, kaggle_2024_ball)
-    if "match_no" in rows[0]:
-        return from_table(rows, kaggle_2025_ball)
-    return {}
+    layout = next((columns for known, columns in LAYOUTS.items() if known in rows[0]), None)
+    return {} if layout is None else from_table(rows, *layout)
 
 
 def from_json(document: dict[str, Any]) -> Counts:
@@ -83,49 +88,20 @@ def from_original(rows: list[list[str]]) -> Counts:
     return [tuple(entry) for entry in innings.values()]
 
 
-def from_table(rows: list[dict[str, str]], ball: Any) -> dict[str, Counts]:
+def from_table(
+    rows: list[dict[str, str]], runs: list[str], kinds: list[str], illegal: list[str]
+) -> dict[str, Counts]:
     matches: dict[str, dict[str, list[Any]]] = {}
     for row in rows:
         match_id = row["match_no"] if "match_no" in row else row["match_id"]
         number = row["inning"] if "inning" in row else row["innings"]
         entry = matches.setdefault(match_id, {}).setdefault(number, [row["batting_team"], 0, 0, 0])
-        for position, count in enumerate(ball(row), 1):
-            entry[position] += count
+        entry[1] += sum(int(row[column]) for column in runs)
+        if "wide_runs" in row and int(match_id) > FROM_2018:
+            entry[1] -= int(row["extra_runs"])
+        entry[2] += sum(row[column] not in ("", "NA", *NOT_OUT) for column in kinds)
+        entry[3] += all(row[column] in LEGAL for column in illegal)
     return {
         match_id: [tuple(entry) for entry in innings.values()]
         for match_id, innings in matches.items()
     }
-
-
-def csv2_ball(row: dict[str, str]) -> tuple[int, int, int]:
-    kinds = [row["wicket_type"], row["other_wicket_type"]]
-    return (
-        int(row["runs_off_bat"]) + int(row["extras"]),
-        sum(kind != "" and kind not in NOT_OUT for kind in kinds),
-        int(row["wides"] in ("", "0") and row["noballs"] in ("", "0")),
-    )
-
-
-def kaggle_2019_ball(row: dict[str, str]) -> tuple[int, int, int]:
-    doubled = int(row["match_id"]) > FROM_2018
-    return (
-        int(row["total_runs"]) - (int(row["extra_runs"]) if doubled else 0),
-        int(row["dismissal_kind"] not in ("", *NOT_OUT)),
-        int(row["wide_runs"] == "0" and row["noball_runs"] == "0"),
-    )
-
-
-def kaggle_2024_ball(row: dict[str, str]) -> tuple[int, int, int]:
-    return (
-        int(row["total_runs"]),
-        int(row["dismissal_kind"] not in ("NA", *NOT_OUT)),
-        int(row["extras_type"] not in ("wides", "noballs")),
-    )
-
-
-def kaggle_2025_ball(row: dict[str, str]) -> tuple[int, int, int]:
-    return (
-        int(row["runs_of_bat"]) + int(row["extras"]),
-        int(row["wicket_type"] not in ("", *NOT_OUT)),
-        int(row["wide"] == "0" and row["noballs"] == "0"),
-    )

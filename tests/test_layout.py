@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -75,14 +76,10 @@ CRICKET_WORD = re.compile(
 )
 
 
+@cache
 def sources() -> list[Path]:
-    return sorted(
-        [
-            *PACKAGE.rglob("*.py"),
-            *(REPOSITORY / "dashboard").rglob("*.py"),
-            *(REPOSITORY / "templates").rglob("*.py"),
-        ]
-    )
+    folders = (PACKAGE, REPOSITORY / "dashboard", REPOSITORY / "templates")
+    return sorted(path for folder in folders for path in folder.rglob("*.py"))
 
 
 def module_of(path: Path) -> str:
@@ -142,6 +139,7 @@ class RealImports(ast.NodeVisitor):
                 self.at_once.add(name)
 
 
+@cache
 def imports_of(path: Path) -> RealImports:
     found = RealImports()
     found.visit(ast.parse(path.read_text(encoding="utf-8")))
@@ -162,16 +160,20 @@ def run_python(code: str, **environment: str) -> str:
     return done.stdout
 
 
+@cache
+def modules() -> set[str]:
+    return set(map(module_of, sources()))
+
+
 def known_to(path: Path) -> set[str]:
     """What a source imports, as modules of attnlens and as libraries by their first name."""
-    modules = {module_of(source) for source in sources()}
     known = set()
     for name in imports_of(path).everywhere:
         inside = name.removeprefix("attnlens.")
         if name == "attnlens" or inside == name:
             known.add(name.partition(".")[0])
         else:
-            known.add(inside if inside in modules else inside.rpartition(".")[0])
+            known.add(inside if inside in modules() else inside.rpartition(".")[0])
     return known
 
 
