@@ -35,7 +35,7 @@ from attnlens.cricket.over.features import (
     overs_of,
     token_of,
 )
-from attnlens.cricket.over.trained import Drawn, Limits, TrainedOvers, brought, load_overs
+from attnlens.cricket.over.trained import Limits, SampledOvers, TrainedOvers, brought, load_overs
 from attnlens.cricket.predictor.ratings import PHASES
 from attnlens.cricket.predictor.trained import Timeline
 from attnlens.evidence.scores import SMALLEST, Bootstrap, group_numbers
@@ -127,7 +127,7 @@ class Notes:
     figures: list[tuple[float, float, float]]
     drawn: list[tuple[float, float, float]]
 
-    def add(self, chances: Floats, drawn: Drawn, runs: int, fell: bool) -> None:
+    def add(self, chances: Floats, drawn: SampledOvers, runs: int, fell: bool) -> None:
         """One over: the chances of its tokens, overs drawn for it, and what came."""
         self.losses.append(-np.log(np.maximum(chances, SMALLEST)))
         chance = float((drawn.wickets > 0).mean())

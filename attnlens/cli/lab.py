@@ -65,14 +65,11 @@ def add_to(commands: Commands) -> None:
         "explanations are.",
     )
     actions = parser.command_group("lab_command", required=True)
-    _add_train(actions)
-    _add_ratings(actions)
-    _add_evaluate(actions)
-    _add_faithfulness(actions)
-    _add_heads(actions)
-    _add_planted(actions)
-    _add_simulate(actions)
-    _add_text_train(actions)
+    for add in (
+        *(_add_train, _add_ratings, _add_evaluate, _add_faithfulness),
+        *(_add_heads, _add_planted, _add_simulate, _add_text_train),
+    ):
+        add(actions)
 
 
 def _add_train(commands: Commands) -> None:
@@ -220,19 +217,16 @@ def _learnt_sentence(
     """What was learnt, in words, and what was not."""
     from attnlens.words import count
 
-    passed = {
-        "up to then teach nothing new": added.already_known,
-        "without a date left out": added.undated,
-    }
-    aside = "".join(
-        f"; {count(number, 'match', 'matches')} {why}" for why, number in passed.items() if number
-    )
+    skipped = ""
+    if added.already_known:
+        matches = count(added.already_known, "match", "matches")
+        skipped += f"; {matches} up to then teach nothing new"
+    if added.undated:
+        skipped += f"; {count(added.undated, 'match', 'matches')} without a date left out"
     if not added.matches:
-        return f"nothing newer than {before}: no file written{aside}"
-    return (
-        f"wrote {out}: ratings until {until} (were {before}), "
-        f"{count(added.matches, 'match', 'matches')} learnt{aside}"
-    )
+        return f"nothing newer than {before}: no file written{skipped}"
+    learnt = count(added.matches, "match", "matches")
+    return f"wrote {out}: ratings until {until} (were {before}), {learnt} learnt{skipped}"
 
 
 def _add_evaluate(commands: Commands) -> None:

@@ -1,8 +1,4 @@
-"""The course of a training run, whatever the model is: epochs of steps, and going on after a stop.
-
-A run's state is kept in a file. One that cannot be gone on from is refused by `check_state`
-before the work.
-"""
+"""A training run, whatever the model is: epochs of steps, and going on after a stop."""
 
 from __future__ import annotations
 
@@ -278,17 +274,17 @@ class WeightAverage:
         self.steps = 0
         self.sums = [torch.zeros_like(p) for p in model.parameters()]
 
+    @torch.no_grad()
     def update(self, model: nn.Module) -> None:
         self.steps += 1
-        with torch.no_grad():
-            for total, parameter in zip(self.sums, model.parameters(), strict=True):
-                total.lerp_(parameter, 1 - self.decay)
+        for total, parameter in zip(self.sums, model.parameters(), strict=True):
+            total.lerp_(parameter, 1 - self.decay)
 
+    @torch.no_grad()
     def copy_to(self, model: nn.Module) -> None:
         correction = 1 - self.decay**self.steps
-        with torch.no_grad():
-            for total, parameter in zip(self.sums, model.parameters(), strict=True):
-                parameter.copy_(total / correction)
+        for total, parameter in zip(self.sums, model.parameters(), strict=True):
+            parameter.copy_(total / correction)
 
 
 @dataclass
