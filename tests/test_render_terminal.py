@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ import explanation_cases
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
@@ -55,14 +57,6 @@ def row_of(lines: list[str], start: str) -> str:
     return next(line for line in lines if line.startswith(start))
 
 
-def test_the_first_line_tells_which_ball() -> None:
-    echo = explanation_cases.explanation(47)["ball"]["echo"]
-    assert page()[0] == echo
-    narrow = page(width=50)
-    parts = [line.split(" | ") for line in narrow[:3]]
-    assert " | ".join(part.removesuffix(" |") for line in parts for part in line) == echo
-
-
 def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:
     data = explanation_cases.explanation(47)
     lines = page()
@@ -103,16 +97,7 @@ def test_the_strip_has_a_shade_per_ball_overs_apart() -> None:
         assert ["▁▂▃▄▅▆▇█".index(shade) for shade in shades] == levels
 
 
-def test_an_outcome_asked_for_is_the_one_explained() -> None:
-    data = explanation_cases.explanation(47)
-    data["prediction"] |= {"explained": "0", "story_outcome": "0"}
-    lines = drawn(data)
-    assert "what moves P(0)" in lines[2]
-    data["prediction"] |= {"explained": "nb", "story_outcome": "nb"}
-    assert re.search(r"^  no-ball .* <1% .*◂", "\n".join(drawn(data)), re.MULTILINE)
-    assert any(
-        line.startswith("  what heads looked at (long scale, 44") for line in page(scale="long")
-    )
+def test_an_unknown_scale_is_refused() -> None:
     with pytest.raises(InputError, match="no scale 'wide'; choose one of micro short medium long"):
         page(scale="wide")
 
@@ -121,33 +106,23 @@ def story(data: dict[str, Any], width: int = 80) -> list[str]:
     return render_story(Explanation.from_dict(data), width=width, color=False).splitlines()
 
 
-def test_the_story_of_a_ball_on_one_screen() -> None:
-    lines = story(explanation_cases.explanation(47))
-    assert len(lines) <= 30
-    whole = "\n".join(lines)
-    assert "Harbour Kings 76/3 v Valley Riders" in whole
-    assert "innings 1, delivery 47 of 60, legal ball 7.3 (45th)" in whole
-    assert "Marchetti 25 (12) · Brandt 0-9 (1.2) · middle overs · last six:" in whole
-    assert "A four is twice as likely as usual here: 17%, not 8%." in lines
-    assert "   dot 33%  1 34%  2 6%  FOUR 17% ▲▲  six 5% ▲" in lines
-    reasons = lines[lines.index("Why, in points of P(four) from usual") + 1 :][:5]
-    assert reasons[0].startswith("   Marchetti's record")
-    total = sum(float(line[46:53].replace("−", "-")) for line in reasons)
-    assert abs(total - 100 * (0.169 - 0.083)) < 0.3
-    at = next(at for at, line in enumerate(lines) if line.startswith("  ball by ball"))
-    assert "▲ raises P(4), ▼ lowers it" in lines[at]
-    assert [line[:16].strip() for line in lines[at + 1 : at + 4]] == [
-        "over",
-        "outcome",
-        "all heads",
-    ]
-    assert lines[at + 7].split()[0] == "effect"
-    assert set(lines[at + 7][16:]) <= set("▲▼·│ ")
-    assert "Tested: without ball 7.1 it would be 14%, not 17% (supported, q 0.02). ✓" in lines
-    assert any(line.startswith("Then: a four (17%).") for line in lines)
+def of_outcome(outcome: str) -> dict[str, Any]:
+    data = explanation_cases.explanation(47)
+    data["prediction"] |= {"explained": outcome, "story_outcome": outcome}
+    return data
 
 
-def test_what_is_special_and_cautions_stand_above_the_story() -> None:
+def with_verdict(verdict: str) -> dict[str, Any]:
+    """Every claim has this verdict, and hides all that the model as a whole does."""
+    data = explanation_cases.explanation(47)
+    for claim in data["evidence"]:
+        claim |= {"verdict": verdict, "reason": "no balls do enough here to matter"}
+        claim["share"] = claim["share"] and 1.0
+    return data
+
+
+def special() -> dict[str, Any]:
+    """A free hit that may be a hat-trick, with cautions above and below the headline."""
     data = explanation_cases.explanation(47)
     data["ball"]["free_hit"] = True
     data["ball"]["standing"] |= {"hat_trick": True, "partnership_runs": 40}
@@ -155,29 +130,39 @@ def test_what_is_special_and_cautions_stand_above_the_story() -> None:
         {"flag": "in_training", "text": "It was in the training."},
         {"flag": "unseen_batter", "text": "Nobody has seen him bat."},
     ]
-    lines = story(data)
-    assert any(line.startswith("free hit · hat-trick ball · Marchetti 25") for line in lines)
-    stood = data["ball"]["standing"]["partnership_balls"]
-    assert f"stand 40 ({stood})" in "\n".join(lines)
-    where = {text: at for at, text in enumerate(lines)}
-    headline = next(at for at, line in enumerate(lines) if line.startswith("A four is twice"))
-    assert where["  ! Nobody has seen him bat."] < headline < where["  ! It was in the training."]
+    return data
 
 
-def test_without_a_supported_claim_the_story_says_why() -> None:
-    data = explanation_cases.explanation(47)
+PAGES: dict[str, Callable[[], list[str]]] = {
+    "full page": page,
+    "full page, narrow": lambda: page(width=50),
+    "full page, nothing tested": lambda: page(evidence=False),
+    "full page, the first ball": lambda: page(1),
+    "full page, the second ball": lambda: page(2),
+    "full page, long scale": lambda: page(scale="long"),
+    "full page, a dot ball": lambda: drawn(of_outcome("0")),
+    "full page, a no-ball": lambda: drawn(of_outcome("nb")),
+    "full page, heads carry all": lambda: drawn(with_verdict("supported")),
+    "story": lambda: story(explanation_cases.explanation(47)),
+    "story, special": lambda: story(special()),
+    "story, nothing tested": lambda: story(explanation_cases.explanation(47, evidence=False)),
+    **{
+        f"story, {verdict}": partial(lambda verdict: story(with_verdict(verdict)), verdict)
+        for verdict in ("not better than chance", "cannot be told", "contradicted")
+    },
+}
 
-    def said(verdict: str) -> str:
-        for claim in data["evidence"]:
-            claim |= {"verdict": verdict, "reason": "no balls do enough here to matter"}
-        return next(line for line in story(data) if line.startswith("Tested"))
 
-    chance = "Tested: what it looked at is not shown to matter more than chance would have it."
-    assert said("not better than chance") == chance
-    untold = "Tested, and nothing can be told: no balls do enough here to matter."
-    assert said("cannot be told") == untold
-    assert said("contradicted").startswith("Tested: without ball 7.1 it would be 14%, not 17%")
-    assert "Nothing was tested." in story(explanation_cases.explanation(47, evidence=False))
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page(name: str, snapshot: SnapshotAssertion) -> None:
+    assert "\n".join(PAGES[name]()) == snapshot
+
+
+def test_the_reasons_of_a_story_sum_to_the_difference() -> None:
+    lines = story(explanation_cases.explanation(47))
+    reasons = lines[lines.index("Why, in points of P(four) from usual") + 1 :][:5]
+    total = sum(float(line[46:53].replace("−", "-")) for line in reasons)
+    assert abs(total - 100 * (0.169 - 0.083)) < 0.3
 
 
 def test_an_effect_never_runs_into_the_next_column() -> None:
@@ -190,44 +175,6 @@ def test_an_effect_never_runs_into_the_next_column() -> None:
             effect = heads.effect_of(claim.model_copy(update={"top_change": change}))
             assert len(effect) < heads.EFFECT
             assert outcome in effect
-
-
-def test_claims_about_the_model_and_about_heads_stand_apart() -> None:
-    lines = page()
-    heads = next(at for at, line in enumerate(lines) if line.startswith("  what heads looked at"))
-    model, alone = "\n".join(lines[:heads]), "\n".join(lines[heads:])
-    assert "which balls mattered (hidden from the whole model)" in model
-    assert not re.search(r"\bhead\b", model)
-    assert re.search(
-        r"^  the last 4 balls +P\(4\) 17 → 15% +  = for comparison$", model, re.MULTILINE
-    )
-    # A head that carries too little, or nothing: its picture, and no figure.
-    for name in ("head 0 (recency) where is the momentum now?", "head 4", "head 5"):
-        assert re.search(rf"^  {re.escape(name)} +○ picture only$", alone, re.MULTILINE)
-    assert re.search(r"^  head 2 \(same batsman\) .* 0.03 ✓ supported$", alone, re.MULTILINE)
-    assert "hidden from this head alone: 34% of what hiding them from the whole model" in alone
-    data = explanation_cases.explanation(47)
-    for claim in data["evidence"]:
-        claim["share"] = claim["share"] and 1.0  # what is more is cut
-    assert "from this head alone: at least as much as hiding them" in "\n".join(drawn(data))
-    assert "momentum" not in alone.replace("head 0 (recency) where is the momentum now?", "")
-
-
-def test_without_evidence_nothing_claims_a_verdict() -> None:
-    text = "\n".join(page(evidence=False))
-    assert "what moves" not in text
-    assert not re.search("supported|better than chance|contradicted", text)
-    assert "  ! No claim was tested: evidence was switched off." in text.splitlines()
-
-
-def test_without_a_past_the_page_says_so() -> None:
-    lines = page(1)
-    assert "    nothing: no ball of this innings was bowled before this one" in lines
-    assert "  ! No ball of this innings has been bowled yet." in lines
-    assert not any(line.startswith("  ball by ball") for line in lines)
-    assert any(
-        line.startswith("  what heads looked at (medium scale, 1 past ball)") for line in page(2)
-    )
 
 
 NASTY = (
