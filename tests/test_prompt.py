@@ -21,7 +21,7 @@ from attnlens.cricket.pages.prompt import fitted, tables_of
 from attnlens.cricket.pages.prompt import prompt_of as typed_prompt_of
 from attnlens.cricket.session import Session, read_match
 from attnlens.errors import InputError
-from attnlens.render.prompt_template import MOST_TOKENS, Prompt, token_bound
+from attnlens.render.prompt_template import MAX_PROMPT_TOKENS, Prompt, token_bound
 from attnlens.render.safe import visible_name
 
 FENCED = re.compile(r"^<(data-[0-9a-z]+)>\n(.*)\n</\1>$", re.MULTILINE | re.DOTALL)
@@ -156,7 +156,7 @@ def test_every_supported_claim_and_the_last_six_balls_are_told_however_many_clai
     data["evidence"] += [claim for claim in more if claim["removed_from"] == "model"]
     prompt = prompt_of(data)
     told = data_of(prompt.text)
-    assert prompt.tokens <= MOST_TOKENS
+    assert prompt.tokens <= MAX_PROMPT_TOKENS
     kept = [row for row in rows(told["claims"]) if row["verdict"] == "supported"]
     assert len(kept) == sum(claim["verdict"] == "supported" for claim in data["evidence"]) == 12
     latest = data["history"][-6:]
@@ -228,7 +228,7 @@ def test_no_name_makes_a_prompt_too_long_or_opens_its_fence(names: list[str], ba
     hostile = json.loads(text)
     hostile["match"]["venue"] = names[0]
     prompt = prompt_of(hostile)
-    assert prompt.tokens <= MOST_TOKENS
+    assert prompt.tokens <= MAX_PROMPT_TOKENS
     told = data_of(prompt.text)
     bowler = hostile["ball"]["bowler"]
     assert told["ball"]["bowler"][:7] == visible_name(bowler)[:7] or not bowler.strip()

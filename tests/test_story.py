@@ -36,7 +36,7 @@ from attnlens.cricket.story.types import MatchStory
 from attnlens.cricket.words.narrative import supported
 from attnlens.evidence.verdict import Q_LEVEL
 from attnlens.render.canvas import display_width
-from attnlens.render.prompt_template import MOST_TOKENS
+from attnlens.render.prompt_template import MAX_PROMPT_TOKENS
 
 MATCH = simulated(40)
 PREDICTOR = small_predictor()
@@ -61,7 +61,7 @@ def forms_of(story: MatchStory) -> dict[str, str]:
     card = render_card(story)
     ElementTree.fromstring(card)
     prompt = story_prompt(story)
-    assert prompt.tokens <= MOST_TOKENS
+    assert prompt.tokens <= MAX_PROMPT_TOKENS
     return {
         "screen": screen,
         "html": render_story_html(story),

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from attnlens.audits.heads import HeadRow, HeadTable
     from attnlens.audits.report import Audit, AuditedClaim, Input
 
-_SHOWN_CLAIMS: Final = 12
-_SHOWN_HEADS: Final = 8
-_SHOWN_INPUTS: Final = 3
+_MAX_CLAIMS: Final = 12
+_MAX_HEADS: Final = 8
+_MAX_INPUTS: Final = 3
 _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
 _PICTURE: Final = "picture only"
-_UNLIKELY: Final = 0.05
+_SIGNIFICANT_P: Final = 0.05
 """p of what a head looks at, of which so many are expected by chance alone."""
 
 
@@ -125,8 +125,8 @@ def inputs_of(audit: Audit) -> list[str]:
         text = f"{item.text}: " if item.text else ""
         return f"{text}{count(len(item.items), 'item')}; {item.target}{chance}; {sinks}"
 
-    left = len(audit.inputs) - _SHOWN_INPUTS
-    return [line(item) for item in audit.inputs[:_SHOWN_INPUTS]] + (
+    left = len(audit.inputs) - _MAX_INPUTS
+    return [line(item) for item in audit.inputs[:_MAX_INPUTS]] + (
         [f"and {count(left, 'more input')}"] if left > 0 else []
     )
 
@@ -143,7 +143,7 @@ def sections(audit: Audit) -> list[Section]:
             ("head", "what heads look at: hidden from that head alone"),
         )
     ]
-    ranked = sorted(audit.heads, key=lambda row: -(row.importance or 0.0))[:_SHOWN_HEADS]
+    ranked = sorted(audit.heads, key=lambda row: -(row.importance or 0.0))[:_MAX_HEADS]
     return [*(section for section in claim_sections if section.rows), heads_section(ranked)]
 
 
@@ -151,10 +151,10 @@ def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Se
     """Claims with their verdicts, those that hold first; of ``many`` inputs, of which."""
     order = [*VERDICTS, None]
     ranked = sorted(claims, key=lambda claim: (order.index(claim.verdict), -claim.effect_nats))
-    left = Counter(claim.verdict or _PICTURE for claim in ranked[_SHOWN_CLAIMS:])
+    left = Counter(claim.verdict or _PICTURE for claim in ranked[_MAX_CLAIMS:])
     omitted = ", ".join(f"{many} {verdict}" for verdict, many in left.most_common())
     largest = max((abs(claim.top_change.points) for claim in ranked), default=0.0) or 1.0
-    some = ranked[:_SHOWN_CLAIMS]
+    some = ranked[:_MAX_CLAIMS]
     of_heads = any(claim.share is not None for claim in some)
     return Section(
         title,
@@ -202,9 +202,9 @@ def heads_section(table: Sequence[HeadRow]) -> Section:
 def closing(audit: Audit) -> list[str]:
     """What all heads' looks come to, the placebos and the cost."""
     p_values = [row.p for row in audit.heads if row.p is not None]
-    few, even = sum(p <= _UNLIKELY for p in p_values), _UNLIKELY * len(p_values)
+    few, even = sum(p <= _SIGNIFICANT_P for p in p_values), _SIGNIFICANT_P * len(p_values)
     looks = (
-        f"p ≤ {_UNLIKELY} for what {few} of {count(len(p_values), 'head')} look at, hidden from "
+        f"p ≤ {_SIGNIFICANT_P} for what {few} of {count(len(p_values), 'head')} look at, hidden from "
         f"the whole model; chance alone gives {even:.0f}"
     )
     placebos = ", ".join(

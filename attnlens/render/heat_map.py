@@ -22,7 +22,7 @@ _NAME_LETTER: Final = 7.4
 _GAP: Final = 4.0
 """Room between groups of columns."""
 
-_LONGEST_LABEL: Final = 24
+_MAX_LABEL_LETTERS: Final = 24
 
 
 def level(value: float, largest: float) -> int:
@@ -102,14 +102,14 @@ class HeatMapDrawing:
     def side(self) -> float:
         """Room for the labels of rows."""
         labels = [self.marks, *(row.label for row in self.rows)]
-        longest = max((min(len(label), _LONGEST_LABEL) for label in labels), default=0)
+        longest = max((min(len(label), _MAX_LABEL_LETTERS) for label in labels), default=0)
         return 12 + _NAME_LETTER * longest
 
     @property
     def labels_end(self) -> float:
         """Room for the labels of columns."""
         longest = max(
-            (min(len(column.label), _LONGEST_LABEL) for column in self.columns), default=0
+            (min(len(column.label), _MAX_LABEL_LETTERS) for column in self.columns), default=0
         )
         if not longest:
             return 2.0
@@ -139,4 +139,4 @@ class HeatMapDrawing:
 
 def short(label: str) -> str:
     """A label no longer than there is room for."""
-    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
+    return label if len(label) <= _MAX_LABEL_LETTERS else f"{label[: _MAX_LABEL_LETTERS - 1]}…"

@@ -29,9 +29,9 @@ _NUMBER: Final = re.compile(r"(?<![^.])\d+(?![^.])")
 WIDTH: Final = 100
 """Columns of what is printed."""
 
-_MOST_BYTES: Final = 700_000
+_MAX_MAP_BYTES: Final = 700_000
 """Of heat maps that a notebook keeps of one recording; larger ones are told less finely."""
-_MOST_CELLS: Final = 1_000_000
+_MAX_MAP_CELLS: Final = 1_000_000
 """Their cells; larger ones are shown coarser."""
 
 
@@ -52,7 +52,7 @@ def recording_html(recording: Recording) -> str:
     from attnlens.errors import InputError
 
     try:
-        data = maps_data(recording, most_cells=_MOST_CELLS, most_bytes=_MOST_BYTES)
+        data = maps_data(recording, most_cells=_MAX_MAP_CELLS, most_bytes=_MAX_MAP_BYTES)
     except InputError as error:
         return preformatted(str(error))
     if not data["records"]:

@@ -27,20 +27,20 @@ from attnlens.errors import InputError
 from attnlens.files import Json, read_whole
 from attnlens.render.page import inert, template_text
 
-MOST_TOKENS: Final = 2000
+MAX_PROMPT_TOKENS: Final = 2000
 
 _PIECES: Final = re.compile(r"([A-Z][a-z]*)|([a-z]+)|(\d+)|\S", re.ASCII)
 _LETTERS: Final = {1: 2, 2: 6, 3: 3}
 """Signs for a token: of a name, of a word in small letters, of a number. All others are tokens."""
 
-_MOST_SOURCE: Final = 1 << 20
-_MOST_CHARACTERS: Final = 100_000
+_MAX_SOURCE_BYTES: Final = 1 << 20
+_MAX_MESSAGE_CHARACTERS: Final = 100_000
 """Of one message of a rendered template."""
 
 SECONDS: Final = 5
 """Of processor time for a template of the user's; ten times as long by the clock."""
 
-_BYTES: Final = 1 << 30
+_MAX_MEMORY_BYTES: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def render(name: str, context: Json, template: str | Path | None = None) -> Prom
 
 
 def _of_file(path: str | Path, context: Json) -> Prompt:
-    content = read_whole(path, _MOST_SOURCE, kind="template", remedy="give a template")
+    content = read_whole(path, _MAX_SOURCE_BYTES, kind="template", remedy="give a template")
     try:
         source = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -176,8 +176,8 @@ def _joined(chunks: Iterable[str]) -> str:
     parts, length = [], 0
     for chunk in chunks:
         length += len(chunk)
-        if length > _MOST_CHARACTERS:
-            raise ValueError(f"it has more than {_MOST_CHARACTERS:,} characters")
+        if length > _MAX_MESSAGE_CHARACTERS:
+            raise ValueError(f"it has more than {_MAX_MESSAGE_CHARACTERS:,} characters")
         parts.append(chunk)
     return "".join(parts).strip()
 
@@ -214,7 +214,7 @@ def _limit() -> None:
     except ImportError:  # not on Windows: the clock alone ends it there
         return
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-_LONGEST: Final = 60
+_MAX_NAME_CHARACTERS: Final = 60
 """Characters of a name that are shown; the longest of 4,000 real players' names has 33."""
 
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -111,7 +111,7 @@ def visible(text: str, longest: int | None = None) -> str:
 
 def visible_name(text: str) -> str:
     """A name as it is shown; ``?`` where nothing of it can be seen."""
-    return visible(text, _LONGEST) or "?"
+    return visible(text, _MAX_NAME_CHARACTERS) or "?"
 
 
 def visible_all(value: Any, longest: int | None = None) -> Any:

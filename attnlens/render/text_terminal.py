@@ -21,8 +21,8 @@ from attnlens.render.table import Column, Words, add_table
 if TYPE_CHECKING:
     from attnlens.reference.text.text_claims import TextExplanation, TokenClaim
 
-_NARROWEST: Final = 60
-_WIDEST: Final = 128
+_MIN_COLUMNS: Final = 60
+_MAX_COLUMNS: Final = 128
 _NAME: Final = 16
 """Columns of a token's name, at most."""
 
@@ -49,7 +49,7 @@ _CAVEAT: Final = (
 )
 
 
-@terminal_page(min_width=_NARROWEST, max_width=_WIDEST)
+@terminal_page(min_width=_MIN_COLUMNS, max_width=_MAX_COLUMNS)
 def render_text(page: Page, explanation: TextExplanation) -> None:
     _heading(page, explanation)
     _tokens(page, explanation)

@@ -16,7 +16,7 @@ from attnlens.errors import InputError
 from attnlens.render.canvas import SHADES, Line, Page, cut, pad, terminal_page, tone, width_of
 from attnlens.render.numbers import fine_percent, percent, rounded_all
 from attnlens.render.page import render_page, render_part, render_plain
-from attnlens.render.prompt_template import MOST_TOKENS, Prompt, fence, new_nonce, render
+from attnlens.render.prompt_template import MAX_PROMPT_TOKENS, Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
 from attnlens.words import count
 
@@ -497,10 +497,10 @@ def _tables(story: MatchStory, most: int) -> Json:
 
 
 def story_prompt(story: MatchStory) -> Prompt:
-    """The prompt for a story, of `MOST_TOKENS` at most."""
+    """The prompt for a story, of `MAX_PROMPT_TOKENS` at most."""
     nonce, tested = new_nonce(), bool(story.tested.claims)
 
     def prompt(tables: Json) -> Prompt:
         return render("cricket/match_story.j2", {**fence(tables, nonce), "tested": tested})
 
-    return prompt(story_tables(story, lambda tables: prompt(tables).tokens <= MOST_TOKENS))
+    return prompt(story_tables(story, lambda tables: prompt(tables).tokens <= MAX_PROMPT_TOKENS))

@@ -24,7 +24,7 @@ from attnlens.cricket.words.narrative import aim
 from attnlens.files import Json
 from attnlens.render.numbers import rounded_all
 from attnlens.render.prompt_template import (
-    MOST_TOKENS,
+    MAX_PROMPT_TOKENS,
     Prompt,
     fence,
     new_nonce,
@@ -71,7 +71,7 @@ _LONGEST_NONCE: Final = "0a" * 8
 def prompt_of(
     explanation: Explanation, *, template: str | Path | None = None, nonce: str | None = None
 ) -> Prompt:
-    """The prompt for an explanation; at most `MOST_TOKENS` with the template that comes along.
+    """The prompt for an explanation; at most `MAX_PROMPT_TOKENS` with the template that comes along.
 
     Args:
         template: a Jinja file in place of the one that comes along.
@@ -92,7 +92,7 @@ def prompt_of(
         }
 
     def fits(chosen: Json) -> bool:
-        return render(_DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= MOST_TOKENS
+        return render(_DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= MAX_PROMPT_TOKENS
 
     chosen = context(fitted(tables_of(explanation), fits), nonce or new_nonce())
     return render(_DEFAULT, chosen, template)

@@ -58,6 +58,7 @@ class Description:
     equations: tuple[Equation, ...]
 
     def to_dict(self) -> Json:
+        """As plain JSON data."""
         entries = ("notation", "parameters", "equations")
         return asdict(self) | {
             name: [_plain(entry) for entry in getattr(self, name)] for name in entries

@@ -39,6 +39,7 @@ class Value(Equation):
     difference: float | None
 
     def to_dict(self) -> Json:
+        """As plain JSON data; not finite or complex numbers are texts: ``"-inf"``, ``"1-2i"``."""
         return {
             "symbol": self.symbol,
             "shape": list(self.shape),
@@ -91,6 +92,7 @@ class Trace:
         return tuple(step.symbol for step in self.steps if step.difference is None)
 
     def to_dict(self) -> Json:
+        """As plain JSON data."""
         return {
             "name": self.name,
             "about": self.caption,

@@ -43,7 +43,7 @@ from attnlens.reference.transformer import (
 _KIND: Final = "seq2seq"
 """What the checkpoint says it is, and the name of the one that comes with attnlens."""
 
-_LARGEST_SIZE: Final = 1_000_000
+_MAX_SIZE: Final = 1_000_000
 _REMEDY: Final = f"give a file that `attnlens lab text-train` wrote, or the name {_KIND}"
 
 
@@ -95,7 +95,7 @@ class TextModel:
             raise CheckpointError(error.problem, path=error.path, remedy=_REMEDY) from None
         try:
             sizes = Seq2SeqSizes(**checkpoint.metadata["sizes"])
-            if any(isinstance(n, int) and n > _LARGEST_SIZE for n in asdict(sizes).values()):
+            if any(isinstance(n, int) and n > _MAX_SIZE for n in asdict(sizes).values()):
                 raise ValueError("sizes beyond reason")
             source = Vocabulary(tuple(checkpoint.metadata["source_words"]))
             target = Vocabulary(tuple(checkpoint.metadata["target_words"]))
