@@ -23,7 +23,7 @@ from transformers import AutoTokenizer
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.prompt import LATEST, prompt_of
 from attnlens.cricket.session import Session, read_match
-from attnlens.render.prompt_template import MOST_TOKENS
+from attnlens.render.prompt_template import MAX_PROMPT_TOKENS
 
 
 def tokenizers() -> dict[str, Callable[[str], int]]:
@@ -73,7 +73,7 @@ def main() -> int:
     print(f"\nthe bound above the larger count: {min(above):.1%} to {max(above):.1%}")
     print("\n".join(f"{name}: {count}" for name, count in sorted(found.items())))
     missing = sum(count for name, count in found.items() if "missing" in name)
-    return 1 if missing or min(above) < 0 or max(counts["the bound"]) > MOST_TOKENS else 0
+    return 1 if missing or min(above) < 0 or max(counts["the bound"]) > MAX_PROMPT_TOKENS else 0
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ _MAX_HEADS: Final = 8
 _MAX_INPUTS: Final = 3
 _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
 _PICTURE: Final = "picture only"
-_SIGNIFICANT_P: Final = 0.05
+_ALPHA: Final = 0.05
 """p of what a head looks at, of which so many are expected by chance alone."""
 
 
@@ -202,9 +202,9 @@ def heads_section(table: Sequence[HeadRow]) -> Section:
 def closing(audit: Audit) -> list[str]:
     """What all heads' looks come to, the placebos and the cost."""
     p_values = [row.p for row in audit.heads if row.p is not None]
-    few, even = sum(p <= _SIGNIFICANT_P for p in p_values), _SIGNIFICANT_P * len(p_values)
+    few, even = sum(p <= _ALPHA for p in p_values), _ALPHA * len(p_values)
     looks = (
-        f"p ≤ {_SIGNIFICANT_P} for what {few} of {count(len(p_values), 'head')} look at, hidden from "
+        f"p ≤ {_ALPHA} for what {few} of {count(len(p_values), 'head')} look at, hidden from "
         f"the whole model; chance alone gives {even:.0f}"
     )
     placebos = ", ".join(

@@ -71,7 +71,7 @@ _LONGEST_NONCE: Final = "0a" * 8
 def prompt_of(
     explanation: Explanation, *, template: str | Path | None = None, nonce: str | None = None
 ) -> Prompt:
-    """The prompt for an explanation; at most `MAX_PROMPT_TOKENS` with the template that comes along.
+    """The prompt for an explanation; at most `MAX_PROMPT_TOKENS` with our own template.
 
     Args:
         template: a Jinja file in place of the one that comes along.
