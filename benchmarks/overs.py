@@ -3,12 +3,8 @@
     python benchmarks/overs.py
     python benchmarks/overs.py SRC --from 2024-10-24 --overs 200
 
-Without SRC the costs alone, on the sample match. With matches, also: overs drawn at random from
-those that were played in the days asked for: whether attention ranks past balls as what hiding
-each alone does. Figures of the forecasts themselves are over_forecasts.py's.
-
-Costs are medians of interleaved runs on one thread, processor time. The encoder's pass is over a
-whole history of 128 balls.
+Without SRC the costs alone, on the sample match: medians of interleaved runs on one thread,
+processor time. With matches, also whether attention ranks past balls as what hiding each does.
 """
 
 from __future__ import annotations
@@ -17,107 +13,77 @@ import argparse
 import datetime
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 import torch
 
-from attnlens.cricket.match.match import Match
 from attnlens.cricket.over.encoder_decoder import Choice, decode
 from attnlens.cricket.over.features import encode_overs, over_batch, overs_of
 from attnlens.cricket.over.next_over import find_over, next_over
-from attnlens.cricket.over.trained import TrainedOvers, load_overs
+from attnlens.cricket.over.trained_overs import TrainedOvers, load_overs
 from attnlens.cricket.predictor.trained import Timeline
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.evidence.faithfulness import spearman
 from attnlens.evidence.scores import Bootstrap, group_numbers
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
-MOST = 20.0
-"""An over, warm, may cost this many passes of the encoder."""
+MAX_RATIO = 20.0
+"""An over, warm, may cost this many passes of the encoder over 128 balls."""
 
 RUNS = 31
 
 
 def costs(trained: TrainedOvers) -> bool:
     """Times of one over, beside the encoder's."""
-    model = trained.model
-    match = read_match(SAMPLE)
-    question = find_over(match, 19, 2)
-    arrays = encode_overs(match, question.innings, trained.ratings, trained.base)
-    batch = over_batch([(arrays, arrays.over.tolist().index(19))], model.sizes)
-    whole = torch.zeros(1, model.sizes.history, model.sizes.features)
-    none = torch.zeros(1, model.sizes.history, dtype=torch.bool)
-
-    @torch.no_grad()
-    def written() -> None:
-        decode(model, batch.history, batch.padded, batch.context, Choice())
-
-    @torch.no_grad()
-    def without_reuse() -> None:
-        tokens = [1]
-        while len(tokens) < model.sizes.length:
-            given = torch.tensor([tokens])
-            logits = model(batch.history, batch.padded, batch.context, given)
-            tokens.append(int(logits[0, -1].argmax()))
-            if tokens[-1] == 2:
-                break
-
-    ways: dict[str, Callable[[], Any]] = {
-        "one pass of the encoder": torch.no_grad()(lambda: model.encoder(whole, none)),
-        "the over's tokens, from the past": written,
-        "the same, nothing reused": without_reuse,
+    model, question = trained.model, find_over(read_match(SAMPLE), 19, 2)
+    arrays = encode_overs(
+        question.match, question.innings, trained.ratings, trained.base, over=question.over
+    )
+    batch = over_batch([(arrays, 0)], model.sizes)
+    parts = batch.history, batch.padded, batch.context
+    full = torch.zeros(1, model.sizes.history, model.sizes.features)
+    padded = torch.zeros(1, model.sizes.history, dtype=torch.bool)
+    calls = {
+        "one pass of the encoder": torch.no_grad()(lambda: model.encoder(full, padded)),
+        "the over's tokens, from the past": lambda: decode(model, *parts, Choice()),
         "over, warm, without evidence": lambda: next_over(question, trained, evidence=False),
         "over, warm, with evidence": lambda: next_over(question, trained),
     }
-    times: dict[str, list[float]] = {name: [] for name in ways}
+    times: dict[str, list[float]] = {name: [] for name in calls}
     for run in range(RUNS):
-        for name, way in ways.items():
-            if run >= 4 and name == list(ways)[-1]:
-                continue
+        for name, call in calls.items():
             started = time.process_time()
-            way()
+            call()
             if run:
                 times[name].append(time.process_time() - started)
     unit = median(times["one pass of the encoder"])
     for name, seconds in times.items():
         print(f"{name:34} {1000 * median(seconds):9.2f} ms {median(seconds) / unit:9.1f} x")
     ratio = median(times["over, warm, without evidence"]) / unit
-    print(f"over, warm: {ratio:.1f} x the encoder; at most {MOST:.0f}: ", end="")
-    print("pass" if ratio <= MOST else "FAIL")
-    return ratio <= MOST
+    print(f"over, warm: {ratio:.1f} x the encoder; at most {MAX_RATIO:.0f}: ", end="")
+    print("pass" if ratio <= MAX_RATIO else "FAIL")
+    return ratio <= MAX_RATIO
 
 
-def chosen(
-    matches: list[Match], first: datetime.date, last: datetime.date, count: int, seed: int
-) -> list[tuple[Match, int, int]]:
-    """Overs with a past, at random: match, innings, over."""
-    every = [
+def agreement(trained: TrainedOvers, options: argparse.Namespace) -> None:
+    """Whether a token's attention ranks past balls as their effects do, over random overs."""
+    matches = list(read_matches(options.source, on_error="skip"))
+    overs = [
         (match, side.number, over)
         for match in matches
-        if match.date is not None and first <= match.date <= last
+        if match.date is not None and options.first <= match.date <= options.last
         for side in match.innings
         if not side.super_over
         for over in list(overs_of(side))[1:]
     ]
-    order = np.random.default_rng(seed).permutation(len(every))[:count]
-    return sorted(
-        (every[n] for n in order), key=lambda one: (one[0].date, one[0].match_id, one[1:])
-    )
-
-
-def agreement(trained: TrainedOvers, options: argparse.Namespace) -> None:
-    """Whether a token's attention ranks past balls as their effects do, over many overs."""
-    matches = list(read_matches(options.source, on_error="skip"))
-    asked = chosen(matches, options.first, options.last, options.overs, options.seed)
-    past = Timeline(trained, matches)
-    rows: dict[str, list[float]] = {"attention": [], "recency": [], "largest": []}
-    ids: list[str] = []
-    for match, innings, over in asked:
-        dated = past.predictor_for(match)
+    order = np.random.default_rng(options.seed).permutation(len(overs))[: options.overs]
+    drawn = sorted((overs[n] for n in order), key=lambda o: (o[0].date, o[0].match_id, o[1:]))
+    timeline = Timeline(trained, matches)
+    rows, ids = [], []
+    for match, innings, over in drawn:
+        dated = timeline.predictor_for(match)
         cross = next_over(find_over(match, over, innings), dated, history=True).cross_attention
         weights = np.array(cross.weights)[:, cross.padded :]
         effects = np.array(cross.effects_nats)
@@ -126,25 +92,18 @@ def agreement(trained: TrainedOvers, options: argparse.Namespace) -> None:
             continue
         ids.append(match.match_id)
         recency = np.arange(weights.shape[1], dtype=float)
-        rows["attention"].append(np.mean([spearman(weights[n], effects[n]) for n in ranked]))
-        rows["recency"].append(np.mean([spearman(recency, effects[n]) for n in ranked]))
-        rows["largest"].append(effects.max())
+        attention = np.mean([spearman(weights[n], effects[n]) for n in ranked])
+        recent = np.mean([spearman(recency, effects[n]) for n in ranked])
+        rows.append((attention, recent, attention - recent, effects.max()))
     bootstrap = Bootstrap(group_numbers(ids), seed=options.seed)
     print(f"\n{len(ids)} overs of {len(set(ids))} matches, {options.first} to {options.last}")
-    gap = np.array(rows["attention"]) - np.array(rows["recency"])
-    names = {
-        "Spearman of attention with single-ball effects": np.array(rows["attention"]),
-        "the same of recency": np.array(rows["recency"]),
-        "attention less recency": gap,
-        "largest single-ball effect, nats": np.array(rows["largest"]),
-    }
-    for name, values in names.items():
-        print(f"{name:50} {values.mean():.4f} {_interval(bootstrap, values)}")
-
-
-def _interval(bootstrap: Bootstrap, values: np.ndarray) -> str:
-    ends = bootstrap.interval(values)
-    return "" if ends is None else f"[{ends[0]:.4f}, {ends[1]:.4f}]"
+    names = (
+        "Spearman of attention with single-ball effects",
+        *("the same of recency", "attention less recency", "largest single-ball effect, nats"),
+    )
+    for name, values in zip(names, np.array(rows).T, strict=True):
+        low, high = bootstrap.interval(values) or (np.nan, np.nan)
+        print(f"{name:50} {values.mean():.4f} [{low:.4f}, {high:.4f}]")
 
 
 def main() -> int:
@@ -159,10 +118,10 @@ def main() -> int:
     options = parser.parse_args()
     torch.set_num_threads(1)
     trained = load_overs(options.model)
-    held = costs(trained)
+    is_within = costs(trained)
     if options.source is not None:
         agreement(trained, options)
-    return 0 if held else 1
+    return 0 if is_within else 1
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from attnlens.cricket.lab.attention_faithfulness import CONTROL_ROWS
-from attnlens.cricket.predictor.heads import UNNAMED, UNSPECIALISED
+from attnlens.cricket.predictor.scales import UNNAMED, UNSPECIALISED
 
 MAX_DOUBLINGS = 2.0
 """Colours of heads end at four times, or a quarter of, even attention: two doublings."""

@@ -31,7 +31,7 @@ from attnlens.cricket.lab.placebos import (
 from attnlens.cricket.match.competition import table_of
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.predictor.heads import SCALES
+from attnlens.cricket.predictor.scales import SCALES
 from attnlens.cricket.predictor.window import one_thread, window_for
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.session import Session

@@ -18,7 +18,7 @@ from attnlens.cricket.explain.reading import ScaleAttention
 from attnlens.cricket.explain.reading import heat_map as heat_map_of
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.predictor.heads import PastBall, Scale
+from attnlens.cricket.predictor.scales import Scale, WindowBall
 from attnlens.cricket.words.narrative import narrate
 from attnlens.cricket.words.summary import summarize_temporal_attention
 
@@ -150,7 +150,7 @@ def heat_map(scale: Scale, now: dict[str, Any], past: list[dict[str, Any]]) -> d
         scale=scale,
         current=now["index"],
         balls=[
-            PastBall(**{key: ball[key] for key in TOLD}, relations=relations(now, ball))
+            WindowBall(**{key: ball[key] for key in TOLD}, relations=relations(now, ball))
             for ball in window
         ],
         rows=rows,

@@ -17,7 +17,7 @@ from attnlens.cricket.over.features import (
     TOKENS,
     encode_overs,
 )
-from attnlens.cricket.over.trained import MOST_RUNS, TrainedOvers, token_runs
+from attnlens.cricket.over.trained_overs import MAX_RUNS, TrainedOvers, token_runs
 from attnlens.cricket.predictor.ratings import Ratings
 
 SIZES = OverSizes(
@@ -79,6 +79,6 @@ def inputs(
 
 def no_runs() -> np.ndarray:
     """Tokens that bring nothing."""
-    table = np.zeros((len(TOKENS), MOST_RUNS + 1))
+    table = np.zeros((len(TOKENS), MAX_RUNS + 1))
     table[:, 0] = 1
     return table

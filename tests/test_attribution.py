@@ -29,8 +29,8 @@ from attnlens.cricket.lab.attention_faithfulness import (
 )
 from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.predictor.predictor import FullModel, Prediction
+from attnlens.cricket.predictor.scales import SCALES
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, window_for

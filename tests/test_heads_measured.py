@@ -31,8 +31,8 @@ from attnlens.cricket.lab.head_study import (
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.lab.sampling import encoded_past, probabilities, sample_balls
 from attnlens.cricket.lab.simulator import simulate_match
-from attnlens.cricket.predictor.heads import PastBall
 from attnlens.cricket.predictor.relations import RELATIONS, RelationAttention
+from attnlens.cricket.predictor.scales import WindowBall
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, cut_window
 from attnlens.evidence.verdict import MIN_LIFT
@@ -67,7 +67,7 @@ def windows() -> Iterator[BallWindow]:
             yield cut_window(one.match, one.side, one.arrays, place + 1)
 
 
-def flags_of(balls: list[PastBall], near: int) -> np.ndarray[Any, Any]:
+def flags_of(balls: list[WindowBall], near: int) -> np.ndarray[Any, Any]:
     """Which relations each ball has to the current one, ``(ball, relation)``."""
     held = np.array([[name in ball.relations for name in RELATIONS] for ball in balls], float)
     held[:, 0] = 0

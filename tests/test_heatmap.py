@@ -21,13 +21,13 @@ from attnlens.cricket.explain.reading import (
 )
 from attnlens.cricket.explain.types import HeatmapDocument
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
-from attnlens.cricket.predictor.heads import SHARES, PastBall
+from attnlens.cricket.predictor.scales import SHARES, WindowBall
 from attnlens.render.numbers import rounded
 
 
-def ball(index: int, *relations: str, outcome: Outcome = "0", over: int = 0) -> PastBall:
+def ball(index: int, *relations: str, outcome: Outcome = "0", over: int = 0) -> WindowBall:
     runs = int(outcome) if outcome.isdigit() else 0
-    return PastBall(
+    return WindowBall(
         index=index,
         label=f"{over}.{index}",
         over=over,
@@ -202,7 +202,9 @@ def test_overs_are_listed_beside_balls_on_the_long_scale() -> None:
         ([], None),
     ],
 )
-def test_a_note_tells_what_all_listed_balls_share(balls: list[PastBall], note: str | None) -> None:
+def test_a_note_tells_what_all_listed_balls_share(
+    balls: list[WindowBall], note: str | None
+) -> None:
     assert note_on(balls) == note
 
 

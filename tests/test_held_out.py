@@ -17,7 +17,7 @@ from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.lab.training import read_dated
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.predictor.ratings import Ratings
-from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, once
+from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, distinct_matches
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.readers.writers import write_match
 from attnlens.errors import InputError
@@ -173,7 +173,9 @@ def test_a_copy_under_another_name_counts_once(
     corrected = dataclasses.replace(
         matches[5], innings=(matches[5].innings[0], *matches[5].innings[:1])
     )
-    assert [one.match_id for one in once([*matches, corrected])][6:] == [corrected.match_id]
+    assert [one.match_id for one in distinct_matches([*matches, corrected])][6:] == [
+        corrected.match_id
+    ]
     found = held_out(predictor, [source, tmp_path])
     assert ids(found.matches) == ids(matches[3:])
     # Nor is it learnt twice.

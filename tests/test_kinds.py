@@ -15,7 +15,7 @@ from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.predictor.kinds import differences, kinds_unlike, like_training
+from attnlens.cricket.predictor.kinds import differences, kinds_unlike
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import window_for
 
@@ -62,7 +62,6 @@ def test_flags_figures_and_new_ratings_agree(
     model = predictor(**card)
     told = dict(differences(match, model))
     assert set(told) == flags
-    assert like_training(match, model) == (not flags)
     window = window_for(match, BallReference(1, 20), model)
     flagged = {one.flag: one.text for one in flags_of(window, model, evidence=True)}
     assert {name: text for name, text in flagged.items() if name in KINDS} == told

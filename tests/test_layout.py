@@ -47,7 +47,7 @@ ROOMS = {
     "cricket.words": "pydantic",
     "cricket.whatif": "torch numpy pydantic",
     "cricket.story": "numpy pydantic",
-    "cricket.catalogue": "",
+    "cricket.reference_models": "",
     "cricket.pages": "matplotlib jinja2 markupsafe",
     "cricket.answers": "",
     "cricket.session": "pandas",

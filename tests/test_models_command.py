@@ -9,7 +9,7 @@ import pytest
 from command_line import REPOSITORY, Here
 
 from attnlens.cli.models import describe_entry
-from attnlens.cricket.catalogue import MODELS
+from attnlens.cricket.reference_models import MODELS
 from attnlens.reference.tiny import TinyTransformer, save_tiny
 from attnlens.render.safe import to_ascii
 

@@ -15,7 +15,7 @@ from small_predictors import simulated
 from attnlens.cricket.over.encoder_decoder import Choice
 from attnlens.cricket.over.features import TOKEN_INDEX, encode_overs, over_batch
 from attnlens.cricket.over.next_over import find_over, next_over
-from attnlens.cricket.over.trained import Limits, TrainedOvers, brought, samples_of
+from attnlens.cricket.over.trained_overs import Limits, TrainedOvers, samples_of, simulate_overs
 from attnlens.errors import InputError
 
 MATCH = simulated(6)
@@ -90,19 +90,6 @@ def test_the_first_over_looks_at_nothing() -> None:
     assert "no_history" in {flag["flag"] for flag in data["flags"]}
 
 
-@pytest.mark.parametrize(
-    ("choice", "samples", "complaint"),
-    [
-        (Choice(False, float("nan")), 0, "a temperature of nan"),
-        (Choice(False, 1.0, 0), 0, "the likeliest 0 of 24"),
-        (Choice(), 10**9, "1000000000 overs cannot be drawn"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(choice: Choice, samples: int, complaint: str) -> None:
-    with pytest.raises(InputError, match=complaint):
-        next_over(find_over(MATCH, 3), trained(), choice=choice, samples=samples)
-
-
 def test_overs_are_found_by_every_name() -> None:
     last = MATCH.innings[1].deliveries[-1].over
     assert find_over(MATCH, 4).balls == tuple(b for b in MATCH.innings[0].deliveries if b.over == 4)
@@ -122,7 +109,7 @@ def test_drawn_overs_stop_where_the_innings_does() -> None:
     def came(words: str, limits: Limits) -> tuple[int, int, bool]:
         """Runs, wickets, and whether the over came to an end."""
         tokens = np.array([[TOKEN_INDEX[word] for word in words.split()]])
-        drawn = brought(tokens, table, limits, np.random.default_rng(0))
+        drawn = simulate_overs(tokens, table, limits, np.random.default_rng(0))
         return int(drawn.runs[0]), int(drawn.wickets[0]), bool(drawn.finished[0])
 
     assert came("4 1 6 4 1 1 <end>", Limits(5, 10)) == (5, 0, True)
@@ -140,7 +127,7 @@ def test_a_distribution_adds_up_and_its_runs_are_those_of_training() -> None:
     table = no_runs()
     table[TOKEN_INDEX["lb"], :5] = 0, 0.5, 0.2, 0, 0.3
     rows = np.full((20_000, 1), TOKEN_INDEX["lb"])
-    drawn = brought(rows, table, Limits(None, 10), np.random.default_rng(1))
+    drawn = simulate_overs(rows, table, Limits(None, 10), np.random.default_rng(1))
     share = np.bincount(drawn.runs, minlength=5) / len(drawn)
     np.testing.assert_allclose(share, table[TOKEN_INDEX["lb"], :5], atol=0.015)
     told = dataclasses.asdict(samples_of(drawn, seed=1))
@@ -150,3 +137,8 @@ def test_a_distribution_adds_up_and_its_runs_are_those_of_training() -> None:
         mean = sum(n * share for n, share in enumerate(shares))
         assert told[name]["mean"] == pytest.approx(mean, abs=1e-4)
     assert told["unfinished"] == 1.0
+
+
+def test_a_temperature_that_is_no_number_is_refused() -> None:
+    with pytest.raises(InputError, match="a temperature of nan"):
+        next_over(find_over(MATCH, 3), trained(), choice=Choice(False, float("nan")))

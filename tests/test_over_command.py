@@ -14,7 +14,7 @@ from command_line import Here, run_process
 from numerics import near, same_but_for_last_digits
 
 import attnlens
-from attnlens.cricket.over.trained import load_overs
+from attnlens.cricket.over.trained_overs import load_overs
 from attnlens.cricket.pages.over import render_over
 from attnlens.cricket.predictor.calibration import named_checkpoint
 from attnlens.cricket.session import Session
@@ -137,6 +137,7 @@ def test_the_over_not_yet_bowled_is_foretold_from_all_that_was(
         (("--over", "twelve"), "match.csv: over 'twelve' is not understood; write 12"),
         (("--over", "3", "--innings", "9"), "match.csv: there is no innings 9"),
         (("--over", "3", "--temperature", "0"), "a temperature of 0 cannot be drawn with"),
+        (("--over", "3", "--top-k", "0"), "the likeliest 0 of 24 tokens cannot be"),
         (("--over", "3", "--top-k", "99"), "the likeliest 99 of 24 tokens cannot be"),
         (("--over", "3", "--samples", "9999999"), "9999999 overs cannot be drawn"),
         (("--over", "3", "--seed", "-1"), "a seed of -1 is none"),
@@ -150,31 +151,22 @@ def test_what_cannot_be_answered_is_said_in_one_line(
     attnlens_here: Here, sample: Path, words: tuple[str, ...], complaint: str
 ) -> None:
     said = attnlens_here("over", sample, *words)
-    assert (said.status, said.out) == (2, "")
-    assert said.err.count("\n") == 1
+    assert (said.status, said.out, said.err.count("\n")) == (2, "", 1)
     assert said.err.startswith("attnlens: ")
     assert complaint in said.err
     assert attnlens_here.files() == []
 
 
-TINY = (
-    "--set",
+SMALL_SIZES = (
     "d=12",
-    "--set",
     "heads=2",
-    "--set",
     "d_k=5",
-    "--set",
     "ff=16",
-    "--threads",
-    "1",
-    "--set",
     "warm_up=2",
-    "--set",
     "learning_rate=0.01",
-    "--set",
     "average=0.5",
 )
+TINY = ("--threads", "1", *(word for size in SMALL_SIZES for word in ("--set", size)))
 
 
 def test_train_and_ask(attnlens_here: Here) -> None:
@@ -217,9 +209,8 @@ def test_a_damaged_checkpoint_is_refused(attnlens_here: Here, sample: Path) -> N
         assert said.err.count("\n") == 1
 
     about, tensors = whole.metadata, whole.tensors
-    refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "d": 10**9}})
-    refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "history": 10**12}})
-    refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], "ff": 255}})
+    for size in ({"d": 10**9}, {"history": 10**12}, {"ff": 255}):
+        refused("is damaged", tensors, {**about, "sizes": {**about["sizes"], **size}})
     refused("is damaged", tensors, {**about, "card": {**about["card"], "token_runs": [[1.0]]}})
     refused("trained on other features", tensors, {**about, "tokens": ["x"]})
     refused("update attnlens", tensors, {**about, "format": 9})

@@ -24,7 +24,7 @@ from attnlens.cricket.explain.ablation import under_knowledge, under_masks
 from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Facts, Match, Wicket
 from attnlens.cricket.predictor.predictor import KNOWLEDGE, Prediction
-from attnlens.cricket.predictor.relations import RELATIONS, Balls, relate, relate_overs
+from attnlens.cricket.predictor.relations import RELATIONS, Balls, mapped, relate, relate_overs
 from attnlens.cricket.predictor.temporal import SLOTS, slot_masks
 from attnlens.cricket.predictor.tensors import InningsArrays, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor
@@ -130,28 +130,26 @@ def test_relations_are_over_visible_balls_only() -> None:
     visible = torch.ones(1, 3, 6, dtype=torch.bool)
     visible[0, 1, 1] = False
     visible[0, 2, 5] = False
-    many = Balls(
-        *(getattr(now, name).expand(1, 3) for name in ("index", "over", "ball_in_over")),
-        *(getattr(now, name).expand(1, 3) for name in ("batter", "non_striker", "bowler")),
-    )
+    many = mapped(now, lambda tensor: tensor.expand(1, 3))
     table = relate(many, past, visible)
 
-    def told(query: int, relation: str) -> list[float]:
-        return table[0, query, :, RELATIONS.index(relation)].tolist()
-
-    assert told(0, "recency") == [-6, -5, -4, -3, -2, -1]
-    assert told(0, "wicket_adjacent") == [1, 1, 1, 0, 0, 0]
-    assert told(0, "boundary_cluster") == [0, 0, 0, 1, 0, 1]
-    assert told(0, "boundary") == [0, 0, 0, 1, 0, 1]
-    assert told(0, "same_bowler") == [1, 0, 1, 0, 1, 0]
-    assert told(0, "same_batsman") == [1, 0, 0, 0, 0, 0]
-    assert told(0, "same_matchup") == [1, 0, 0, 0, 0, 0]
-    assert told(0, "same_over") == [0, 0, 0, 0, 0, 0]
-    assert told(0, "over_boundary") == [1, 0, 1, 1, 0, 1]
-    assert told(1, "recency") == [-6, 0, -4, -3, -2, -1]
-    assert told(1, "wicket_adjacent") == [0, 0, 0, 0, 0, 0]
-    assert told(2, "boundary_cluster") == [0, 0, 0, 0, 0, 0]
-    assert told(2, "boundary") == [0, 0, 0, 1, 0, 0]
+    expected = {
+        (0, "recency"): [-6, -5, -4, -3, -2, -1],
+        (0, "wicket_adjacent"): [1, 1, 1, 0, 0, 0],
+        (0, "boundary_cluster"): [0, 0, 0, 1, 0, 1],
+        (0, "boundary"): [0, 0, 0, 1, 0, 1],
+        (0, "same_bowler"): [1, 0, 1, 0, 1, 0],
+        (0, "same_batsman"): [1, 0, 0, 0, 0, 0],
+        (0, "same_matchup"): [1, 0, 0, 0, 0, 0],
+        (0, "same_over"): [0, 0, 0, 0, 0, 0],
+        (0, "over_boundary"): [1, 0, 1, 1, 0, 1],
+        (1, "recency"): [-6, 0, -4, -3, -2, -1],
+        (1, "wicket_adjacent"): [0, 0, 0, 0, 0, 0],
+        (2, "boundary_cluster"): [0, 0, 0, 0, 0, 0],
+        (2, "boundary"): [0, 0, 0, 1, 0, 0],
+    }
+    for (query, relation), row in expected.items():
+        assert table[0, query, :, RELATIONS.index(relation)].tolist() == row, (query, relation)
 
     membership = torch.nn.functional.one_hot(past.over, 2).float()
     overs = relate_overs(table, visible, membership, many.over)
@@ -187,14 +185,15 @@ def test_with_all_the_past_hidden_it_is_an_innings_that_starts_here(
 ) -> None:
     batch = window_batch(arrays, POSITION)
     nothing = run(predictor, with_hidden(batch, list(range(POSITION))))
-    rest: dict[str, Any] = {}
-    for name in InningsArrays.__slots__:
-        held = getattr(arrays, name)
-        if isinstance(held, dict):
-            rest[name] = {key: value[POSITION:] for key, value in held.items()}
-        else:
-            rest[name] = held[POSITION:]
-    cut = InningsArrays(**rest)
+
+    def tail(value: Any) -> Any:
+        return (
+            {k: v[POSITION:] for k, v in value.items()}
+            if isinstance(value, dict)
+            else value[POSITION:]
+        )
+
+    cut = InningsArrays(**{name: tail(getattr(arrays, name)) for name in InningsArrays.__slots__})
     alone = run(predictor, window_batch(cut, 0))
     torch.testing.assert_close(nothing["logits"], alone["logits"], atol=1e-6, rtol=0)
     torch.testing.assert_close(nothing["gates"], alone["gates"], atol=1e-6, rtol=0)
@@ -214,15 +213,13 @@ def from_ball_on(match: Match, index: int) -> list[tuple[str, Match]]:
     out = {"outcome": "W", "wickets": (Wicket("bowled", ball.batter),), "runs_total": 0}
     wide = {"outcome": "wd", "extras": Facts(wides=5), "runs_extras": 5, "is_legal": False}
     cut = dataclasses.replace(side, deliveries=side.deliveries[:index])
-    changed = [
-        (str(number), with_delivery(match, 1, later, **change))
-        for number, (later, change) in enumerate(
-            ((index, six), (index, out), (index, wide), (index + 1, out), (index + 1, wide))
-        )
-    ]
+    changes = [(index, six), (index, out), (index, wide), (index + 1, out), (index + 1, wide)]
     swapped = with_delivery(match, 1, index + 1, bowler=ball.batter, batter=ball.bowler, over=40)
     return [
-        *changed,
+        *(
+            (f"{later}: {change}", with_delivery(match, 1, later, **change))
+            for later, change in changes
+        ),
         ("players and over of the next ball", swapped),
         ("nothing after it", dataclasses.replace(match, innings=(cut,))),
         ("another result", dataclasses.replace(match, outcome=Facts(winner="Nobody"))),
@@ -234,14 +231,14 @@ def from_ball_on(match: Match, index: int) -> list[tuple[str, Match]]:
 def test_nothing_from_the_ball_on_reaches_its_prediction(
     predictor: TrainedPredictor, match: Match, index: int
 ) -> None:
+    def encoded(one: Match) -> InningsArrays:
+        return encode_innings(one, one.innings[0], predictor.ratings, predictor.base)
+
     def outputs(one: Match) -> dict[str, Tensor]:
-        side = one.innings[0]
-        encoded = encode_innings(one, side, predictor.ratings, predictor.base)
-        return run(predictor, window_batch(encoded, index - 1))
+        return run(predictor, window_batch(encoded(one), index - 1))
 
     def in_one_pass(one: Match) -> np.ndarray[Any, Any]:
-        encoded = encode_innings(one, one.innings[0], predictor.ratings, predictor.base)
-        return probabilities(predictor.model, training_batch([encoded])[0])[0, :index]
+        return probabilities(predictor.model, training_batch([encoded(one)])[0])[0, :index]
 
     plain, whole = outputs(match), in_one_pass(match)
     for name, other in from_ball_on(match, index):

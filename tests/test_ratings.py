@@ -17,7 +17,7 @@ from attnlens.cricket.lab.fit import fit_base, rate_and_encode
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.predictor.ratings import KINDS, STEP, Kind, Ratings, Table
+from attnlens.cricket.predictor.ratings import KINDS, STEP, Kind, Ratings, RatingTable
 from attnlens.cricket.predictor.trained import (
     Timeline,
     TrainedPredictor,
@@ -72,7 +72,7 @@ def table_of(ratings: Ratings) -> dict[str, dict[str, tuple[list[float], list[fl
 
 
 def test_one_update_by_hand() -> None:
-    table = Table(Kind("striker", deviation=0.25, drift=0.01))
+    table = RatingTable(Kind("striker", deviation=0.25, drift=0.01))
     row = table.row("Ana", create=True)
     surprise = np.zeros((3, 11), np.float32)
     information = np.full((3, 11), 0.1, np.float32)

@@ -18,9 +18,9 @@ from small_predictors import simulated, small_predictor
 
 from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.predictor.trained import (
-    brought_up_to_date,
     load_predictor,
     save_predictor,
+    update_ratings,
 )
 from attnlens.cricket.readers.writers import write_match
 
@@ -103,9 +103,9 @@ def test_weights_stay_bit_for_bit_and_the_card_says_what_was_added(
 
 def test_two_steps_are_one() -> None:
     matches = [simulate_match(seed) for seed in LATER]
-    whole, _ = brought_up_to_date(PREDICTOR, reversed(matches))
-    half, first = brought_up_to_date(PREDICTOR, matches[:3])
-    both, second = brought_up_to_date(half, [*matches, *matches])
+    whole, _ = update_ratings(PREDICTOR, reversed(matches))
+    half, first = update_ratings(PREDICTOR, matches[:3])
+    both, second = update_ratings(half, [*matches, *matches])
     assert (first.matches, second.matches, second.already_known) == (3, 3, 3)
     assert [one["matches"] for one in both.card["ratings_added"]] == [3, 3]
     for name, table in whole.ratings.tables.items():

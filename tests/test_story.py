@@ -29,7 +29,7 @@ from attnlens.cricket.pages.match_story import (
     story_prompt,
     story_tables,
 )
-from attnlens.cricket.predictor.window import foretell
+from attnlens.cricket.predictor.window import forecast_innings
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.story.tell import LARGE, LEAST, TURNS, tell
 from attnlens.cricket.story.types import MatchStory
@@ -86,7 +86,7 @@ def sample(sample_match_path: Path) -> MatchStory:
 
 
 def test_a_swing_is_what_the_ball_did_and_nothing_is_lost_between(tested: MatchStory) -> None:
-    for side in foretell(MATCH, PREDICTOR):
+    for side in forecast_innings(MATCH, PREDICTOR):
         points = [one for one in tested.win_probability if one.innings == side.innings.number]
         assert [one.index for one in points] == list(range(1, len(side.innings.deliveries) + 1))
         assert side.winning is not None
@@ -129,7 +129,7 @@ def test_turning_points_are_the_largest_swings_in_order(tested: MatchStory) -> N
 
 def test_what_was_expected_adds_up(tested: MatchStory) -> None:
     expected = tested.expected
-    sides = list(foretell(MATCH, PREDICTOR))
+    sides = list(forecast_innings(MATCH, PREDICTOR))
     for rows in (expected.batters, expected.bowlers, expected.overs):
         assert sum(row.deliveries for row in rows) == sum(len(s.innings.deliveries) for s in sides)
         said = sum(row.expected_wickets for row in rows)

@@ -221,7 +221,7 @@ def test_every_equation_of_the_predictor_holds() -> None:
 
 
 def of_tiny() -> Trace:
-    from attnlens.cricket.catalogue import reference_model
+    from attnlens.cricket.reference_models import reference_model
 
     entry, _ = reference_model("tiny")
     model = entry.loaded()

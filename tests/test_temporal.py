@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 from small_predictors import arrays_of, small_predictor, stirred
+from syrupy.assertion import SnapshotAssertion
 from torch import Tensor, nn
 
 from attnlens.cricket.lab.fit import Hyperparameters, cricket_sizes, mask_at_random
 from attnlens.cricket.lab.simulator import simulate_match
-from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.predictor.predictor import FUSED, FullModel
 from attnlens.cricket.predictor.relations import RELATIONS, Balls, starting_table
+from attnlens.cricket.predictor.scales import SCALES
 from attnlens.cricket.predictor.temporal import (
     HEADS,
     MultiScaleTemporalEncoder,
@@ -46,49 +47,26 @@ def read(
     return result
 
 
-def test_signatures_are_as_documented() -> None:
-    def told(function: object) -> list[tuple[str, object]]:
-        assert callable(function)
-        return [
-            (name, None if one.default is inspect.Parameter.empty else one.default)
-            for name, one in inspect.signature(function).parameters.items()
-            if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-        ]
-
-    assert told(TemporalEncoder) == [
-        ("ball_dim", None),
-        ("hidden_dim", None),
-        ("num_heads", 6),
-        ("num_layers", 2),
-        ("max_seq_len", 36),
-    ]
-    names = ["self", "ball_sequence", "positions", "overs", "balls_in_over", "mask"]
-    assert [name for name, _ in told(TemporalEncoder.forward)] == names
-    assert told(SpecializedTemporalAttention) == [("hidden_dim", None), ("num_heads", 6)]
-    names = ["self", "x", "same_bowler_mask", "same_batsman_mask"]
-    assert [name for name, _ in told(SpecializedTemporalAttention.forward)] == names
-    assert told(MultiScaleTemporalEncoder) == [("ball_dim", None), ("hidden_dim", None)]
-    names = ["self", "full_sequence", "current_over_start", "over_summaries"]
-    assert [name for name, _ in told(MultiScaleTemporalEncoder.forward)] == names
-    assert {scale: (SCALES[scale], HEADS[scale]) for scale in SCALES} == {
-        "micro": (6, 2),
-        "short": (12, 3),
-        "medium": (36, 6),
-        "long": (20, 2),
+def test_signatures_are_as_documented(snapshot: SnapshotAssertion) -> None:
+    modules = (TemporalEncoder, SpecializedTemporalAttention, MultiScaleTemporalEncoder)
+    signatures = {
+        module.__name__: [str(inspect.signature(part)) for part in (module, module.forward)]
+        for module in modules
     }
+    scales = {scale: (SCALES[scale], HEADS[scale]) for scale in SCALES}
+    assert (signatures, scales) == snapshot
 
 
 def test_heads_start_as_recency_same_bowler_and_same_batsman() -> None:
+    starts = {"recency": 0.1, "same_bowler": 2.0, "same_batsman": 2.0}
     expected = torch.zeros(6, len(RELATIONS))
-    expected[0, RELATIONS.index("recency")] = 0.1
-    expected[1, RELATIONS.index("same_bowler")] = 2.0
-    expected[2, RELATIONS.index("same_batsman")] = 2.0
+    for head, (relation, start) in enumerate(starts.items()):
+        expected[head, RELATIONS.index(relation)] = start
     assert torch.equal(starting_table(6), expected)
     assert torch.equal(starting_table(2), expected[:2])
-    attention = SpecializedTemporalAttention(12)
-    tables = [p for name, p in attention.named_parameters() if name.endswith(".bias")]
-    assert [p.requires_grad for p in tables] == [True]
-    assert torch.equal(tables[0], expected)
+    bias = SpecializedTemporalAttention(12).attention.bias
+    assert bias.requires_grad
+    assert torch.equal(bias, expected)
 
 
 def test_the_specialised_heads_are_softmax_of_their_biases() -> None:
@@ -102,12 +80,8 @@ def test_the_specialised_heads_are_softmax_of_their_biases() -> None:
 
     place = torch.arange(5)
     future = torch.ones(5, 5, dtype=torch.bool).triu(1)
-    logits = [
-        -0.1 * (place[:, None] - place[None, :]),
-        2.0 * same_bowler,
-        2.0 * same_batsman,
-        torch.zeros(5, 5),
-    ]
+    recency = -0.1 * (place[:, None] - place[None, :])
+    logits = [recency, 2.0 * same_bowler, 2.0 * same_batsman, torch.zeros(5, 5)]
     expected = torch.stack([one.masked_fill(future, -math.inf).softmax(-1) for one in logits])
     torch.testing.assert_close(weights, expected.expand(2, 4, 5, 5), atol=1e-6, rtol=0)
 
@@ -173,12 +147,9 @@ def test_four_scales_of_a_sequence(layers: int, length: int, overs: int, width: 
         vector, weights = multi_scale(layers)(balls(2, length, 7), max(0, length - 3), summaries)
     assert vector.shape == (2, 12)
     assert vector.isfinite().all()
-    assert {scale: tuple(one.shape) for scale, one in weights.items()} == {
-        "micro": (2, 2, min(length, 6)),
-        "short": (2, 3, min(length, 12)),
-        "medium": (2, 6, min(length, 36)),
-        "long": (2, 2, overs + 1),
-    }
+    keys = {scale: min(length, window) for scale, window in SCALES.items()} | {"long": overs + 1}
+    shapes = {scale: (2, HEADS[scale], keys[scale]) for scale in SCALES}
+    assert {scale: tuple(one.shape) for scale, one in weights.items()} == shapes
     for one in weights.values():
         torch.testing.assert_close(one.sum(-1), torch.ones(one.shape[:2]))
 
@@ -187,20 +158,18 @@ def test_each_scale_sees_its_own_window() -> None:
     module = multi_scale(2)
     sequence, summaries = balls(1, 50, 7), balls(1, 4, 12, seed=1)
 
-    def moved(place: int) -> list[bool]:
+    def scales_moved_by(place: int) -> str:
         changed = sequence.clone()
         changed[:, place] += 2
         with torch.no_grad():
             before, after = (module(one, 47, summaries)[1] for one in (sequence, changed))
-        return [not torch.equal(before[scale], after[scale]) for scale in SCALES]
+        return " ".join(scale for scale in SCALES if not torch.equal(before[scale], after[scale]))
 
-    assert moved(49) == [True, True, True, True]
-    assert moved(44) == [True, True, True, False]
-    assert moved(43) == [False, True, True, False]
-    assert moved(38) == [False, True, True, False]
-    assert moved(37) == [False, False, True, False]
-    assert moved(14) == [False, False, True, False]
-    assert moved(13) == [False, False, False, False]
+    places = (49, 44, 43, 38, 37, 14, 13)
+    micro, short = ["micro short medium"], ["short medium"] * 2
+    assert [scales_moved_by(place) for place in places] == [
+        *("micro short medium long", *micro, *short, "medium", "medium", "")
+    ]
 
 
 @pytest.mark.parametrize("in_over", [6, 33, 64, 100])
@@ -263,15 +232,14 @@ def test_the_full_model_returns_logits_and_its_profile() -> None:
     model = FullModel(cricket_sizes(12)).eval()
     assert model(batch).shape == (1, len(arrays), 11)
     profile = predictor.model.get_full_attention_profile(batch)
-    assert list(profile) == ["within_ball", "across_balls", "fusion_weights"]
     layers = profile["within_ball"]["layers"]
     assert [layer["layer"] for layer in layers] == ["global", "match_state", "actor", "dynamics"]
-    assert sum(layer["weight"] for layer in layers) == pytest.approx(1, abs=1e-6)
     assert sum(len(layer["nodes"]) for layer in layers) == 17
-    for layer in layers:
-        assert sum(node["weight"] for node in layer["nodes"]) == pytest.approx(1, abs=1e-6)
     assert list(profile["fusion_weights"]) == list(FUSED)
-    assert sum(profile["fusion_weights"].values()) == pytest.approx(1, abs=1e-6)
+    shares = [layers, profile["fusion_weights"], *(layer["nodes"] for layer in layers)]
+    for group in shares:
+        weights = group.values() if isinstance(group, dict) else [one["weight"] for one in group]
+        assert sum(weights) == pytest.approx(1, abs=1e-6)
     assert {scale: len(rows) for scale, rows in profile["across_balls"].items()} == HEADS
     assert all(
         sum(row) == pytest.approx(1, abs=1e-5)

@@ -182,7 +182,7 @@ def _ratings(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from attnlens.cricket.answers import file_digest
-    from attnlens.cricket.predictor.trained import brought_up_to_date, save_predictor
+    from attnlens.cricket.predictor.trained import save_predictor, update_ratings
     from attnlens.cricket.readers.history import matches_to_learn
     from attnlens.cricket.session import Session
 
@@ -191,7 +191,7 @@ def _ratings(options: argparse.Namespace) -> int:
     predictor = Session(options.model).predictor
     skipped: list[MatchFileError] = []
     matches = matches_to_learn(options.sources, skipped, progress, "{} matches read")
-    updated, added = brought_up_to_date(predictor, matches)
+    updated, added = update_ratings(predictor, matches)
     if added.matches:
         save_predictor(options.out, updated)
     report_skipped(skipped)

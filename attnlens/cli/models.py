@@ -96,7 +96,7 @@ def _add_models(page: Page, models: Sequence[Json]) -> None:
 
 def catalogue() -> tuple[ReferenceModel, ...]:
     """Every reference model."""
-    from attnlens.cricket.catalogue import MODELS
+    from attnlens.cricket.reference_models import MODELS
 
     return MODELS
 
@@ -134,7 +134,7 @@ def run_trace(options: argparse.Namespace) -> int:
 
 
 def _loaded(name: str) -> tuple[ReferenceModel, LoadedModel]:
-    from attnlens.cricket.catalogue import reference_model
+    from attnlens.cricket.reference_models import reference_model
 
     entry, path = reference_model(name)
     return entry, entry.loaded(path)

@@ -1,11 +1,8 @@
-"""Answers worked out before, kept in the user's cache folder.
+"""Explanations cached in the user's cache folder.
 
-An answer is kept under a digest of everything it follows from: what was read and asked, the
-checkpoint's bytes, and the code that answers. So a kept answer is never out of date; it is only
-no longer asked for, and the one not used for longest goes when the folder is full. Whatever is
-wrong with the folder (read-only, full, a damaged file in it) costs time and nothing else: the
-answer is worked out again. Nothing is read that another user can have written, nor written to
-such a folder.
+An answer's key is a digest of everything it follows from (what was read and asked, the checkpoint's
+bytes, the code that answers), so a cached answer is never out of date. A folder that cannot be used
+costs time and nothing else. Nothing is read that another user can have written, nor written there.
 """
 
 from __future__ import annotations
@@ -25,20 +22,19 @@ from attnlens._version import VERSION
 from attnlens.errors import InputError
 from attnlens.files import is_ours, written_beside
 
-_LIMIT: Final = 64 * 2**20
-"""Bytes that are kept: some thousand answers."""
+_MAX_BYTES: Final = 64 * 2**20
 
 SUFFIX: Final = ".answer"
 
-_COUNTS: Final = ("torch", "numpy")
+_NUMERIC_PACKAGES: Final = ("torch", "numpy")
 """Packages whose version an answer's last digits may depend on."""
 
 
 def default_folder() -> Path | None:
     """Where the system keeps what can be made again; ``None`` where there is no home."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(given):  # the specification tells to ignore any other
-        return Path(given) / "attnlens"
+    cache_home = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(cache_home):  # the specification tells to ignore any other
+        return Path(cache_home) / "attnlens"
     try:
         home = Path.home()
     except RuntimeError:
@@ -67,21 +63,17 @@ def software() -> str:
     The files count by name, size and time of change, so that a checkout under work never
     answers with what it was before. Nothing is imported.
     """
-    told = [VERSION]
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for folder, folders, names in os.walk(root):
-        folders.sort()
-        for name in sorted(names):
-            if name.endswith((".py", ".json")):
-                path = os.path.join(folder, name)
-                about = os.stat(path)
-                told.append(f"{os.path.relpath(path, root)} {about.st_size} {about.st_mtime_ns}")
-    for package in _COUNTS:
+    parts = [VERSION]
+    root = Path(__file__).resolve().parents[1]
+    for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".json")):
+        status = path.stat()
+        parts.append(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}")
+    for package in _NUMERIC_PACKAGES:
         spec = find_spec(package)
         origin = None if spec is None else spec.origin
-        version = None if origin is None else os.path.join(os.path.dirname(origin), "version.py")
-        told.append(f"{package} {None if version is None else file_digest(version)}")
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+        version = None if origin is None else file_digest(Path(origin).with_name("version.py"))
+        parts.append(f"{package} {version}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def key_of(*parts: object) -> str:
@@ -98,15 +90,15 @@ class Answers:
     """
 
     folder: Path
-    limit: int = _LIMIT
+    limit: int = _MAX_BYTES
 
     def get(self, key: str) -> str | None:
-        """The answer kept under a key; ``None`` where there is none that is ours and whole."""
+        """The answer of a key; ``None`` where there is none that is ours and undamaged."""
         path = self._path(key)
         try:
-            about = path.lstat()
-            kept = stat.S_ISREG(about.st_mode) and about.st_size <= self.limit
-            if not (kept and is_ours(about) and self._is_ours()):
+            status = path.lstat()
+            is_small_file = stat.S_ISREG(status.st_mode) and status.st_size <= self.limit
+            if not (is_small_file and is_ours(status) and self._is_ours()):
                 return None
             digest, _, packed = path.read_bytes().partition(b"\n")
             if digest != _digest(key, packed):
@@ -139,18 +131,19 @@ class Answers:
 
     def _make_room(self) -> None:
         """Delete what was not used for longest, be it what a killed process left behind."""
-        kept: list[tuple[float, int, str]] = []
         with os.scandir(self.folder) as entries:
-            for entry in entries:
-                about = entry.stat(follow_symlinks=False)
-                if SUFFIX in entry.name:
-                    kept.append((about.st_mtime, about.st_size, entry.path))
-        over = sum(size for _, size, _ in kept) - self.limit
-        for _, size, path in sorted(kept):
-            if over <= 0:
+            answers = [
+                (status.st_mtime, status.st_size, entry.path)
+                for entry in entries
+                if SUFFIX in entry.name
+                for status in [entry.stat(follow_symlinks=False)]
+            ]
+        excess = sum(size for _, size, _ in answers) - self.limit
+        for _, size, path in sorted(answers):
+            if excess <= 0:
                 return
             os.unlink(path)
-            over -= size
+            excess -= size
 
 
 def _digest(key: str, packed: bytes) -> bytes:

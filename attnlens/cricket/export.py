@@ -1,7 +1,6 @@
-"""Every ball of many matches explained: a Parquet file for each match.
+"""Every ball of many matches explained: a Parquet file for each match, whole or not there.
 
-A file is written beside its place, put on the disk and renamed, so it is whole or not there. A
-match whose file is there is not explained again, so the same call resumes a run that was stopped.
+A match whose file is there is not explained again, so the same call resumes a run.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from attnlens.files import Json
 
 _METADATA_KEY: Final = b"attnlens"
-_AGAIN: Final = "run the same command again: finished matches are not explained again"
+_RESUME: Final = "run the same command again: finished matches are not explained again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +55,8 @@ class ExportTask:
     """What every match is explained with.
 
     Attributes:
-        model: a checkpoint's path or name.
-        sha256: of that checkpoint: a worker that finds other weights refuses.
-        history: matches that bring the ratings to each match's date.
-        outcome: the outcome to explain; ``None`` for each ball's own.
-        evidence: whether claims are tested.
-        history_digests: the SHA-256 of each history file, or its path where it is a folder;
-            computed once for all matches.
+        sha256: of the checkpoint ``model``: a worker that finds other weights refuses.
+        history_digests: the SHA-256 of each history file, or its path where it is a folder.
     """
 
     model: str | None
@@ -102,11 +96,7 @@ class MatchEntry:
 
 @dataclass(frozen=True, slots=True)
 class ExportedMatch:
-    """A match that was written (``problem`` is ``None``), or could not be read.
-
-    Attributes:
-        unread_history: a line for each file of the history that could not be read.
-    """
+    """A match that was written (``problem`` is ``None``), or could not be read."""
 
     entry: MatchEntry
     balls: int = 0
@@ -131,12 +121,10 @@ def export_matches(
 
     Args:
         sources: match files, folders or zips.
-        out: a folder; it is made if it does not exist.
         history: matches that bring the ratings to each match's date; they may be the same.
         workers: processes.
         ray: run the processes by Ray, on the cluster of ``RAY_ADDRESS`` or on this machine.
-        report: takes passing words of progress.
-        warn: takes a line for each match that cannot be read.
+        report: takes passing words of progress; ``warn``: a line for each unreadable match.
 
     Returns:
         How many files or matches could not be read.
@@ -173,9 +161,9 @@ def export_matches(
 
 def _check_folder(folder: Path, sources: Sequence[str]) -> None:
     """Make the folder, unless it lies in a folder of matches that is read."""
-    place = Path(os.path.realpath(folder))
+    real_folder = Path(os.path.realpath(folder))
     for source in map(Path, map(os.path.realpath, sources)):
-        if source.is_dir() and place.is_relative_to(source):
+        if source.is_dir() and real_folder.is_relative_to(source):
             remedy = "choose a folder outside it"
             raise InputError("lies in a folder of matches that is read", path=folder, remedy=remedy)
     try:
@@ -188,11 +176,7 @@ def _check_folder(folder: Path, sources: Sequence[str]) -> None:
 
 
 def _is_finished(path: Path, task: ExportTask) -> bool:
-    """Whether a match's file is there, whole.
-
-    Raises:
-        InputError: it was written with another model, version or option.
-    """
+    """Whether a match's file is there, and of the same model, version and options."""
     import pyarrow.parquet
 
     if path.is_symlink():
@@ -204,8 +188,8 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
         settings = json.loads(metadata.get(_METADATA_KEY, b"{}"))
     except (OSError, ValueError):  # damaged
         return False
-    wanted = task.settings()
-    differing = [name for name, value in wanted.items() if settings.get(name, ...) != value]
+    expected = task.settings()
+    differing = [name for name, value in expected.items() if settings.get(name, ...) != value]
     if differing:
         raise InputError(
             f"was written with another {' and another '.join(differing)}",
@@ -236,13 +220,11 @@ def _entries(
 
 @cache
 def _session_of(model: str | None, history: tuple[str, ...]) -> Session:
-    """This process's session."""
     return Session(model, History(sources=history, tell=silent) if history else None)
 
 
 @one_thread()
 def _export_match(task: ExportTask, entry: MatchEntry, folder: Path) -> ExportedMatch:
-    """Explain a match and write its file."""
     session = _session_of(task.model, task.history)
     if session.predictor.sha256 != task.sha256:
         path, remedy = task.model, "give the same checkpoint to every machine"
@@ -270,18 +252,16 @@ def _rows(match: Match, session: Session, task: ExportTask) -> Iterator[Json]:
 def ball_row(match: Match, delivery: Delivery, explanation: Explanation) -> Json:
     """The row of one ball: a value for each column of `schema`."""
     ball, facts, prediction = explanation.ball, explanation.match, explanation.prediction
-    chances = {row.outcome: row.probability for row in prediction.outcomes}
-    usual = {row.outcome: row.usual for row in prediction.outcomes}
-    positive = np.array([chance for chance in chances.values() if chance > 0])
+    outcomes = {row.outcome: row for row in prediction.outcomes}
+    positive = np.array([row.probability for row in prediction.outcomes if row.probability > 0])
     verdicts = Counter(claim.verdict for claim in explanation.evidence)
     win = explanation.win_probability
-    ball_fields = set(_BALL_TEXTS) | set(_BALL_NUMBERS)
     return {
         "match_id": facts.match_id,
         "date": match.date,
         "competition": facts.event,
         **{name: getattr(facts, name) for name in _MATCH_TEXTS},
-        **{name: getattr(ball, name) for name in ball_fields},
+        **{name: getattr(ball, name) for name in (*_BALL_TEXTS, *_BALL_NUMBERS)},
         "phase": None if ball.standing is None else ball.standing.phase,
         "batter_id": delivery.batter.id,
         "bowler_id": delivery.bowler.id,
@@ -291,8 +271,8 @@ def ball_row(match: Match, delivery: Delivery, explanation: Explanation) -> Json
         "free_hit": ball.free_hit,
         "actual": prediction.actual,
         "top": prediction.top,
-        **{f"p_{outcome}": chances[outcome] for outcome in OUTCOMES},
-        **{f"usual_{outcome}": usual[outcome] for outcome in OUTCOMES},
+        **{f"p_{outcome}": outcomes[outcome].probability for outcome in OUTCOMES},
+        **{f"usual_{outcome}": outcomes[outcome].usual for outcome in OUTCOMES},
         "surprise_bits": prediction.surprise_bits,
         "entropy_bits": round(float(-(positive * np.log2(positive)).sum()), 6),
         "win_before": None if win is None else win.before,
@@ -372,7 +352,6 @@ def _write(rows: list[Json], path: Path, task: ExportTask) -> None:
 def _results(
     task: ExportTask, entries: Sequence[MatchEntry], folder: Path, workers: int, ray: bool
 ) -> Iterator[ExportedMatch]:
-    """The matches as they are written, in any order."""
     if not entries:
         return
     if not ray and min(workers, len(entries)) == 1:
@@ -389,15 +368,15 @@ _Submit = Callable[[ExportTask, MatchEntry, Path], "Future[ExportedMatch]"]
 @contextmanager
 def _process_pool(workers: int) -> Iterator[_Submit]:
     """Processes of this machine, which end with this one, however it ends."""
-    others = set(active_children())
+    earlier = set(active_children())
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker)
     try:
         yield lambda *arguments: pool.submit(_export_match, *arguments)
     except BrokenProcessPool:
         problem = "a worker process was killed, perhaps for want of memory"
-        raise InputError(problem, remedy=f"{_AGAIN}; give fewer --workers") from None
+        raise InputError(problem, remedy=f"{_RESUME}; give fewer --workers") from None
     except BaseException:
-        for process in set(active_children()) - others:
+        for process in set(active_children()) - earlier:
             process.kill()  # what it was writing is a temporary file
         raise
     finally:
@@ -440,6 +419,6 @@ def _ray_pool(workers: int) -> Iterator[_Submit]:
         yield lambda *arguments: remote.remote(*arguments).future()
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         problem = f"Ray stopped ({' '.join(str(error).split())[-160:]})"
-        raise InputError(problem, remedy=f"check RAY_ADDRESS; {_AGAIN}") from None
+        raise InputError(problem, remedy=f"check RAY_ADDRESS; {_RESUME}") from None
     finally:
         ray.shutdown()

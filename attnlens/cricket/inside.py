@@ -20,7 +20,7 @@ from attnlens.cricket.over.features import (
     over_batch,
 )
 from attnlens.cricket.over.next_over import OVER_GRAMMAR, OVER_REMEDY, find_over
-from attnlens.cricket.over.trained import TrainedOvers, load_overs
+from attnlens.cricket.over.trained_overs import TrainedOvers, load_overs
 from attnlens.cricket.predictor.relations import Balls, Batch
 from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_match
@@ -55,11 +55,8 @@ def read_ball(
 ) -> ModelInput:
     """The ball ``--ball`` of a match file; of a simulated match where there is no file.
 
-    The ball not yet bowled is faced and bowled by the file's last pair, as far as it tells.
-
     Raises:
-        InputError: the file cannot be read, or no ball is named.
-        BallNotFoundError: the match does not have the ball.
+        InputError: the file cannot be read, or no ball is named, or the match does not have it.
     """
     session = model.context
     assert isinstance(session, Session)
@@ -93,9 +90,9 @@ def _axes(name: str) -> tuple[str | None, ...]:
         return ("batch", "query", "ball")
     if letter in ("now", "then"):
         return ("batch", "query" if letter == "now" else "ball")
-    who = "query" if letter.islower() else "ball"
+    ball_axis = "query" if letter.islower() else "ball"
     outcomes = letter.lower() == "r" or kind == "{board}"
-    return ("batch", who, "outcome" if outcomes else None)
+    return ("batch", ball_axis, "outcome" if outcomes else None)
 
 
 def _names(batch: Batch) -> Iterator[str]:
@@ -106,9 +103,9 @@ def _names(batch: Batch) -> Iterator[str]:
     yield "p_{board}"
     for name in graph["ratings"]:
         yield f"r_{{{name}}}"
-    for who, symbol in (("now", "now"), ("balls", "then")):
-        for name, value in ((name, getattr(sequence[who], name)) for name in Balls.__slots__):
-            if value is not None:
+    for role, symbol in (("now", "now"), ("balls", "then")):
+        for name in Balls.__slots__:
+            if getattr(sequence[role], name) is not None:
                 yield f"{symbol}_{{{name}}}"
     for name in sequence["past"]["nodes"]:
         yield f"F_{{{name}}}"
@@ -122,13 +119,10 @@ def _names(batch: Batch) -> Iterator[str]:
 def read_over(
     model: LoadedModel, text: str | None, *, over: str | None = None, innings: int | None = None
 ) -> ModelInput:
-    """The over ``--over`` of a match file; of a simulated match where there is no file.
-
-    The tokens given are the likeliest ones, as ``attnlens over`` writes them.
+    """The over ``--over`` of a match file, with its likeliest tokens, or of a simulated match.
 
     Raises:
-        InputError: the file cannot be read, or no over is named.
-        BallNotFoundError: the match does not have the over, or no ball was bowled before it.
+        InputError: the file cannot be read, no over is named, or none with balls before it.
     """
     trained = model.context
     assert isinstance(trained, TrainedOvers)
@@ -141,21 +135,21 @@ def read_over(
                 "which over is not said", path=text, remedy=f"add --over: {OVER_GRAMMAR}"
             )
     with balls_of(text, OVER_REMEDY):
-        asked = find_over(match, over, innings)
-    if not asked.before:
+        question = find_over(match, over, innings)
+    if not question.before:
         raise BallNotFoundError(
             "no ball was bowled before this over, so there is no attention to show",
             path=text,
             remedy="name a later one",
         )
-    side = asked.innings
-    arrays = encode_overs(match, side, trained.ratings, trained.base, over=asked.over)
+    side = question.innings
+    arrays = encode_overs(match, side, trained.ratings, trained.base, over=question.over)
     batch = over_batch([(arrays, 0)], trained.model.sizes)
     parts = batch.history, batch.padded, batch.context
-    told = decode(trained.model, *parts, Choice())[0].tolist()
-    given = [START, *[number for number in told if number != PAD][:-1]]
-    tokens = batch.inputs.new_tensor([given])
-    past = asked.past[-batch.history.shape[1] :]
+    decoded = decode(trained.model, *parts, Choice())[0].tolist()
+    inputs = [START, *[number for number in decoded if number != PAD][:-1]]
+    tokens = batch.inputs.new_tensor([inputs])
+    past = question.past[-batch.history.shape[1] :]
     return ModelInput(
         inputs=(*parts, tokens),
         names=("X", "padded", "c", "y"),
@@ -174,8 +168,8 @@ def read_over(
             "ball": tuple(ball.label for ball in past),
             "feature": tuple(PAST_FEATURES),
             "context": tuple(CONTEXT_FEATURES),
-            "token": tuple(TOKENS[number] for number in given),
+            "token": tuple(TOKENS[number] for number in inputs),
             "word": TOKENS,
         },
-        caption=asked.echo,
+        caption=question.echo,
     )

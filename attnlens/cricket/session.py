@@ -1,7 +1,6 @@
-"""The one flow: read a match, find the ball, load the model, date its ratings, answer, keep.
+"""The one flow: read a match, find the ball, load the model, date its ratings, answer, cache.
 
-Whoever asks about balls asks a `Session`: the functions at the end of this file, the command
-line, the dashboard and the server. Nothing heavy is imported before it is needed.
+Whoever asks about balls asks a `Session`. Nothing heavy is imported before it is needed.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import pandas
 
     from attnlens.cricket.over.next_over import NextOver
-    from attnlens.cricket.over.trained import TrainedOvers
+    from attnlens.cricket.over.trained_overs import TrainedOvers
     from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor
     from attnlens.cricket.predictor.window import Row
     from attnlens.cricket.story.types import MatchStory
@@ -51,22 +50,16 @@ Changes: TypeAlias = (
 )
 """Past balls by name, and the outcomes they had instead."""
 
-_EXPLANATIONS: Final = 32
-"""How many explanations a session remembers."""
-
-_DATED: Final = 8
-"""For how many matches it remembers the model with the ratings of that day."""
-
-_SESSIONS: Final = 4
-"""How many sessions the functions of this module remember."""
+_MAX_EXPLANATIONS: Final = 32
+_MAX_DATED_MODELS: Final = 8
+_MAX_SESSIONS: Final = 4
 
 
 class Session:
     """Answers about balls by one model, its ratings brought to each match's date.
 
-    What an answer needs is done once and kept: the model is loaded and the history read when
-    the first answer needs them, ratings are dated once for each day, and the explanations
-    given last are given again.
+    The model is loaded and the history read when the first answer needs them; ratings of a day and
+    the last explanations are cached.
 
     Args:
         model: a checkpoint, or ``bundled`` (the default) or ``measured``.
@@ -98,8 +91,8 @@ class Session:
         self.history = history
         self._answers = None if cache is None else Answers(Path(cache))
         self._lock = threading.RLock()
-        self._explained = lru_cache(_EXPLANATIONS)(self._explain)
-        self.dated = lru_cache(_DATED)(self._dated)
+        self._explained = lru_cache(_MAX_EXPLANATIONS)(self._explain)
+        self.dated = lru_cache(_MAX_DATED_MODELS)(self._dated)
 
     @cached_property
     def predictor(self) -> TrainedPredictor:
@@ -118,7 +111,7 @@ class Session:
 
     @cached_property
     def _overs(self) -> Timeline[TrainedOvers]:
-        from attnlens.cricket.over.trained import load_overs
+        from attnlens.cricket.over.trained_overs import load_overs
         from attnlens.cricket.predictor.trained import Timeline
         from attnlens.cricket.predictor.window import one_thread
 
@@ -147,11 +140,7 @@ class Session:
         batter: str | None = None,
         bowler: str | None = None,
     ) -> tuple[Match, BallReference]:
-        """A match that has the ball, also where it is not yet bowled, and which ball it is.
-
-        Raises:
-            InputError: somebody is named who faces or bowls a ball that was bowled.
-        """
+        """A match that has the ball, also where it is not yet bowled, and which ball it is."""
         match = self.read(match)
         reference = self.find(match, ball, innings)
         if reference.index > len(innings_numbered(match, reference.innings).deliveries):
@@ -184,33 +173,29 @@ class Session:
     ) -> Explanation:
         """As another process worked it out before, where one did."""
         key = self._key(match.content, reference, outcome, evidence)
-        kept = None if key is None or self._answers is None else self._answers.get(key)
-        if kept is not None:
+        cached = None if key is None or self._answers is None else self._answers.get(key)
+        if cached is not None:
             with suppress(InputError):
-                return Explanation.from_json(kept)
+                return Explanation.from_json(cached)
         from attnlens.cricket.explain.explain_ball import explain_ball
         from attnlens.cricket.words.narrative import in_words
 
+        history = self.history
+        predictor, dated = self.dated(match), history is not None
         explanation = in_words(
             explain_ball(
-                match,
-                reference,
-                self.dated(match),
-                evidence=evidence,
-                history=self.history is not None,
-                outcome=outcome,
+                match, reference, predictor, evidence=evidence, history=dated, outcome=outcome
             )
         )
-        whole = self.history is None or not self.history.skipped  # else it is told every time
-        if key is not None and self._answers is not None and whole:
+        complete = history is None or not history.skipped  # else it is told every time
+        if key is not None and self._answers is not None and complete:
             self._answers.put(key, explanation.to_json())
         return explanation
 
-    def _key(self, *asked: object) -> str | None:
+    def _key(self, *question: object) -> str | None:
         """What an explanation follows from; ``None`` where that cannot be told.
 
-        The match counts as it was read, not by its bytes: that holds the files beside it, too,
-        and a match in another format that reads alike has the same explanation.
+        The match counts as it was read, not by its bytes: that holds the files beside it, too.
         """
         from attnlens.cricket.predictor.calibration import SUFFIX, named_checkpoint
 
@@ -224,7 +209,7 @@ class Session:
         past = None if path is None else file_digest(path)
         if model is None or (path is not None and past is None):
             return None  # no such file, or a folder of matches
-        return key_of("explain", software(), name, model, quoted, past, *asked)
+        return key_of("explain", software(), name, model, quoted, past, *question)
 
     def what_if(
         self, match: Match | File, question: Question, *, ball: BallName, innings: int | None = None
@@ -276,11 +261,7 @@ class Session:
         evidence: bool = True,
         report: Callable[[int, int], None] | None = None,
     ) -> MatchStory:
-        """A match told: who was winning, where it turned, who beat expectation; see `story`.
-
-        Args:
-            report: is told how many of the balls to be tested are done, and of how many.
-        """
+        """A match's story, see `story`; ``report`` gets how many balls are tested, of how many."""
         from attnlens.cricket.story.tell import tell
 
         match = self.read(match)
@@ -328,11 +309,12 @@ def _session(
                 and session.history.is_same(history)
             )
         ]
-        # Another model reads the history that is kept: it may be one that can be read only once.
+        # Another model reads the cached history: it may be one that can be read only once.
         new.history = past[0].history if past else None if history is None else History(history)
         names = new.model, new.overs
-        session = next((one for one in past if (one.model, one.overs) == names), new)
-        _sessions[:] = [session, *(one for one in _sessions if one is not session)][:_SESSIONS]
+        session = next((old for old in past if (old.model, old.overs) == names), new)
+        others = (old for old in _sessions if old is not session)
+        _sessions[:] = [session, *others][:_MAX_SESSIONS]
         return session
 
 
@@ -401,9 +383,7 @@ def story(
     expectation.
 
     Args:
-        match: as for `explain`.
-        model: as for `explain`.
-        history: as for `explain`.
+        match: as for `explain`, as are ``model`` and ``history``.
         evidence: test what is told of turning points and of the most surprising balls.
 
     Raises:
@@ -427,11 +407,8 @@ def what_if(
     """What the model would have expected of one ball, had something been different.
 
     Args:
-        match: as for `explain`.
+        match: as for `explain`, as are ``innings``, ``model`` and ``history``.
         ball: as for `explain`; ``"next"`` may be asked about without naming anybody.
-        innings: as for `explain`.
-        model: as for `explain`.
-        history: as for `explain`.
         bowler: who bowls instead: somebody of the match, or anybody whom the ratings know, by
             name or registry id.
         batter: who faces instead, likewise.
@@ -440,8 +417,7 @@ def what_if(
             ``"last"`` is the ball before the one asked about.
 
     Raises:
-        AttnlensError: the file, the ball, the checkpoint or a change cannot be used; one
-            line says why.
+        AttnlensError: the file, the ball, the checkpoint or a change cannot be used.
     """
     balls = tuple((str(name), str(outcome)) for name, outcome in (changes or {}).items())
     question = Question(bowler, batter, target, balls)
@@ -461,12 +437,10 @@ def next_over(
     evidence: bool = True,
     history: Iterable[Match] | None = None,
 ) -> Json:
-    """What the encoder-decoder expects of an over, and which past balls it looked at.
+    """What the encoder-decoder expects of an over: the document of ``attnlens over --json``.
 
     Args:
-        match: as for `explain`.
-        innings: as for `explain`.
-        history: as for `explain`.
+        match: as for `explain`, as are ``innings`` and ``history``.
         over: its label in the file, from 0; ``"last"``, or ``"next"`` for the one not yet bowled;
             ``"2:12"`` of the second innings.
         model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
@@ -475,9 +449,6 @@ def next_over(
         top_k: draw from so many of the likeliest tokens only.
         seed: of whatever is drawn.
         evidence: run the interventions; without them attention is shown, not tested.
-
-    Returns:
-        plain data, the document of ``attnlens over --json``.
 
     Raises:
         AttnlensError: the file, the over or the checkpoint cannot be used.

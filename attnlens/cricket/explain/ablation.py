@@ -28,9 +28,9 @@ from torch import Tensor
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.reading import SITES, overheard
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, FullModel, Prediction
 from attnlens.cricket.predictor.relations import Balls, Batch, RelationBlock, mapped, relate, take
+from attnlens.cricket.predictor.scales import SCALES
 from attnlens.cricket.predictor.tensors import PAST_OUTCOME_SIZE
 from attnlens.reference.attention import split_heads
 

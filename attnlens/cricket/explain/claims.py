@@ -43,12 +43,12 @@ from attnlens.cricket.explain.reading import ALL, LISTED, Reading, ScaleAttentio
 from attnlens.cricket.explain.types import ClaimKind
 from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
-from attnlens.cricket.predictor.heads import RECENT, PastBall, Scale, head_key, head_words
 from attnlens.cricket.predictor.predictor import KNOWLEDGE, places
 from attnlens.cricket.predictor.relations import Batch, take
+from attnlens.cricket.predictor.scales import RECENT, Scale, WindowBall, head_key, head_words
 from attnlens.cricket.predictor.tensors import RATING_SCALE, SCOREBOARD_NODES
 from attnlens.cricket.predictor.trained import TrainedPredictor
-from attnlens.cricket.predictor.window import BallWindow, owned
+from attnlens.cricket.predictor.window import BallWindow, to_tensor
 from attnlens.evidence import claim as generic
 from attnlens.evidence.claim import MODEL, AblationSite, ClaimTest
 from attnlens.evidence.gather import GatheredEvidence
@@ -73,7 +73,7 @@ class Claim(generic.Claim):
     head: str | None = None
 
 
-def names_of(balls: Sequence[PastBall]) -> str:
+def names_of(balls: Sequence[WindowBall]) -> str:
     """``ball 7.1`` or ``balls 6.2, 7.1``, oldest first."""
     labels = [ball.label for ball in sorted(balls, key=lambda ball: ball.index)]
     return f"ball{'s' * (len(labels) > 1)} {', '.join(labels)}"
@@ -98,7 +98,7 @@ def _of_balls(window: BallWindow, total: Floats, whole: bool) -> Iterator[Claim]
     recent = window.past[-RECENT:]
     inside = tuple(ball.index for ball in recent)
 
-    def claim(kind: ClaimKind, what: str, balls: Sequence[PastBall]) -> Claim:
+    def claim(kind: ClaimKind, what: str, balls: Sequence[WindowBall]) -> Claim:
         return Claim(
             text=f"{what} ({names_of(balls)})",
             kind=kind,
@@ -271,8 +271,8 @@ class Known:
         if group == "scoreboard":
             arrays = self.window.arrays
             for node in SCOREBOARD_NODES:
-                graph["nodes"][node][0, rows] = owned(arrays.nodes[node][others])
-            graph["base"][0, rows] = owned(arrays.base[others])
+                graph["nodes"][node][0, rows] = to_tensor(arrays.nodes[node][others])
+            graph["base"][0, rows] = to_tensor(arrays.base[others])
             return
         kind, node = _PLAYERS[group]
         tables = self.predictor.ratings.tables
@@ -287,7 +287,7 @@ class Known:
         told = np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
         features[:, : told.shape[1]] = torch.from_numpy(told)
         features[:, -1] = 0
-        graph["ratings"][kind][0, rows] = owned(rating)
+        graph["ratings"][kind][0, rows] = to_tensor(rating)
 
 
 def compare_knowledge(

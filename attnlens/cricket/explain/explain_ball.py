@@ -47,10 +47,10 @@ from attnlens.cricket.match.match import Delivery, Innings, Match, match_particu
 from attnlens.cricket.match.naming import BallReference, echo
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, parse_outcome
 from attnlens.cricket.match.scorecard import result_sentence, standing_before
-from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.kinds import cautions, few_before, mid_over
 from attnlens.cricket.predictor.predictor import FUSED
 from attnlens.cricket.predictor.ratings import venue_key
+from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import NODES, InningsArrays, free_hits
 from attnlens.cricket.predictor.trained import TrainedPredictor

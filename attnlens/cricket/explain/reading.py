@@ -30,19 +30,19 @@ from attnlens.cricket.explain.types import (
     RelationShare,
 )
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
-from attnlens.cricket.predictor.heads import (
+from attnlens.cricket.predictor.predictor import FUSED, FullModel, Prediction
+from attnlens.cricket.predictor.relations import STARTING_PATTERNS, Batch, RelationAttention
+from attnlens.cricket.predictor.scales import (
     QUESTIONS,
     SCALE_NAMES,
     SCALE_QUESTIONS,
     SHARES,
     UNNAMED,
     UNSPECIALISED,
-    PastBall,
     Scale,
+    WindowBall,
     head_key,
 )
-from attnlens.cricket.predictor.predictor import FUSED, FullModel, Prediction
-from attnlens.cricket.predictor.relations import STARTING_PATTERNS, Batch, RelationAttention
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow
@@ -74,7 +74,7 @@ class ScaleAttention:
 
     scale: Scale
     current: int
-    balls: Sequence[PastBall]
+    balls: Sequence[WindowBall]
     rows: Sequence[Sequence[float]]
     own: Sequence[float]
     patterns: Sequence[str | None]
@@ -83,7 +83,7 @@ class ScaleAttention:
     over_weights: Sequence[Mapping[int, float]] | None = None
 
 
-def ranked(balls: Sequence[PastBall], row: Sequence[float]) -> list[int]:
+def ranked(balls: Sequence[WindowBall], row: Sequence[float]) -> list[int]:
     """Positions by weight, the later ball first where two weigh the same; none of weight 0."""
     order = sorted(range(len(balls)), key=lambda at: (-row[at], -balls[at].index))
     return [at for at in order if rounded(row[at]) > 0]
@@ -121,11 +121,11 @@ def shares(attention: ScaleAttention) -> tuple[RelationShare, ...]:
     return tuple(table)
 
 
-def note_on(balls: Sequence[PastBall]) -> str | None:
+def note_on(balls: Sequence[WindowBall]) -> str | None:
     """What all listed balls have in common, if there are at least two and they do."""
     if len(balls) < 2:
         return None
-    traits: tuple[tuple[str, Callable[[PastBall], bool]], ...] = (
+    traits: tuple[tuple[str, Callable[[WindowBall], bool]], ...] = (
         ("all were boundaries", lambda ball: ball.boundary),
         ("all were dot balls", lambda ball: ball.runs == 0 and not ball.wicket),
         ("all in this over", lambda ball: "same_over" in ball.relations),

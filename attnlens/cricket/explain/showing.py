@@ -26,15 +26,15 @@ from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
 from attnlens.cricket.match.scorecard import charged_runs, ground, result_sentence
-from attnlens.cricket.predictor.heads import (
+from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
+from attnlens.cricket.predictor.relations import STARTING_PATTERNS, Batch
+from attnlens.cricket.predictor.scales import (
     QUESTIONS,
     SCALE_QUESTIONS,
     SCALES,
     UNSPECIALISED,
     head_key,
 )
-from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
-from attnlens.cricket.predictor.relations import STARTING_PATTERNS, Batch
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import NODES, InningsArrays, encode_innings, free_hits
 from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
-from attnlens.cricket.predictor.heads import Scale
+from attnlens.cricket.predictor.scales import Scale
 from attnlens.errors import InputError
 from attnlens.evidence.result import ClaimResult, Count, Finite, Flag, Plain, Share, Text
 from attnlens.files import Json

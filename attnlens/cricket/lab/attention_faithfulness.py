@@ -49,9 +49,9 @@ from attnlens.cricket.lab.sampling import (
     scrambled_probabilities,
     wider_sample,
 )
-from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FullModel, Prediction
 from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.predictor.window import one_thread, window_batch

@@ -23,7 +23,7 @@ from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut, last_day, sid
 from attnlens.cricket.lab.post_training import WinRows, win_rows
 from attnlens.cricket.lab.training_loop import TrainingLoop
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.predictor.kinds import like_training
+from attnlens.cricket.predictor.kinds import differences
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import AttnlensError, InputError
@@ -367,7 +367,7 @@ def _match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date 
         and until is not None
         and (after is None or after < day)
         and day <= until
-        and like_training(match, held.predictor)
+        and not differences(match, held.predictor)
     }
 
 

@@ -17,7 +17,7 @@ from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
 from attnlens.cricket.match.competition import KINDS, competition_of, phase_of, quota_of, table_of
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.calibration import FORMAT, KIND
-from attnlens.cricket.predictor.kinds import kinds_unlike, like_training
+from attnlens.cricket.predictor.kinds import differences, kinds_unlike
 from attnlens.cricket.predictor.ratings import PHASES
 from attnlens.cricket.predictor.window import one_thread, training_batch
 from attnlens.cricket.readers.history import Report, silent
@@ -154,7 +154,7 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
         }
 
     predictor = held.predictor
-    unlike = {match.match_id for match in held.matches if not like_training(match, predictor)}
+    unlike = {match.match_id for match in held.matches if differences(match, predictor)}
     return {
         "balls": len(balls),
         "matches": int(balls.match.max()) + 1,

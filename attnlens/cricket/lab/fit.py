@@ -44,7 +44,7 @@ from attnlens.cricket.predictor.tensors import (
     scoreboard,
 )
 from attnlens.cricket.predictor.win import strength_of
-from attnlens.cricket.predictor.window import moved, stacked, training_batch
+from attnlens.cricket.predictor.window import stacked, to_device, training_batch
 from attnlens.cricket.readers.history import Report, silent
 
 _BASE_WIDTH = 64
@@ -305,7 +305,7 @@ class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
             mask_at_random(batch, self.recipe, generator)
         teacher = [table for _, table in rows if table is not None]
         taught = stacked(teacher, outcome.shape[1]) if teacher else None
-        batch, outcome, taught = moved((batch, outcome, taught), device)
+        batch, outcome, taught = to_device((batch, outcome, taught), device)
         return outcome_loss(model, batch, outcome, taught, self.recipe.teacher)
 
 
@@ -407,7 +407,7 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
             hidden = hidden_at_random(hidden, self.recipe, generator)
             smoothing = self.recipe.smoothing
         parts = (batch.history, hidden, batch.context, batch.inputs, batch.targets)
-        history, hidden, context, inputs, targets = moved(parts, device)
+        history, hidden, context, inputs, targets = to_device(parts, device)
         return nn.functional.cross_entropy(
             model(history, hidden, context, inputs).flatten(0, 1),
             targets.flatten(),

@@ -21,20 +21,20 @@ from attnlens.cricket.lab.head_study import (
 )
 from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.lab.sampling import BEFORE
-from attnlens.cricket.predictor.heads import (
-    QUESTIONS,
-    SCALE_QUESTIONS,
-    SCALES,
-    UNNAMED,
-    UNSPECIALISED,
-    head_key,
-)
 from attnlens.cricket.predictor.predictor import FUSED
 from attnlens.cricket.predictor.relations import (
     RELATIONS,
     STARTING_PATTERNS,
     RelationAttention,
     starting_table,
+)
+from attnlens.cricket.predictor.scales import (
+    QUESTIONS,
+    SCALE_QUESTIONS,
+    SCALES,
+    UNNAMED,
+    UNSPECIALISED,
+    head_key,
 )
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.window import one_thread

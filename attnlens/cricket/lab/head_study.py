@@ -50,9 +50,9 @@ from attnlens.cricket.lab.sampling import (
     probabilities,
     sample_balls,
 )
-from attnlens.cricket.predictor.heads import SCALES, UNSPECIALISED
 from attnlens.cricket.predictor.predictor import FullModel, Prediction
 from attnlens.cricket.predictor.relations import RECENCY, RELATIONS, Batch, relate
+from attnlens.cricket.predictor.scales import SCALES, UNSPECIALISED
 from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.scores import Bootstrap, divergence, group_numbers

@@ -16,7 +16,7 @@ from typing import Final
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.predictor.tensors import InningsArrays, encode_innings
-from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, once
+from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, distinct_matches
 from attnlens.cricket.predictor.win import EVEN, Strength, strength_of
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.readers.history import Report, silent
@@ -210,7 +210,7 @@ def read(
     """Matches with a ball bowled, each `once`, by id."""
     matches: dict[str, Match] = {}
     every = (read_matches(source, on_error="skip", skipped=skipped) for source in sources)
-    for match in once(chain.from_iterable(every)):
+    for match in distinct_matches(chain.from_iterable(every)):
         if sides(match):
             matches[match.match_id] = match
         if len(matches) % 50 == 0:

@@ -31,9 +31,9 @@ from attnlens.cricket.explain.reading import (
     read_ball,
 )
 from attnlens.cricket.lab.figures import Interval, Mean
-from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.relations import RelationAttention
+from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow
 from attnlens.evidence.claim import MODEL

@@ -22,8 +22,8 @@ from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.explain.reading import paths_of
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.lab.sampling import sample
-from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import DISTANCES, PATHS, PLACES, FullModel, places
+from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.predictor.win import WinModel, contest_of, states_before, won
 from attnlens.cricket.predictor.window import one_thread, window_batch

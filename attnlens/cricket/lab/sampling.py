@@ -19,9 +19,9 @@ from torch import Tensor
 
 from attnlens.arrays import Floats, Integers
 from attnlens.cricket.lab.figures import Estimate
-from attnlens.cricket.predictor.heads import RECENT
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.relations import Batch, mapped
+from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.tensors import Encoded, InningsArrays
 from attnlens.cricket.predictor.window import balls, past_side, query_side, training_batch, truncate
 from attnlens.cricket.readers.history import Report

@@ -42,7 +42,7 @@ from attnlens.cricket.match.doubts import RESULT
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.over.features import RATED, OverRow, encode_overs
-from attnlens.cricket.over.trained import TrainedOvers, save_overs, token_runs
+from attnlens.cricket.over.trained_overs import TrainedOvers, save_overs, token_runs
 from attnlens.cricket.predictor.kinds import kind_card
 from attnlens.cricket.predictor.predictor import Sizes
 from attnlens.cricket.predictor.ratings import Ratings

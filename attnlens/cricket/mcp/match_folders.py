@@ -6,7 +6,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from glob import escape
+from itertools import count, islice
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -17,8 +18,8 @@ from attnlens.files import Json
 from attnlens.render.safe import visible_name
 
 _MEMBER: Final = "::"
-_MOST_LISTED: Final = 100
-_MOST_READ: Final = 300
+_MAX_MATCHES: Final = 100
+_MAX_FILES: Final = 300
 """Files that one answer looks through; the next goes on from there."""
 
 _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
@@ -27,9 +28,8 @@ _DATE: Final = re.compile(r"(\d{4}(-\d\d){0,2})?")
 class Folders:
     """Names such as ``data/2024/match.json`` or ``data/all.zip::123.json``, as paths.
 
-    The first part is a folder's own name; of two folders with the same one the second is
-    ``name-2``. A path that leads out of its folder, by ``..``, by a link or by being absolute,
-    is refused; so is a match whose table of players beside it does.
+    The first part is a folder's own name, or ``name-2`` for the second of that name. A path that
+    leads out of its folder is refused; so is a match whose companion files do.
 
     Raises:
         InputError: one of the folders is none.
@@ -43,10 +43,10 @@ class Folders:
                 raise InputError("is no folder", path=folder, remedy="give folders of match files")
             if root in self.roots.values():
                 continue
-            name, number = root.name or "root", 1
-            alias = name
-            while alias in self.roots:
-                number += 1
+            name = alias = root.name or "root"
+            for number in count(2):
+                if alias not in self.roots:
+                    break
                 alias = f"{name}-{number}"
             self.roots[alias] = root
 
@@ -68,8 +68,12 @@ class Folders:
     def files(self) -> Iterator[tuple[str, Path]]:
         """Every file that can be named, by its name."""
         for alias, root in self.roots.items():
-            for path in self._files(root):
-                yield f"{alias}/{path.relative_to(root).as_posix()}", path
+            for directory, folders, names in os.walk(root):
+                folders[:] = sorted(child for child in folders if not child.startswith("."))
+                for name in sorted(names):
+                    path = Path(directory) / name
+                    if not name.startswith(".") and path.is_file() and self._holds(path):
+                        yield f"{alias}/{path.relative_to(root).as_posix()}", path
 
     def matches(
         self, limit: int, offset: int = 0, *, contains: str = "", team: str = "", date: str = ""
@@ -77,7 +81,7 @@ class Folders:
         """Matches that can be read, with their names, and where to go on.
 
         Args:
-            limit: matches told, at most `_MOST_LISTED`; more where one file has several.
+            limit: matches told, at most `_MAX_MATCHES`; more where one file has several.
             offset: files passed over.
             contains, team: what the file's name, and that of a side, holds, in any case.
             date: what the first day begins with: ``2024``, ``2024-03`` or ``2024-03-23``.
@@ -85,16 +89,16 @@ class Folders:
         Raises:
             InputError: there is no such limit, offset or date.
         """
-        if not 1 <= limit <= _MOST_LISTED or offset < 0:
+        if not 1 <= limit <= _MAX_MATCHES or offset < 0:
             raise InputError(
                 f"there is no limit {limit} with an offset {offset}",
-                remedy=f"give a limit from 1 to {_MOST_LISTED} and an offset from 0",
+                remedy=f"give a limit from 1 to {_MAX_MATCHES} and an offset from 0",
             )
         if not _DATE.fullmatch(date):
             raise InputError(f"{date!r} is no date", remedy="write 2024, 2024-03 or 2024-03-23")
         names = [name for name in self.names() if contains.lower() in name.lower()]
         rows: list[Json] = []
-        until = min(len(names), offset + _MOST_READ)
+        until = min(len(names), offset + _MAX_FILES)
         while offset < until and len(rows) < limit:
             for name, match in self.read(names[offset]):
                 sides = any(team.casefold() in side.casefold() for side in match.teams)
@@ -116,13 +120,13 @@ class Folders:
     def read(self, name: str) -> Iterator[tuple[str, Match]]:
         """The matches of a file by their names; none of one that cannot be read or may not be."""
         with suppress(InputError):
-            several = list(islice(read_matches(self.path_of(name)), _MOST_LISTED))
+            several = list(islice(read_matches(self.path_of(name)), _MAX_MATCHES))
             for match in several:
                 yield name if len(several) == 1 else f"{name}{_MEMBER}{match.match_id}", match
 
     def every(self) -> Iterator[tuple[str, Match]]:
-        """The matches of the first `_MOST_READ` files."""
-        for name in islice(self.names(), _MOST_READ):
+        """The matches of the first `_MAX_FILES` files."""
+        for name in islice(self.names(), _MAX_FILES):
             yield from self.read(name)
 
     def without_paths(self, text: str) -> str:
@@ -131,24 +135,14 @@ class Folders:
             text = text.replace(str(root), alias)
         return text
 
-    def _files(self, folder: Path) -> Iterator[Path]:
-        for directory, folders, names in os.walk(folder, followlinks=False):
-            folders[:] = sorted(child for child in folders if not child.startswith("."))
-            for name in sorted(names):
-                path = Path(directory) / name
-                if not name.startswith(".") and path.is_file() and self._holds(path):
-                    yield path
-
     def _inside(self, name: str) -> Path:
-        if not name or "\0" in name or "\\" in name:
-            raise self._outside(name)
         parts = PurePosixPath(name).parts
-        if name.startswith(("/", "~")) or ".." in parts or not parts or parts[0] not in self.roots:
-            raise self._outside(name)
-        path = self.roots[parts[0]].joinpath(*parts[1:])
-        if not self._holds(path):
-            raise self._outside(name)
-        return path
+        is_plain = not {"\0", "\\"} & set(name) and ".." not in parts
+        if is_plain and parts and parts[0] in self.roots:
+            path = self.roots[parts[0]].joinpath(*parts[1:])
+            if self._holds(path):
+                return path
+        raise self._outside(name)
 
     def _holds(self, path: Path) -> bool:
         real = Path(os.path.realpath(path))
@@ -157,7 +151,7 @@ class Folders:
     def _check_beside(self, path: Path, name: str) -> None:
         """A reader may open a file's companion, which could be a link to anywhere."""
         stem = path.stem.removesuffix("_info")
-        for companion in path.parent.glob(f"{_literal(stem)}*"):
+        for companion in path.parent.glob(f"{escape(stem)}*"):
             if companion.is_symlink() and not self._holds(companion):
                 raise self._outside(name)
 
@@ -167,10 +161,6 @@ class Folders:
             f"{name!r} is not inside the folders that may be read ({names})",
             remedy="list_matches tells the names",
         )
-
-
-def _literal(stem: str) -> str:
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in stem)
 
 
 def _match_data(name: str, match: Match) -> Json:

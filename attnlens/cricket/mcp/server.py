@@ -6,12 +6,11 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from importlib.resources import files
 from itertools import islice
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field, ValidationError
 
@@ -35,18 +34,14 @@ from attnlens.render.numbers import rounded, rounded_all
 from attnlens.render.prompt_template import token_bound
 from attnlens.render.safe import visible, visible_name
 
-Answer = TypeVar("Answer")
-
-COLUMNS: Final = (
+_COLUMNS: Final = (
     *("match", "ball", "label", "score", "bowler", "batter", "happened", "out", "free_hit"),
 )
 
-_MOST_TEXT: Final = 100_000
-_MOST_SECONDS: Final = 2.0
-"""Of reading a text, while every other question waits."""
+_MAX_TEXT_CHARACTERS: Final = 100_000
+_MAX_READING_SECONDS: Final = 2.0
 
-_MOST_TOKENS: Final = 1500
-"""Of an explanation's tables; the narrative comes beside them."""
+_MAX_TABLE_TOKENS: Final = 1500
 
 _INSTRUCTIONS = (
     "Explains, ball by ball, what a cricket model expects and what it looked at, each claim with "
@@ -105,40 +100,29 @@ class _Server(MCPServer):
 
 
 def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
-    """Six tools and two resources, which answer one question at a time.
-
-    Args:
-        folders: where matches may be read from.
-        session: what answers.
-    """
+    """Six tools, which answer one question at a time."""
     server = _Server("attnlens", version=VERSION, instructions=_INSTRUCTIONS, log_level="WARNING")
     session, lock = session or Session(), threading.Lock()
     # The text alone: with structured content beside it every answer would come twice.
     tool = server.tool(annotations=_READS, structured_output=False)
 
-    def answered(ask: Callable[[], Answer], error: type[Exception] = ToolError) -> Answer:
-        """An answer; what is wrong on one line, with no path of this machine in it."""
+    def compact(ask: Callable[[], Json]) -> str:
+        """An answer as JSON; what is wrong on one line, with no path of this machine in it."""
         try:
             with lock:
-                return ask()
-        except AttnlensError as wrong:
-            raise error(visible(folders.without_paths(str(wrong)), 500)) from None
-        except OSError as wrong:
-            raise error(f"cannot be read ({wrong.strerror or type(wrong).__name__})") from None
-
-    def compact(ask: Callable[[], Json]) -> str:
-        return json.dumps(answered(ask), ensure_ascii=False, separators=(",", ":"))
+                return json.dumps(ask(), ensure_ascii=False, separators=(",", ":"))
+        except AttnlensError as error:
+            raise ToolError(visible(folders.without_paths(str(error)), 500)) from None
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise ToolError(f"cannot be read ({reason})") from None
 
     def read(match: str, ball: str, innings: int | None) -> Match:
         """The match, if it is clear of which innings the ball is: a guess may be wrong."""
         game = session.read(folders.path_of(match))
         sides = [f"{side.number} ({side.batting_team})" for side in game.innings]
-        if (
-            innings is None
-            and len(sides) > 1
-            and ball != "next"
-            and (":" not in ball.removeprefix("legal:"))
-        ):
+        is_bare = ball != "next" and ":" not in ball.removeprefix("legal:")
+        if innings is None and len(sides) > 1 and is_bare:
             raise InputError(
                 f"ball {ball!r} can be of innings {' or '.join(sides)}",
                 remedy=f"give innings, or write 1:{ball}",
@@ -186,11 +170,11 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
                 games = folders.every()
             rows = balls_found(games, innings=innings, player=player, outcome=outcome)
             if not most_surprising:
-                return {"cols": COLUMNS, "rows": list(islice(rows, limit)), "more": any(rows)}
+                return {"cols": _COLUMNS, "rows": list(islice(rows, limit)), "more": any(rows)}
             bits = surprises(session.rows(game))
             ranked = sorted(([*row, bits[row[1]]] for row in rows), key=lambda row: -row[-1])
             more = len(ranked) > limit
-            return {"cols": (*COLUMNS, "surprise_bits"), "rows": ranked[:limit], "more": more}
+            return {"cols": (*_COLUMNS, "surprise_bits"), "rows": ranked[:limit], "more": more}
 
         return compact(ball_rows)
 
@@ -244,7 +228,8 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
     @tool
     def check_text(
         text: Annotated[
-            str, Field(description="what was written about the ball", max_length=_MOST_TEXT)
+            str,
+            Field(description="what was written about the ball", max_length=_MAX_TEXT_CHARACTERS),
         ],
         match: MatchName,
         ball: Ball,
@@ -254,24 +239,11 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
         """Which statements of a text the ball's explanation bears out, and how many were read."""
         return compact(lambda: checked(text, explained(match, ball, innings, outcome=outcome)))
 
-    @server.resource("attnlens://schema", mime_type="application/schema+json")
-    def explanation_schema() -> str:
-        """The JSON Schema (2020-12) of an explanation."""
-        return files("attnlens.cricket.explain").joinpath("schema.json").read_text("utf-8")
-
-    @server.resource(
-        "attnlens://explanation/{match}/{innings}/{ball}", mime_type="application/json"
-    )
-    def explanation(match: str, innings: int, ball: str) -> str:
-        """A whole explanation; the match's name with / written %2F."""
-        return answered(lambda: explained(match, ball, innings).to_json(), error=ResourceError)
-
     return server
 
 
 def in_few_tokens(tables: Json) -> bool:
-    """Whether tables have `_MOST_TOKENS` at most."""
-    return token_bound(json.dumps(tables, ensure_ascii=False)) <= _MOST_TOKENS
+    return token_bound(json.dumps(tables, ensure_ascii=False)) <= _MAX_TABLE_TOKENS
 
 
 def in_short(explanation: Explanation) -> Json:
@@ -301,7 +273,7 @@ def difference(answer: WhatIf) -> Json:
 
 def checked(text: str, explanation: Explanation) -> Json:
     """Which statements of a text an explanation bears out, and how many were read."""
-    return check_grounding(explanation, text, seconds=_MOST_SECONDS).to_dict()
+    return check_grounding(explanation, text, seconds=_MAX_READING_SECONDS).to_dict()
 
 
 def balls_found(
@@ -311,12 +283,10 @@ def balls_found(
     player: str | None,
     outcome: BallOutcome | None,
 ) -> Iterator[list[Any]]:
-    """Rows by `COLUMNS`, match by match, in their order.
+    """Rows by `_COLUMNS`, of matches with their names.
 
-    Args:
-        matches: each with its name.
-        player: who faced it, bowled it or was out on it; of a wicket only who was out, at
-            whichever end, and the bowler whose wicket it is.
+    A player's balls are those faced or bowled; of wickets those where the player was out, at
+    whichever end, or took the wicket.
 
     Raises:
         InputError: nobody in any of them is called so.

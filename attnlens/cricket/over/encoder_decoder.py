@@ -1,21 +1,18 @@
 """The reference model ``cricket``: an over of cricket, token by token, from the balls before it.
 
 An encoder reads up to `OverSizes.history` past balls, a decoder writes the over. One layer each,
-post-norm::
+post-norm (Vaswani et al. 2017, "Attention Is All You Need", section 3)::
 
-    H_0 = drop(X W_in √d + P)                      history, oldest first, padded on the left
+    H_0 = drop(X W_in √d + P)                      past balls, oldest first, padded on the left
     H_1 = norm(H_0 + attention(H_0, H_0))
     M   = norm(H_1 + ReLU(H_1 W_1 + b_1) W_2 + b_2)   the memory
-    Y_0 = E[tokens] √d + P + c W_ctx               c W_ctx at the first place only
+    Y_0 = E[tokens] √d + P + c W_ctx               c W_ctx at the first position only
     Y_1 = norm(Y_0 + causal attention(Y_0, Y_0))
     Y_2 = norm(Y_1 + attention(Y_1, M))            the cross-attention
     Y_3 = norm(Y_2 + ReLU(Y_2 W_1 + b_1) W_2 + b_2)
     logits = Y_3 W_out + b
 
-What is padding is hidden: a past of no balls gives cross-attention of zeros.
-
-Reference:
-    Vaswani et al. 2017, "Attention Is All You Need", section 3.
+Padding is hidden: a past of no balls gives cross-attention of zeros.
 """
 
 from __future__ import annotations
@@ -35,8 +32,7 @@ from attnlens.reference.transformer import FeedForward, sinusoids
 PAD: Final = 0
 START: Final = 1
 END: Final = 2
-_WIDEST: Final = 8192
-"""The most that any size may be."""
+_MAX_SIZE: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +40,8 @@ class OverSizes:
     """Every size of the model; the defaults are the reference configuration.
 
     Attributes:
-        history: past balls that the encoder reads at most.
-        features: numbers that tell a past ball.
-        d: width of the model.
-        heads, d_k: how many heads every attention has, and how wide one is.
-        ff: width of the feed-forward networks.
+        history: past balls that the encoder reads at most, of ``features`` numbers each.
         context: numbers that tell the match as the over begins.
-        tokens: of the vocabulary; `PAD`, `START` and `END` are the first.
         length: tokens of an over at most.
         dropout: after the positions of the encoder.
     """
@@ -67,7 +58,6 @@ class OverSizes:
     dropout: float = 0.1
 
     def to_dict(self) -> Json:
-        """Plain data."""
         return asdict(self)
 
     @classmethod
@@ -75,12 +65,13 @@ class OverSizes:
         """The inverse of `to_dict`.
 
         Raises:
-            TypeError: other fields.
-            ValueError: a size that is none.
+            TypeError, ValueError: other fields, or a size that is none.
         """
         sizes = cls(**data)
         for name, value in data.items():
-            fits = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _WIDEST
+            fits = (
+                isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_SIZE
+            )
             if name == "dropout":
                 fits = isinstance(value, int | float) and 0 <= value < 1
             if not fits:
@@ -89,14 +80,9 @@ class OverSizes:
 
     @property
     def parameters(self) -> int:
-        """How many numbers are trained, from the equations."""
-        attention = 4 * self.d * self.heads * self.d_k
-        norm = 2 * self.d
-        feed_forward = 2 * self.d * self.ff + self.ff + self.d
-        encoder = self.features * self.d + attention + feed_forward + 2 * norm
-        decoder = 2 * attention + feed_forward + 3 * norm
-        words = self.tokens * self.d + self.d * self.tokens + self.tokens
-        return encoder + decoder + words + self.context * self.d
+        """How many numbers are trained."""
+        with torch.device("meta"):
+            return sum(weight.numel() for weight in OverModel(self).parameters())
 
 
 class HistoryEncoder(nn.Module):
@@ -116,12 +102,10 @@ class HistoryEncoder(nn.Module):
         self.norm_2 = nn.LayerNorm(sizes.d)
 
     def forward(self, history: Tensor, padded: Tensor) -> Tensor:
-        """The memory, ``(batch, balls, d)``.
+        """The memory, ``(batch, balls, d)``, of past balls ``(batch, balls, features)``.
 
-        Args:
-            history: ``(batch, balls, features)``, the last ball last; the places are the last of
-                `OverSizes.history`, so balls that are padding in the whole batch may be left out.
-            padded: boolean ``(batch, balls)``, true for what is no ball.
+        The last ball comes last, and positions count back from it, so balls that are ``padded
+        (batch, balls)`` in the whole batch may be left out.
         """
         places = self.P[len(self.P) - history.shape[-2] :]
         h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)
@@ -153,12 +137,8 @@ class OverDecoder(nn.Module):
         self.b = nn.Parameter(torch.zeros(sizes.tokens))
 
     def logits(self, tokens: Tensor, memory: Tensor, padded: Tensor, context: Tensor) -> Tensor:
-        """Of the token after each token given, ``(batch, place, token)``.
-
-        Args:
-            tokens: numbers ``(batch * samples, place)``, an over's samples one after the other.
-            memory: ``(batch, balls, d)``; ``padded (batch, balls)`` of them are no balls.
-            context: ``(batch, context)``.
+        """Of the token after each of ``tokens (batch * samples, position)``, ``(.., ..,
+        token)``.
         """
         keys, values = self.cross_attention.keys_and_values(memory)
         context = context.repeat_interleave(len(tokens) // len(context), 0)
@@ -178,11 +158,7 @@ class OverDecoder(nn.Module):
 
 
 class OverModel(nn.Module):
-    """The encoder-decoder.
-
-    Args:
-        sizes: the reference configuration unless given.
-    """
+    """The encoder-decoder, in the reference configuration unless sizes are given."""
 
     def __init__(self, sizes: OverSizes | None = None) -> None:
         super().__init__()
@@ -191,13 +167,12 @@ class OverModel(nn.Module):
         self.decoder = OverDecoder(self.sizes)
 
     def forward(self, history: Tensor, padded: Tensor, context: Tensor, tokens: Tensor) -> Tensor:
-        """Logits of the token after each token given, ``(batch, place, token)``.
+        """Logits of the token after each token given, ``(batch, position, token)``.
 
         Args:
-            history: ``(batch, balls, features)``, see `HistoryEncoder.forward`.
-            padded: boolean ``(batch, balls)``, true for what is no ball.
+            history: ``(batch, balls, features)``; ``padded (batch, balls)`` of them are no balls.
             context: ``(batch, context)``.
-            tokens: numbers ``(batch, place)``, at most `OverSizes.length`, `START` first.
+            tokens: numbers ``(batch, position)``, at most `OverSizes.length`, `START` first.
         """
         memory = self.encoder(history, padded)
         return self.decoder.logits(tokens, memory, padded, context)
@@ -229,18 +204,11 @@ def decode(
     samples: int = 1,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Overs, token by token, until `END` or `OverSizes.length` tokens.
-
-    `PAD` and `START` are never chosen.
-
-    Args:
-        history, padded, context: as for `OverModel.forward`.
-        samples: of each over of the batch.
-        generator: of what is drawn.
+    """Overs, token by token, until `END` or `OverSizes.length` tokens; see `OverModel.forward`.
 
     Returns:
         numbers ``(batch * samples, length)``, an over's samples one after the other; after `END`
-        there is `PAD`.
+        there is `PAD`, which is never chosen, nor is `START`.
     """
     memory = model.encoder(history, padded)
     tokens = torch.full((len(context) * samples, 1), START)
@@ -255,7 +223,6 @@ def decode(
 
 
 def _chosen(logits: Tensor, choice: Choice, generator: torch.Generator | None) -> Tensor:
-    """One token for each row of logits, ``(batch, token) -> (batch,)``."""
     logits = logits.clone()
     logits[:, [PAD, START]] = -math.inf
     if choice.greedy:

@@ -1,14 +1,8 @@
 """The encoder-decoder's inputs and tokens: past balls and the match as an over begins.
 
-There is one token for each delivery. A token does not say who was out, how, or the runs of a ball
-on which a wicket fell (`W` whatever else ran); how many byes or leg byes ran (`b`, `lb`); whether
-runs off a no-ball came off the bat; more than six off the bat, more than four beside a wide;
-whether four or six were all run; penalty runs.
-
-Inputs follow from the deliveries before the over, from what was settled before the innings (the
-sides, the ground, the target), and from ratings of earlier matches. Who bowls the over and who
-comes in for a batter who was just out is not known then. The history is of this innings only, so
-that of an innings' first over is empty.
+Inputs follow from the innings' deliveries before the over, from what was settled before the innings
+(sides, ground, target) and from ratings of earlier matches. Who bowls the over and who comes in for
+a batter who was just out is not known then. See docs/over.md for what a token leaves out.
 """
 
 from __future__ import annotations
@@ -31,10 +25,10 @@ from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.over.encoder_decoder import END, PAD, START, OverSizes
 from attnlens.cricket.predictor.ratings import Ratings, softmax
 from attnlens.cricket.predictor.tensors import BaseModel, balls_in_over, base_inputs, scoreboard
-from attnlens.cricket.predictor.window import owned
+from attnlens.cricket.predictor.window import to_tensor
 
 SPECIAL: Final[tuple[str, ...]] = ("<pad>", "<start>", "<end>")
-_MOST_WIDE: Final = 4
+_MAX_WIDE_RUNS: Final = 4
 _OFF_NO_BALL: Final[tuple[int, ...]] = (0, 1, 2, 3, 4, 6)
 
 TOKENS: Final[tuple[str, ...]] = (
@@ -42,7 +36,7 @@ TOKENS: Final[tuple[str, ...]] = (
     *map(str, range(7)),
     "W",
     "wd",
-    *(f"wd+{runs}" for runs in range(1, _MOST_WIDE + 1)),
+    *(f"wd+{runs}" for runs in range(1, _MAX_WIDE_RUNS + 1)),
     *("nb" if not runs else f"nb+{runs}" for runs in _OFF_NO_BALL),
     "lb",
     "b",
@@ -50,23 +44,17 @@ TOKENS: Final[tuple[str, ...]] = (
 """The vocabulary, in the order of every vector of probabilities: 24 tokens."""
 
 TOKEN_INDEX: Final[dict[str, int]] = {token: number for number, token in enumerate(TOKENS)}
-_END_TOKEN: Final = "<end>"
+_END_TOKEN: Final = SPECIAL[END]
 
 
 def token_of(ball: Delivery) -> str:
-    """The token of one delivery.
-
-    A counted wicket is ``W`` whatever else ran; then a wide, by the runs beside the wide itself;
-    a no-ball, by the runs beside the no-ball, bat, byes or leg byes; then runs off the bat; leg
-    byes; byes; else ``0``. What is more than the largest token of its kind is that token, and
-    five beside a no-ball are ``nb+6``.
-    """
+    """The token of one delivery; more runs than the largest token of its kind are that token."""
     if ball.outcome == "W":
         return "W"
     extras = ball.extras
     ran = ball.runs_total - extras.get("penalty", 0) - 1
     if extras.get("wides"):
-        return "wd" if ran <= 0 else f"wd+{min(ran, _MOST_WIDE)}"
+        return "wd" if ran <= 0 else f"wd+{min(ran, _MAX_WIDE_RUNS)}"
     if extras.get("noballs"):
         if ran <= 0:
             return "nb"
@@ -88,93 +76,54 @@ def legal(token: str) -> bool:
 
 def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
     """The deliveries of each over, by the over's number as the file labels it, in file order."""
-    overs: dict[int, list[Delivery]] = {}
+    overs: dict[int, tuple[Delivery, ...]] = {}
     for ball in innings.deliveries:
-        overs.setdefault(ball.over, []).append(ball)
-    return {over: tuple(balls) for over, balls in overs.items()}
+        overs[ball.over] = (*overs.get(ball.over, ()), ball)
+    return overs
 
 
 def fewer_balls(innings: Innings) -> int | None:
-    """The balls of an over that count, where they are fewer than six; else ``None``."""
+    """The legal balls of an over, where they are fewer than six; else ``None``."""
     return innings.balls_per_over if innings.balls_per_over < 6 else None
 
 
-def written(tokens: Sequence[int], balls: int | None = None) -> list[str]:
-    """Token numbers as words, up to and with ``<end>``; padding is left out.
-
-    Where ``balls`` is given, the over ends with that many balls that count.
-    """
+def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
+    """Token numbers as words, up to and with ``<end>``, or to ``balls`` that count."""
     words: list[str] = []
-    for number in tokens:
-        word = TOKENS[number]
-        if word == SPECIAL[0] or (word != _END_TOKEN and sum(map(legal, words)) == balls):
+    for word in (TOKENS[number] for number in tokens):
+        ended = _END_TOKEN in words or (word != _END_TOKEN and sum(map(legal, words)) == balls)
+        if word == SPECIAL[PAD] or ended:
             break
         words.append(word)
-        if word == _END_TOKEN:
-            break
     return words
 
 
-RATED: Final[tuple[str, ...]] = (
-    *("striker", "venue", "batting_team", "bowling_team", "era", "competition"),
+RATED: Final = ("striker", "venue", "batting_team", "bowling_team", "era", "competition")
+"""The kinds of rating that are used: who bowls next is not known."""
+
+PAST_FEATURES: Final[tuple[str, ...]] = (
+    *("innings_used", "ball_of_over", "overs_ago", "runs_batter", "runs_extras", "dot", "four"),
+    *("six", "wicket", "wide", "no_ball", "bye", "next_striker", "next_partner", "last_bowler"),
+    *("bowled_out", "surprise", "runs_above"),
 )
-"""The kinds of rating that are told. Who bowls next is not known, so no bowler's is."""
+"""The 18 numbers that tell a past ball, in order; docs/over.md has their meanings and units."""
 
-PAST_FEATURES: Final[dict[str, str]] = {
-    "innings_used": "share of the innings' balls that were bowled before it",
-    "ball_of_over": "its place in its over, wides and no-balls counted, by six",
-    "overs_ago": "overs from its own to the one asked about, by twenty",
-    "runs_batter": "runs off the bat, by six",
-    "runs_extras": "runs in extras, by four",
-    "dot": "1 where nothing ran and no wicket fell",
-    "four": "1 where it went for four off the bat",
-    "six": "1 where it went for six off the bat",
-    "wicket": "1 where a counted wicket fell",
-    "wide": "1 where it was a wide",
-    "no_ball": "1 where it was a no-ball",
-    "bye": "1 where byes or leg byes ran",
-    "next_striker": "1 where its batter is to face the over's first ball",
-    "next_partner": "1 where its batter is at the other end",
-    "last_bowler": "1 where its bowler bowled the over before, so cannot bowl this one",
-    "bowled_out": "share of a bowler's most overs that its bowler has bowled by now",
-    "surprise": "how unlikely its outcome was by the scoreboard alone, nats by three",
-    "runs_above": "runs above what the scoreboard alone expected, by four",
-}
-"""The 18 numbers that tell a past ball, in order."""
+CONTEXT_FEATURES: Final[tuple[str, ...]] = (
+    *("second", "super_over", "over", "innings_used", "powerplay", "death", "balls_left"),
+    *("over_length", "score", "run_rate", "wickets", "chasing", "required", "required_rate"),
+    *("rate_gap", "expected_runs", "expected_wickets", "ground_and_sides", "batters"),
+    "new_batters",
+)
+"""The 20 numbers that tell the match as the over begins, likewise."""
 
-CONTEXT_FEATURES: Final[dict[str, str]] = {
-    "second": "1 in a second innings",
-    "super_over": "1 in a super over",
-    "over": "the over's number as the file labels it, by twenty",
-    "innings_used": "share of the innings' balls that were bowled",
-    "powerplay": "1 in the first three tenths of the innings",
-    "death": "1 in the last quarter of the innings",
-    "balls_left": "legal balls left, by 120",
-    "over_length": "legal balls the over can have, by six: fewer where the innings ends in it",
-    "score": "runs, by 100, less 0.8",
-    "run_rate": "runs an over so far, by eight, less 1",
-    "wickets": "wickets, by ten",
-    "chasing": "1 where there is a target",
-    "required": "runs needed, by 100",
-    "required_rate": "runs an over needed, by ten, at most 3.6",
-    "rate_gap": "required rate less run rate, by ten",
-    "expected_runs": "runs of six balls that scoreboard, ground and sides expect, by eight, less 1",
-    "expected_wickets": "wickets of six balls that scoreboard, ground and sides expect",
-    "ground_and_sides": "runs of six balls that ground, sides and era add, by four",
-    "batters": "runs of six balls that the two batters' records add, their mean, by four",
-    "new_batters": "how many of the two are yet to come in, by two",
-}
-"""The 20 numbers that tell the match as the over begins, in order."""
-
-_FOR_NOW: Final = slice(12, 16)
+_BY_OVER: Final = slice(12, 16)
 """Features of a past ball that depend on the over asked about, besides ``overs_ago``."""
 
 _OVERS_AGO: Final = 2
 _RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], np.float32)
 """What each outcome is taken to bring, where runs are expected."""
 
-_BOWLERS: Final = 5
-"""Nobody bowls more than a fifth of the overs."""
+_MIN_BOWLERS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,8 +138,7 @@ class OverArrays:
         outcome: number of what happened, -1 for a ball not bowled ``(n,)``.
         over: labels ``(m,)``; ``start``: how many balls came before ``(m,)``.
         pair: who faces first and who stands at the other end, -1 if not known ``(m, 2)``.
-        context: `CONTEXT_FEATURES` ``(m, 20)``.
-        tokens: numbers of each over's tokens; empty for an over not yet bowled.
+        context: `CONTEXT_FEATURES` ``(m, 20)``; ``tokens``: of each over.
         allotment: legal balls that one bowler may bowl; 0 where there is no limit.
     """
 
@@ -212,12 +160,7 @@ class OverArrays:
         return len(self.over)
 
     def history(self, row: int, max_balls: int) -> Floats32:
-        """`PAST_FEATURES` of the last balls before an over, oldest first, ``(balls, 18)``.
-
-        Args:
-            row: which over.
-            max_balls: balls at most.
-        """
+        """`PAST_FEATURES` of the last balls before an over, oldest first, ``(balls, 18)``."""
         end = int(self.start[row])
         some = slice(max(0, end - max_balls), end)
         features = self.past_features[some].copy()
@@ -227,7 +170,7 @@ class OverArrays:
         bowler = self.bowler[some]
         bowled = np.bincount(self.bowler[:end], self.legal[:end])
         used = np.minimum(bowled / self.allotment, 1) if self.allotment else np.zeros_like(bowled)
-        features[:, _FOR_NOW] = np.stack(
+        features[:, _BY_OVER] = np.stack(
             [
                 self.batter[some] == self.pair[row, 0],
                 self.batter[some] == self.pair[row, 1],
@@ -242,11 +185,7 @@ class OverArrays:
 def encode_overs(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel, *, over: int | None = None
 ) -> OverArrays:
-    """Arrays for every over of an innings, with ratings as ``ratings`` holds them now.
-
-    Args:
-        over: the label of the only over that is wanted; it need not be bowled yet.
-    """
+    """Arrays for every over of an innings, or for ``over`` alone, which may not be bowled yet."""
     deliveries = innings.deliveries
     quota = quota_of(match, innings)
     numbers: dict[str, int] = {}
@@ -280,14 +219,13 @@ def encode_overs(
         tokens=tuple(
             tuple(TOKEN_INDEX[token_of(ball)] for ball in overs.get(label, ())) for label in first
         ),
-        allotment=0 if quota is None else -(-quota // _BOWLERS),
+        allotment=0 if quota is None else -(-quota // _MIN_BOWLERS),
     )
 
 
 def _past_features(
     deliveries: tuple[Delivery, ...], expected: Floats32, outcome: Integers, quota: int | None
 ) -> Floats32:
-    """`PAST_FEATURES` of every ball, 0 where they depend on the over, ``(n, 18)``."""
     runs = np.exp(expected) @ _RUNS
     rows = [
         [
@@ -355,30 +293,21 @@ def _context(
         ]
         rows.append(
             [
+                *board["phase_state"][row, [0, 1, 4]],
                 legal / quota if quota else 0.0,
                 float(phase == 0),
                 float(phase == 2),
                 left / 120 if quota else 0.0,
                 min(left, innings.balls_per_over) / 6,
+                *board["score_state"][row, :2],
+                board["wicket_buffer"][row, 0],
+                *board["chase_state"][row, :4],
+                *(runs[row] / 8 - 1, wickets[row], (runs[row] - baseline_runs[row]) / 4),
                 sum(added) / (2 * 4),
                 (2 - len(batters)) / 2,
             ]
         )
-    phase_state, score, chase = board["phase_state"], board["score_state"], board["chase_state"]
-    row_features = np.array(rows, np.float32).reshape(len(waiting), 7)
-    expectation = np.stack([runs / 8 - 1, wickets, (runs - baseline_runs) / 4], 1)
-    return np.concatenate(
-        [
-            phase_state[:, [0, 1, 4]],
-            row_features[:, :5],
-            score[:, :2],
-            board["wicket_buffer"][:, :1],
-            chase[:, :4],
-            expectation,
-            row_features[:, 5:],
-        ],
-        axis=1,
-    )
+    return np.array(rows, np.float32).reshape(len(waiting), len(CONTEXT_FEATURES))
 
 
 def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
@@ -398,13 +327,12 @@ class OverBatch:
     """Some overs.
 
     Attributes:
-        history: past balls, the last one last ``(overs, balls, features)``; as many as the over
-            with the longest past has.
+        history: past balls, the last one last ``(overs, balls, features)``.
         padded: true for what is no ball ``(overs, balls)``.
         context: ``(overs, context)``.
-        inputs: tokens before each place, ``<start>`` first ``(overs, places)``.
-        targets: the token of each place, ``<end>`` after the last, then padding
-            ``(overs, places)``; an over longer than the model's length is cut.
+        inputs: tokens before each position, ``<start>`` first ``(overs, positions)``.
+        targets: the token of each, ``<end>`` after the last, then padding; an over longer than
+            the model's length is cut.
     """
 
     history: Tensor
@@ -418,7 +346,6 @@ class OverBatch:
 
 
 def over_batch(places: Sequence[OverRow], sizes: OverSizes) -> OverBatch:
-    """Tensors of some overs."""
     pasts = [arrays.history(row, sizes.history) for arrays, row in places]
     balls = max(map(len, pasts))
     history = np.zeros((len(places), balls, sizes.features), np.float32)
@@ -433,9 +360,9 @@ def over_batch(places: Sequence[OverRow], sizes: OverSizes) -> OverBatch:
     first = torch.full((len(places), 1), START)
     context = np.stack([arrays.context[row] for arrays, row in places])
     return OverBatch(
-        owned(history),
-        owned(padded),
-        owned(context),
+        to_tensor(history),
+        to_tensor(padded),
+        to_tensor(context),
         torch.cat([first, targets[:, :-1]], 1),
         targets,
     )

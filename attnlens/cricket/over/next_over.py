@@ -1,7 +1,4 @@
-"""The next over: what the encoder-decoder expects of it, what it looked at, and the check.
-
-See `docs/over.md` for every field.
-"""
+"""The next over: what the encoder-decoder expects of it and what it looked at; see docs/over.md."""
 
 from __future__ import annotations
 
@@ -34,15 +31,15 @@ from attnlens.cricket.over.features import (
     over_batch,
     overs_of,
     token_of,
-    written,
+    token_words,
 )
-from attnlens.cricket.over.trained import (
+from attnlens.cricket.over.trained_overs import (
     Limits,
     OverWriter,
     Samples,
     TrainedOvers,
-    brought,
     samples_of,
+    simulate_overs,
 )
 from attnlens.cricket.predictor.kinds import cautions, few_before
 from attnlens.cricket.predictor.window import one_thread
@@ -59,10 +56,9 @@ _NAME: Final = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,4}|last|next)")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OverQuestion:
-    """One over of an innings, and what came before it.
+    """One over of an innings by its label, and what came before it.
 
     Attributes:
-        over: its label.
         balls: its deliveries; none where it is not bowled yet.
         before: how many deliveries of the innings came before it.
         start: the ball that follows those, with the scoreboard it is bowled at.
@@ -79,12 +75,10 @@ class OverQuestion:
 
     @property
     def bowled(self) -> bool:
-        """Whether a ball of it was."""
         return bool(self.balls)
 
     @property
     def past(self) -> tuple[Delivery, ...]:
-        """The innings' deliveries before it."""
         return self.innings.deliveries[: self.before]
 
     @property
@@ -107,12 +101,11 @@ class OverQuestion:
 
 
 def find_over(match: Match, over: int | str, innings: int | None = None) -> OverQuestion:
-    """The over that a name means.
+    """The over that a name means, or a number: its label in the file, from 0.
 
     Args:
-        over: its label in the file, from 0; ``last``; ``next``, the over not yet bowled (the
-            label after the last one is the same); ``2:12`` names the innings too.
-        innings: where the name does not say; 1 when ``None``, for ``next`` the one in play.
+        over: also ``last``; ``next``, the over not yet bowled; ``2:12`` names the innings too.
+        innings: 1 when ``None``, for ``next`` the one in play.
 
     Raises:
         BallNotFoundError: there is no such over or innings, the name is not understood, or the
@@ -159,7 +152,6 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
 
 
 def _refuse_next(match: Match, innings: Innings, label: int) -> None:
-    """The over not yet bowled follows one that has ended, in an innings that has not."""
     reason = why_no_more(match, innings)
     if reason is not None:
         raise BallNotFoundError(
@@ -174,7 +166,6 @@ def _refuse_next(match: Match, innings: Innings, label: int) -> None:
 
 
 def _start(innings: Innings, before: int, over: int) -> Delivery:
-    """The over's first ball as it would be known before it: where and at what score."""
     so_far = replace(innings, deliveries=innings.deliveries[:before])
     return unbowled(so_far)._replace(over=over)
 
@@ -184,25 +175,24 @@ _RUNNERS_UP: Final = 3
 _DIGITS: Final = 6
 _NATS: Final = 9
 _SITE: Final = "decoder.cross_attention"
-_AT_ONCE: Final = 128
-"""Hidden balls in one pass."""
+_MAX_ROWS: Final = 128
 
-_MOST_SAMPLES: Final = 100_000
+_MAX_SAMPLES: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class TokenChance:
-    """A token and its chance."""
+class TokenProbability:
+    """A token and its probability."""
 
     token: str
     probability: float
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenToken(TokenChance):
+class WrittenToken(TokenProbability):
     """A token of the over that was written, and the likeliest others."""
 
-    runners_up: list[TokenChance]
+    runners_up: list[TokenProbability]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,16 +208,14 @@ class TokenBall:
 
     @classmethod
     def of(cls, ball: Delivery, *more: float | None) -> Self:
-        """A delivery, with what else is told of it."""
         names = ball.batter.name, ball.bowler.name
         return cls(ball.index, ball.label, token_of(ball), *names, ball.runs_total, *more)
 
 
 @dataclass(frozen=True, slots=True)
 class BowledBall(TokenBall):
-    """A ball of the over as it was bowled, with the chance it was given.
-
-    That follows what was bowled before it; ``None`` past the model's length.
+    """A ball as it was bowled, and its probability after those before; ``None`` past the model's
+    length.
     """
 
     probability: float | None
@@ -242,14 +230,12 @@ class HistoryBall(TokenBall):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossAttention:
-    """Cross-attention over all places of the history; padding comes first and has weight 0.
+    """Cross-attention over all positions of the past balls; padding comes first and has weight 0.
 
     Attributes:
-        labels: of every place ``(place,)``; ``padded`` of them are no ball's.
-        balls: of the other places.
-        weights: over all heads together ``(token, place)``; ``by_head (head, token, place)``.
-        effects_nats: what hiding each ball alone from every attention costs a token, the score
-            and the ratings staying ``(token, ball)``; ``None`` where it was not asked.
+        labels: of every position; ``padded`` of them are no ball's; ``balls``: of the others.
+        weights: mean over heads ``(token, position)``; ``by_head (head, token, position)``.
+        effects_nats: what hiding each ball alone costs a token ``(token, ball)``.
     """
 
     tokens: list[str]
@@ -271,7 +257,7 @@ class OverFlag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverMatch:
-    """The match, as the file tells it, and whether the over is one of a super over."""
+    """The match, as the file tells it."""
 
     match_id: str
     match_type: str | None
@@ -312,7 +298,6 @@ class NextOver:
     flags: list[OverFlag]
 
     def to_dict(self) -> Json:
-        """Plain data."""
         return asdict(self)
 
 
@@ -336,10 +321,8 @@ def next_over(
     """What is expected of an over.
 
     Args:
-        choice: how the over is written, the likeliest token each time unless given; samples are
-            drawn with its temperature and top-k.
-        seed: of whatever is drawn.
-        samples: overs to draw besides.
+        choice: how the over is written; samples are drawn with its temperature and top-k.
+        samples: overs to draw besides, with ``seed``.
         evidence: hide every past ball alone; else attention is shown, not tested.
         history: whether the ratings are those of the match's date.
 
@@ -354,7 +337,7 @@ def next_over(
     generator = torch.Generator().manual_seed(seed)
     parts = batch.history, batch.padded, batch.context
     numbers = decode(model, *parts, choice, generator=generator)[0]
-    words = written(numbers.tolist(), fewer_balls(innings))
+    words = token_words(numbers.tolist(), fewer_balls(innings))
     targets = numbers[: len(words)]
     inputs = torch.cat([torch.tensor([START]), targets[:-1]])[None]
     both, weights = _read(model, batch, inputs)
@@ -366,7 +349,7 @@ def next_over(
         limits = Limits.of(innings, start.score_before, start.wickets_before)
         generator = torch.Generator().manual_seed(seed)
         tokens = decode(model, *parts, some, samples=samples, generator=generator).numpy()
-        sampled = brought(tokens, trained.token_runs, limits, np.random.default_rng(seed))
+        sampled = simulate_overs(tokens, trained.token_runs, limits, np.random.default_rng(seed))
     flags = _flags(question, trained, len(past), evidence=evidence, history=history)
     return NextOver(
         schema_version=_SCHEMA_VERSION,
@@ -403,28 +386,24 @@ def _check(choice: Choice, samples: int, seed: int) -> None:
             f"the likeliest {choice.top_k} of {len(TOKENS)} tokens cannot be",
             remedy=f"give a number from 1 to {len(TOKENS)}",
         )
-    if not 0 <= samples <= _MOST_SAMPLES:
+    if not 0 <= samples <= _MAX_SAMPLES:
         raise InputError(
-            f"{samples} overs cannot be drawn", remedy=f"give a number from 1 to {_MOST_SAMPLES}"
+            f"{samples} overs cannot be drawn", remedy=f"give a number from 1 to {_MAX_SAMPLES}"
         )
 
 
 def _token(number: int, chances: Floats) -> WrittenToken:
-    """A token that was written, with the likeliest others."""
     order = [int(n) for n in np.argsort(-chances, kind="stable") if n not in (number, PAD, START)]
-    runners_up = [TokenChance(TOKENS[n], rounded(chances[n])) for n in order[:_RUNNERS_UP]]
+    runners_up = [TokenProbability(TOKENS[n], rounded(chances[n])) for n in order[:_RUNNERS_UP]]
     return WrittenToken(TOKENS[number], rounded(chances[number]), runners_up)
 
 
 def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, Floats]:
-    """Chances after what was written and after what was bowled, from one pass.
-
-    Args:
-        inputs: what stands before each token that was written ``(1, place)``.
+    """Probabilities after what was written (``inputs``) and after what was bowled, from one pass.
 
     Returns:
-        chances ``(2, places, token)`` of the tokens written and of those bowled, and
-        cross-attention ``(head, place, ball)`` of those written.
+        probabilities ``(2, positions, token)``, and cross-attention ``(head, position, ball)`` of
+        the tokens written.
     """
     places = max(inputs.shape[1], batch.inputs.shape[1])
     both = torch.cat(
@@ -446,15 +425,10 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
 
 
 def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats:
-    """Nats that hiding each past ball alone costs each token, ``(place, ball)``.
-
-    Args:
-        batch: of one over.
-        inputs: what stands before each token ``(1, place)``.
-    """
+    """Nats that hiding each past ball alone costs each token, ``(position, ball)``."""
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
-    for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), _AT_ONCE):
+    for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), _MAX_ROWS):
         others_expanded = (
             tensor.expand(len(some), *tensor.shape[1:]) for tensor in (batch.context, inputs)
         )
@@ -467,7 +441,6 @@ def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats
 
 
 def _actual(question: OverQuestion, batch: OverBatch, chances: Floats) -> list[BowledBall]:
-    """The over as it was bowled, its balls with their chances ``(place, token)``."""
     probabilities = [
         rounded(row[token]) for row, token in zip(chances, batch.targets[0], strict=False)
     ]
@@ -502,7 +475,6 @@ def _cross_attention(
 def _flags(
     question: OverQuestion, trained: TrainedOvers, past: int, *, evidence: bool, history: bool
 ) -> Iterator[tuple[str, str]]:
-    """What a reader should know before trusting the answer."""
     yield from few_before(past)
     if question.bowled and not question.finished:
         yield "unfinished_over", "the file does not have all of this over"

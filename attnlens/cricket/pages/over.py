@@ -14,7 +14,7 @@ from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.over.next_over import CrossAttention, NextOver
-    from attnlens.cricket.over.trained import Samples
+    from attnlens.cricket.over.trained_overs import Samples
 
 _SIDE: Final = 12
 """Columns before the heat map."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from attnlens.cricket.match.scorecard import ground
-from attnlens.cricket.predictor.heads import head_words
+from attnlens.cricket.predictor.scales import head_words
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
     AnyDocument,

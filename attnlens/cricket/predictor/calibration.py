@@ -1,10 +1,7 @@
 """The checkpoints of cricket that come with attnlens, and how often their probabilities came true.
 
-The table is measured by ``attnlens lab evaluate SRC --model CHECKPOINT --calibration-out FILE``
-(see `attnlens.cricket.lab.evaluation.calibration_table`). A checkpoint ``name.safetensors`` carries
-one where ``name.calibration.json`` lies beside it and was measured on exactly those weights. The
-shipped ``bundled`` checkpoint has ratings that know every match that could judge it, so it quotes
-the table of ``measured``, which says whose it is.
+A checkpoint ``name.safetensors`` carries a table where ``name.calibration.json`` lies beside it and
+was measured on those weights. The shipped ``bundled`` quotes the table of ``measured``.
 """
 
 from __future__ import annotations
@@ -29,13 +26,13 @@ _STANDS_FOR: Final[Mapping[str, str]] = {"bundled": "measured"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
-    """Balls with about the same probability of an outcome, and how often it happened.
+class CalibrationBin:
+    """Balls with about the same probability of an outcome, and how often it came.
 
     Attributes:
-        most: the highest probability among them.
-        predicted: the mean probability.
-        happened_ci: the 95% interval of ``happened``; ``None`` where they come from one match.
+        most: the highest probability among them; ``predicted``: the mean.
+        happened: the share of them with the outcome; ``happened_ci``: its 95% interval, ``None``
+            where the balls come from one match.
     """
 
     most: float
@@ -45,23 +42,18 @@ class Level:
     balls: int
 
     def __post_init__(self) -> None:
-        chances = (self.most, self.predicted, self.happened, *(self.happened_ci or ()))
-        if (
-            not all(0 <= chance <= 1 for chance in chances)
-            or int(self.balls) != self.balls
-            or (self.balls < 1)
-        ):
+        shares = (self.most, self.predicted, self.happened, *(self.happened_ci or ()))
+        if not all(0 <= share <= 1 for share in shares) or self.balls not in range(1, 2**40):
             raise ValueError("a bin's numbers cannot be")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationTable:
-    """How often a checkpoint's calls came true.
+    """How often the calls of the checkpoint with that name and digest came true.
 
     Attributes:
-        checkpoint, sha256: whose calls were counted: its name and its digest.
-        matches, balls, first, last: on what, and the days between which it was played.
-        levels: of every outcome, the likelier ones last.
+        first, last: the days between which the matches were played.
+        levels: the bins of every outcome, the likelier ones last.
     """
 
     checkpoint: str
@@ -70,7 +62,7 @@ class CalibrationTable:
     balls: int
     first: str | None
     last: str | None
-    levels: Mapping[str, tuple[Level, ...]]
+    levels: Mapping[str, tuple[CalibrationBin, ...]]
 
     @classmethod
     def of(cls, data: Json) -> CalibrationTable:
@@ -81,37 +73,27 @@ class CalibrationTable:
         """
         levels = {
             name: tuple(
-                Level(
-                    **{**level, "happened_ci": level["happened_ci"] and tuple(level["happened_ci"])}
-                )
-                for level in bins
+                CalibrationBin(**entry | {"happened_ci": ci and tuple(ci)})
+                for entry in bins
+                for ci in [entry["happened_ci"]]
             )
             for name, bins in data["outcomes"].items()
         }
         if tuple(levels) != OUTCOMES or not all(levels.values()):
             raise ValueError("it does not tell of every outcome")
-        return cls(
-            checkpoint=data["checkpoint"]["name"],
-            sha256=data["checkpoint"]["sha256"],
-            matches=data["matches"],
-            balls=data["balls"],
-            first=data["dates"]["first"],
-            last=data["dates"]["last"],
-            levels=levels,
-        )
+        name, sha256 = (data["checkpoint"][key] for key in ("name", "sha256"))
+        counts = {key: data[key] for key in ("matches", "balls")}
+        dates = {key: data["dates"][key] for key in ("first", "last")}
+        return cls(checkpoint=name, sha256=sha256, levels=levels, **counts, **dates)
 
-    def like(self, outcome: str, chance: float) -> Level:
+    def like(self, outcome: str, probability: float) -> CalibrationBin:
         """The balls like one with this probability; beyond the bins, those of the outermost."""
         bins = self.levels[outcome]
-        return next((level for level in bins if chance <= level.most), bins[-1])
+        return next((level for level in bins if probability <= level.most), bins[-1])
 
 
 def calibration_beside(checkpoint: Path, sha256: str, *, shipped: bool) -> CalibrationTable | None:
-    """The table of the checkpoint in a file; ``None`` where it carries none.
-
-    Args:
-        sha256: of the checkpoint: a table that was measured on other weights does not count.
-        shipped: whether it came with attnlens, and may quote another's table.
+    """The table of the checkpoint in a file; ``None`` where there is none of its weights.
 
     Raises:
         CheckpointError: what lies there is damaged or of another kind.

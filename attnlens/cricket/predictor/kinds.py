@@ -1,8 +1,6 @@
 """Whether a match is of the kind a predictor was trained on, and was not itself among those.
 
-One rule, so that a flag in an explanation, the count beside an evaluation and the warning
-after new ratings never disagree. What a file, or a checkpoint, does not tell is no
-difference.
+What a file, or a checkpoint, does not tell is no difference.
 """
 
 from __future__ import annotations
@@ -12,18 +10,16 @@ from typing import Final
 
 from attnlens.cricket.match.competition import ALL_OUT, OVERS_BY_TYPE, competition_of, quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match
-from attnlens.cricket.predictor.heads import SHORT_HISTORY
+from attnlens.cricket.predictor.scales import SHORT_HISTORY
 from attnlens.cricket.predictor.trained import Trained, identity_of
 from attnlens.files import Json
 
-_MANY: Final = 5
-"""A model that has learnt from so many competitions takes one more as cricket that it knows."""
+_MIN_COMPETITIONS: Final = 5
+"""A model trained on so many competitions takes one more as cricket that it knows."""
 
-_DOUBTS_TOLD: Final = 2
-"""Doubts that are told with an answer; the scorecard has all."""
+_MAX_DOUBTS: Final = 2
 
 _USUAL_BALLS: Final = (6,)
-"""Balls in an over where a checkpoint does not say."""
 
 
 def kind_card(matches: Sequence[Match]) -> Json:
@@ -44,28 +40,24 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
     card = predictor.card
     results = []
     types = card.get("match_types") or []
-    other_type = bool(types) and match.match_type not in (None, *types)
     overs = _overs(predictor)
     problem = None
-    if other_type:
+    if types and match.match_type not in (None, *types):
         problem = f"trained on {' and '.join(types)}, this is {match.match_type}"
     elif overs and match.overs not in (None, *overs):
-        problem = (
-            f"trained on matches of {_numbers(overs)} overs a side, this is one of {match.overs}"
-        )
+        sides = _numbers(overs)
+        problem = f"trained on matches of {sides} overs a side, this is one of {match.overs}"
     if problem:
         results.append(("other_format", f"{problem}: take the figures as a sketch"))
     gender = card.get("gender")
     if gender is not None and match.gender not in (None, gender):
-        results.append(
-            ("other_gender", f"trained on {gender} cricket, this match is {match.gender}")
-        )
-    broad = (card.get("competitions") or 0) >= _MANY
+        text = f"trained on {gender} cricket, this match is {match.gender}"
+        results.append(("other_gender", text))
+    broad = (card.get("competitions") or 0) >= _MIN_COMPETITIONS
     if not broad and not predictor.knows_a_team(match.teams):
         teams = " nor ".join(match.teams)
-        results.append(
-            ("other_teams", f"trained on matches of neither {teams}: another competition")
-        )
+        text = f"trained on matches of neither {teams}: another competition"
+        results.append(("other_teams", text))
     balls = card.get("balls_per_over") or _USUAL_BALLS
     if match.balls_per_over not in balls:
         words = "six" if tuple(balls) == _USUAL_BALLS else _numbers(balls)
@@ -77,15 +69,10 @@ def differences(match: Match, predictor: Trained) -> list[tuple[str, str]]:
 def cautions(
     match: Match, innings: Innings, predictor: Trained, *, evidence: bool, history: bool
 ) -> Iterator[tuple[str, str]]:
-    """What a reader should know before trusting an answer: flags and their sentences.
-
-    Args:
-        evidence: whether interventions were run.
-        history: whether the ratings were brought to the match's date by its own history.
-    """
+    """What a reader should know before trusting an answer: flags and their sentences."""
     if match.doubts:
-        doubts = "; ".join(map(str, match.doubts[:_DOUBTS_TOLD]))
-        rest = len(match.doubts) - _DOUBTS_TOLD
+        doubts = "; ".join(map(str, match.doubts[:_MAX_DOUBTS]))
+        rest = len(match.doubts) - _MAX_DOUBTS
         more = f"; and {rest} more (attnlens match --check)" if rest > 0 else ""
         yield "doubted", f"the file is in doubt: {doubts}{more}"
     if innings.super_over:
@@ -121,7 +108,6 @@ def cautions(
 
 
 def _cut_short(match: Match, innings: Innings, quota: int) -> bool:
-    """Whether the first innings of a match that went on ended before its balls and its wickets."""
     went_on = any(side.deliveries for side in match.innings if side.number > innings.number)
     down = sum(len(ball.wickets) for ball in innings.deliveries)
     # With nine down somebody may have been unable to bat.
@@ -158,19 +144,13 @@ def in_training(match: Match, predictor: Trained) -> str | None:
         return f"the model was trained on this match: {better}"
     # A checkpoint that does not tell its matches: only dates and kind are known.
     first, last = predictor.date("trained_from"), predictor.date("trained_until")
-    if first is None or last is None or not first <= match.date <= last:
-        return None
-    if not like_training(match, predictor):
+    is_dated = first is not None and last is not None and first <= match.date <= last
+    if not is_dated or differences(match, predictor):
         return None
     return (
         f"played within the model's training dates ({first} to {last}): if it was "
         f"trained on this match, {better}"
     )
-
-
-def like_training(match: Match, predictor: Trained) -> bool:
-    """Whether the match differs in nothing from those of the training."""
-    return not differences(match, predictor)
 
 
 def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]:
@@ -194,13 +174,10 @@ def kinds_unlike(matches: Iterable[Match], predictor: Trained) -> dict[str, int]
 
 def _overs(predictor: Trained) -> list[int]:
     """Overs a side in the training; from the types of match where the card does not say."""
-    overs = predictor.card.get("overs")
-    if overs is not None:
-        return list(overs)
     types = predictor.card.get("match_types") or []
-    if not all(name in OVERS_BY_TYPE for name in types):
-        return []
-    return sorted({OVERS_BY_TYPE[name] for name in types})
+    limits = {OVERS_BY_TYPE[name] for name in types if name in OVERS_BY_TYPE}
+    all_known = OVERS_BY_TYPE.keys() >= set(types)
+    return list(predictor.card.get("overs", sorted(limits) if all_known else []))
 
 
 def _numbers(numbers: Sequence[int]) -> str:

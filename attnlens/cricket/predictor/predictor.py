@@ -1,9 +1,7 @@
 """The predictor: a multi-scale temporal encoder over balls that are graphs of nodes.
 
-The past reaches the prediction through attention alone: through seven *slots* inside the
-ball (this batter's balls, this bowler's, this stand's, the last twelve, ...) and through
-four temporal scales. Every one of those paths is masked by the same ``visible`` tensor, so
-a ball that is not visible to a query does not exist for it.
+The past reaches the prediction through seven *slots* inside the ball and four temporal scales. All
+are masked by one ``visible`` tensor: a ball that is not visible to a query does not exist for it.
 """
 
 from __future__ import annotations
@@ -17,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.arrays import Flags, Integers
-from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.predictor.relations import Batch, mapped, relate, take
+from attnlens.cricket.predictor.scales import SCALES
 from attnlens.cricket.predictor.temporal import (
     HEADS,
     SLOTS,
@@ -80,18 +78,12 @@ class Sizes:
     Attributes:
         graph: layer to node to number of features; 0 for a slot.
         past_nodes: the nodes a past ball may tell.
-        outcomes: number of outcome classes.
         happened: size of what a past ball tells of its outcome, without the surprise.
         scoreboard: nodes whose features also skip to the outcome logits.
-        hidden_dim: width of everything.
         slot_dim: columns of each slot's attention.
         heads: heads per scale.
-        dropout: in training.
-        null: logit that "nothing" starts with in every slot; ``None`` leaves it out. See
+        null: logit that "nothing" starts with in every slot; see
             `attnlens.cricket.predictor.relations.RelationAttention`.
-        readout: whether what the slots read also reaches the fused vector directly, beside
-            its way through the nodes.
-        strict: whether the scales' same-bowler and same-batsman heads see no other balls.
     """
 
     graph: Mapping[str, Mapping[str, int]]
@@ -104,18 +96,18 @@ class Sizes:
     heads: Mapping[str, int] = field(default_factory=lambda: dict(HEADS))
     dropout: float = 0.1
     null: float | None = 1.5
-    readout: bool = True
-    strict: bool = True
 
     def to_dict(self) -> Json:
         return {**asdict(self), "graph": {k: dict(v) for k, v in self.graph.items()}}
 
     @classmethod
     def from_dict(cls, data: Json) -> Sizes:
-        values = {"strict": False, **data}
-        values["past_nodes"] = tuple(values["past_nodes"])
-        values["scoreboard"] = tuple(values["scoreboard"])
-        return cls(**values)
+        values = dict(data)
+        # Settings of earlier versions, which every checkpoint that is read has to have had on.
+        if not values.pop("readout", True) or not values.pop("strict", True):
+            raise ValueError("its slots or heads are those of an earlier version")
+        tuples = {name: tuple(values[name]) for name in ("past_nodes", "scoreboard")}
+        return cls(**values | tuples)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,15 +136,13 @@ class FullModel(nn.Module):
 
     Args:
         sizes: see `Sizes`.
-        prior: log-probabilities of the outcomes over all balls ``(outcome,)``, what the
-            scoreboard's expectation is replaced by when the scoreboard is taken away.
+        prior: log-probabilities of the outcomes over all balls ``(outcome,)``, used where the
+            scoreboard is hidden.
 
     Attributes:
         path_counts: how much the attention of each of `PATHS` says of what hiding a ball does,
-            beside the others ``(path,)``: no part of the forecast
-            (`attnlens.cricket.lab.post_training`).
-        usual_effects: nats that hiding a past ball costs on average, by its place
-            (`attnlens.cricket.predictor.predictor`) ``(place,)``: no part of it either.
+            ``(path,)``: no part of the forecast (`attnlens.cricket.lab.post_training`).
+        usual_effects: nats that hiding a past ball costs on average, by `places`: neither.
     """
 
     prior: Tensor
@@ -169,7 +159,7 @@ class FullModel(nn.Module):
         self.slots = PastSlots(width, sizes.slot_dim, sizes.null)
         self.slot_question = nn.Linear(width, width)
         self.temporal = MultiScaleTemporalEncoder(
-            width, width, heads=dict(sizes.heads), dropout=dropout, strict=sizes.strict
+            width, width, heads=dict(sizes.heads), dropout=dropout, strict=True
         )
         self.from_expected = nn.Sequential(
             nn.Linear(sizes.outcomes, width), nn.GELU(), nn.Linear(width, width)
@@ -185,9 +175,7 @@ class FullModel(nn.Module):
         self.rating_scale = nn.ParameterDict(
             {name: nn.Parameter(torch.ones(sizes.outcomes)) for name in RATINGS}
         )
-        self.readout = (
-            nn.Linear(len(SLOTS) * sizes.slot_dim, width, bias=False) if sizes.readout else None
-        )
+        self.readout = nn.Linear(len(SLOTS) * sizes.slot_dim, width, bias=False)
         nn.init.zeros_(self.skip.weight)
         nn.init.zeros_(self.skip.bias)
         nn.init.normal_(self.to_outcome.weight, std=0.01)
@@ -200,17 +188,16 @@ class FullModel(nn.Module):
     def past(self, batch: Batch) -> Tensor:
         """Vectors of the past balls, ``(batch, key, hidden_dim)``."""
         past, ratings = batch["past"], batch["past"]["ratings"]
-        striker_known, bowler_known = past.get("striker_known"), past.get("bowler_known")
-        striker, bowler = ratings["striker"], ratings["bowler"]
-        if striker_known is not None:
-            striker = striker * striker_known[..., None]
-        if bowler_known is not None:
-            bowler = bowler * bowler_known[..., None]
+        known = {role: past.get(f"{role}_known") for role in ("striker", "bowler")}
+        striker, bowler = (
+            ratings[role] if mask is None else ratings[role] * mask[..., None]
+            for role, mask in known.items()
+        )
         expected = (past["prior"] + striker + bowler + ratings["era"]).softmax(-1)
         classes = self.sizes.outcomes
         expected = step("P", expected, "what was expected of each past ball")
         surprise = past["happened"][..., :classes] - expected
-        masks = {"batsman_identity": striker_known, "bowler_identity": bowler_known}
+        masks = {"batsman_identity": known["striker"], "bowler_identity": known["bowler"]}
         nodes = {
             name: step(
                 f"N_{{{name}}}",
@@ -244,8 +231,7 @@ class FullModel(nn.Module):
                 ``graph_data`` has one query and ``visible`` has many, the one is asked
                 under each mask.
             key: `past`'s result, where it is at hand.
-            summaries: the overs' summaries ``(batch, over, hidden_dim)``, likewise; only
-                with ``shared``.
+            summaries: the overs' summaries, likewise; only with ``shared``.
         """
         graph, sequence = batch["graph_data"], batch["sequence"]
         knowledge_masks: Mapping[str, Tensor] = graph.get("known") or {}
@@ -295,7 +281,7 @@ class FullModel(nn.Module):
         )
         gates = self.fusion_probe(self.gate(ball).softmax(-1))
         gates = step("a_{fusion}", gates, "attention to the ball and the four scales")
-        own_part = ball if self.readout is None else ball + self.readout(slot_values)
+        own_part = ball + self.readout(slot_values)
         parts = torch.stack([own_part, *(vectors[scale] for scale in SCALES)], -2)
         fused = step("f", (gates[..., None] * parts).sum(-2), "the ball and its past")
         logits = self.to_outcome(self.dropout(fused)) + expected
@@ -312,13 +298,9 @@ class FullModel(nn.Module):
             base = torch.where(scoreboard[..., None], base, self.prior)
             skip = skip * scoreboard[..., None]
         logits = base
-        mask_of = {
-            rating: knowledge_masks.get(group)
-            for group, ratings in _KNOWLEDGE_RATINGS.items()
-            for rating in ratings
-        }
+        groups = {name: group for group, names in _KNOWLEDGE_RATINGS.items() for name in names}
         for name in RATINGS:
-            mask = mask_of.get(name)
+            mask = knowledge_masks.get(groups.get(name, ""))
             rating = graph["ratings"][name] * self.rating_scale[name]
             logits = logits + (rating if mask is None else rating * mask[..., None])
         result: Tensor = logits.log_softmax(-1) * self.trust + skip
@@ -327,9 +309,8 @@ class FullModel(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Outcome logits ``(batch, query, outcome)``; see `predict` for ``batch``.
 
-        Where every ball of an innings is a query (``shared`` is given, and queries and keys
-        are the same balls), queries go in blocks, each over the balls up to its end: the
-        same numbers for less work.
+        Where every ball of an innings is a query, queries go in blocks, each over the balls up to
+        its end: the same numbers for less work.
         """
         sequence = batch["sequence"]
         queries, keys = sequence["visible"].shape[1:]
@@ -357,45 +338,42 @@ class FullModel(nn.Module):
     def slot_shares(self, prediction: Prediction) -> Tensor:
         """How much of each slot is in the ball's own vector, ``(batch, query, slot)``.
 
-        By its node: the share of its layer times the share of its node. By the readout: one
-        part in as many as there are slots, as the heads of a scale count by their mean.
+        Its layer's share times its node's, and one part in as many as there are slots by the
+        readout.
         """
         shares: dict[str, Tensor] = {}
         for number, (layer, nodes) in enumerate(self.within_ball.graph.items()):
             share = prediction.within["layers"][..., number]
             for index, node in enumerate(nodes):
                 shares[node] = share * prediction.within[layer][..., index]
-        stacked = torch.stack([shares[name] for name in SLOTS], -1)
-        return stacked if self.readout is None else stacked + 1 / len(SLOTS)
+        return torch.stack([shares[name] for name in SLOTS], -1) + 1 / len(SLOTS)
 
     def get_full_attention_profile(self, batch: Batch) -> Json:
-        """Where attention went, as plain shares.
+        """Where attention went for the last query of the first row, as plain shares.
 
         Returns:
-            ``within_ball``: ``{"layers": [{"layer", "weight", "nodes": [{"node",
-            "weight"}]}]}``; ``across_balls``: scale to weights ``(head, key + 1)`` as
-            nested lists, the query itself last; ``fusion_weights``. All for the last query of
-            the first row.
+            ``within_ball``: ``{"layers": [{"layer", "weight", "nodes": [{"node", "weight"}]}]}``;
+            ``across_balls``: scale to weights ``(head, key + 1)`` as nested lists, the query itself
+            last; ``fusion_weights``.
         """
         with torch.no_grad():
             result = self.predict(batch)
-        shares = result.within["layers"][0, -1].tolist()
+        within = {name: weights[0, -1].tolist() for name, weights in result.within.items()}
+        layers = [
+            {
+                "layer": layer,
+                "weight": weight,
+                "nodes": [
+                    {"node": node, "weight": share}
+                    for node, share in zip(names, within[layer], strict=True)
+                ],
+            }
+            for weight, (layer, names) in zip(
+                within["layers"], self.within_ball.graph.items(), strict=True
+            )
+        ]
         return {
-            "within_ball": {
-                "layers": [
-                    {
-                        "layer": layer,
-                        "weight": shares[number],
-                        "nodes": [
-                            {"node": node, "weight": weight}
-                            for node, weight in zip(
-                                names, result.within[layer][0, -1].tolist(), strict=True
-                            )
-                        ],
-                    }
-                    for number, (layer, names) in enumerate(self.within_ball.graph.items())
-                ]
-            },
+            "within_ball": {"layers": layers},
             "across_balls": {
                 scale: weights[0, :, -1].tolist() for scale, weights in result.scales.items()
             },

@@ -1,14 +1,9 @@
 """What earlier matches say about players, venues and teams.
 
-A ball's outcome has logits ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``,
-one vector ``r`` over the outcomes per entity, updated once per date from the matches of
-that date, so a match is only ever rated by matches that were played before it.
-
-The update is one damped Newton step per entity and outcome on the log-likelihood with a
-Gaussian prior (an online empirical-Bayes estimate): with ``G = Σ (y - p)`` and
-``F = Σ p(1 - p)`` over the entity's balls on that date,
-
-    precision ← 1 / (1 / precision + drift) + F,      r ← r + step · G / precision
+A ball's outcome has logits ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``, updated
+once per date by one damped Newton step per entity and outcome (online empirical Bayes): with
+``G = Σ (y - p)`` and ``F = Σ p(1 - p)`` over the entity's balls on that date,
+``precision ← 1 / (1 / precision + drift) + F``, ``r ← r + step · G / precision``.
 """
 
 from __future__ import annotations
@@ -58,7 +53,7 @@ ALL_KINDS: Final[tuple[str, ...]] = tuple(kind.name for kind in KINDS)
 
 
 @dataclass
-class Table:
+class RatingTable:
     """Ratings of one kind: a row per entity, one column per outcome."""
 
     kind: Kind
@@ -69,11 +64,8 @@ class Table:
 
     def row(self, key: str, *, create: bool = False) -> int:
         """The number of ``key``, or -1 for an entity never met."""
-        existing_row = self.keys.get(key)
-        if existing_row is not None:
-            return existing_row
-        if not create:
-            return -1
+        if key in self.keys or not create:
+            return self.keys.get(key, -1)
         number = len(self.keys)
         self.keys[key] = number
         if number >= len(self.balls):
@@ -95,13 +87,7 @@ class Table:
         return rating, np.where(met, self.balls[rows], np.float32(0))
 
     def learn(self, rows: NDArray[np.int64], surprise: Floats32, information: Floats32) -> None:
-        """One update from the balls of one date.
-
-        Args:
-            rows: the entity of each ball, ``(n,)``.
-            surprise: ``y - p``, ``(n, 11)``.
-            information: ``p(1 - p)``, ``(n, 11)``.
-        """
+        """One update from the balls' entities ``(n,)``, ``y - p`` and ``p(1 - p)``, ``(n, 11)``."""
         entities, positions = np.unique(rows, return_inverse=True)
         gradient = np.zeros((len(entities), len(OUTCOMES)), np.float32)
         fisher = np.zeros_like(gradient)
@@ -126,8 +112,8 @@ class Ratings:
         kinds: the kinds that are rated; the others stay empty and are never looked up.
     """
 
-    tables: dict[str, Table] = field(
-        default_factory=lambda: {kind.name: Table(kind) for kind in KINDS}
+    tables: dict[str, RatingTable] = field(
+        default_factory=lambda: {kind.name: RatingTable(kind) for kind in KINDS}
     )
     aliases: dict[str, str] = field(default_factory=dict)
     until: datetime.date | None = None
@@ -159,8 +145,7 @@ class Ratings:
         }
         rows = np.full((len(innings.deliveries), len(KINDS)), -1, np.int64)
         for column, kind in enumerate(KINDS):
-            if kind.name in shared:
-                rows[:, column] = shared[kind.name]
+            rows[:, column] = shared.get(kind.name, -1)
         for number, ball in enumerate(innings.deliveries):
             striker, bowler = self.player_key(ball.batter), self.player_key(ball.bowler)
             phase = phase_of(ball.legal_balls_before, quota)
@@ -170,11 +155,9 @@ class Ratings:
                 name = KINDS[column].name
                 if name in self.kinds and key:
                     rows[number, column] = tables[name].row(key, create=create)
+        players = [player for ball in innings.deliveries for player in (ball.batter, ball.bowler)]
         if create:
-            for ball in innings.deliveries:
-                for player in (ball.batter, ball.bowler):
-                    if player.id:
-                        self.aliases[player.name] = player.id
+            self.aliases |= {player.name: player.id for player in players if player.id}
         return rows
 
     def of(self, kind: str, key: str) -> Floats32:
@@ -205,10 +188,9 @@ class Ratings:
         return vectors
 
     def learn(self, rows: NDArray[np.int64], base: Floats32, outcomes: NDArray[np.int64]) -> None:
-        """Update every table from the balls of one date.
+        """Update every table from one date's `entities` ``(n, kinds)``, made with ``create=True``.
 
         Args:
-            rows: `entities` of the balls, made with ``create=True``, ``(n, kinds)``.
             base: log-probabilities from the scoreboard alone, ``(n, 11)``.
             outcomes: what happened, ``(n,)``.
         """

@@ -1,13 +1,7 @@
-"""Relations of past balls to the current one, and attention whose logits know them.
+"""Relations of past balls to the current one, and attention whose logits include them.
 
-Every relation is computed over *visible* balls only: a ball is next to a wicket only if the
-wicket is visible, a boundary is in a cluster only if its neighbours are. So hiding a ball also
-hides what it would have told about the balls around it. The logits are
-
-    logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)
-
-with ``B`` the head-by-relation table of biases. Queries are the current balls, keys are the balls
-before them, and every query may also look at itself: the option "nothing in the past matters".
+Relations are computed over *visible* balls only, so hiding a ball also hides what it tells about
+its neighbours: ``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)``.
 """
 
 from __future__ import annotations
@@ -37,8 +31,6 @@ RELATIONS: Final[tuple[str, ...]] = (
 """The order of the relation axis everywhere."""
 
 RECENCY: Final = RELATIONS.index("recency")
-_BITS: Final = 32
-"""Seats of an over that are told apart at once."""
 
 _CLUSTER_REACH: Final = 3
 """A boundary is in a cluster when another lies within this many balls."""
@@ -52,13 +44,8 @@ Batch: TypeAlias = dict[str, Any]
 class Balls:
     """Who and what a run of balls is, as integers and flags, each ``(batch, ball)``.
 
-    Attributes:
-        index: position in the innings; consecutive balls differ by 1.
-        over, ball_in_over: the over from 0, the delivery within it from 1.
-        batter, non_striker, bowler: numbers that are equal for the same player.
-        wicket, boundary, dot: what happened (for past balls only).
-        last_in_over: whether it is the last delivery of its over so far as told by
-            the next delivery's over (for past balls only).
+    ``ball_in_over`` counts from 1; equal numbers mean the same player. Only past balls have the
+    last four, of which ``last_in_over`` is told by the over of the next delivery.
     """
 
     index: Tensor
@@ -93,10 +80,7 @@ def take(value: Any, rows: slice | list[int]) -> Any:
 
 
 def neighbours(flags: Tensor, reach: int) -> Tensor:
-    """Whether a flag is set within ``reach`` places, itself not counted.
-
-    ``flags`` is ``(..., ball)`` boolean with consecutive balls beside each other.
-    """
+    """Whether a flag of ``(..., ball)`` is set within ``reach`` balls, itself not counted."""
     result = torch.zeros_like(flags)
     for distance in range(1, reach + 1):
         result[..., distance:] |= flags[..., :-distance]
@@ -105,16 +89,11 @@ def neighbours(flags: Tensor, reach: int) -> Tensor:
 
 
 def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
-    """The relations of every visible past ball to every query ball.
-
-    Args:
-        query: current balls ``(batch, query)``.
-        key: past balls ``(batch, key)`` in the order of the innings.
-        visible: boolean ``(batch, query, key)``.
+    """The relations of every past ball ``(batch, key)`` to every query ball ``(batch, query)``.
 
     Returns:
-        ``(batch, query, key, len(RELATIONS))`` floats: recency is minus the distance in
-        deliveries, the others are 0 or 1; all 0 where the key is not visible.
+        ``(batch, query, key, len(RELATIONS))`` floats: recency is minus the distance in deliveries,
+        the others are 0 or 1; all 0 where ``visible (batch, query, key)`` is false.
     """
     if key.wicket is None or key.boundary is None or key.last_in_over is None:
         raise ValueError("key balls need the flags wicket, boundary and last_in_over")
@@ -148,19 +127,15 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
 
 
 def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over: Tensor) -> Tensor:
-    """The relations of every earlier over to every query ball.
+    """The relations of every earlier over to every query ball, ``(batch, query, over, relation)``.
 
-    An over's relation is the share of its visible balls that have it; recency is minus
-    the distance in overs.
+    An over's relation is the share of its visible balls that have it; recency is minus the distance
+    in overs.
 
     Args:
-        table: `relate`'s result, ``(batch, query, key, relation)``.
-        visible: ``(batch, query, key)``.
+        table: `relate`'s result.
         membership: which over each past ball is in, one-hot ``(batch, key, over)``.
-        query_over: the over of each query, ``(batch, query)``.
-
-    Returns:
-        ``(batch, query, over, relation)``.
+        query_over: ``(batch, query)``.
     """
     counted = (table.movedim(-1, 1) @ membership[:, None]).movedim(1, -1)
     balls = torch.einsum("bqk,bko->bqo", visible.to(table.dtype), membership)
@@ -177,15 +152,9 @@ def visible_overs(
 
     A slot is a delivery's position in its over. A key that belongs to no over (padding) has none.
 
-    Args:
-        balls: who the past balls are ``(batch, key)``.
-        visible: ``(batch, query, key)``.
-        overs: how many overs, from over 0.
-
     Returns:
-        of every distinct set its row of the batch ``(set,)``, the key on each slot
-        ``(set, slot)`` and whether it is visible, same shape; and the set of each over
-        ``(batch * query * over,)``.
+        of every distinct set its row of the batch ``(set,)``, the key on each slot ``(set, slot)``
+        and whether it is visible, same shape; and the set of each over ``(batch * query * over,)``.
     """
     batch, queries, keys = visible.shape
     device = visible.device
@@ -205,11 +174,9 @@ def visible_overs(
     where = (where + torch.arange(overs, device=device)).expand(present.shape[:3])
     present = present.flatten(0, 2)
     codes = back = where = where.flatten()
-    for start in range(0, slots, _BITS):
-        # A number for the slots, as many at a time as fit one beside the sets so far.
-        bits = present[:, start : start + _BITS].long()
-        code = (bits << torch.arange(bits.shape[1], device=device)).sum(-1)
-        codes, back = torch.unique((back << _BITS) + code, return_inverse=True)
+    for bits in torch.split(present, 32, 1):  # as many slots as fit a number beside the sets so far
+        code = (bits.long() << torch.arange(bits.shape[1], device=device)).sum(-1)
+        codes, back = torch.unique((back << 32) + code, return_inverse=True)
     example = torch.empty_like(codes)
     example[back] = torch.arange(len(back), device=device)
     flat_over = where[example]
@@ -220,16 +187,11 @@ STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_bat
 """What heads 0, 1 and 2 start as; further heads start free."""
 
 
-_RECENCY_START: Final = 0.1
-_SAME_PLAYER_START: Final = 2.0
-
-
 def starting_table(heads: int) -> Tensor:
     """The bias table ``(heads, relations)`` that training starts from."""
     table = torch.zeros(heads, len(RELATIONS))
     for head, pattern in enumerate(STARTING_PATTERNS[:heads]):
-        start = _RECENCY_START if pattern == "recency" else _SAME_PLAYER_START
-        table[head, RELATIONS.index(pattern)] = start
+        table[head, RELATIONS.index(pattern)] = 0.1 if pattern == "recency" else 2.0
     return table
 
 
@@ -245,9 +207,8 @@ class RelationAttention(nn.Module):
         project: whether the heads' outputs are mixed into ``hidden_dim``.
         null: where given, each head may also look at nothing: a last key with this logit
             (learnable) and a value of zero. A head that looks evenly at n balls then gives
-            them n / (n + e^null) of its attention: the shrinkage of an empirical-Bayes mean.
-        strict: whether heads 1 and 2 see only the keys that their pattern names: those of
-            the same bowler, those of the same batsman.
+            them n / (n + e^null) of its attention.
+        strict: whether heads 1 and 2 see only the same bowler's and the same batsman's balls.
     """
 
     def __init__(
@@ -287,17 +248,14 @@ class RelationAttention(nn.Module):
         """Attend.
 
         Args:
-            query: ``(batch, query, hidden_dim)``.
-            key: ``(batch, key, hidden_dim)``, the past only.
+            query: ``(batch, query, hidden_dim)``; ``key (batch, key, hidden_dim)``, the past only.
             relations: ``(batch, query, key, relation)``.
             hidden: boolean, broadcastable to ``(batch, head, query, key)``.
-            distance: how far back each key lies, from 1, ``(batch, query, key)``;
-                needed where there are position vectors.
+            distance: how far back each key lies, from 1, ``(batch, query, key)``.
 
         Returns:
-            the output ``(batch, query, hidden_dim)`` and the weights
-            ``(batch, head, query, key)``, with one more key at the end, the query
-            itself, where ``own`` is set.
+            the output ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``,
+            with one more key at the end, the query itself, where ``own`` is set.
         """
         heads = self.num_heads
         q, k, v = (
@@ -349,7 +307,6 @@ class RelationAttention(nn.Module):
         return self.to_output(join_heads(attended)), weights
 
     def _out_of_pattern(self, relations: Tensor) -> Tensor:
-        """Keys that are not of a head's pattern, ``(batch, head, query, key)``; of others none."""
         patterns = STARTING_PATTERNS[1 : self.num_heads]
         own = [relations[..., RELATIONS.index(pattern)] <= 0 for pattern in patterns]
         none = torch.zeros_like(relations[..., 0], dtype=torch.bool)
@@ -365,6 +322,12 @@ class RelationAttention(nn.Module):
         if self.null is not None:
             return self.null[:, None, None].expand(*q.shape[:-1], 1), None
         return None
+
+
+def feed_forward(hidden_dim: int, dropout: float) -> nn.Sequential:
+    """Two layers, the inner one twice as wide."""
+    first, second = nn.Linear(hidden_dim, 2 * hidden_dim), nn.Linear(2 * hidden_dim, hidden_dim)
+    return nn.Sequential(first, nn.GELU(), nn.Dropout(dropout), second)
 
 
 class RelationBlock(nn.Module):
@@ -383,12 +346,7 @@ class RelationBlock(nn.Module):
         self.query_norm = nn.LayerNorm(hidden_dim)
         self.attention = RelationAttention(hidden_dim, num_heads, reach=reach, strict=strict)
         self.feed_norm = nn.LayerNorm(hidden_dim)
-        self.feed = nn.Sequential(
-            nn.Linear(hidden_dim, 2 * hidden_dim),
-            nn.GELU(),
-            nn.Dropout(dropout),
-            nn.Linear(2 * hidden_dim, hidden_dim),
-        )
+        self.feed = feed_forward(hidden_dim, dropout)
         self.dropout = nn.Dropout(dropout)
 
     def forward(

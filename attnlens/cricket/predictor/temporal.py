@@ -1,12 +1,7 @@
 """The encoders of the predictor: within a ball, and over the balls before it.
 
-Inside a ball, named nodes stand in layers and are read from the top down. Each layer asks its
-nodes one question, put by the layers above it; the answer is a softmax-weighted mean of the nodes.
-The ball's vector is the softmax-weighted sum of its layers. Seven of the nodes are slots: each
-reads the past balls of one kind by attention.
-
-The temporal encoders have heads with built-in biases towards kinds of past balls. One attention
-layer serves all of them: `attnlens.cricket.predictor.relations.RelationAttention`.
+Inside a ball, named nodes stand in layers read from the top down; seven of them are slots that
+read past balls by attention. Over the past, four scales have heads with built-in biases.
 """
 
 from __future__ import annotations
@@ -17,16 +12,17 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from attnlens.cricket.predictor.heads import SCALES
 from attnlens.cricket.predictor.relations import (
     RECENCY,
     RELATIONS,
     Balls,
     RelationAttention,
     RelationBlock,
+    feed_forward,
     relate_overs,
     visible_overs,
 )
+from attnlens.cricket.predictor.scales import SCALES
 from attnlens.recording.probe import AttentionProbe, step
 from attnlens.reference.attention import hidden_softmax, unflattened
 
@@ -47,12 +43,7 @@ Answer = tuple[Tensor, Tensor]
 
 
 class LayerAttention(nn.Module):
-    """One layer of the ball graph: a question from above, an answer from the nodes.
-
-    Args:
-        hidden_dim: width of node vectors and of the answer.
-        nodes: names of the layer's nodes, in order.
-    """
+    """One layer of the ball graph: a question from above, an answer from the nodes."""
 
     def __init__(self, hidden_dim: int, nodes: tuple[str, ...], dropout: float) -> None:
         super().__init__()
@@ -62,19 +53,11 @@ class LayerAttention(nn.Module):
         self.to_key = nn.Linear(hidden_dim, hidden_dim, bias=False)
         self.to_value = nn.Linear(hidden_dim, hidden_dim, bias=False)
         self.norm = nn.LayerNorm(hidden_dim)
-        self.feed = nn.Sequential(
-            nn.Linear(hidden_dim, 2 * hidden_dim),
-            nn.GELU(),
-            nn.Dropout(dropout),
-            nn.Linear(2 * hidden_dim, hidden_dim),
-        )
+        self.feed = feed_forward(hidden_dim, dropout)
         self.probe = AttentionProbe(("batch", "query", "node"))
 
     def forward(self, nodes: Tensor, above: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """``nodes (..., node, hidden_dim)``, ``above (..., hidden_dim)``, ``hidden (node,)``.
-
-        Returns the answer ``(..., hidden_dim)`` and the weights ``(..., node)``.
-        """
+        """``nodes (..., node, hidden_dim)``, ``above (..., hidden_dim)``, ``hidden (node,)``."""
         nodes = step("X", nodes, "the layer's nodes")
         query = step("q", self.question + self.from_above(above), "what the layer is asked")
         # (W n) · q = n · (Wᵀ q): one product per ball instead of one per node.
@@ -88,13 +71,8 @@ class LayerAttention(nn.Module):
 
 
 class WithinBallEncoder(nn.Module):
-    """The ball graph.
-
-    Args:
-        graph: layer to node to number of features; a node with none is given as a vector
-            (an attention slot over past balls).
-        hidden_dim: width of every vector.
-        dropout: in training.
+    """The ball graph: layer to node to number of features; a node with none is an attention
+    slot.
     """
 
     def __init__(
@@ -143,10 +121,9 @@ class WithinBallEncoder(nn.Module):
         layers: tuple[str, ...] | None = None,
         begun: Mapping[str, Answer] | None = None,
     ) -> dict[str, Answer]:
-        """Every layer's answer, from the top down; a layer that has no given node gives none.
+        """Every layer's answer, from the top down; a layer without a node in ``nodes`` gives none.
 
         Args:
-            nodes: vectors ``(..., hidden_dim)`` by node; missing nodes are hidden.
             layers: the layers to read, all unless given.
             begun: the answers of the uppermost layers, where they have been read.
         """
@@ -166,11 +143,10 @@ class WithinBallEncoder(nn.Module):
         return answers
 
     def forward(self, answers: Mapping[str, Answer]) -> tuple[Tensor, dict[str, Tensor]]:
-        """The ball's vector, from `read`'s answers.
+        """The ball's vector ``(..., hidden_dim)`` from `read`'s answers, and the weights.
 
-        Returns:
-            ``(..., hidden_dim)`` and the weights: ``layers (..., layer)`` and one entry
-            ``(..., node)`` per layer. A layer without an answer has weight 0.
+        The weights are ``layers (..., layer)``, 0 for a layer without an answer, and ``(...,
+        node)`` by layer.
         """
         shape = next(iter(answers.values()))[0]
         rows, weights = [], {}
@@ -211,9 +187,9 @@ class PastSlots(nn.Module):
         """Node vectors by slot, weights and counts.
 
         Returns:
-            vectors ``(batch, query, hidden_dim)`` by slot name, weights
-            ``(batch, slot, query, key)``, numbers of balls seen ``(batch, slot, query)`` and
-            what was read ``(batch, query, slot * slot_dim)``.
+            vectors ``(batch, query, hidden_dim)`` by slot, weights ``(batch, slot, query, key)``,
+            numbers of balls seen ``(batch, slot, query)`` and what was read ``(batch, query, slot *
+            slot_dim)``.
         """
         readable = slot_masks(current, past, visible)
         readable = step("seen", readable, "which past balls each slot may read", as_input=True)
@@ -237,8 +213,7 @@ class PastSlots(nn.Module):
 
 def slot_masks(current: Balls, past: Balls, visible: Tensor) -> Tensor:
     """Which visible past balls each slot may read, ``(batch, slot, query, key)``."""
-    if past.dot is None:
-        raise ValueError("past balls need the flag dot")
+    assert past.dot is not None
     distance = current.index[:, :, None] - past.index[:, None, :]
     batter = current.batter[:, :, None] == past.batter[:, None, :]
     bowler = current.bowler[:, :, None] == past.bowler[:, None, :]
@@ -260,6 +235,8 @@ def slot_masks(current: Balls, past: Balls, visible: Tensor) -> Tensor:
 
 
 HEADS: Final[dict[str, int]] = {"micro": 2, "short": 3, "medium": 6, "long": 2}
+_MAX_OVERS: Final = 50
+_MAX_BALL_IN_OVER: Final = 20
 
 
 class TemporalEncoder(nn.Module):
@@ -268,12 +245,10 @@ class TemporalEncoder(nn.Module):
     Args:
         ball_dim: size of a ball vector.
         hidden_dim: width of the encoder.
-        num_heads: attention heads; 0, 1 and 2 start as recency, same bowler and same
-            batsman, the rest free.
-        num_layers: attention layers. With one, the last ball looks at balls that have
-            not mixed, so a weight belongs to one ball.
+        num_heads: 0, 1 and 2 start as recency, same bowler and same batsman, the rest free.
+        num_layers: with one, the last ball looks at balls that have not mixed, so a weight
+            belongs to one ball.
         max_seq_len: deliveries in the window, the current one included.
-        dropout: in training.
         strict: whether heads 1 and 2 see only balls of the same bowler and batsman.
     """
 
@@ -285,16 +260,14 @@ class TemporalEncoder(nn.Module):
         num_layers: int = 2,
         max_seq_len: int = 36,
         *,
-        max_over: int = 50,
-        max_ball_in_over: int = 20,
         dropout: float = 0.0,
         strict: bool = False,
     ) -> None:
         super().__init__()
         self.max_seq_len = max_seq_len
         self.to_hidden = nn.Linear(ball_dim, hidden_dim)
-        self.over = nn.Embedding(max_over + 1, hidden_dim)
-        self.ball_in_over = nn.Embedding(max_ball_in_over + 1, hidden_dim)
+        self.over = nn.Embedding(_MAX_OVERS + 1, hidden_dim)
+        self.ball_in_over = nn.Embedding(_MAX_BALL_IN_OVER + 1, hidden_dim)
         nn.init.normal_(self.over.weight, std=0.02)
         nn.init.normal_(self.ball_in_over.weight, std=0.02)
         self.layers = nn.ModuleList(
@@ -305,10 +278,9 @@ class TemporalEncoder(nn.Module):
     def embed(
         self, vectors: Tensor, overs: Tensor, balls_in_over: Tensor, is_known: Tensor | None = None
     ) -> Tensor:
-        """Ball vectors at the encoder's width, with over and ball-in-over embedded.
+        """Ball vectors at the encoder's width, with over and ball-in-over where ``is_known``.
 
-        Overs and deliveries beyond the embedded range share the last embedding; where
-        ``is_known`` is false the place is not told.
+        Overs and deliveries beyond the embedded range share the last embedding.
         """
         over = overs.clamp(0, self.over.num_embeddings - 1)
         ball = balls_in_over.clamp(0, self.ball_in_over.num_embeddings - 1)
@@ -324,7 +296,7 @@ class TemporalEncoder(nn.Module):
         """One layer over past balls that have not mixed; see `RelationBlock`.
 
         Raises:
-            ValueError: where the encoder has several layers, which mix the past.
+            ValueError: the encoder has several layers, which mix the past.
         """
         if len(self.layers) != 1:
             raise ValueError("only an encoder with one layer reads balls that have not mixed")
@@ -388,7 +360,6 @@ class TemporalEncoder(nn.Module):
 
 
 def causal(length: int, device: torch.device | None = None) -> Tensor:
-    """``(length, length)``, true where the key is the query itself or comes after it."""
     return torch.ones(length, length, dtype=torch.bool, device=device).triu()
 
 
@@ -397,10 +368,6 @@ class SpecializedTemporalAttention(nn.Module):
 
     Head 0 adds ``-0.1`` per ball of distance, head 1 adds ``2.0`` to balls by the same
     bowler, head 2 adds ``2.0`` to balls faced by the same batsman; all learnable.
-
-    Args:
-        hidden_dim: width of the input and the output.
-        num_heads: attention heads.
     """
 
     def __init__(self, hidden_dim: int, num_heads: int = 6) -> None:
@@ -445,9 +412,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         ball_dim: size of a ball vector.
         hidden_dim: width of every scale and of the result.
         heads: scale to number of heads.
-        num_layers: layers per ball scale; with one, attention reads balls that have not
-            mixed, which is what makes a weight belong to a ball.
-        dropout: in training.
+        num_layers: layers per ball scale; with one, a weight belongs to a ball.
         strict: see `TemporalEncoder`.
     """
 
@@ -458,7 +423,6 @@ class MultiScaleTemporalEncoder(nn.Module):
         *,
         heads: dict[str, int] | None = None,
         num_layers: int = 1,
-        max_overs: int = 50,
         dropout: float = 0.0,
         strict: bool = False,
     ) -> None:
@@ -472,8 +436,7 @@ class MultiScaleTemporalEncoder(nn.Module):
                     hidden_dim,
                     heads[scale],
                     num_layers if scale != "long" else 1,
-                    SCALES[scale] if scale != "long" else max_overs + 1,
-                    max_over=max_overs,
+                    SCALES[scale] if scale != "long" else _MAX_OVERS + 1,
                     dropout=dropout,
                     strict=strict,
                 )
@@ -490,18 +453,15 @@ class MultiScaleTemporalEncoder(nn.Module):
         return module
 
     def over_summaries(self, vectors: Tensor, balls: Balls, visible: Tensor, overs: int) -> Tensor:
-        """A GRU's last state over each over's visible balls.
+        """A GRU's last state over each over's visible balls, ``(batch, query, over, hidden_dim)``.
+
+        Hidden balls are skipped: they do not move the state. It is zero for an over without a
+        visible one.
 
         Args:
             vectors: past ball vectors ``(batch, key, ball_dim)``.
-            balls: who they are.
-            visible: ``(batch, query, key)``; with a query axis of 1 the summaries are
-                shared by all queries.
+            visible: ``(batch, query, key)``; a query axis of 1 shares the summaries.
             overs: how many overs to summarise, from over 0.
-
-        Returns:
-            ``(batch, query, over, hidden_dim)``; zero for an over with no visible ball.
-            Hidden balls are skipped, not blanked: they do not move the state.
         """
         batch, queries, keys = visible.shape
         if not keys:
@@ -513,7 +473,6 @@ class MultiScaleTemporalEncoder(nn.Module):
         return unflattened(state[back], 0, (batch, queries, overs))
 
     def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
-        """The GRU's last state over the visible steps, ``(row, step, width) -> (row, width)``."""
         # Visible steps first, in order: then the state after as many steps as are visible
         # is the state that skipped the hidden ones.
         order = (~visible).to(torch.int8).argsort(dim=1, stable=True)
@@ -540,23 +499,18 @@ class MultiScaleTemporalEncoder(nn.Module):
         """Every scale's vector and weights for every query.
 
         Args:
-            query: current ball vectors ``(batch, query, ball_dim)``.
-            key: past ball vectors ``(batch, key, ball_dim)``.
-            current: who the current balls are.
-            past: who the past balls are.
-            visible: ``(batch, query, key)``.
+            query: current ball vectors ``(batch, query, ball_dim)``; ``key``: those of past balls.
             relations: `relate`'s table.
             overs: earlier overs to summarise.
             shared: ``(batch, key)`` where visibility differs between queries only by
                 what is past for them; saves summarising each over once per query.
             place_known: ``(batch, query)``, false where a query may not know its over.
-            summaries: `over_summaries` for all queries ``(batch, over, hidden_dim)``,
-                where ``shared`` made them already.
+            summaries: `over_summaries` for all queries ``(batch, over, hidden_dim)``, already made.
 
         Returns:
-            vectors ``(batch, query, hidden_dim)`` and weights ``(batch, head, query, key)``
-            by scale. The query itself is the last key; before it come the past balls from
-            the first that any query's window reaches, or for ``long`` the overs.
+            vectors ``(batch, query, hidden_dim)`` and weights ``(batch, head, query, key)`` by
+            scale. The query itself is the last key; before it come the past balls from the first
+            that any query's window reaches, or for ``long`` the overs.
         """
         distance = current.index[:, :, None] - past.index[:, None, :]
         distance = step("d", distance, "how many balls back")
@@ -603,39 +557,32 @@ class MultiScaleTemporalEncoder(nn.Module):
         shared: Tensor | None,
         summaries: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """The scale ``long``: overs before the current one, each told by its summary.
-
-        Args:
-            asking: the current balls, placed ``(batch, query, hidden_dim)``; the others as in
-                `read`.
-        """
+        """The scale ``long``: overs before the current one, each told by its summary."""
         long = self.encoder("long")
         membership = (past.over[..., None] == torch.arange(overs, device=key.device)).to(key.dtype)
         earlier = visible & (past.over[:, None, :] < current.over[:, :, None])
         table = relate_overs(relations, earlier, membership, current.over)
         table = step("R_{over}", table, "how each over stands to the ball", as_input=True)
         has_balls = torch.einsum("bqk,bko->bqo", earlier.to(key.dtype), membership) > 0
-        hidden = step("unseen", ~has_balls, "overs without a visible ball", as_input=True)
+        hidden = step("unseen", ~has_balls, "overs without a visible ball", as_input=True)[:, None]
         gap = current.over[..., None] - torch.arange(overs, device=key.device)
         if summaries is None and shared is not None:
             summaries = self.over_summaries(key, past, shared[:, None], overs)[:, 0]
         if summaries is not None:
-            vector, weight = long.read(asking, summaries, table, hidden[:, None], gap)
-        else:
-            # One row per query: each has its own summaries.
-            each = self.over_summaries(key, past, earlier, overs)
-            each = step("X_{long}", each, "each over, its balls read by a GRU", as_input=True)
-            batch, queries = each.shape[:2]
-            vector, weight = long.read(
-                asking.flatten(0, 1)[:, None],
-                each.flatten(0, 1),
-                table.flatten(0, 1)[:, None],
-                hidden.flatten(0, 1)[:, None, None],
-                gap.flatten(0, 1)[:, None],
-            )
-            vector = unflattened(vector, 0, (batch, queries))[:, :, 0]
-            weight = unflattened(weight, 0, (batch, queries))[:, :, :, 0].transpose(1, 2)
-        return vector, weight
+            return long.read(asking, summaries, table, hidden, gap)
+        # One row per query: each has its own summaries.
+        each = self.over_summaries(key, past, earlier, overs)
+        each = step("X_{long}", each, "each over, its balls read by a GRU", as_input=True)
+        shape = each.shape[:2]
+        vector, weight = long.read(
+            asking.flatten(0, 1)[:, None],
+            each.flatten(0, 1),
+            table.flatten(0, 1)[:, None],
+            hidden.transpose(1, 2).flatten(0, 1)[:, None],
+            gap.flatten(0, 1)[:, None],
+        )
+        vector = unflattened(vector, 0, shape)[:, :, 0]
+        return vector, unflattened(weight, 0, shape)[:, :, :, 0].transpose(1, 2)
 
     def forward(
         self, full_sequence: Tensor, current_over_start: int | Tensor, over_summaries: Tensor
@@ -650,9 +597,9 @@ class MultiScaleTemporalEncoder(nn.Module):
                 the earlier overs, oldest first; the over axis may be empty.
 
         Returns:
-            h_temporal ``(batch, hidden_dim)`` and the weights of the last ball by scale:
-            ``{"micro", "short", "medium", "long"}``, each ``(batch, head, key)`` with the
-            window's balls (or the overs) oldest first and the ball itself last.
+            h_temporal ``(batch, hidden_dim)`` and the last ball's weights by scale, each
+            ``(batch, head, key)``: the window's balls (or the overs) oldest first, the ball itself
+            last.
         """
         batch, length, _ = full_sequence.shape
         device = full_sequence.device

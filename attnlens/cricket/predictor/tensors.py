@@ -1,12 +1,8 @@
 """From an innings to arrays: what is known before each ball, and what each ball tells later.
 
-Two sides are kept strictly apart:
-
-- the **query** side of a ball: scoreboard, venue, teams, who bats and bowls. No running
-  total but the scoreboard's own.
-- the **past** side of a ball, which later balls may look at: its outcome, its place in the
-  innings, who played it and their ratings. No score, no free hit, nothing that another
-  past ball would have to be read for.
+The **query** side of a ball holds what is known before it: no running total but the scoreboard's.
+The **past** side, which later balls may look at, holds its own outcome, its place in the innings,
+who played it and their ratings: nothing that another past ball would have to be read for.
 """
 
 from __future__ import annotations
@@ -36,11 +32,11 @@ OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)
 """Ratings are a few tenths; times four they have the size of the other features."""
 
-RATED: Final = len(OUTCOMES) + 1
+_RATED: Final = len(OUTCOMES) + 1
 """Features of a rating: the vector, and on how many balls it rests."""
 
 NODES: Final[dict[str, dict[str, int]]] = {
-    "global": {"venue": 24, "team_context": 24, "match_importance": 5 + KIND_SIZE + RATED},
+    "global": {"venue": 24, "team_context": 24, "match_importance": 5 + KIND_SIZE + _RATED},
     "match_state": {
         "score_state": 3,
         "chase_state": 5,
@@ -90,11 +86,9 @@ class InningsArrays:
         prior: log-probabilities from kind of cricket, over and innings alone ``(n, 11)``.
         ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today; the
             era's with that of the competition.
-        batter, non_striker, bowler: numbers of the players within the match ``(n,)``.
-        over, ball_in_over, index: place in the innings ``(n,)``, index from 1.
-        outcome: class number, -1 for a ball not yet bowled ``(n,)``.
-        wicket, boundary, dot: flags ``(n,)``.
-        met: whether the ratings have seen the striker, bowler and venue before ``(n,)``.
+        batter, non_striker, bowler: numbers of the players within the match.
+        outcome: class number, -1 for a ball not yet bowled.
+        met: whether the ratings have seen the striker, bowler and venue before.
     """
 
     nodes: dict[str, Floats32]
@@ -136,8 +130,7 @@ class BaseModel:
 
     Attributes:
         weights: alternating matrices ``(in, out)`` and biases ``(out,)``; tanh between.
-        prior: log-probabilities by table, innings and over, ``(TABLES, 2, 20, 11)``; see
-            `attnlens.cricket.match.competition.table_of`.
+        prior: log-probabilities by `table_of`, innings and over, ``(TABLES, 2, 20, 11)``.
         everything: log-probabilities over all balls, ``(11,)``.
     """
 
@@ -151,8 +144,7 @@ class BaseModel:
         last = len(self.weights) // 2 - 1
         for layer in range(last + 1):
             value = value @ self.weights[2 * layer] + self.weights[2 * layer + 1]
-            if layer < last:
-                value = np.tanh(value)
+            value = np.tanh(value) if layer < last else value
         shifted = value - value.max(-1, keepdims=True)
         logs: Floats32 = (shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))).astype(
             np.float32
@@ -186,7 +178,7 @@ def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
 
 
 def batting_positions(deliveries: tuple[Delivery, ...]) -> list[int]:
-    """The striker's place in the batting order, from 1, in order of appearance."""
+    """The batter's place in the batting order, from 1, in order of appearance."""
     order: dict[str, int] = {}
     for ball in deliveries:
         for player in (ball.batter, ball.non_striker):
@@ -196,63 +188,50 @@ def batting_positions(deliveries: tuple[Delivery, ...]) -> list[int]:
 
 def scoreboard(match: Match, innings: Innings) -> dict[str, Floats32]:
     """Features of the five match-state nodes, each ``(deliveries, size)``."""
-    quota = quota_of(match, innings)
-    second = float(innings.number % 2 == 0)
-    target = innings.target
-    rows: dict[str, list[list[float]]] = {name: [] for name in SCOREBOARD_NODES}
-    balls = innings.deliveries
-    for ball, free_hit, ball_number in zip(
-        balls, free_hits(balls), balls_in_over(balls), strict=True
-    ):
-        legal, score, wickets = ball.legal_balls_before, ball.score_before, ball.wickets_before
-        left = max(quota - legal, 1) if quota else 0
-        rate = 6 * score / max(legal, 6)
-        wickets_left = max(10 - wickets, 0)
-        required = max(target - score, 0) if target is not None else 0
-        required_rate = min(6 * required / left, 36.0) if target is not None and left else 0.0
-        chasing = float(target is not None)
-        over_class = min(20 * legal // quota if quota else 10, OVER_CLASSES - 1)
-        rows["score_state"].append([score / 100 - 0.8, rate / 8 - 1, math.log1p(score) / 5])
-        rows["chase_state"].append(
-            [
-                chasing,
-                required / 100,
-                required_rate / 10,
-                chasing * (required_rate - rate) / 10,
-                chasing * float(required <= 12),
-            ]
-        )
-        rows["phase_state"].append(
-            [
-                second,
-                float(innings.super_over),
-                legal / 60 - 1 if quota else 0.0,
-                min(ball_number, 8) / 6,
-                float(ball.over) / 20,
-                float(free_hit),
-                *one_hot(over_class, OVER_CLASSES),
-            ]
-        )
-        rows["time_pressure"].append(
-            [left / 120, left / quota if quota else 0.0, float(left <= 12), float(bool(quota))]
-        )
-        rows["wicket_buffer"].append(
-            [
-                wickets / 10,
-                min(left / max(wickets_left, 1), 60) / 20,
-                wickets * 10 / max(legal, 12),
-                *one_hot(min(wickets, 9), 10),
-            ]
-        )
-    return {
-        name: np.array(values, np.float32).reshape(len(balls), -1) for name, values in rows.items()
+    quota, target, balls = quota_of(match, innings), innings.target, innings.deliveries
+    fields = ("legal_balls_before", "score_before", "wickets_before", "over")
+    legal, score, wickets, over = (
+        np.array([getattr(ball, name) for ball in balls], float) for name in fields
+    )
+    zero = np.zeros(len(balls))
+    left = np.maximum(quota - legal, 1) if quota else zero
+    rate = 6 * score / np.maximum(legal, 6)
+    chasing = zero + (target is not None)
+    required = zero if target is None else np.maximum(target - score, 0)
+    required_rate = np.minimum(6 * required / left, 36) if quota else zero
+    over_class = np.minimum(20 * legal // quota if quota else zero + 10, OVER_CLASSES - 1)
+    columns = {
+        "score_state": [score / 100 - 0.8, rate / 8 - 1, np.log1p(score) / 5],
+        "chase_state": [
+            chasing,
+            required / 100,
+            required_rate / 10,
+            chasing * (required_rate - rate) / 10,
+            chasing * (required <= 12),
+        ],
+        "phase_state": [
+            zero + (innings.number % 2 == 0),
+            zero + innings.super_over,
+            legal / 60 - 1 if quota else zero,
+            np.minimum(balls_in_over(balls), 8) / 6,
+            over / 20,
+            zero + free_hits(balls),
+            *np.eye(OVER_CLASSES)[over_class.astype(int)].T,
+        ],
+        "time_pressure": [
+            left / 120,
+            left / quota if quota else zero,
+            zero + (left <= 12),
+            zero + bool(quota),
+        ],
+        "wicket_buffer": [
+            wickets / 10,
+            np.minimum(left / np.maximum(10 - wickets, 1), 60) / 20,
+            wickets * 10 / np.maximum(legal, 12),
+            *np.eye(10)[np.minimum(wickets, 9).astype(int)].T,
+        ],
     }
-
-
-def one_hot(position: int, size: int) -> list[float]:
-    row = [0.0] * size
-    row[position] = 1.0
-    return row
+    return {name: np.stack(values, 1).astype(np.float32) for name, values in columns.items()}
 
 
 def base_inputs(match: Match, nodes: dict[str, Floats32]) -> Floats32:
@@ -263,9 +242,7 @@ def base_inputs(match: Match, nodes: dict[str, Floats32]) -> Floats32:
 
 
 def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[float]:
-    """World event, other tournament, years since 2015, how established each side is, what kind
-    of cricket it is, and the competition's rating.
-    """
+    """Event, years since 2015, how established each side is, kind of cricket, competition."""
     event = str(match.event.get("name", "")).lower()
     year = match.date.year + match.date.timetuple().tm_yday / 366 if match.date else 2020.0
     experience = []
@@ -290,8 +267,7 @@ def rate_today(
 ) -> tuple[Floats32, int]:
     """How the match's earlier innings went against expectation, ``(11,)``, and their balls.
 
-    One Newton step from zero, as for the ratings: what a venue's rating would have learnt
-    from those balls, had it been known to differ by `TODAY_DEVIATION` from day to day.
+    One Newton step from zero, as for the ratings, with a prior of `TODAY_DEVIATION`.
     """
     surprise = np.zeros(len(OUTCOMES), np.float32)
     information = np.full(len(OUTCOMES), TODAY_DEVIATION**-2, np.float32)
@@ -326,26 +302,24 @@ def encode_innings(
     teams = parts["batting_team"] + parts["bowling_team"]
     today, today_balls = rate_today(match, innings, ratings, base)
 
-    def with_count(rating: Floats32, balls: Floats32) -> Floats32:
-        return np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
+    def with_count(rating: Floats32, kind: str) -> Floats32:
+        return np.hstack([RATING_SCALE * rating, np.log1p(parts[f"{kind}_balls"])[:, None] / 6])
 
-    venue_today = with_count(np.tile(today, (count, 1)), np.full(count, today_balls, np.float32))
-    nodes["venue"] = np.hstack([with_count(venue, parts["venue_balls"]), venue_today])
-    nodes["team_context"] = np.hstack(
-        [
-            with_count(parts[team], parts[f"{team}_balls"])
-            for team in ("batting_team", "bowling_team")
-        ]
-    )
+    venue_today = np.full((count, _RATED), np.log1p(np.float32(today_balls)) / 6, np.float32)
+    venue_today[:, :-1] = RATING_SCALE * today
+    nodes["venue"] = np.hstack([with_count(venue, "venue"), venue_today])
+    sides = ("batting_team", "bowling_team")
+    nodes["team_context"] = np.hstack([with_count(parts[team], team) for team in sides])
     importance = np.array(match_importance(match, innings, ratings), np.float32)
     nodes["match_importance"] = np.tile(importance, (count, 1))
     position = np.array(batting_positions(deliveries), np.float32)[:, None]
-    never_met = (parts["striker_balls"] == 0).astype(np.float32)[:, None]
-    identity = with_count(striker, parts["striker_balls"])
-    nodes["batsman_identity"] = np.concatenate([identity, position / 11, never_met], axis=1)
-    nodes["bowler_identity"] = np.concatenate(
-        [with_count(bowler, parts["bowler_balls"]), (parts["bowler_balls"] == 0)[:, None]], axis=1
-    ).astype(np.float32)
+    is_new = {
+        role: (parts[f"{role}_balls"] == 0).astype(np.float32)[:, None]
+        for role in ("striker", "bowler")
+    }
+    identity = with_count(striker, "striker")
+    nodes["batsman_identity"] = np.hstack([identity, position / 11, is_new["striker"]])
+    nodes["bowler_identity"] = np.hstack([with_count(bowler, "bowler"), is_new["bowler"]])
     phase = nodes["phase_state"].copy()
     phase[:, 5] = 0
 

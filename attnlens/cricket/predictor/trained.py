@@ -29,17 +29,17 @@ from attnlens.cricket.predictor.calibration import (
     calibration_beside,
     named_checkpoint,
 )
-from attnlens.cricket.predictor.heads import SCALES, UNSPECIALISED
 from attnlens.cricket.predictor.predictor import FullModel, Sizes
 from attnlens.cricket.predictor.ratings import ALL_KINDS, Ratings, RatingUpdate
+from attnlens.cricket.predictor.scales import SCALES, UNSPECIALISED
 from attnlens.cricket.predictor.tensors import BASE_SIZE, NODES, OVER_CLASSES, BaseModel
 from attnlens.cricket.predictor.win import WinModel
 from attnlens.errors import CheckpointError, InputError
 from attnlens.files import Json
 from attnlens.reference.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 
-KIND: Final = "temporal"
-FORMAT: Final = 1
+_KIND: Final = "temporal"
+_FORMAT: Final = 1
 _DATES: Final = ("trained_from", "trained_until", "weights_until", "ratings_until")
 _LISTS: Final[Mapping[str, type]] = {
     "match_types": str,
@@ -55,12 +55,10 @@ class Trained:
     """A network trained on matches, and what it knows of players, venues and sides.
 
     Attributes:
-        name: the name it ships under, or the file's stem.
-        sha256: of the file.
+        name: the name it ships under, or the file's stem; ``sha256``: of the file.
         card: training dates, match types, figures, as plain data.
-        calibration: how often its calls came true (`attnlens.cricket.predictor.calibration`);
-            ``None`` where it carries no such table.
-        win: the value of states of a match; ``None`` where it carries none.
+        calibration: how often its calls came true (`attnlens.cricket.predictor.calibration`).
+        win: the value of states of a match.
         trained_on: the matches it was trained and validated on, see `identity_of`;
             ``None`` where the file does not tell.
     """
@@ -101,19 +99,14 @@ class TrainedPredictor(Trained):
 
 def save_predictor(path: str | os.PathLike[str], predictor: TrainedPredictor) -> None:
     """Write a predictor to one safetensors file."""
-    metadata = {"kind": KIND, "format": FORMAT, "outcomes": list(OUTCOMES)}
+    metadata = {"kind": _KIND, "format": _FORMAT, "outcomes": list(OUTCOMES)}
     save_trained(path, predictor, metadata, predictor.model.sizes.to_dict())
 
 
 def save_trained(
     path: str | os.PathLike[str], trained: Trained, metadata: Json, sizes: Json
 ) -> None:
-    """Write a network and all that it knows to one safetensors file.
-
-    Args:
-        metadata: what whoever reads it checks first: its kind, its format and so on.
-        sizes: of the network.
-    """
+    """Write a network of some sizes and all that it knows to one safetensors file."""
     until = trained.ratings.until
     network = {f"model.{name}": value for name, value in trained.model.state_dict().items()}
     more = {
@@ -131,13 +124,12 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
         CheckpointError: the file is missing, damaged, or of another kind or version.
     """
     name, path = named_checkpoint(model)
-    checkpoint = read_checkpoint(path, KIND)
-    metadata, tensors = checkpoint.metadata, checkpoint.tensors
-    check_format(metadata, FORMAT, {"outcomes": list(OUTCOMES)}, path)
-    with damage_told(path):
+    checkpoint = read_checkpoint(path, _KIND)
+    metadata = checkpoint.metadata
+    with checked_checkpoint(metadata, _FORMAT, {"outcomes": list(OUTCOMES)}, path):
         sizes = Sizes.from_dict(metadata["sizes"])
-        if {k: dict(v) for k, v in sizes.graph.items()} != NODES:
-            raise other_features(path)
+        if {layer: dict(nodes) for layer, nodes in sizes.graph.items()} != NODES:
+            raise _other_features(path)
         if set(sizes.heads) != set(SCALES) or not all(
             isinstance(heads, int) and heads >= 1 and sizes.hidden_dim % heads == 0
             for heads in sizes.heads.values()
@@ -145,7 +137,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             raise ValueError("its scales and their heads are others")
         # The order of layers and nodes is ours: a JSON object need not keep it.
         network = FullModel(replace(sizes, graph=NODES))
-        network.load_state_dict(network_of(tensors))
+        network.load_state_dict(tensors_under("model.", checkpoint.tensors))
         predictor = TrainedPredictor(
             name=name, model=network.eval(), **knowledge_of(checkpoint, ALL_KINDS)
         )
@@ -154,15 +146,17 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
     return replace(predictor, calibration=table)
 
 
-def check_format(metadata: Json, number: int, names: Mapping[str, list[str]], path: Path) -> None:
-    """Whether a checkpoint is one that this attnlens reads.
+@contextmanager
+def checked_checkpoint(
+    metadata: Json, number: int, names: Mapping[str, list[str]], path: Path
+) -> Iterator[None]:
+    """Put a checkpoint together: whatever goes wrong is the file's fault.
 
     Args:
-        number: of the format that is read.
-        names: what it was trained on.
+        number: of the format that is read; ``names``: what the network was trained on.
 
     Raises:
-        CheckpointError: it is another.
+        CheckpointError: it is of another format, was trained on other features, or is damaged.
     """
     format_number = metadata.get("format")
     if format_number != number:
@@ -173,21 +167,7 @@ def check_format(metadata: Json, number: int, names: Mapping[str, list[str]], pa
             remedy="update attnlens" if newer else "train it again",
         )
     if any(metadata.get(name) != value for name, value in names.items()):
-        raise other_features(path)
-
-
-def other_features(path: Path) -> CheckpointError:
-    """What is said of a checkpoint that was told other things."""
-    return CheckpointError("was trained on other features", path=path, remedy="train it again")
-
-
-@contextmanager
-def damage_told(path: Path) -> Iterator[None]:
-    """Whatever goes wrong while a checkpoint is put together is the file's fault.
-
-    Raises:
-        CheckpointError: something did.
-    """
+        raise _other_features(path)
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -196,29 +176,27 @@ def damage_told(path: Path) -> Iterator[None]:
         ) from error
 
 
-def network_of(tensors: Mapping[str, Tensor], prefix: str = "model.") -> dict[str, Tensor]:
-    """The weights of a checkpoint's network, by their names in it."""
-    return {
-        name.removeprefix(prefix): value
-        for name, value in tensors.items()
-        if name.startswith(prefix)
-    }
+def _other_features(path: Path) -> CheckpointError:
+    return CheckpointError("was trained on other features", path=path, remedy="train it again")
+
+
+def tensors_under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose names begin with the prefix, without it."""
+    return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
 
 
 def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]:
-    """The fields of `Trained` that a checkpoint holds beside its network.
-
-    Args:
-        kinds: of ratings that it holds.
+    """The fields of `Trained` that a checkpoint holds beside its network, with its kinds of
+    ratings.
 
     Raises:
         KeyError, ValueError: they are damaged.
     """
     tensors, metadata = checkpoint.tensors, checkpoint.metadata
     win = None
-    if any(name.startswith("win.") for name in tensors):
-        win = WinModel()
-        win.load_state_dict(network_of(tensors, "win."))
+    if win_weights := tensors_under("win.", tensors):
+        win = WinModel().eval()
+        win.load_state_dict(win_weights)
     identities = tensors.get("seen")
     if identities is not None and (identities.dtype != torch.int64 or identities.dim() != 1):
         raise ValueError("the matches it has seen are told in another shape")
@@ -226,20 +204,18 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
         "sha256": checkpoint.sha256,
         "base": base_of(tensors),
         "ratings": ratings_of(tensors, metadata["ratings_until"], kinds),
-        "card": checked_card(metadata["card"]),
-        "win": None if win is None else win.eval(),
+        "card": check_card(metadata["card"]),
+        "win": win,
         "trained_on": None if identities is None else frozenset(identities.tolist()),
     }
 
 
-def checked_card(card: Any) -> Json:
+def check_card(card: Any) -> Json:
     """The card, as it stands.
 
     Raises:
         AttributeError, TypeError, ValueError: what is read of it is not what it has to be.
     """
-    if not isinstance(card, dict):
-        raise ValueError("its card is no table")
     for name in _DATES:
         datetime.date.fromisoformat(card.get(name) or "2000-01-01")
     lists = [(name, card.get(name, []), kind) for name, kind in _LISTS.items()]
@@ -251,14 +227,10 @@ def checked_card(card: Any) -> Json:
 
 
 def identity_of(match: Match) -> int | None:
-    """A number for the match, the same whatever file tells of it.
+    """A signed 64-bit number for the match, from its first day and the two sides.
 
-    It is made from the first day and the two sides. The ground is left out: collections
-    spell it differently, and two sides that meet twice on one day are both suspected rather
-    than both missed.
-
-    Returns:
-        a signed 64-bit number; ``None`` where the file tells no date or no teams.
+    It is the same whatever file holds the match: the ground, which collections spell differently,
+    is left out. ``None`` without a date or teams.
     """
     if match.date is None or not match.teams:
         return None
@@ -270,14 +242,11 @@ def identity_of(match: Match) -> int | None:
 
 def identities(matches: Iterable[Match]) -> frozenset[int]:
     """Of all matches that have one."""
-    each = (identity_of(match) for match in matches)
-    return frozenset(identity for identity in each if identity is not None)
+    return frozenset(filter(None, map(identity_of, matches)))
 
 
-def once(matches: Iterable[Match]) -> Iterator[Match]:
-    """Each match once: what tells the same balls of the same day and sides is the same match,
-    whatever its file is called.
-    """
+def distinct_matches(matches: Iterable[Match]) -> Iterator[Match]:
+    """Each match once: the same balls of the same day and sides are the same match."""
     hashes: set[int] = set()
     for match in matches:
         balls = tuple(
@@ -292,22 +261,20 @@ def once(matches: Iterable[Match]) -> Iterator[Match]:
 
 def known_tensors(trained: Trained) -> dict[str, Tensor]:
     """What a checkpoint holds beside its network: the base model, ratings, matches seen."""
-    tensors: dict[str, Tensor] = {}
-    for number, weight in enumerate(trained.base.weights):
-        tensors[f"base.{number}"] = torch.from_numpy(weight)
-    tensors["base.prior"] = torch.from_numpy(trained.base.prior)
-    tensors["base.everything"] = torch.from_numpy(trained.base.everything)
-    for name in trained.ratings.kinds:
-        table = trained.ratings.tables[name]
+    base, ratings = trained.base, trained.ratings
+    arrays = {f"base.{number}": weight for number, weight in enumerate(base.weights)}
+    arrays |= {"base.prior": base.prior, "base.everything": base.everything}
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    for name in ratings.kinds:
+        table = ratings.tables[name]
         rows = len(table.keys)
         tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
         # The precision is kept as a variance: it fits sixteen bits, the precision does not.
         tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
         tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
         tensors[f"ratings.{name}.keys"] = _words(list(table.keys))
-    aliases = trained.ratings.aliases
-    tensors["ratings.alias_names"] = _words(list(aliases))
-    tensors["ratings.alias_keys"] = _words(list(aliases.values()))
+    tensors["ratings.alias_names"] = _words(list(ratings.aliases))
+    tensors["ratings.alias_keys"] = _words(list(ratings.aliases.values()))
     if trained.win is not None:
         tensors |= {f"win.{name}": value for name, value in trained.win.state_dict().items()}
     if trained.trained_on is not None:
@@ -321,12 +288,9 @@ def base_of(tensors: dict[str, Tensor]) -> BaseModel:
     Raises:
         KeyError, ValueError: it is damaged.
     """
-    weights: list[Floats32] = []
-    while f"base.{len(weights)}" in tensors:
-        weights.append(tensors[f"base.{len(weights)}"].numpy())
-    base = BaseModel(
-        tuple(weights), tensors["base.prior"].numpy(), tensors["base.everything"].numpy()
-    )
+    arrays = {name: tensor.numpy() for name, tensor in tensors_under("base.", tensors).items()}
+    prior, everything = arrays.pop("prior"), arrays.pop("everything")
+    base = BaseModel(tuple(arrays[str(n)] for n in range(len(arrays))), prior, everything)
     if base.prior.shape != (TABLES, 2, OVER_CLASSES, len(OUTCOMES)):
         raise ValueError("its table of overs has another shape")
     # A matrix that does not fit the next one is found by asking.
@@ -366,7 +330,6 @@ def _single(stored: Tensor) -> Floats32:
 
 
 def _words(words: list[str]) -> Tensor:
-    """Words as the bytes of one text, a line each."""
     data = "\n".join(word.replace("\n", " ") for word in words).encode()
     return torch.tensor(list(data), dtype=torch.uint8)
 
@@ -377,17 +340,11 @@ def _split(data: Tensor) -> list[str]:
 
 
 _MAX_LISTED_NAMES: Final = 8
-"""At most this many names are listed where one was not enough."""
-
 _MAX_SUGGESTIONS: Final = 5
-"""At most this many names are offered for one that nobody has."""
 
 
 def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
-    """The player a name or a registry id means.
-
-    Whole names come before parts of names, and people of the match before others whom the
-    predictor's ratings know. A part of a name is enough where one player has it.
+    """The player a name, a part of one or a registry id means, people of the match first.
 
     Args:
         option: where the name was given, for messages.
@@ -396,15 +353,23 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
         InputError: nobody, or several, have that name.
     """
     written = " ".join(name.split())
-    sought = written.casefold()
-    if not sought:
+    if not written:
         raise InputError(f"{option} names nobody", remedy="give a name")
     players, rated = people_of(match), rated_players(predictor)
     called = find_players(written, players, rated)
+    if len(called) == 1:
+        return called[0]
     if called:
-        return _only(called, written, option)
-    names = {player.name for player in (*players, *rated)}
-    similar = _nearest(sought, names)
+        names = sorted({player.name for player in called})
+        if len(names) == 1:
+            names = sorted(f"{player.name} ({player.key})" for player in called)
+        rest = len(names) - _MAX_LISTED_NAMES
+        more = f" and {rest} more" if rest > 0 else ""
+        raise InputError(
+            f"{option} {written!r} fits {', '.join(names[:_MAX_LISTED_NAMES])}{more}",
+            remedy="write the whole name, or the registry id",
+        )
+    similar = _nearest(written.casefold(), {player.name for player in (*players, *rated)})
     phrase = "the nearest known name is" if len(similar) == 1 else "the nearest known names are"
     suggestion = f"{phrase} {', '.join(similar)}" if similar else "no known name is near"
     raise InputError(
@@ -413,36 +378,19 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
     )
 
 
-def _only(called: list[Player], written: str, option: str) -> Player:
-    """The one who is called so.
-
-    Raises:
-        InputError: there are several.
-    """
-    if len(called) == 1:
-        return called[0]
-    names = sorted({player.name for player in called})
-    if len(names) == 1:
-        names = sorted(f"{player.name} ({player.key})" for player in called)
-    more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
-    raise InputError(
-        f"{option} {written!r} fits {', '.join(names[:_MAX_LISTED_NAMES])}{more}",
-        remedy="write the whole name, or the registry id",
-    )
-
-
 def _nearest(sought: str, names: set[str]) -> list[str]:
     """Known names spelt much like the one sought, by the whole name or by a word of it."""
-    forms: dict[str, list[str]] = {}
+    forms: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names):
         words = name.casefold().split()
         for form in {name.casefold(), *(word for word in words if len(word) > 2)}:
-            forms.setdefault(form, []).append(name)
-    last = sought.split()[-1]
-    forms_found = difflib.get_close_matches(sought, forms, _MAX_SUGGESTIONS, 0.75)
-    forms_found += difflib.get_close_matches(last, forms, _MAX_SUGGESTIONS, 0.75)
-    similar = dict.fromkeys(name for form in forms_found for name in forms[form])
-    return list(similar)[:_MAX_SUGGESTIONS]
+            forms[form].append(name)
+    close = [
+        form
+        for part in (sought, sought.split()[-1])
+        for form in difflib.get_close_matches(part, forms, _MAX_SUGGESTIONS, 0.75)
+    ]
+    return list(dict.fromkeys(name for form in close for name in forms[form]))[:_MAX_SUGGESTIONS]
 
 
 def sides_of(match: Match, player: Player) -> set[str]:
@@ -494,10 +442,9 @@ T = TypeVar("T", bound=Trained)
 class Timeline(Generic[T]):
     """A predictor's ratings on any date.
 
-    A match later than the predictor's own ratings gets those, brought up to date with the
-    history in between; an earlier match gets ratings made from the history alone, so that
-    nothing later than the match speaks. Without a history (``None``) every match gets the
-    predictor as it is.
+    A match later than the predictor's own ratings gets those, updated with the history in between;
+    an earlier match gets ratings made from the history alone. Without a history (``None``) every
+    match gets the predictor as it is.
     """
 
     def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
@@ -506,7 +453,7 @@ class Timeline(Generic[T]):
         self._names = copy.deepcopy(predictor.ratings) if self._is_dated else predictor.ratings
         # Of a match only what its balls teach is kept: there may be thousands.
         taught: dict[datetime.date, list[tuple[str, RatingUpdate]]] = defaultdict(list)
-        for match in once(history or ()):
+        for match in distinct_matches(history or ()):
             for side in match.innings if match.dates else ():
                 if side.deliveries and not side.super_over:
                     lesson = (
@@ -524,10 +471,9 @@ class Timeline(Generic[T]):
         self._started: str | None = None
 
     def predictor_for(self, match: Match) -> T:
-        """The predictor with the ratings of the day before ``match``.
+        """The predictor with the ratings of the day before ``match``, as it is without a date.
 
-        Cheapest when matches come in order of date. A match without a date gets the
-        predictor as it is.
+        Cheapest when matches come in order of date.
         """
         day = match.date
         if day is None or not self._is_dated:
@@ -568,16 +514,10 @@ class Timeline(Generic[T]):
 
 def _as_they_stand(ratings: Ratings) -> Ratings:
     """A copy that later days do not change."""
-    tables = {
-        name: replace(
-            table,
-            keys=dict(table.keys),
-            rating=table.rating.copy(),
-            precision=table.precision.copy(),
-            balls=table.balls.copy(),
-        )
-        for name, table in ratings.tables.items()
-    }
+    tables = {}
+    for name, table in ratings.tables.items():
+        arrays = {each: getattr(table, each).copy() for each in ("rating", "precision", "balls")}
+        tables[name] = replace(table, keys=dict(table.keys), **arrays)
     return replace(ratings, tables=tables, aliases=dict(ratings.aliases))
 
 
@@ -598,25 +538,21 @@ class Added:
     undated: int
 
 
-def brought_up_to_date(
+def update_ratings(
     predictor: TrainedPredictor, matches: Iterable[Match]
 ) -> tuple[TrainedPredictor, Added]:
     """The predictor with every later match learnt, date by date; its weights are the same.
 
-    Only matches that ended after the ratings' last day teach anything; one that comes twice
-    counts once, see `once`.
-
     Returns:
-        the predictor, its card telling what was added; and that. Where there was nothing to
-        learn, the predictor as it was.
+        the predictor, its card telling what was added (as it was where there was nothing to learn);
+        and that.
     """
-    distinct = {match.match_id: match for match in once(matches)}
+    distinct = {match.match_id: match for match in distinct_matches(matches)}
     before = predictor.ratings.until or datetime.date.min
     dated = [match for match in distinct.values() if match.dates]
     later = [match for match in dated if max(match.dates) > before]
     learnt = [m for m in later if any(s.deliveries and not s.super_over for s in m.innings)]
     days = sorted({max(match.dates) for match in learnt})
-    updated = Timeline(predictor, learnt).at_the_end() if learnt else predictor
     added = Added(
         len(learnt),
         (days[0], days[-1]) if days else (None, None),
@@ -626,15 +562,8 @@ def brought_up_to_date(
     )
     if not learnt:
         return predictor, added
-    entry = {
-        "matches": added.matches,
-        "from": days[0].isoformat(),
-        "until": days[-1].isoformat(),
-        "days": added.days,
-    }
-    card = {
-        **predictor.card,
-        "ratings_until": days[-1].isoformat(),
-        "ratings_added": [*predictor.card.get("ratings_added", []), entry],
-    }
-    return replace(updated, card=card), added
+    first, last = days[0].isoformat(), days[-1].isoformat()
+    entry = {"matches": added.matches, "from": first, "until": last, "days": added.days}
+    entries = [*predictor.card.get("ratings_added", []), entry]
+    card = predictor.card | {"ratings_until": last, "ratings_added": entries}
+    return replace(Timeline(predictor, learnt).at_the_end(), card=card), added

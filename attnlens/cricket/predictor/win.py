@@ -1,15 +1,13 @@
-"""The value of a state: the chance that the side batting wins.
+"""The value of a state: the probability that the side batting wins.
 
-A chase is valued by a small network that can only rise where cricket says so: with fewer runs
-needed, more balls left, more wickets in hand, a stronger side (positive weights between rising
-functions; Archer and Wang 1993, "Application of the back propagation neural network algorithm
-with monotonicity constraints"). A first innings is valued by the total that it leads to: a normal
-distribution of it, and the chase of every such total seen from the other side.
+A chase is valued by a small network that can only rise where cricket says so (Archer and Wang 1993,
+"Application of the back propagation neural network algorithm with monotonicity constraints"); a
+first innings by a normal distribution of its total, and the chase of every such total.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -30,18 +28,12 @@ _LEGAL: Final = np.array([outcome not in ("wd", "nb") for outcome in OUTCOMES])
 _FALLEN: Final = np.array([outcome == "W" for outcome in OUTCOMES], float)
 
 LONGEST: Final = 120
-"""Legal balls of the longest innings whose states have a value: twenty overs."""
+"""Legal balls of the longest innings whose states have a value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class States:
-    """States of an innings, arrays of one shape.
-
-    Attributes:
-        score: runs so far.
-        left: legal balls left.
-        wickets: wickets in hand.
-    """
+    """States of an innings, arrays of one shape: runs so far, legal balls left, wickets in hand."""
 
     score: Floats
     left: Floats
@@ -58,12 +50,8 @@ class States:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """What an innings is played for.
-
-    Attributes:
-        chase: whether the side bats second.
-        target: runs it needs to win; in a first innings 0.
-        quota: legal balls of the innings.
+    """What an innings is played for: ``target`` runs in ``quota`` legal balls; 0 in a first
+    innings.
     """
 
     chase: bool
@@ -74,48 +62,47 @@ class Contest:
 def contest_of(match: Match, innings: Innings) -> Contest | None:
     """What an innings is played for; ``None`` where the rules do not tell who wins how.
 
-    That is in unlimited cricket, in innings of more than `LONGEST` balls (no such value was ever
-    fitted or judged), in a super over, and in a chase whose target the file lacks or has from
-    later.
+    That is in unlimited cricket and innings of more than `LONGEST` balls, in a super over, and in a
+    chase whose target the file lacks or has from later.
     """
     quota = quota_of(match, innings)
     if not quota or quota > LONGEST or innings.super_over or innings.number > 2:
         return None
-    if innings.number == 1:
-        return Contest(chase=False, target=0.0, quota=float(quota))
-    if innings.target is None or innings.set_later:
+    target = 0 if innings.number == 1 else None if innings.set_later else innings.target
+    if target is None:
         return None
-    return Contest(chase=True, target=float(innings.target), quota=float(quota))
+    return Contest(chase=innings.number == 2, target=float(target), quota=float(quota))
 
 
 def states_before(innings: Innings, quota: float) -> States:
     """The state before every delivery, arrays ``(deliveries,)``."""
-    balls = innings.deliveries
-    return States(
-        np.array([ball.score_before for ball in balls], float),
-        np.array([max(quota - ball.legal_balls_before, 1) for ball in balls], float),
-        np.array([max(ALL_OUT - ball.wickets_before, 1) for ball in balls], float),
-    )
+    rows = [
+        (
+            ball.score_before,
+            max(quota - ball.legal_balls_before, 1),
+            max(ALL_OUT - ball.wickets_before, 1),
+        )
+        for ball in innings.deliveries
+    ]
+    return States(*np.array(rows, float).reshape(-1, 3).T)
 
 
 def states_then(innings: Innings, quota: float) -> States:
     """The state that every delivery left, arrays ``(deliveries,)``."""
-    balls = innings.deliveries
-    fallen = [sum(wicket.counts for wicket in ball.wickets) for ball in balls]
-    lost = [ball.wickets_before + more for ball, more in zip(balls, fallen, strict=True)]
-    return States(
-        np.array([ball.score_before + ball.runs_total for ball in balls], float),
-        np.array(
-            [max(quota - ball.legal_balls_before - ball.is_legal, 0) for ball in balls], float
-        ),
-        np.array([max(ALL_OUT - wickets, 0) for wickets in lost], float),
-    )
+    rows = [
+        (
+            ball.score_before + ball.runs_total,
+            max(quota - ball.legal_balls_before - ball.is_legal, 0),
+            max(ALL_OUT - ball.wickets_before - sum(out.counts for out in ball.wickets), 0),
+        )
+        for ball in innings.deliveries
+    ]
+    return States(*np.array(rows, float).reshape(-1, 3).T)
 
 
 def won(match: Match, team: str) -> float | None:
-    """1 where the side won, 0 where it lost, a half after a tie; ``None`` where neither is told.
-
-    A match that rain decided is left out: its winner was not the one of the state.
+    """1 where the side won, 0 where it lost, a half after a tie; ``None`` without a result by
+    play.
     """
     outcome = match.outcome
     if outcome.get("method"):
@@ -126,7 +113,7 @@ def won(match: Match, team: str) -> float | None:
     return None if winner is None else float(winner == team)
 
 
-WIDTH: Final = 12
+_WIDTH: Final = 12
 _CHASE_FEATURES: Final = 12
 _TOTAL_FEATURES: Final = 9
 
@@ -134,19 +121,13 @@ MAX_LOG_ODDS: Final = 7.6
 """Log-odds are within this: before a match is decided nobody has won it (0.05% to 99.95%)."""
 
 _RUNS_DEVIATION: Final = 1.7
-"""Of the runs of a ball; only the size of features follows from it."""
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """What sides and ground make a ball worth.
-
-    Attributes:
-        runs, wickets: expected of a ball of the side that bats.
-        runs_other, wickets_other: of the other side's innings.
-    """
+    """What sides and ground make a ball of the side that bats worth, and one of the other side."""
 
     runs: float
     wickets: float
@@ -155,11 +136,10 @@ class Strength:
 
 
 EVEN: Final = Strength(1.25, 0.05, 1.25, 0.05)
-"""Two sides of which nothing is known."""
 
 
 class Knowing(Protocol):
-    """What knows ratings and what a scoreboard expects: a trained model."""
+    """What has ratings and what a scoreboard expects: a trained model."""
 
     @property
     def ratings(self) -> Ratings: ...
@@ -170,10 +150,8 @@ class Knowing(Protocol):
 def strength_of(
     match: Match, innings: Innings, arrays: InningsArrays, predictor: Knowing
 ) -> Strength:
-    """By the ratings of ground, competition, sides and day.
-
-    Args:
-        arrays: of the innings, of which how the match's earlier innings went is taken.
+    """By the ratings of ground, competition, sides and day, which ``arrays`` of the innings
+    hold.
     """
     level = np.log(np.exp(predictor.base.prior[table_of(match)]).mean((0, 1)))
     today = arrays.ratings["today"][0]
@@ -193,9 +171,9 @@ class Rising(nn.Module):
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
-        self.first = nn.Parameter(torch.randn(inputs, WIDTH) * 0.3 - 2)
-        self.place = nn.Parameter(torch.linspace(-1.5, 1.5, WIDTH))
-        self.second = nn.Parameter(torch.full((WIDTH,), -2.0))
+        self.first = nn.Parameter(torch.randn(inputs, _WIDTH) * 0.3 - 2)
+        self.place = nn.Parameter(torch.linspace(-1.5, 1.5, _WIDTH))
+        self.second = nn.Parameter(torch.full((_WIDTH,), -2.0))
         self.direct = nn.Parameter(torch.full((inputs,), -2.0))
         self.level = nn.Parameter(torch.zeros(()))
 
@@ -228,8 +206,7 @@ def stacked(features: list[Tensor]) -> Tensor:
 class WinModel(nn.Module):
     """The value of every state of a limited-overs match.
 
-    All arguments are tensors that broadcast against each other; ``runs`` and ``wicket_rate`` are
-    what a ball is worth, as in `Strength`.
+    All arguments are tensors that broadcast against each other.
     """
 
     def __init__(self) -> None:
@@ -242,17 +219,10 @@ class WinModel(nn.Module):
         self, needed: Tensor, score: Tensor, balls: Tensor, bowled: Tensor, wickets: Tensor,
         runs: Tensor, wicket_rate: Tensor,
     ) -> Tensor:  # fmt: skip
-        """Log-odds of a chase: ``needed`` runs to win, more than 0, with balls and wickets left.
-
-        ``score`` off the balls ``bowled`` tells how the ground plays today.
-        """
+        """Log-odds of a chase: ``needed`` runs to win, more than 0, with balls and wickets left."""
         needed, balls = needed.clamp(min=0.5), balls.clamp(min=0.5)
         ahead = []
-        for left in (
-            balls,
-            balls_available(balls, wickets, 12.0),
-            balls_available(balls, wickets, 25.0),
-        ):
+        for left in (balls, *(balls_available(balls, wickets, each) for each in (12.0, 25.0))):
             margin = (runs * left - needed) / (_RUNS_DEVIATION * (left + 1).sqrt())
             ahead += [margin / 3, (margin / 2).tanh()]
         rate = -(needed / (balls * runs)).log()
@@ -299,13 +269,7 @@ class WinModel(nn.Module):
             torch.from_numpy(np.asarray(part, np.float32))
             for part in (states.score, states.left, states.wickets)
         )
-        strengths = [
-            torch.tensor(part)
-            for part in (
-                *(strength.runs, strength.wickets),
-                *(strength.runs_other, strength.wickets_other),
-            )
-        ]
+        strengths = [torch.tensor(part) for part in astuple(strength)]
         over = (left == 0) | (wickets == 0)
         with torch.no_grad():
             if not contest.chase:
@@ -328,9 +292,8 @@ class WinChances:
     """What every delivery of an innings means for the side that bats.
 
     Attributes:
-        before: its chance before the ball, the mean of ``after`` by the forecast ``(n,)``.
-        after: after each outcome ``(n, 11)``.
-        actual: after what happened, runs run on a no-ball and the like included ``(n,)``.
+        before: its probability of winning before the ball, the mean of ``after`` ``(n,)``.
+        after: after each outcome ``(n, 11)``; ``actual``: after what happened ``(n,)``.
     """
 
     before: Floats
@@ -343,12 +306,10 @@ def win_chances(
 ) -> WinChances | None:
     """Who is winning at every delivery; ``None`` where no value can be told.
 
-    The chance before a ball follows from what may come of it, so what the ball changes is its
-    own doing: on average over the forecast nothing is won or lost.
+    What a ball changes is its own doing: on average over the forecast nothing is won or lost.
 
     Args:
-        strength: what the sides are worth on the day, as `strength_of` finds it.
-        chances: the forecast of every delivery ``(n, 11)``.
+        strength: as `strength_of` finds it; ``chances``: the forecast ``(n, 11)``.
     """
     contest = contest_of(match, innings)
     if contest is None or win is None or not innings.deliveries:

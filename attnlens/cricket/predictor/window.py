@@ -15,21 +15,19 @@ from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import BallReference, innings_numbered
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.predictor.heads import SHARES, PastBall
 from attnlens.cricket.predictor.predictor import RATINGS
 from attnlens.cricket.predictor.relations import RELATIONS, Balls, Batch, mapped, relate, take
+from attnlens.cricket.predictor.scales import SHARES, WindowBall
 from attnlens.cricket.predictor.tensors import PAST_NODES, InningsArrays, encode_innings, free_hits
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import WinChances, strength_of, win_chances
 from attnlens.reference import one_thread as one_thread
 
 
-def owned(array: np.ndarray[Any, Any]) -> Tensor:
-    """A copy of an array in torch's own memory.
+def to_tensor(array: np.ndarray[Any, Any]) -> Tensor:
+    """A copy of an array in torch's own memory, which begins at a multiple of 64 bytes.
 
-    That always begins at a multiple of 64 bytes, numpy's anywhere. The order in which a matrix
-    product is added up may follow from it, and on one machine the same innings should give the
-    same bits.
+    The order in which a matrix product is added up may follow from where its memory begins.
     """
     return torch.tensor(array)
 
@@ -38,11 +36,11 @@ def stacked(arrays: Sequence[np.ndarray[Any, Any]], length: int, fill: float = 0
     """Arrays of one kind as ``(batch, length, ...)``, padded at the end."""
     first = arrays[0]
     if len(arrays) == 1 and len(first) == length:
-        return owned(first)[None]
+        return to_tensor(first)[None]
     out = np.full((len(arrays), length, *first.shape[1:]), fill, first.dtype)
     for row, array in enumerate(arrays):
         out[row, : len(array)] = array
-    return owned(out)
+    return to_tensor(out)
 
 
 def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
@@ -70,7 +68,6 @@ def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
 def _tables(
     each: Sequence[Mapping[str, Floats32]], names: Iterable[str], length: int
 ) -> dict[str, Tensor]:
-    """Some of the arrays of every innings, by name."""
     return {name: stacked([table[name] for table in each], length) for name in names}
 
 
@@ -92,8 +89,7 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
     """Every ball of every innings as a query over the balls before it.
 
     Returns:
-        the predictor's batch, with ``shared`` all true, and the outcomes
-        ``(innings, length)``, -1 for padding.
+        the predictor's batch, and the outcomes ``(innings, length)``, -1 for padding.
     """
     length = max(len(arrays) for arrays in innings)
     identity = balls(innings, length)
@@ -116,15 +112,7 @@ def training_batch(innings: Sequence[InningsArrays]) -> tuple[Batch, Tensor]:
 
 
 def window_batch(innings: InningsArrays, position: int) -> Batch:
-    """One ball as the query over all balls before it.
-
-    Args:
-        innings: arrays that reach at least to the ball.
-        position: the ball, from 0.
-
-    Returns:
-        the predictor's batch: one row, one query, ``position`` keys.
-    """
+    """The ball at ``position``, from 0, as the one query over all ``position`` balls before it."""
     length = position + 1
     head = [truncate(innings, length)]
     identity = balls(head, length)
@@ -153,31 +141,23 @@ def truncate(innings: InningsArrays, length: int) -> InningsArrays:
     return InningsArrays(**{name: head(getattr(innings, name)) for name in InningsArrays.__slots__})
 
 
-def moved(value: Any, device: torch.device) -> Any:
-    """The same structure with every tensor on ``device``."""
+def to_device(value: Any, device: torch.device) -> Any:
     return mapped(value, lambda tensor: tensor.to(device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BallWindow:
-    """A ball and everything before it in its innings.
-
-    Attributes:
-        batch: the predictor's input, one row and one query.
-        past: the balls before it, oldest first, in the order of the key axis.
-        arrays: the innings the batch was cut from.
-    """
+    """A ball and everything before it in its innings: ``past``, oldest first as the key axis is."""
 
     match: Match
     innings: Innings
     delivery: Delivery
     batch: Batch
-    past: tuple[PastBall, ...]
+    past: tuple[WindowBall, ...]
     arrays: InningsArrays
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The past balls' labels, for the key axis."""
         return tuple(ball.label for ball in self.past)
 
 
@@ -204,37 +184,31 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
     batch = window_batch(arrays, position)
     sequence = batch["sequence"]
     table = relate(sequence["now"], sequence["balls"], sequence["visible"])[0, 0]
-    past = []
-    for ball, row in zip(innings.deliveries[:position], table.tolist(), strict=True):
-        held = {name for name, value in zip(RELATIONS, row, strict=True) if value > 0}
-        past.append(
-            PastBall(
-                index=ball.index,
-                label=ball.label,
-                over=ball.over,
-                batter=ball.batter.name,
-                bowler=ball.bowler.name,
-                outcome=OUTCOMES[OUTCOME_INDEX[ball.outcome]],
-                runs=ball.runs_total,
-                runs_batter=ball.runs_batter,
-                boundary=ball.boundary,
-                relations=frozenset(held & set(SHARES)),
-            )
+    past = tuple(
+        WindowBall(
+            index=ball.index,
+            label=ball.label,
+            over=ball.over,
+            batter=ball.batter.name,
+            bowler=ball.bowler.name,
+            outcome=OUTCOMES[OUTCOME_INDEX[ball.outcome]],
+            runs=ball.runs_total,
+            runs_batter=ball.runs_batter,
+            boundary=ball.boundary,
+            relations=frozenset(
+                name for name, value in zip(RELATIONS, row, strict=True) if value > 0
+            ).intersection(SHARES),
         )
-    return BallWindow(match, innings, innings.deliveries[position], batch, tuple(past), arrays)
+        for ball, row in zip(innings.deliveries[:position], table.tolist(), strict=True)
+    )
+    return BallWindow(match, innings, innings.deliveries[position], batch, past, arrays)
 
 
 DIGITS: Final = 8
 """So many that the chance before a ball is the mean of those after it to the sixth digit."""
 
 COLUMNS: Final[tuple[str, ...]] = (
-    "match_id",
-    "innings",
-    "index",
-    "label",
-    "batter",
-    "bowler",
-    "actual",
+    *("match_id", "innings", "index", "label", "batter", "bowler", "actual"),
     *(f"p_{outcome}" for outcome in OUTCOMES),
     "win_before",
     *(f"win_{outcome}" for outcome in OUTCOMES),
@@ -242,13 +216,12 @@ COLUMNS: Final[tuple[str, ...]] = (
 )
 """The columns of a prediction, in order."""
 
-
 Row: TypeAlias = dict[str, str | int | float | None]
-"""A delivery by `COLUMNS`; the chances of the batting side are ``None`` where none can be told."""
+"""A delivery by `COLUMNS`; win probabilities of the batting side are ``None`` without a value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Foretold:
+class InningsForecast:
     """An innings, and what was expected of each of its deliveries before it was bowled.
 
     Attributes:
@@ -262,12 +235,8 @@ class Foretold:
     winning: WinChances | None
 
 
-def foretell(match: Match, predictor: TrainedPredictor) -> Iterator[Foretold]:
-    """Every innings with a ball bowled, in file order, each in one pass.
-
-    What is expected of a ball follows from the balls before it and what is known before it is
-    bowled.
-    """
+def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[InningsForecast]:
+    """Every innings with a ball bowled, in file order, each in one pass."""
     for innings in match.innings:
         if not innings.deliveries:
             continue
@@ -277,12 +246,12 @@ def foretell(match: Match, predictor: TrainedPredictor) -> Iterator[Foretold]:
             chances = predictor.model(batch)[0].double().softmax(-1).numpy().round(DIGITS)
             strength = strength_of(match, innings, arrays, predictor)
             winning = win_chances(predictor.win, match, innings, strength, chances)
-        yield Foretold(innings, arrays, chances, winning)
+        yield InningsForecast(innings, arrays, chances, winning)
 
 
 def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
-    """One row per delivery, as `foretell` has them; its own outcome stands in ``actual``."""
-    for forecast in foretell(match, predictor):
+    """One row per delivery of `forecast_innings`; its own outcome stands in ``actual``."""
+    for forecast in forecast_innings(match, predictor):
         innings, winning = forecast.innings, forecast.winning
         free = free_hits(innings.deliveries)
         for row, ball in enumerate(innings.deliveries):

@@ -24,7 +24,7 @@ from attnlens.cricket.match.scorecard import charged_runs, how_out, result_sente
 from attnlens.cricket.predictor.kinds import cautions
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import LONGEST, RUNS
-from attnlens.cricket.predictor.window import DIGITS, Foretold, foretell
+from attnlens.cricket.predictor.window import DIGITS, InningsForecast, forecast_innings
 from attnlens.cricket.story import types
 from attnlens.cricket.words.facts import OUTCOME_WORDS, capitalized, sentence, text_of
 from attnlens.cricket.words.narrative import (
@@ -136,7 +136,7 @@ def tell(
         history: whether the predictor's ratings are those of the match's date.
         report: is told how many of the balls that are tested are done, and of how many.
     """
-    sides = [side for side in foretell(match, predictor) if not side.innings.super_over]
+    sides = [side for side in forecast_innings(match, predictor) if not side.innings.super_over]
     team = _team(match) if any(side.winning is not None for side in sides) else None
     balls = [ball for side in sides for ball in _bowled(match, side, team)]
     turning = turning_points(balls)
@@ -177,7 +177,7 @@ def _is_short(match: Match, innings: Innings) -> bool:
     return 0 < (quota_of(match, innings) or 0) <= LONGEST
 
 
-def _bowled(match: Match, side: Foretold, team: str | None) -> Iterator[Bowled]:
+def _bowled(match: Match, side: InningsForecast, team: str | None) -> Iterator[Bowled]:
     """The balls of an innings in order."""
     quota = None if side.innings.set_later else quota_of(match, side.innings)
     for row, ball in enumerate(side.innings.deliveries):
@@ -273,7 +273,7 @@ _CHARGED: Final = RUNS * [outcome != "bye" for outcome in OUTCOMES]
 """Runs that each outcome counts for batter and bowler, by `OUTCOMES`."""
 
 
-def _expected(sides: Sequence[Foretold]) -> types.Expected:
+def _expected(sides: Sequence[InningsForecast]) -> types.Expected:
     def tallies(
         name: Callable[[Delivery], str], runs: Callable[[Delivery], int], worth: Floats
     ) -> tuple[types.Tally, ...]:
@@ -287,7 +287,10 @@ def _expected(sides: Sequence[Foretold]) -> types.Expected:
 
 
 def _tallies(
-    side: Foretold, name: Callable[[Delivery], str], runs: Callable[[Delivery], int], worth: Floats
+    side: InningsForecast,
+    name: Callable[[Delivery], str],
+    runs: Callable[[Delivery], int],
+    worth: Floats,
 ) -> Iterator[types.Tally]:
     """A tally for each name in an innings, in order of appearance."""
     said, out = side.chances @ worth, side.chances[:, OUTCOME_INDEX["W"]]
@@ -329,7 +332,7 @@ def _played(match: Match) -> types.Played:
 
 
 def _notes(
-    match: Match, predictor: TrainedPredictor, sides: Sequence[Foretold], *, history: bool
+    match: Match, predictor: TrainedPredictor, sides: Sequence[InningsForecast], *, history: bool
 ) -> tuple[types.Note, ...]:
     """What to know, each once; that nothing was tested is in `types.Tested`."""
     remarks = [*_untold(match, sides)]
@@ -339,7 +342,7 @@ def _notes(
     return tuple(types.Note(flag=flag, text=text) for flag, text in dict.fromkeys(remarks))
 
 
-def _untold(match: Match, sides: Sequence[Foretold]) -> Iterator[tuple[str, str]]:
+def _untold(match: Match, sides: Sequence[InningsForecast]) -> Iterator[tuple[str, str]]:
     """What the story cannot know of the match, or leaves out."""
     winning = any(telling.winning is not None for telling in sides)
     if not sides:
@@ -362,7 +365,7 @@ def _untold(match: Match, sides: Sequence[Foretold]) -> Iterator[tuple[str, str]
         yield "unseen_players", f"new to the model: {new} of {players}, an average stands for each"
 
 
-def _met(sides: Sequence[Foretold]) -> tuple[int, int]:
+def _met(sides: Sequence[InningsForecast]) -> tuple[int, int]:
     """How many players the model has never seen bat, or bowl, as they did; and how many it has."""
     met: dict[str, bool] = {}
     for side in sides:

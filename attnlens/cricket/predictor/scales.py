@@ -47,24 +47,15 @@ SCALE_QUESTIONS: Final[dict[str, str]] = {
 }
 
 SHARES: Final[tuple[str, ...]] = (
-    "same_over",
-    "same_bowler",
-    "same_batsman",
-    "same_matchup",
-    "boundary",
-    "wicket_adjacent",
-    "boundary_cluster",
-    "over_boundary",
+    *("same_over", "same_bowler", "same_batsman", "same_matchup"),
+    *("boundary", "wicket_adjacent", "boundary_cluster", "over_boundary"),
 )
 """Relations whose share of attention is compared with uniform attention's."""
 
 
 @dataclass(frozen=True, slots=True)
-class PastBall:
-    """A ball before the current one.
-
-    ``relations`` says which of `SHARES` it has to the current ball.
-    """
+class WindowBall:
+    """A ball before the current one, and which of `SHARES` it has to that."""
 
     index: int
     label: str

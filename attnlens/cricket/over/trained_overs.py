@@ -1,8 +1,7 @@
 """A trained encoder-decoder, and the overs that it samples with their runs and wickets.
 
-A token does not give all runs (see `attnlens.cricket.over.features`): they are sampled from how
-often such a delivery brought 0, 1, ... in training. The innings ends where its rules end it, which
-the tokens alone do not: with the target reached, or with nobody left to bat.
+A token does not give all runs: they are sampled from how often such a delivery brought 0, 1, ... in
+training. The innings ends where its rules end it, with the target reached or nobody left to bat.
 """
 
 from __future__ import annotations
@@ -33,17 +32,16 @@ from attnlens.cricket.over.features import (
 from attnlens.cricket.predictor.calibration import OVERS, named_checkpoint
 from attnlens.cricket.predictor.trained import (
     Trained,
-    check_format,
-    damage_told,
+    checked_checkpoint,
     knowledge_of,
-    network_of,
     save_trained,
+    tensors_under,
 )
 from attnlens.reference.checkpoint import read_checkpoint
 from attnlens.render.numbers import rounded
 
-KIND: Final = "cricket"
-FORMAT: Final = 1
+_KIND: Final = "cricket"
+_FORMAT: Final = 1
 _NAMES: Final = {
     "tokens": list(TOKENS),
     "past_features": list(PAST_FEATURES),
@@ -51,8 +49,7 @@ _NAMES: Final = {
 }
 
 
-MOST_RUNS: Final = 8
-"""Runs of one delivery are counted up to here."""
+MAX_RUNS: Final = 8
 
 
 @dataclass
@@ -63,11 +60,7 @@ class TrainedOvers(Trained):
 
     @property
     def token_runs(self) -> NDArray[np.float64]:
-        """How often a token's delivery brought 0, 1, ... runs in training, ``(24, 9)``.
-
-        A token does not tell all runs (see `attnlens.cricket.over.features`), so what is simulated
-        draws them from here. Rows sum to 1.
-        """
+        """How often a token's delivery brought 0, 1, ... runs in training, ``(24, 9)``."""
         return np.array(self.card["token_runs"], dtype=float)
 
 
@@ -84,13 +77,11 @@ class OverWriter:
 
     @classmethod
     def of(cls, trained: TrainedOvers) -> OverWriter:
-        """What an encoder-decoder's file and card say."""
         until = trained.ratings.until
         return cls(
             name=trained.name,
             sha256=trained.sha256,
-            trained_from=trained.card.get("trained_from"),
-            trained_until=trained.card.get("trained_until"),
+            **{name: trained.card.get(name) for name in ("trained_from", "trained_until")},
             ratings_until=None if until is None else until.isoformat(),
             sizes=trained.model.sizes,
         )
@@ -99,7 +90,7 @@ class OverWriter:
 def save_overs(path: str | os.PathLike[str], trained: TrainedOvers) -> None:
     """Write an encoder-decoder to one safetensors file."""
     save_trained(
-        path, trained, {"kind": KIND, "format": FORMAT, **_NAMES}, trained.model.sizes.to_dict()
+        path, trained, {"kind": _KIND, "format": _FORMAT, **_NAMES}, trained.model.sizes.to_dict()
     )
 
 
@@ -110,22 +101,21 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
         CheckpointError: the file is missing, damaged, or of another kind or version.
     """
     name, path = named_checkpoint(OVERS if model is None else model)
-    checkpoint = read_checkpoint(path, KIND)
-    metadata, tensors = checkpoint.metadata, checkpoint.tensors
-    check_format(metadata, FORMAT, _NAMES, path)
-    with damage_told(path):
+    checkpoint = read_checkpoint(path, _KIND)
+    metadata = checkpoint.metadata
+    with checked_checkpoint(metadata, _FORMAT, _NAMES, path):
         sizes = OverSizes.from_dict(metadata["sizes"])
         expected_sizes = (len(PAST_FEATURES), len(CONTEXT_FEATURES), len(TOKENS))
         if (sizes.features, sizes.context, sizes.tokens) != expected_sizes:
             raise ValueError("its sizes are not those of its features")
-        weights = network_of(tensors)
+        weights = tensors_under("model.", checkpoint.tensors)
         if sum(value.numel() for value in weights.values()) != sizes.parameters:
             raise ValueError("its sizes are not those of its weights")
         network = OverModel(sizes)
         network.load_state_dict(weights)
         trained = TrainedOvers(name=name, model=network.eval(), **knowledge_of(checkpoint, RATED))
         runs = trained.token_runs
-        if runs.shape != (len(TOKENS), MOST_RUNS + 1) or not np.allclose(runs.sum(1), 1):
+        if runs.shape != (len(TOKENS), MAX_RUNS + 1) or not np.allclose(runs.sum(1), 1):
             raise ValueError("what its tokens bring is told in another shape")
     return trained
 
@@ -135,9 +125,7 @@ class Limits:
     """What ends an innings inside an over.
 
     Attributes:
-        runs: needed to reach the target; ``None`` without one.
-        wickets: left.
-        balls: that count, of the over, where they are fewer than six; else ``None``.
+        runs: needed to reach the target; ``wickets``: left; ``balls``: legal, if fewer than six.
     """
 
     runs: int | None
@@ -155,11 +143,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledOvers:
-    """Overs drawn, a row each.
-
-    Attributes:
-        runs, wickets, boundaries: of each, as far as the innings went ``(over,)``.
-        finished: whether it came to an end within the model's length ``(over,)``.
+    """Overs drawn, a row each, as far as the innings went; ``finished`` within the model's
+    length.
     """
 
     runs: Integers
@@ -172,20 +157,17 @@ class SampledOvers:
 
 
 def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
-    """How often the delivery of each token brought 0, 1, ... runs, ``(24, 9)``; rows sum to 1.
-
-    A token that never came brings nothing. Super overs are left out.
-    """
-    counts = np.zeros((len(TOKENS), MOST_RUNS + 1))
+    """How often the delivery of each token brought 0, 1, ... runs, ``(24, 9)``; rows sum to 1."""
+    counts = np.zeros((len(TOKENS), MAX_RUNS + 1))
     for side in (side for match in matches for side in match.innings if not side.super_over):
         for ball in side.deliveries:
-            counts[TOKEN_INDEX[token_of(ball)], min(ball.runs_total, MOST_RUNS)] += 1
+            counts[TOKEN_INDEX[token_of(ball)], min(ball.runs_total, MAX_RUNS)] += 1
     counts[counts.sum(1) == 0, 0] = 1
     shares: NDArray[np.float64] = counts / counts.sum(1, keepdims=True)
     return shares
 
 
-def brought(
+def simulate_overs(
     tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
 ) -> SampledOvers:
     """What overs written as tokens ``(over, place)`` bring; ``<end>`` or padding ends each."""
@@ -244,7 +226,6 @@ class Samples:
 
 
 def samples_of(overs: SampledOvers, *, seed: int) -> Samples:
-    """Overs drawn, described."""
     low, middle, high = np.quantile(overs.runs, [0.1, 0.5, 0.9], method="inverted_cdf").tolist()
     runs = overs.runs
     tenths = [int(low), int(high)]
@@ -259,7 +240,6 @@ def samples_of(overs: SampledOvers, *, seed: int) -> Samples:
 
 
 def _shares(values: Integers, name: str) -> list[dict[str, float]]:
-    """How often each number came, from 0 to the largest."""
     counts = np.bincount(values).tolist()
     return [
         {name: number, "share": rounded(count / len(values))} for number, count in enumerate(counts)

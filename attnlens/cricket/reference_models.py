@@ -56,4 +56,4 @@ def reference_model(name: str) -> tuple[ReferenceModel, Path | None]:
         InputError: neither; the names there are are told.
         CheckpointError: a file that is no checkpoint of these models.
     """
-    return chosen(name, MODELS, {one: named_checkpoint(one)[1] for one in SHIPPED})
+    return chosen(name, MODELS, {shipped: named_checkpoint(shipped)[1] for shipped in SHIPPED})
