@@ -30,6 +30,9 @@ INNINGS = [arrays_of(PREDICTOR, simulated(seed), side) for seed in range(4) for 
 RECIPE = Hyperparameters(epochs=2, innings=4, warm_up=2, average=0.5, hide_some=0.5, forget=0.3)
 SIZES = cricket_sizes(12)
 PRIOR = PREDICTOR.base.everything
+NO_HIDING = dict.fromkeys(
+    (f"hide_{part}" for part in ("some", "all", "player", "block", "batter", "bowler")), 0.0
+)
 
 
 def weights(model: FullModel) -> dict[str, Any]:
@@ -70,15 +73,9 @@ def test_a_run_that_stopped_goes_on_to_the_same_weights(tmp_path: Path, validate
     validation = INNINGS[6:] if validated else []
     state = tmp_path / "run.state"
     whole = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE)
+    loop = TrainingLoop(state, report=stop_in_epoch_two)
     with pytest.raises(Stopped):
-        fit(
-            SIZES,
-            PRIOR,
-            INNINGS[:6],
-            validation,
-            RECIPE,
-            loop=TrainingLoop(state, report=stop_in_epoch_two),
-        )
+        fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, loop=loop)
     assert len(torch.load(state, weights_only=True)["history"]) == 1
     torch.manual_seed(99)
     resumed = fit(SIZES, PRIOR, INNINGS[:6], validation, RECIPE, loop=TrainingLoop(state))
@@ -165,11 +162,8 @@ def test_hiding_only_hides(seed: int) -> None:
 
 def hidden_by(**shares: float) -> list[Any]:
     """Which balls of 64 innings a recipe keeps."""
-    nothing = dict.fromkeys(
-        (f"hide_{what}" for what in ("some", "all", "player", "block", "batter", "bowler")), 0.0
-    )
     batch, _ = training_batch([INNINGS[0]] * 64)
-    recipe = Hyperparameters(**{**nothing, "forget": 0.0, "forget_past": 0.0, **shares})  # type: ignore[arg-type]  # only shares
+    recipe = Hyperparameters(**{**NO_HIDING, "forget": 0.0, "forget_past": 0.0, **shares})  # type: ignore[arg-type]  # only shares
     mask_at_random(batch, recipe, np.random.default_rng(2))
     assert all(flags.all() for flags in batch["graph_data"]["known"].values())
     assert all(batch["sequence"]["past"][f"{who}_known"].all() for who in ("striker", "bowler"))
@@ -203,11 +197,8 @@ def test_each_ball_loses_its_own_players_balls(player: Literal["batter", "bowler
     one = INNINGS[0]
     who = getattr(one, player)
     batch, _ = training_batch([one, INNINGS[1]])
-    nothing = dict.fromkeys(
-        (f"hide_{what}" for what in ("some", "all", "player", "block", "batter", "bowler")), 0.0
-    )
     never = {f"hide_{player}": 1.0, "forget": 0.0, "forget_past": 0.0}
-    mask_at_random(batch, Hyperparameters(**nothing | never), np.random.default_rng(1))  # type: ignore[arg-type]  # only shares
+    mask_at_random(batch, Hyperparameters(**NO_HIDING | never), np.random.default_rng(1))  # type: ignore[arg-type]  # only shares
     with torch.no_grad():
         together = model(batch)[0].softmax(-1).double().numpy()
     for position in (1, 20, len(one) - 1):

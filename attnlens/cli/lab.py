@@ -36,7 +36,6 @@ from attnlens.cli.output import (
     say,
     show,
     since_now,
-    utf8_stdout,
 )
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -481,12 +480,7 @@ def _planted(options: argparse.Namespace) -> int:
     changed = given(options, "matches", "epochs", "balls", "claims", "seed")
     plan = dataclasses.replace(QUICK if options.quick else FULL, **changed)
     data = to_json(planted(plan, report=since_now()))
-    if options.format == "json":
-        emit_json(data, options.out)
-    else:
-        utf8_stdout()
-        emit(render_planted(data), options.out)
-    return 0
+    return show(options, lambda: data, lambda **_: render_planted(data))
 
 
 def _add_simulate(commands: Commands) -> None:
