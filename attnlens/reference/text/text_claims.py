@@ -257,6 +257,7 @@ class TextExplanation:
         return data
 
 
+@one_thread()
 def explain_text(
     model: TextModel, text: str, *, evidence: bool = True, seed: int = 0
 ) -> TextExplanation:
@@ -269,8 +270,28 @@ def explain_text(
     Raises:
         InputError: the sentence is empty or too long.
     """
-    with one_thread():
-        return _explained(model, model.sentence(text), evidence, seed)
+    sentence = model.sentence(text)
+    answer, shares = _answer(model, sentence)
+    attention = mean_cross_attention(_recorded(model, sentence, answer))
+    written = [model.target.words[number] for number in answer[0, 1:].tolist()]
+    complete = written[-1] == SPECIAL[EOS]
+    tokens = written[:-1] if complete else written
+    ablations = WordAblations(model.network, model.numbers([sentence.tokens]), answer)
+    claims = [
+        claim
+        for way in (WAYS if evidence and tokens else ())
+        for claim in check_tokens(ablations, way, attention, sentence.tokens, tokens, seed=seed)
+    ]
+    sizes = model.network.sizes
+    answer_tokens = [
+        _token(model, token, shares[index], attention[index]) for index, token in enumerate(written)
+    ]
+    return TextExplanation(
+        AnsweringModel(model.name, model.sha256, model.parameters, sizes.width, sizes.base),
+        sentence,
+        TextAnswer(join_tokens(tokens), complete, tuple(answer_tokens)),
+        tuple(claims),
+    )
 
 
 def record_answer(model: TextModel, text: str) -> Recording:
@@ -315,30 +336,6 @@ def _recorded(model: TextModel, sentence: TextInput, answer: Tensor) -> Recordin
         return attention_record.labelled(query=words[:-1], key=words[:-1])
 
     return Recording([labelled(attention) for attention in recording.records()])
-
-
-def _explained(model: TextModel, sentence: TextInput, evidence: bool, seed: int) -> TextExplanation:
-    answer, shares = _answer(model, sentence)
-    attention = mean_cross_attention(_recorded(model, sentence, answer))
-    written = [model.target.words[number] for number in answer[0, 1:].tolist()]
-    complete = written[-1] == SPECIAL[EOS]
-    tokens = written[:-1] if complete else written
-    ablations = WordAblations(model.network, model.numbers([sentence.tokens]), answer)
-    claims = [
-        claim
-        for way in (WAYS if evidence and tokens else ())
-        for claim in check_tokens(ablations, way, attention, sentence.tokens, tokens, seed=seed)
-    ]
-    sizes = model.network.sizes
-    answer_tokens = [
-        _token(model, token, shares[index], attention[index]) for index, token in enumerate(written)
-    ]
-    return TextExplanation(
-        AnsweringModel(model.name, model.sha256, model.parameters, sizes.width, sizes.base),
-        sentence,
-        TextAnswer(join_tokens(tokens), complete, tuple(answer_tokens)),
-        tuple(claims),
-    )
 
 
 def _token(model: TextModel, token: str, shares: Tensor, attention: Floats) -> AnswerToken:
