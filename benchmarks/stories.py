@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.pages.ball_page import render_story
+from attnlens.cricket.pages.ball_page import render_ball
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.session import Session
 
@@ -79,7 +79,7 @@ def main() -> int:
     frames: Counter[str] = Counter()
     for match, ball in drawn(matches, options.balls):
         told = session.explain(match, ball=ball)
-        page = render_story(told, width=WIDTH, color=False).splitlines()
+        page = render_ball(told, width=WIDTH, color=False).splitlines()
         lines.append(len(page))
         widest = max(widest, *map(len, page))
         silent += not told.summary

@@ -17,8 +17,8 @@ from attnlens.cricket.explain.reading import (
     SLOT_SITE,
     Paths,
     attention_at,
+    captured_activations,
     keys_of,
-    overheard,
     paths_of,
     read_ball,
 )
@@ -139,7 +139,7 @@ def test_value_norm_is_the_length_of_what_each_ball_adds(
     predictor: TrainedPredictor, window: BallWindow
 ) -> None:
     model, batch = predictor.model, window.batch
-    with overheard(model, SLOT_SITE, *SITES.values()) as heard:
+    with captured_activations(model, SLOT_SITE, *SITES.values()) as heard:
         _, paths = predicted(predictor, batch)
     keys = keys_of(heard)
     expected = np.zeros(INDEX - 1)

@@ -12,7 +12,7 @@ import pytest
 
 from attnlens.cricket.explain import types
 from attnlens.cricket.explain.types import Explanation, json_schema
-from attnlens.cricket.story.types import MatchStory
+from attnlens.cricket.story.story_types import MatchStory
 from attnlens.cricket.whatif.types import WhatIf
 from attnlens.errors import InputError
 

@@ -76,7 +76,7 @@ def test_a_row_is_what_predict_and_explain_say(season: Path, exported: Path) -> 
     answer = attnlens.explain(match, ball=6, evidence=False)
     assert row["summary"] == answer.summary
     assert row["score"] == answer.ball.score
-    assert row["subject"] == answer.prediction.about
+    assert row["subject"] == answer.prediction.subject
     assert list(row["flags"]) == [caution.flag for caution in answer.flags]
     assert row["claims"] == "[]"
 

@@ -241,12 +241,12 @@ QUARTER = np.array([0.25, 0.05, 0.05, 0.05, 0.3, *[0.05] * 6])
 
 
 def test_a_prediction_is_told_beside_its_baseline() -> None:
-    told = prediction(QUARTER, HALF, "0", usual=HALF, about="4")
+    told = prediction(QUARTER, HALF, "0", usual=HALF, subject="4")
     rows = {row.outcome: (row.probability, row.baseline) for row in told.outcomes}
     assert tuple(rows) == OUTCOMES
     assert (rows["0"], rows["4"]) == ((0.25, 0.5), (0.3, 0.05))
     assert (told.top, told.actual, told.surprise_bits, told.explained) == ("4", "0", 2.0, None)
-    next_ball = prediction(QUARTER, HALF, None, "0", usual=HALF, about="0")
+    next_ball = prediction(QUARTER, HALF, None, "0", usual=HALF, subject="0")
     assert (next_ball.actual, next_ball.surprise_bits, next_ball.explained) == (None, None, "0")
 
 

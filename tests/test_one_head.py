@@ -12,14 +12,19 @@ from hypothesis import strategies as st
 from numerics import near
 from small_predictors import probabilities, simulated, small_predictor
 
-from attnlens.cricket.explain.ablation import OneBall, Replacement, told_of, under_knowledge
+from attnlens.cricket.explain.ablation import (
+    OneBall,
+    Replacement,
+    outcome_features,
+    under_knowledge,
+)
 from attnlens.cricket.explain.claims import (
-    FEWEST,
-    MOST,
+    MAX_ALTERNATIVES,
+    MIN_ALTERNATIVES,
     NEVER_MET,
     ONE_GROUND,
-    Claim,
-    Known,
+    BallClaim,
+    Knowledge,
     compare_knowledge,
 )
 from attnlens.cricket.explain.reading import SITES
@@ -93,7 +98,7 @@ def test_what_an_outcome_tells_is_what_a_match_would_write() -> None:
     for row, ball in enumerate(deliveries):
         runs = usual.get(ball.outcome, ball.runs_batter)
         if ball.runs_total == runs and "penalty" not in ball.extras:
-            np.testing.assert_array_equal(told_of(ball.outcome), arrays.past_outcome[row])
+            np.testing.assert_array_equal(outcome_features(ball.outcome), arrays.past_outcome[row])
             seen.add(ball.outcome)
     assert {"0", "1", "4", "W"} <= seen
 
@@ -105,7 +110,7 @@ def told_anew(places: list[int], classes: list[int]) -> dict[str, Any]:
     flags = {name: getattr(arrays, name).copy() for name in ("wicket", "boundary", "dot")}
     for place, number in zip(places, classes, strict=True):
         outcome = OUTCOMES[number]
-        happened[place] = told_of(outcome)
+        happened[place] = outcome_features(outcome)
         flags["wicket"][place] = outcome == "W"
         flags["boundary"][place] = outcome in ("4", "6")
         flags["dot"][place] = outcome == "0"
@@ -122,11 +127,13 @@ def test_a_replaced_ball_is_one_that_brought_something_else() -> None:
     for row, one in enumerate(sets):
         places = [index - 1 for index in sorted(one)]
         times[one] = times.get(one, -1) + 1
-        batch = told_anew(places, swap.drawn(places, times[one]).tolist())
+        batch = told_anew(places, swap.draw_outcomes(places, times[one]).tolist())
         expected = probabilities(PREDICTOR.model, batch)[0, 0]
         np.testing.assert_allclose(found[row], expected, atol=1e-6)
     # The second draw of a set is another, and the first does not depend on the others.
-    assert swap.drawn([39, 57, 58], 0).tolist() != swap.drawn([39, 57, 58], 1).tolist()
+    assert (
+        swap.draw_outcomes([39, 57, 58], 0).tolist() != swap.draw_outcomes([39, 57, 58], 1).tolist()
+    )
     near(swap.everywhere(sets[1:2])[0], found[1], of=torch.float32)
 
 
@@ -134,15 +141,15 @@ def test_replacing_for_one_head_changes_what_that_head_reads_only() -> None:
     swap = Replacement(BALL, SEED)
     one = (59, 58, 40)
     places = [39, 57, 58]
-    batch = told_anew(places, swap.drawn(places, 0).tolist())
+    batch = told_anew(places, swap.draw_outcomes(places, 0).tolist())
     other = OneBall(PREDICTOR.model, batch)
     for scale, head in (("medium", 1), ("medium", 4), ("short", 2), ("micro", 0)):
         np.testing.assert_allclose(swap.for_head(scale, head, [()])[0], FULL, atol=1e-6)
         found = swap.for_head(scale, head, [one])[0]
         # The same keys and built-in biases, asked with the intact ball's question.
         attention = PREDICTOR.model.get_submodule(SITES[scale])
-        query, _, _, hidden, distance = BALL.scales[scale].asked
-        _, key, relations, _, _ = other.scales[scale].asked
+        query, _, _, hidden, distance = BALL.scales[scale].attention_inputs
+        _, key, relations, _, _ = other.scales[scale].attention_inputs
         heard: list[tuple[torch.Tensor, ...]] = []
 
         def listen(
@@ -163,7 +170,7 @@ def test_replacing_for_one_head_changes_what_that_head_reads_only() -> None:
 def test_drawn_outcomes_are_those_of_the_same_over_and_innings() -> None:
     swap = Replacement(BALL, SEED)
     place = 30
-    drawn = np.array([swap.drawn([place], number)[0] for number in range(4000)])
+    drawn = np.array([swap.draw_outcomes([place], number)[0] for number in range(4000)])
     over = WINDOW.past[place].over
     expected = np.exp(PREDICTOR.base.prior[table_of(MATCH), 1, over].astype(float))
     share = np.bincount(drawn, minlength=len(OUTCOMES)) / len(drawn)
@@ -172,7 +179,7 @@ def test_drawn_outcomes_are_those_of_the_same_over_and_innings() -> None:
 
 
 def test_knowledge_at_its_null_is_that_of_the_contributions() -> None:
-    found, _ = Known(PREDICTOR, WINDOW).tried({})
+    found, _ = Knowledge(PREDICTOR, WINDOW).predict({})
     visible = np.ones((1, len(WINDOW.past)), bool)
     for number, group in enumerate(KNOWLEDGE):
         if group not in ("venue and teams", "scoreboard"):
@@ -182,22 +189,22 @@ def test_knowledge_at_its_null_is_that_of_the_contributions() -> None:
         np.testing.assert_allclose(found[number], expected, atol=1e-6)
 
 
-def instead(known: Known, group: str, others: list[int]) -> Any:
+def instead(known: Knowledge, group: str, others: list[int]) -> Any:
     """Probabilities with others' knowledge in a group's place, ``(other, outcome)``."""
-    return known.tried({group: np.array(others)})[1][group]
+    return known.predict({group: np.array(others)})[1][group]
 
 
 def test_another_players_record_is_what_the_ratings_say_of_them() -> None:
-    known = Known(PREDICTOR, WINDOW)
+    known = Knowledge(PREDICTOR, WINDOW)
     for group, role in (("striker's record", "batter"), ("bowler's record", "bowler")):
         kind = "striker" if role == "batter" else "bowler"
         table = PREDICTOR.ratings.tables[kind]
         own = table.row(PREDICTOR.ratings.player_key(getattr(WINDOW.delivery, role)))
         assert own >= 0
         np.testing.assert_allclose(instead(known, group, [own])[0], FULL, atol=1e-6)
-        others = known.others(group, np.random.default_rng(1))
+        others = known.alternatives(group, np.random.default_rng(1))
         assert own not in others
-        assert len(set(others.tolist())) == len(others) <= MOST
+        assert len(set(others.tolist())) == len(others) <= MAX_ALTERNATIVES
         ratio = table.balls[others] / table.balls[own]
         assert ((ratio >= 0.5) & (ratio <= 2)).all()
         # The same match with another player on this ball, encoded from the start.
@@ -232,11 +239,13 @@ def test_another_players_record_is_what_the_ratings_say_of_them() -> None:
 
 
 def test_another_scoreboard_is_that_of_an_earlier_ball() -> None:
-    known = Known(PREDICTOR, WINDOW)
-    places = known.others("scoreboard", np.random.default_rng(2))
+    known = Knowledge(PREDICTOR, WINDOW)
+    places = known.alternatives("scoreboard", np.random.default_rng(2))
     assert sorted(places.tolist()) == list(range(len(WINDOW.past)))[-60:]
     assert len(WINDOW.past) < 60 < len(window_of(2, 90).past)
-    late = Known(PREDICTOR, window_of(2, 90)).others("scoreboard", np.random.default_rng(2))
+    late = Knowledge(PREDICTOR, window_of(2, 90)).alternatives(
+        "scoreboard", np.random.default_rng(2)
+    )
     assert sorted(late.tolist()) == list(range(29, 89))
     own = WINDOW.delivery.index - 1
     np.testing.assert_allclose(instead(known, "scoreboard", [own])[0], FULL, atol=1e-6)
@@ -250,14 +259,14 @@ def test_another_scoreboard_is_that_of_an_earlier_ball() -> None:
     np.testing.assert_allclose(instead(known, "scoreboard", [20])[0], expected, atol=1e-6)
 
 
-def reason_of(one: ClaimTest[Claim]) -> str | None:
+def reason_of(one: ClaimTest[BallClaim]) -> str | None:
     """Why it cannot be told."""
     assert one.untested is not None
     assert one.untested.verdict == "cannot be told"
     return one.untested.reason
 
 
-def empty_trial() -> Trial[Claim]:
+def empty_trial() -> Trial[BallClaim]:
     nowhere = AblationSite(lambda masks: np.zeros((len(masks), len(OUTCOMES))), ())
     return Trial({MODEL: nowhere}, seed=SEED)
 
@@ -266,13 +275,13 @@ def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
     measured, masks = compare_knowledge(PREDICTOR, WINDOW, FULL, empty_trial())
     found = {one.claim.kind: one for one in measured}
     assert list(found) == ["venue and teams", "striker's record", "bowler's record", "the chase"]
-    without, _ = Known(PREDICTOR, WINDOW).tried({})
+    without, _ = Knowledge(PREDICTOR, WINDOW).predict({})
     for number, one in enumerate(measured):
         near(one.effect, divergence(FULL, without[number]), of=torch.float32)
         near(one.points / 100, without[number] - FULL, of=torch.float32)
     chase = found["the chase"]
     assert len(chase.null_effects) == len(WINDOW.past)
-    known = Known(PREDICTOR, WINDOW)
+    known = Knowledge(PREDICTOR, WINDOW)
     every = divergence(instead(known, "scoreboard", [*range(len(WINDOW.past))]), without[3])
     # Asked about in one batch here, in two there.
     near(np.sort(chase.null_effects), np.sort(every), of=torch.float32)
@@ -282,7 +291,7 @@ def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
     for kind in ("striker's record", "bowler's record"):
         # The league has few players: there may be too few to compare with.
         others = len(found[kind].null_effects)
-        assert others in (0, *range(FEWEST, MOST + 1))
+        assert others in (0, *range(MIN_ALTERNATIVES, MAX_ALTERNATIVES + 1))
         assert others or reason_of(found[kind]) == TOO_FEW_LIKE_IT
 
 

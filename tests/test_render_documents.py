@@ -22,7 +22,7 @@ from markdown_it import MarkdownIt
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.lab.simulator import save_simulated
 from attnlens.cricket.pages import parts
-from attnlens.cricket.pages.ball_page import story_of
+from attnlens.cricket.pages.ball_page import ball_page_of
 from attnlens.cricket.pages.documents import render_html, render_markdown
 from attnlens.render.heat_map import LEVELS
 from attnlens.render.numbers import percent_seen
@@ -150,7 +150,7 @@ def test_html_tells_the_story_and_needs_nothing_else(case: tuple[int, dict[str, 
             verdict = f'<p class="verdict"><span aria-hidden="true">{sign}</span> {words}'
             assert f'<li class="{kind}">{verdict}' in page
             assert html.escape(claim.claim, quote=False) in page
-    story = story_of(explanation)
+    story = ball_page_of(explanation)
     findings = story.findings or [story.untold]
     sentences = [story.headline, *findings, *story.came, *explanation.narrative]
     facts = [fact for sentence in sentences for fact in sentence.facts]

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
-from attnlens.cricket.pages import heads
-from attnlens.cricket.pages.ball_page import render_story, render_summary, render_terminal
+from attnlens.cricket.match.outcomes import Outcome
+from attnlens.cricket.pages.ball_page import render_ball, render_summary
+from attnlens.cricket.pages.full_page import render_full_page
 from attnlens.cricket.pages.parts import short_names
 from attnlens.cricket.words.narrative import in_words
 from attnlens.errors import InputError
@@ -35,7 +35,7 @@ def columns(line: str) -> int:
 
 
 def drawn(data: dict[str, Any], *, width: int = 100, **options: Any) -> list[str]:
-    page = render_terminal(Explanation.from_dict(data), width=width, color=False, **options)
+    page = render_full_page(Explanation.from_dict(data), width=width, color=False, **options)
     return page.splitlines()
 
 
@@ -57,7 +57,7 @@ def row_of(lines: list[str], start: str) -> str:
     return next(line for line in lines if line.startswith(start))
 
 
-def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:
+def test_bars_show_base_now_and_difference_above_the_contributions() -> None:
     data = explanation_cases.explanation(47)
     lines = page()
     for entry in data["prediction"]["outcomes"]:
@@ -66,7 +66,7 @@ def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:
             continue
         row = row_of(lines, f"  {entry['outcome']} ")
         points = f"{100 * (now - base):+.1f}".replace("-", "−")
-        assert re.search(rf" {now:.0%} +{base:.0%} +{re.escape(points)}", row), row
+        assert re.search(rf" {base:.0%} +{now:.0%} +{re.escape(points)}", row), row
         assert ("●" in row) == (entry["outcome"] == data["prediction"]["actual"])
     moves = {
         group["group"]: next(p["points"] for p in group["from_usual"] if p["outcome"] == "4")
@@ -78,7 +78,7 @@ def test_bars_show_now_base_and_difference_beside_the_contributions() -> None:
     assert re.search(
         rf"Marchetti's record +{re.escape(told)} [█░]+$", "\n".join(lines), re.MULTILINE
     )
-    assert "what moves P(4)" in lines[2]
+    assert "Why, in points of P(4) from usual" in lines
 
 
 def test_the_strip_has_a_shade_per_ball_overs_apart() -> None:
@@ -103,7 +103,7 @@ def test_an_unknown_scale_is_refused() -> None:
 
 
 def story(data: dict[str, Any], width: int = 80) -> list[str]:
-    return render_story(Explanation.from_dict(data), width=width, color=False).splitlines()
+    return render_ball(Explanation.from_dict(data), width=width, color=False).splitlines()
 
 
 def of_outcome(outcome: str) -> dict[str, Any]:
@@ -165,18 +165,6 @@ def test_the_reasons_of_a_story_sum_to_the_difference() -> None:
     assert abs(total - 100 * (0.169 - 0.083)) < 0.3
 
 
-def test_an_effect_never_runs_into_the_next_column() -> None:
-    shown = Explanation.from_dict(explanation_cases.explanation())
-    claim = shown.evidence[0]
-    for outcome in OUTCOMES:
-        for before, after in ((0.182, 0.1821), (0.116, 0.124), (0.995, 0.9999), (0.4, 0.1)):
-            told = {"outcome": outcome, "before": before, "after": after}
-            change = claim.top_change.model_copy(update=told)
-            effect = heads.effect_of(claim.model_copy(update={"top_change": change}))
-            assert len(effect) < heads.EFFECT
-            assert outcome in effect
-
-
 NASTY = (
     "\x1b[31mRed\x1b[0m Player",
     "\x1b]0;title\x07Setter T",
@@ -214,8 +202,8 @@ def test_no_line_is_too_wide_and_nothing_unclean_gets_through(
     data["prediction"]["story_outcome"] = outcome
     told = Explanation.from_dict(renamed(data, dict(zip(people, names, strict=True))))
     pages = (
-        partial(render_terminal, told, width=width, scale=scale),
-        partial(render_story, told, width=width),
+        partial(render_full_page, told, width=width, scale=scale),
+        partial(render_ball, told, width=width),
     )
     lines = []
     for drawn_page in pages:

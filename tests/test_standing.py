@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlens.cricket.explain.explain_ball import _standing
-from attnlens.cricket.explain.reading import story_outcome
+from attnlens.cricket.explain.reading import subject_outcome
 from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Player, Wicket
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
@@ -72,21 +72,21 @@ def test_a_story_is_about_what_is_furthest_from_usual_and_felt() -> None:
     full = usual.copy()
     full[OUTCOME_INDEX["6"]] += 0.02
     full[OUTCOME_INDEX["0"]] -= 0.02
-    assert story_outcome(full, usual) == "6"
+    assert subject_outcome(full, usual) == "6"
     # Five times likelier, and of no weight; nor are extras, unless by much.
     full[OUTCOME_INDEX["5"]] += 0.002
     full[OUTCOME_INDEX["wd"]] += 0.04
-    assert story_outcome(full, usual) == "6"
+    assert subject_outcome(full, usual) == "6"
     full[OUTCOME_INDEX["wd"]] += 0.04
-    assert story_outcome(full, usual) == "wd"
+    assert subject_outcome(full, usual) == "wd"
 
 
 @given(st.integers(0, 1000))
 def test_some_outcome_is_always_the_storys(seed: int) -> None:
     full, usual = np.random.default_rng(seed).dirichlet(np.ones(11), 2)
-    about = story_outcome(full, usual)
+    about = subject_outcome(full, usual)
     assert about in OUTCOMES
-    assert story_outcome(usual, usual) in OUTCOMES
+    assert subject_outcome(usual, usual) in OUTCOMES
 
 
 @given(st.integers(0, 1000), st.integers(1, 5))

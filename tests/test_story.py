@@ -20,7 +20,7 @@ from attnlens.cricket.match.match import Facts, Innings, Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import Outcome
 from attnlens.cricket.pages.match_story import (
-    SCREEN,
+    SCREEN_LINES,
     columns_of,
     render_card,
     render_match_story,
@@ -31,8 +31,8 @@ from attnlens.cricket.pages.match_story import (
 )
 from attnlens.cricket.predictor.window import forecast_innings
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.story.tell import LARGE, LEAST, TURNS, tell
-from attnlens.cricket.story.types import MatchStory
+from attnlens.cricket.story.story_types import MatchStory
+from attnlens.cricket.story.tell import LARGE_SWING, MIN_SWING, TURNS, tell
 from attnlens.cricket.words.narrative import supported
 from attnlens.evidence.verdict import Q_LEVEL
 from attnlens.render.canvas import display_width
@@ -56,7 +56,7 @@ def forms_of(story: MatchStory) -> dict[str, str]:
     """Every form of a story, made; each is short enough, and the data survives."""
     assert MatchStory.from_json(story.to_json()) == story
     screen = render_match_story(story, width=80, color=False)
-    assert screen.count("\n") < SCREEN
+    assert screen.count("\n") < SCREEN_LINES
     assert max(map(display_width, screen.splitlines())) <= 80
     card = render_card(story)
     ElementTree.fromstring(card)
@@ -121,8 +121,8 @@ def test_turning_points_are_the_largest_swings_in_order(tested: MatchStory) -> N
     chosen = [abs(one.swing or 0) for one in tested.turning_points]
     assert sorted(chosen, reverse=True) == pytest.approx(swings[: len(chosen)], abs=1e-6)
     assert TURNS[0] <= len(chosen) <= TURNS[1]
-    assert len(chosen) == min(max(TURNS[0], sum(one >= LARGE for one in swings)), TURNS[1])
-    assert min(chosen) >= LEAST
+    assert len(chosen) == min(max(TURNS[0], sum(one >= LARGE_SWING for one in swings)), TURNS[1])
+    assert min(chosen) >= MIN_SWING
     places = [(one.innings, one.index) for one in tested.turning_points]
     assert places == sorted(places)
 
@@ -282,7 +282,7 @@ def test_names_that_would_do_harm_are_made_safe(tmp_path: Path) -> None:
     save_hostile(tmp_path / "hostile.json")
     story = story_of(read_match(tmp_path / "hostile.json"))
     screen = render_match_story(story, width=80, color=False)
-    assert screen.count("\n") < SCREEN
+    assert screen.count("\n") < SCREEN_LINES
     assert "\x1b" not in screen
     for page in (render_story_html(story), render_card(story)):
         assert "<script>alert" not in page

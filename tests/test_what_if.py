@@ -18,12 +18,12 @@ from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.next_ball import changed_ends
-from attnlens.cricket.pages.what_if import render_what_if
+from attnlens.cricket.pages.what_if_page import render_what_if
 from attnlens.cricket.predictor.trained import TrainedPredictor, person_called
 from attnlens.cricket.predictor.window import window_batch
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.whatif.types import Question, WhatIf
-from attnlens.cricket.whatif.what_if import retold, what_if
+from attnlens.cricket.whatif.types import WhatIf, WhatIfQuestion
+from attnlens.cricket.whatif.what_if import what_if, with_outcome
 from attnlens.cricket.words.facts import resolve
 from attnlens.errors import InputError
 from attnlens.render.canvas import display_width
@@ -54,7 +54,7 @@ def ask(predictor: TrainedPredictor, ball: int | str, match: Match = MATCH, **as
     """An answer, checked as a document on the way."""
     if "changes" in asked:
         asked["balls"] = tuple((str(k), str(v)) for k, v in asked.pop("changes").items())
-    answer = what_if(match, find_ball(match, ball), predictor, Question(**asked))
+    answer = what_if(match, find_ball(match, ball), predictor, WhatIfQuestion(**asked))
     assert WhatIf.from_json(answer.to_json()) == answer
     data = answer.to_dict()
     check_words(data)
@@ -111,7 +111,7 @@ def test_a_past_ball_that_went_otherwise_is_what_its_own_match_says(
     ball, current = innings.deliveries[place - 1], innings.deliveries[index - 1]
     # A no-ball gives a free hit, and a wide moves later balls: both are tested elsewhere.
     outcome = data.draw(st.sampled_from(["0", "1", "2", "3", "4", "5", "6", "bye"]))
-    now = retold(ball, outcome)
+    now = with_outcome(ball, outcome)
     runs = now.runs_total - ball.runs_total
     out = innings.target is not None and current.score_before + runs >= innings.target
     if not ball.is_legal or ball.outcome in ("W", outcome) or out:
@@ -158,7 +158,7 @@ def test_a_whole_edited_match_gives_the_same_answer(
         batter=stranger.name,
         bowler=bowler.name,
     )
-    out = retold(last, "W")
+    out = with_outcome(last, "W")
     match = with_delivery(MATCH, 1, last.index, outcome="W", wickets=out.wickets)
     match = with_delivery(
         match,

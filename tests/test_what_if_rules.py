@@ -19,16 +19,16 @@ from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.readers.writers import texts_of
-from attnlens.cricket.whatif.types import Question, asked, question_of
+from attnlens.cricket.whatif.types import WhatIfQuestion, question_of, question_of_page
 from attnlens.cricket.whatif.what_if import (
     PLAIN,
-    Retold,
+    ChangedBall,
+    change_balls,
     crease_after,
     disturbs,
     refuse_target,
-    retold,
-    retold_balls,
-    scored_again,
+    rescore,
+    with_outcome,
 )
 from attnlens.errors import InputError
 
@@ -56,7 +56,7 @@ def test_what_disturbs_later_balls_is_what_a_replay_tells(number: int) -> None:
             pair = ends_after(ball.batter.name, ball.non_striker.name, outcome, ends_over)
             fits = pair == (follower.batter.name, follower.non_striker.name) and outcome != "W"
             same_count = ball.is_legal == (outcome not in ("wd", "nb")) or ball.over == current.over
-            told = Retold(ball, retold(ball, outcome))
+            told = ChangedBall(ball, with_outcome(ball, outcome))
             assert disturbs(told, current) == (not (fits and same_count)), (ball, outcome)
             seen[fits and same_count] += 1
     assert min(seen.values()) > 50
@@ -71,7 +71,7 @@ def test_what_was_not_bowled_yet_cannot_change(
     index = data.draw(st.integers(1, count))
     place = data.draw(st.integers(index, count))
     with pytest.raises(InputError, match=r"comes after it|is the ball asked about"):
-        retold_balls(MATCH, number, index, [(str(place), outcome)])
+        change_balls(MATCH, number, index, [(str(place), outcome)])
 
 
 def edited(match: Match, innings: int, place: int, now: Delivery) -> dict[str, Any]:
@@ -110,8 +110,8 @@ def test_the_score_is_that_of_a_file_that_says_so(
     outcome = data.draw(st.sampled_from(OUTCOMES))
     if (outcome in ("wd", "nb")) == ball.is_legal and ball.over != current.over:
         return
-    told = retold_balls(MATCH, number, index, [(str(place), outcome)])
-    followed = scored_again(innings.deliveries, {place: told[0].after})
+    told = change_balls(MATCH, number, index, [(str(place), outcome)])
+    followed = rescore(innings.deliveries, {place: told[0].after})
     path = tmp_path_factory.mktemp("edited") / f"{MATCH.match_id}.json"
     path.write_text(json.dumps(edited(MATCH, number, place, told[0].after)), encoding="utf-8")
     read = read_match(path).innings[number - 1].deliveries
@@ -121,7 +121,7 @@ def test_the_score_is_that_of_a_file_that_says_so(
 
 def with_last(current: Delivery, ball: Delivery, outcome: str) -> tuple[str | None, str | None]:
     innings = MATCH.innings[0]
-    told = retold_balls(MATCH, 1, current.index, [("last", outcome)])
+    told = change_balls(MATCH, 1, current.index, [("last", outcome)])
     assert told[0].before is ball
     found = crease_after(innings.deliveries[current.index - 1], told)
     return (
@@ -153,20 +153,20 @@ def test_what_cannot_be_told_otherwise_is_refused() -> None:
     dot = next(ball for ball in MATCH.innings[0].deliveries[20:] if ball.outcome == "0")
     current = dot.index + 2
     with pytest.raises(InputError, match="no outcome"):
-        retold_balls(MATCH, 1, current, [(str(dot.index), "7")])
+        change_balls(MATCH, 1, current, [(str(dot.index), "7")])
     with pytest.raises(InputError, match="in innings 2"):
-        retold_balls(MATCH, 1, current, [("2:3", "0")])
+        change_balls(MATCH, 1, current, [("2:3", "0")])
     with pytest.raises(InputError, match=r"changed to 2 and to 4"):
-        retold_balls(MATCH, 1, current, [(str(dot.index), "2"), (dot.label, "4")])
+        change_balls(MATCH, 1, current, [(str(dot.index), "2"), (dot.label, "4")])
     with pytest.raises(BallNotFoundError, match="no ball was bowled before the first"):
-        retold_balls(MATCH, 1, 1, [("last", "W")])
+        change_balls(MATCH, 1, 1, [("last", "W")])
 
 
 def test_questions_as_they_are_written() -> None:
-    plain = Question("X", None, 5, (("7.1", "W"), ("last", "W")))
+    plain = WhatIfQuestion("X", None, 5, (("7.1", "W"), ("last", "W")))
     assert question_of(["bowler = X", "target=5", "ball:7.1=W", "last=W"]) == plain
     page = {"bowler": "X", "batter": None, "target": 5, "balls": {"7.1": "W", "last": "W"}}
-    assert asked(page) == plain
+    assert question_of_page(page) == plain
     refused: Sequence[tuple[str, list[str]]] = (
         ("nothing is asked", []),
         ("not understood", ["ball:43"]),
@@ -182,7 +182,7 @@ def test_questions_as_they_are_written() -> None:
         with pytest.raises(InputError, match=words):
             question_of(settings_)
     with pytest.raises(InputError, match="by ball"):
-        asked({"balls": ["46"]})
+        question_of_page({"balls": ["46"]})
 
 
 def of_a_test(number: int) -> tuple[Match, Innings]:

@@ -188,7 +188,9 @@ def _functions(options: argparse.Namespace) -> Functions:
         return {**answer.ball.model_dump(), "outcomes": answer.to_dict()["prediction"]["outcomes"]}
 
     def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> Data:
-        answer = session(model).what_if(match, types.asked(changes), ball=ball, innings=innings)
+        answer = session(model).what_if(
+            match, types.question_of_page(changes), ball=ball, innings=innings
+        )
         return answer.to_dict()
 
     session(default_model).predictor  # noqa: B018  # a wrong --model fails before anything is served
@@ -231,14 +233,14 @@ def _heads(path: str) -> Data:
 def _texts() -> dict[str, Callable[[Data], str]]:
     """Files to download for an explanation, by name."""
     from attnlens.cricket.explain.types import Explanation
-    from attnlens.cricket.pages.ball_page import render_terminal
     from attnlens.cricket.pages.documents import render_html
+    from attnlens.cricket.pages.full_page import render_full_page
     from attnlens.cricket.pages.prompt import prompt_of
 
     typed = Explanation.from_dict
     return {
         "prompt.txt": lambda data: prompt_of(typed(data)).text,
-        "explanation.txt": lambda data: render_terminal(typed(data), width=100, color=False),
+        "explanation.txt": lambda data: render_full_page(typed(data), width=100, color=False),
         "report.html": lambda data: render_html(typed(data)),
     }
 

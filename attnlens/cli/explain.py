@@ -238,16 +238,16 @@ def _explain_all(options: argparse.Namespace) -> None:
 
 def render(explanation: Explanation, options: argparse.Namespace) -> str:
     """One explanation in the form that was asked for."""
-    from attnlens.cricket.pages.ball_page import render_heatmap, render_summary, render_terminal
+    from attnlens.cricket.pages.ball_page import render_ball, render_heatmap, render_summary
     from attnlens.files import render_json
 
     scale = options.scale or "medium"
     if options.format == "text":
-        if not options.full and options.scale is None:
-            from attnlens.cricket.pages.ball_page import render_story
+        if options.full or options.scale is not None:
+            from attnlens.cricket.pages.full_page import render_full_page
 
-            return render_story(explanation, **page(options.out))
-        return render_terminal(explanation, scale=scale, **page(options.out))
+            return render_full_page(explanation, scale=scale, **page(options.out))
+        return render_ball(explanation, **page(options.out))
     utf8_stdout()
     if options.format == "json":
         return render_json(explanation.to_dict())

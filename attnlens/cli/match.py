@@ -52,7 +52,7 @@ def add_to(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from attnlens.cricket.pages.scorecard import render_scorecard
+    from attnlens.cricket.pages.match_page import render_scorecard
     from attnlens.cricket.readers import read_matches
 
     check_files(options)

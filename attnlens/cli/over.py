@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("say which over", remedy="give --over 12, --over last or --over next")
     check_files(options)
     from attnlens.cricket.match.naming import balls_of
-    from attnlens.cricket.pages.over import render_over
+    from attnlens.cricket.pages.over_page import render_over
     from attnlens.cricket.session import Session
 
     session = Session(None, options.history, overs=options.model, report=progress, tell=say)

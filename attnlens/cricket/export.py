@@ -262,7 +262,7 @@ def ball_row(match: Match, delivery: Delivery, explanation: Explanation) -> Json
         "competition": facts.event,
         **{name: getattr(facts, name) for name in _MATCH_TEXTS},
         **{name: getattr(ball, name) for name in (*_BALL_TEXTS, *_BALL_NUMBERS)},
-        "phase": None if ball.standing is None else ball.standing.phase,
+        "phase": ball.standing.phase,
         "batter_id": delivery.batter.id,
         "bowler_id": delivery.bowler.id,
         "runs": delivery.runs_total,
@@ -281,7 +281,7 @@ def ball_row(match: Match, delivery: Delivery, explanation: Explanation) -> Json
             f"fusion_{name}": value
             for name, value in explanation.fusion_weights.model_dump().items()
         },
-        "subject": prediction.about,
+        "subject": prediction.subject,
         "flags": [caution.flag for caution in explanation.flags],
         **{column: verdicts[verdict] for verdict, column in _VERDICT_COLUMNS.items()},
         "claims": json.dumps(

@@ -20,7 +20,7 @@ from attnlens.cricket.match.naming import BallReference, find_ball, innings_numb
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.readers.history import File, History, Report, silent, warn_caller
-from attnlens.cricket.whatif.types import Question, WhatIf
+from attnlens.cricket.whatif.types import WhatIf, WhatIfQuestion
 from attnlens.errors import InputError
 from attnlens.files import Json
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from attnlens.cricket.over.trained_overs import TrainedOvers
     from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor
     from attnlens.cricket.predictor.window import Row
-    from attnlens.cricket.story.types import MatchStory
+    from attnlens.cricket.story.story_types import MatchStory
 
 __all__ = [
     "Session",
@@ -212,7 +212,12 @@ class Session:
         return key_of("explain", software(), name, model, quoted, past, *question)
 
     def what_if(
-        self, match: Match | File, question: Question, *, ball: BallName, innings: int | None = None
+        self,
+        match: Match | File,
+        question: WhatIfQuestion,
+        *,
+        ball: BallName,
+        innings: int | None = None,
     ) -> WhatIf:
         """What the model would have expected of a ball, had something been different: `what_if`."""
         match = self.read(match)
@@ -420,7 +425,7 @@ def what_if(
         AttnlensError: the file, the ball, the checkpoint or a change cannot be used.
     """
     balls = tuple((str(name), str(outcome)) for name, outcome in (changes or {}).items())
-    question = Question(bowler, batter, target, balls)
+    question = WhatIfQuestion(bowler, batter, target, balls)
     return _session(model, history).what_if(match, question, ball=ball, innings=innings)
 
 

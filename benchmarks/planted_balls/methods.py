@@ -25,7 +25,7 @@ from ask import Question, questions
 from torch import Tensor
 
 from attnlens.arrays import Floats
-from attnlens.cricket.explain.claims import Claim, trial_of
+from attnlens.cricket.explain.claims import BallClaim, trial_of
 from attnlens.cricket.explain.reading import paths_of, read_ball
 from attnlens.cricket.lab.attention_faithfulness import attributions
 from attnlens.cricket.lab.planted_truth import replacement_effects
@@ -65,7 +65,9 @@ def by_asking_again(question: Question, seed: int) -> dict[str, Floats]:
     window = cut_window(one.match, one.side, one.arrays, past + 1)
     trial = trial_of(predictor, window, read_ball(predictor, window), outcome="all")
     every = tuple(range(1, past + 1))
-    moves = trial.item_statistics(MODEL, Claim(text="", kind="attended", removed=(), window=every))
+    moves = trial.item_statistics(
+        MODEL, BallClaim(text="", kind="attended", removed=(), window=every)
+    )
     return {
         "hiding": removed_alone(question.predict, past).effects,
         "replacing": replacement_effects(predictor.model, question.batch, past, seed),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import attnlens
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.pages.ball_page import render_story
+from attnlens.cricket.pages.ball_page import render_ball
 from attnlens.cricket.pages.parts import presentable
 from attnlens.files import write_text
 from attnlens.render.safe import markdown
@@ -58,7 +58,7 @@ def page(explanation: Explanation, asked: str) -> str:
     """One example: its narrative, and the page of a terminal."""
     match, ball = explanation.match, explanation.ball
     teams, day = " v ".join(match.teams), match.dates[0]
-    text = render_story(explanation, width=WIDTH, color=False)
+    text = render_ball(explanation, width=WIDTH, color=False)
     words = "\n\n".join(markdown(sentence.text) for sentence in explanation.narrative)
     return (
         f"# {markdown(ball.bowler)} to {markdown(ball.batter)}\n\n"

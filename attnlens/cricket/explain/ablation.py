@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.arrays import Floats
-from attnlens.cricket.explain.reading import SITES, overheard
+from attnlens.cricket.explain.reading import SITES, captured_activations
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, FullModel, Prediction
 from attnlens.cricket.predictor.relations import Balls, Batch, RelationBlock, mapped, relate, take
@@ -70,42 +70,42 @@ def under_knowledge(
     model: FullModel,
     batch: Batch,
     visible: NDArray[np.bool_],
-    known: dict[str, NDArray[np.bool_]],
+    knowledge: dict[str, NDArray[np.bool_]],
 ) -> Floats:
     """Probabilities with past balls *and* groups of knowledge taken away, ``(row, outcome)``.
 
     A player's record that is taken away is taken from the past balls that player played in too, not
-    only from the current ball. ``visible`` is ``(row, key)``, ``known`` by group of `KNOWLEDGE`
-    ``(row,)``.
+    only from the current ball. ``visible`` is ``(row, key)``, ``knowledge`` by group ``(row,)``.
     """
     # Whose records are known changes the past balls: one row of the batch for each such case.
-    has_striker, has_bowler = known["striker's record"], known["bowler's record"]
+    has_striker, has_bowler = knowledge["striker's record"], knowledge["bowler's record"]
     cases, case = np.unique(has_striker + 2 * has_bowler, return_inverse=True)
     member = case[:, None] == np.arange(len(cases))
-    place = (member.cumsum(0) - 1)[np.arange(len(case)), case]
+    slot = (member.cumsum(0) - 1)[np.arange(len(case)), case]
 
     def by_case(flags: NDArray[np.bool_]) -> Tensor:
-        rows = np.ones((len(cases), 1 + place.max(initial=0), *flags.shape[1:]), bool)
-        rows[case, place] = flags
+        rows = np.ones((len(cases), 1 + slot.max(initial=0), *flags.shape[1:]), bool)
+        rows[case, slot] = flags
         return torch.from_numpy(rows)
 
-    seen = by_case(visible)
+    visible_rows = by_case(visible)
     sequence: Batch = mapped(
         batch["sequence"], lambda value: value.expand(len(cases), *value.shape[1:])
     )
     graph: Batch = mapped(
-        batch["graph_data"], lambda value: value.expand(*seen.shape[:2], *value.shape[2:])
+        batch["graph_data"], lambda value: value.expand(*visible_rows.shape[:2], *value.shape[2:])
     )
-    graph["known"] = {group: by_case(known[group]) for group in KNOWLEDGE}
-    now, past = sequence["now"], sequence["balls"]
+    graph["known"] = {group: by_case(knowledge[group]) for group in KNOWLEDGE}
+    current, past = sequence["now"], sequence["balls"]
     sequence["past"] |= {
-        "striker_known": (past.batter != now.batter) | torch.from_numpy(cases % 2 == 1)[:, None],
-        "bowler_known": (past.bowler != now.bowler) | torch.from_numpy(cases >= 2)[:, None],
+        "striker_known": (past.batter != current.batter)
+        | torch.from_numpy(cases % 2 == 1)[:, None],
+        "bowler_known": (past.bowler != current.bowler) | torch.from_numpy(cases >= 2)[:, None],
     }
-    sequence |= {"now": take(now, [0] * seen.shape[1]), "visible": seen}
+    sequence |= {"now": take(current, [0] * visible_rows.shape[1]), "visible": visible_rows}
     with torch.no_grad():
         logits = model({"graph_data": graph, "sequence": sequence})
-    result: Floats = logits.double().softmax(-1).numpy()[case, place]
+    result: Floats = logits.double().softmax(-1).numpy()[case, slot]
     return result
 
 
@@ -114,19 +114,20 @@ class ScaleState:
     """One scale's layer as it ran on one ball.
 
     Attributes:
-        query: what came into the layer ``(1, 1, hidden_dim)``; ``asked`` its attention.
+        query: what came into the layer ``(1, 1, hidden_dim)``.
+        attention_inputs: what came into its attention.
         logits: of the past keys and of the ball itself ``(head, key + 1)``, minus infinity
             where a key is hidden; ``values`` likewise ``(head, key + 1, head width)``.
-        mixed: what the heads read, side by side ``(1, 1, width)``.
+        head_outputs: what the heads read, side by side ``(1, 1, width)``.
         vector: the scale's vector ``(hidden_dim,)``.
     """
 
     block: RelationBlock
     query: Tensor
-    asked: tuple[Any, ...]
+    attention_inputs: tuple[Any, ...]
     logits: Tensor
     values: Tensor
-    mixed: Tensor
+    head_outputs: Tensor
     vector: Tensor
 
     @property
@@ -141,32 +142,32 @@ class OneBall:
     def __init__(self, model: FullModel, batch: Batch) -> None:
         self.model = model
         self.batch = batch
-        places = [
-            f"{site}{index}" for site in SITES.values() for index in ("", ".probe", ".to_output")
+        modules = [
+            f"{site}{suffix}" for site in SITES.values() for suffix in ("", ".probe", ".to_output")
         ]
         blocks = [_block_at(site) for site in SITES.values()]
-        with overheard(model, *places, *blocks) as heard, torch.no_grad():
+        with captured_activations(model, *modules, *blocks) as activations, torch.no_grad():
             self.prediction: Prediction = model.predict(batch)
-            self.scales = {scale: self._state(scale, heard) for scale in SCALES}
+            self.scales = {scale: self._state(scale, activations) for scale in SCALES}
         self.logits = self.prediction.logits[0, 0]
 
-    def _state(self, scale: str, heard: Mapping[str, tuple[Any, Any]]) -> ScaleState:
+    def _state(self, scale: str, activations: Mapping[str, tuple[Any, Any]]) -> ScaleState:
         site = SITES[scale]
         block = self.model.get_submodule(_block_at(site))
         assert isinstance(block, RelationBlock)
         own = block.attention
-        asked, _ = heard[site]
-        (query, *_), (output, *_) = heard[_block_at(site)]
-        (weights, content, bias), _ = heard[f"{site}.probe"]
-        (mixed,), _ = heard[f"{site}.to_output"]
-        carried = torch.cat([asked[1], asked[0]], 1)
+        attention_inputs, _ = activations[site]
+        (query, *_), (output, *_) = activations[_block_at(site)]
+        (weights, content, bias), _ = activations[f"{site}.probe"]
+        (head_outputs,), _ = activations[f"{site}.to_output"]
+        past_and_own = torch.cat([attention_inputs[1], attention_inputs[0]], 1)
         return ScaleState(
             block=block,
             query=query.reshape(1, 1, -1),
-            asked=asked,
+            attention_inputs=attention_inputs,
             logits=(content + bias)[0, :, 0].masked_fill(weights[0, :, 0] == 0, -torch.inf),
-            values=split_heads(own.to_value(carried), own.num_heads)[0],
-            mixed=mixed.reshape(1, 1, -1),
+            values=split_heads(own.to_value(past_and_own), own.num_heads)[0],
+            head_outputs=head_outputs.reshape(1, 1, -1),
             vector=self._normed(scale, output.reshape(-1)),
         )
 
@@ -174,15 +175,16 @@ class OneBall:
         result: Tensor = self.model.temporal.output_norms[scale](value)
         return result
 
-    def under_masks(self, scale: str, head: int, kept: NDArray[np.bool_]) -> Floats:
+    def under_masks(self, scale: str, head: int, visible: NDArray[np.bool_]) -> Floats:
         """Probabilities with keys hidden from one head only, ``(mask, outcome)``.
 
-        ``kept`` is ``(mask, key)``, keys as the scale has them (overs on the long scale). The
+        ``visible`` is ``(mask, key)``, keys as the scale has them (overs on the long scale). The
         head's weights on the others are renormalised; the ball itself stays.
         """
         state = self.scales[scale]
-        seen = torch.cat([torch.from_numpy(kept), torch.ones(len(kept), 1, dtype=torch.bool)], 1)
-        logits = state.logits[head].masked_fill(~seen, -torch.inf)
+        own = torch.ones(len(visible), 1, dtype=torch.bool)
+        unhidden = torch.cat([torch.from_numpy(visible), own], 1)
+        logits = state.logits[head].masked_fill(~unhidden, -torch.inf)
         return self.with_head(scale, head, logits.softmax(-1) @ state.values[head])
 
     def with_head(self, scale: str, head: int, read: Tensor) -> Floats:
@@ -191,10 +193,10 @@ class OneBall:
         """
         state, block = self.scales[scale], self.scales[scale].block
         width = read.shape[-1]
-        mixed = state.mixed.repeat(1, len(read), 1)
-        mixed[0, :, head * width : (head + 1) * width] = read
+        head_outputs = state.head_outputs.repeat(1, len(read), 1)
+        head_outputs[0, :, head * width : (head + 1) * width] = read
         with torch.no_grad():
-            value = state.query + block.attention.to_output(mixed)
+            value = state.query + block.attention.to_output(head_outputs)
             value = value + block.feed(block.feed_norm(value))
             change = self._normed(scale, value)[0] - state.vector
             gate = self.prediction.gates[0, 0, FUSED.index(scale)]
@@ -209,9 +211,9 @@ class OneBall:
         ``(row, 1, key, relation)``.
         """
         state = self.scales[scale]
-        query, _, _, hidden, distance = state.asked
+        query, _, _, hidden, distance = state.attention_inputs
         attention, rows = state.block.attention, len(key)
-        with overheard(attention, "to_output") as heard, torch.no_grad():
+        with captured_activations(attention, "to_output") as activations, torch.no_grad():
             attention(
                 query.expand(rows, 1, -1),
                 state.block.query_norm(key),
@@ -219,24 +221,23 @@ class OneBall:
                 hidden,
                 distance.expand(rows, 1, -1),
             )
-        (mixed,), _ = heard["to_output"]
+        (head_outputs,), _ = activations["to_output"]
         width = attention.to_value.out_features // attention.num_heads
-        read: Tensor = mixed[:, 0, head * width : (head + 1) * width]
+        read: Tensor = head_outputs[:, 0, head * width : (head + 1) * width]
         return read
 
 
 def _block_at(site: str) -> str:
-    """The layer of a scale's attention."""
     return site.removesuffix(".attention")
 
 
-def told_of(outcome: str) -> NDArray[np.float32]:
-    """What a past ball with this outcome tells of it, as `encode_innings` would write it."""
-    happened = np.zeros(PAST_OUTCOME_SIZE, np.float32)
-    happened[OUTCOMES.index(outcome)] = 1
+def outcome_features(outcome: str) -> NDArray[np.float32]:
+    """The features of a past ball with this outcome, as `encode_innings` would write them."""
+    features = np.zeros(PAST_OUTCOME_SIZE, np.float32)
+    features[OUTCOMES.index(outcome)] = 1
     runs = _RUNS[outcome] if outcome in _RUNS else int(outcome)
-    happened[len(OUTCOMES) :] = runs / 4, outcome in ("4", "6"), 0
-    return happened
+    features[len(OUTCOMES) :] = runs / 4, outcome in ("4", "6"), 0
+    return features
 
 
 class Replacement:
@@ -268,19 +269,19 @@ class Replacement:
         """The past balls with each outcome instead of their own, ``(11, past, hidden_dim)``."""
         past = self.ball.batch["sequence"]["past"]
         count = past["happened"].shape[1]
-        classes = torch.from_numpy(np.stack([told_of(outcome) for outcome in OUTCOMES]))
-        told = mapped(past, lambda value: value.expand(len(OUTCOMES), *value.shape[1:]))
-        told["happened"] = classes[:, None].expand(len(OUTCOMES), count, -1)
+        classes = torch.from_numpy(np.stack([outcome_features(outcome) for outcome in OUTCOMES]))
+        replaced = mapped(past, lambda value: value.expand(len(OUTCOMES), *value.shape[1:]))
+        replaced["happened"] = classes[:, None].expand(len(OUTCOMES), count, -1)
         with torch.no_grad():
-            return self.ball.model.past({"past": told})
+            return self.ball.model.past({"past": replaced})
 
-    def drawn(self, places: Sequence[int], draw: int) -> NDArray[np.int64]:
+    def draw_outcomes(self, positions: Sequence[int], draw: int) -> NDArray[np.int64]:
         """An outcome for each of these past balls (positions on the key axis)."""
-        generator = np.random.default_rng([self.seed, draw, *places])
-        chance = generator.random(len(places))
-        classes = (chance[:, None] > self._chances[list(places)]).sum(1)
-        kept: NDArray[np.int64] = np.minimum(classes, len(OUTCOMES) - 1)
-        return kept
+        generator = np.random.default_rng([self.seed, draw, *positions])
+        chance = generator.random(len(positions))
+        classes = (chance[:, None] > self._chances[list(positions)]).sum(1)
+        outcomes: NDArray[np.int64] = np.minimum(classes, len(OUTCOMES) - 1)
+        return outcomes
 
     def rows(self, sets: Sets) -> tuple[Tensor, Balls]:
         """The past with each set of balls (indices from 1) replaced; a set again, drawn again.
@@ -292,28 +293,28 @@ class Replacement:
         key = self._own.repeat(count, 1, 1)
         flags = {name: getattr(before, name).repeat(count, 1) for name in self._flags}
         times: Counter[tuple[int, ...]] = Counter()
-        for row, one in enumerate(sets):
-            places = [index - 1 for index in sorted(one)]
-            classes = torch.from_numpy(self.drawn(places, times[one]))
-            times[one] += 1
-            key[row, places] = self._bank[classes, places]
+        for row, balls in enumerate(sets):
+            positions = [index - 1 for index in sorted(balls)]
+            classes = torch.from_numpy(self.draw_outcomes(positions, times[balls]))
+            times[balls] += 1
+            key[row, positions] = self._bank[classes, positions]
             for name, table in self._flags.items():
-                flags[name][row, places] = table[classes]
-        who = mapped(before, lambda value: value.expand(count, *value.shape[1:]))
-        return key, replace(who, **flags)
+                flags[name][row, positions] = table[classes]
+        players = mapped(before, lambda value: value.expand(count, *value.shape[1:]))
+        return key, replace(players, **flags)
 
     def everywhere(self, sets: Sets) -> Floats:
         """Probabilities with balls replaced for the whole model, ``(set, outcome)``."""
         keys, balls = self.rows(sets)
-        found = [np.zeros((0, len(OUTCOMES)))]
+        probs = [np.zeros((0, len(OUTCOMES)))]
         for start in range(0, len(sets), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
             key = keys[some]
             batch = self._batch(len(key), mapped(balls, itemgetter(some)))
             with torch.no_grad():
                 logits = self.ball.model.predict(batch, key=key).logits
-            found.append(logits[:, 0].double().softmax(-1).numpy())
-        return np.concatenate(found)
+            probs.append(logits[:, 0].double().softmax(-1).numpy())
+        return np.concatenate(probs)
 
     def for_head(self, scale: str, head: int, sets: Sets) -> Floats:
         """The same with balls replaced for one head's keys and values only.
@@ -333,16 +334,16 @@ class Replacement:
     def _batch(self, count: int, balls: Balls) -> Batch:
         """The ball asked about, ``count`` times, over these pasts."""
 
-        def again(value: Tensor) -> Tensor:
+        def repeat(value: Tensor) -> Tensor:
             return value.expand(count, *value.shape[1:])
 
         sequence = self.ball.batch["sequence"]
         return {
-            "graph_data": mapped(self.ball.batch["graph_data"], again),
+            "graph_data": mapped(self.ball.batch["graph_data"], repeat),
             "sequence": {
-                "now": mapped(sequence["now"], again),
+                "now": mapped(sequence["now"], repeat),
                 "balls": balls,
-                "visible": again(sequence["visible"]),
+                "visible": repeat(sequence["visible"]),
                 "overs": sequence["overs"],
             },
         }

@@ -1,20 +1,13 @@
 """What an explanation of a ball claims: of past balls, of its heads' looks, of what is known.
 
-*These balls mattered* is tested by hiding them from the whole model: the ball it attended to most,
-over all paths; the four of them; this over's; the bowler's; the batter's; the last boundaries; and,
-for comparison, the last four, which anybody would guess. *This head's look mattered* is tested by
+*These balls mattered* is tested by hiding them from the whole model, *this head's look mattered* by
 hiding what the head looked at from that head alone. A ball's effect is taken beside what hiding a
-ball in its place does usually (`attnlens.cricket.predictor.predictor`): that the ball before
-matters more than one of an hour ago needs no telling. The balls attended most are compared with
-others of which as many were bowled to this batter: that a batter's own balls matter more is a
-claim by itself. How claims are judged is `attnlens.evidence.trial`'s.
+ball in its place does usually (`attnlens.cricket.predictor.predictor`); `attnlens.evidence.trial`
+judges. The balls attended most are compared with sets that hold as many to this batter.
 
-What was known beside the balls before it (players, scoreboard, ground) is tested here. The effect
-is KL(full ‖ with that knowledge at its null), the past as it was: a player's record is taken from
-this ball, not from the past balls that player played in. The controls put another of its kind in
-its place and take that away: the records of other players of whom the ratings have seen half to
-twice as many balls, or the scoreboards of the `_BOARDS` balls before. So the question is whether
-*this* record, or scoreboard, says more than another would.
+What was known beside past balls is tested here: the effect is KL(full ‖ with that knowledge at its
+null). The controls put another of its kind in its place and hide that: the records of players of
+whom the ratings have seen half to twice as many balls, or scoreboards of balls before this one.
 """
 
 from __future__ import annotations
@@ -23,7 +16,6 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -39,7 +31,14 @@ from attnlens.cricket.explain.ablation import (
     under_knowledge,
     under_masks,
 )
-from attnlens.cricket.explain.reading import ALL, LISTED, Reading, ScaleAttention, asked, ranked
+from attnlens.cricket.explain.reading import (
+    ALL,
+    MAX_LISTED_BALLS,
+    Reading,
+    ScaleAttention,
+    ranked,
+    subject_of,
+)
 from attnlens.cricket.explain.types import ClaimKind
 from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
@@ -61,7 +60,7 @@ _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim(generic.Claim):
+class BallClaim(generic.Claim):
     """Something the explanation says, and the balls to hide to test it.
 
     ``removed`` and ``window`` are indices of balls in the innings, both empty for a claim
@@ -84,23 +83,23 @@ def claims_of(
     scales: Mapping[str, ScaleAttention],
     total: Floats,
     *,
-    whole: bool = False,
-) -> list[Claim]:
+    all_outcomes: bool = False,
+) -> list[BallClaim]:
     """What is said of past balls: first of the balls themselves, then of each head's look.
 
-    ``total`` is attention over all paths to each past ball ``(past,)``; ``whole`` claims are about
-    the whole distribution, and not about one outcome.
+    ``total`` is attention over all paths to each past ball ``(past,)``; with ``all_outcomes``
+    claims are about the whole distribution, and not about one outcome.
     """
-    return [*_of_balls(window, total, whole), *_of_heads(scales)]
+    return [*_of_balls(window, total, all_outcomes), *_of_heads(scales)]
 
 
-def _of_balls(window: BallWindow, total: Floats, whole: bool) -> Iterator[Claim]:
+def _of_balls(window: BallWindow, total: Floats, all_outcomes: bool) -> Iterator[BallClaim]:
     recent = window.past[-RECENT:]
     inside = tuple(ball.index for ball in recent)
 
-    def claim(kind: ClaimKind, what: str, balls: Sequence[WindowBall]) -> Claim:
-        return Claim(
-            text=f"{what} ({names_of(balls)})",
+    def claim(kind: ClaimKind, words: str, balls: Sequence[WindowBall]) -> BallClaim:
+        return BallClaim(
+            text=f"{words} ({names_of(balls)})",
             kind=kind,
             removed=tuple(ball.index for ball in balls),
             window=inside,
@@ -109,60 +108,60 @@ def _of_balls(window: BallWindow, total: Floats, whole: bool) -> Iterator[Claim]
         )
 
     order = np.argsort(-total[-RECENT:], kind="stable")
-    attended = [recent[index] for index in order[:LISTED] if total[-RECENT:][index] > 0]
+    attended = [recent[index] for index in order[:MAX_LISTED_BALLS] if total[-RECENT:][index] > 0]
     if attended:
         yield claim("attended most", "the ball it attended to most", attended[:1])
     if len(attended) > 1:
-        what = f"the {len(attended)} balls it attended to most"
-        yield claim("attended", what, sorted(attended, key=lambda ball: ball.index))
+        words = f"the {len(attended)} balls it attended to most"
+        yield claim("attended", words, sorted(attended, key=lambda ball: ball.index))
     relations: dict[ClaimKind, tuple[str, str]] = {
         "this over": ("same_over", "this over so far"),
         "this bowler": ("same_bowler", f"{window.delivery.bowler.name}'s balls"),
         "this batter": ("same_batsman", f"{window.delivery.batter.name}'s balls"),
     }
-    for kind, (relation, what) in relations.items():
+    for kind, (relation, words) in relations.items():
         balls = [ball for ball in recent if relation in ball.relations]
         if balls:
-            yield claim(kind, what, balls)
-    boundaries = [ball for ball in recent if ball.boundary][-LISTED:]
+            yield claim(kind, words, balls)
+    boundaries = [ball for ball in recent if ball.boundary][-MAX_LISTED_BALLS:]
     if boundaries:
-        one = len(boundaries) == 1
-        last = claim("boundaries", f"the last {'boundary' if one else 'boundaries'}", boundaries)
-        if whole:
-            text = f"{last.text} {'raises' if one else 'raise'} the chance of another"
+        noun, verb = ("boundary", "raises") if len(boundaries) == 1 else ("boundaries", "raise")
+        last = claim("boundaries", f"the last {noun}", boundaries)
+        if all_outcomes:
+            text = f"{last.text} {verb} the chance of another"
             last = replace(last, text=text, raises=_BOUNDARY)
         yield last
-    before = recent[-LISTED:]
+    before = recent[-MAX_LISTED_BALLS:]
     if before:
-        what = f"the last {len(before)} balls" if before[1:] else "the ball before"
-        yield claim("last balls", what, before)
+        words = f"the last {len(before)} balls" if before[1:] else "the ball before"
+        yield claim("last balls", words, before)
 
 
-def _of_heads(scales: Mapping[str, ScaleAttention]) -> Iterator[Claim]:
-    """That the balls a head looked at most mattered to what that head said."""
+def _of_heads(scales: Mapping[str, ScaleAttention]) -> Iterator[BallClaim]:
     for scale, attention in scales.items():
         inside = tuple(ball.index for ball in attention.balls)
         for number, pattern in enumerate(attention.patterns):
             row = attention.rows[number]
-            listed = [attention.balls[index] for index in ranked(attention.balls, row)[:LISTED]]
-            if not listed:
+            order = ranked(attention.balls, row)[:MAX_LISTED_BALLS]
+            balls = [attention.balls[index] for index in order]
+            if not balls:
                 continue
-            looked_at, keys, named = names_of(listed), len(attention.balls), len(listed)
+            looked_at, keys, claimed = names_of(balls), len(attention.balls), len(balls)
             if scale == "long":
                 # The head saw one summary of the over: its balls cannot be told apart.
-                over = listed[0].over
-                listed = [ball for ball in attention.balls if ball.over == over]
-                looked_at = f"over {over} ({names_of(listed)})"
-                keys, named = len({ball.over for ball in attention.balls}), 1
+                over = balls[0].over
+                balls = [ball for ball in attention.balls if ball.over == over]
+                looked_at = f"over {over} ({names_of(balls)})"
+                keys, claimed = len({ball.over for ball in attention.balls}), 1
             weights = dict(zip(inside, row, strict=True))
-            share = sum(weights[ball.index] for ball in listed) / sum(weights.values())
+            share = sum(weights[ball.index] for ball in balls) / sum(weights.values())
             whose = head_words(number, attention.earned[number])
-            yield Claim(
+            yield BallClaim(
                 text=f"on the {scale} scale, {whose} looked most at {looked_at}",
                 kind="head",
-                removed=tuple(ball.index for ball in listed),
+                removed=tuple(ball.index for ball in balls),
                 window=inside,
-                lift=share * keys / named,
+                lift=share * keys / claimed,
                 scale=attention.scale,
                 head=head_key(number, pattern),
                 site=site_of(scale, number),
@@ -173,13 +172,11 @@ def site_of(scale: str, number: int) -> str:
     return f"{scale}/{number}"
 
 
-MOST: Final = 199
-"""Alternatives tried at most."""
-
-FEWEST: Final = 20
+MAX_ALTERNATIVES: Final = 199
+MIN_ALTERNATIVES: Final = 20
 """With fewer alternatives than this a share of them says nothing."""
 
-_BOARDS: Final = 60
+_SCOREBOARD_BALLS: Final = 60
 """How far back a scoreboard still is one of a similar situation."""
 
 ONE_GROUND: Final = "no other ground and teams were tried"
@@ -191,88 +188,93 @@ _PLAYERS: Final = {
 }
 
 
-def knowledge_claims(window: BallWindow) -> dict[str, Claim]:
+def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
     innings, ball = window.innings, window.delivery
     board: ClaimKind = "the scoreboard"
-    told = f"the scoreboard ({ball.score_before}/{ball.wickets_before}, over {ball.over})"
+    score = f"the scoreboard ({ball.score_before}/{ball.wickets_before}, over {ball.over})"
     if innings.target is not None:
         board = "the chase"
         needed = max(innings.target - ball.score_before, 0)
         down = f"{ball.wickets_before} down, over {ball.over}"
-        told = f"the chase ({needed} more to win, {down})"
-    where = window.match.venue or "the ground"
+        score = f"the chase ({needed} more to win, {down})"
+    ground = window.match.venue or "the ground"
     texts: dict[ClaimKind, str] = {
-        "venue and teams": f"what is known of {where} and of the two sides",
+        "venue and teams": f"what is known of {ground} and of the two sides",
         "striker's record": f"{ball.batter.name}'s record as a batter",
         "bowler's record": f"{ball.bowler.name}'s record as a bowler",
-        board: told,
+        board: score,
     }
-    claims = (Claim(text=text, kind=kind, removed=(), window=()) for kind, text in texts.items())
+    claims = (
+        BallClaim(text=text, kind=kind, removed=(), window=()) for kind, text in texts.items()
+    )
     return dict(zip(KNOWLEDGE, claims, strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """The knowledge of one ball, to take away or to put another's in its place."""
+class Knowledge:
+    """What is known of one ball beside past balls, to hide or to replace by another's."""
 
     predictor: TrainedPredictor
     window: BallWindow
 
-    def tried(self, others: Mapping[str, NDArray[np.int64]]) -> tuple[Floats, dict[str, Floats]]:
-        """What the model says without each group of `KNOWLEDGE`, and with others in its place.
+    def predict(
+        self, alternatives: Mapping[str, NDArray[np.int64]]
+    ) -> tuple[Floats, dict[str, Floats]]:
+        """Probabilities without each group of `KNOWLEDGE`, and with alternatives in its place.
 
-        ``others`` are alternatives by group. Probabilities ``(group, outcome)``, and by group
-        ``(other, outcome)``.
+        ``(group, outcome)``, and by group ``(alternative, outcome)``.
         """
-        rows = len(KNOWLEDGE) + sum(map(len, others.values()))
+        rows = len(KNOWLEDGE) + sum(map(len, alternatives.values()))
         graph: Batch = take(self.window.batch["graph_data"], [0] * rows)
         graph["known"] = {group: torch.ones(1, rows, dtype=torch.bool) for group in KNOWLEDGE}
         for number, group in enumerate(KNOWLEDGE):
             graph["known"][group][0, number] = False
-        places: dict[str, slice] = {}
+        slices: dict[str, slice] = {}
         end = len(KNOWLEDGE)
-        for group, which in others.items():
-            places[group] = slice(end, end + len(which))
-            end += len(which)
-            self._put(graph, places[group], group, which)
+        for group, indices in alternatives.items():
+            slices[group] = slice(end, end + len(indices))
+            end += len(indices)
+            self._replace(graph, slices[group], group, indices)
         sequence = self.window.batch["sequence"]
-        everything: Tensor = sequence["visible"].expand(1, rows, -1)
-        sequence = {**sequence, "now": take(sequence["now"], [0] * rows), "visible": everything}
-        told = ask(self.predictor.model, graph, sequence)
-        return told[: len(KNOWLEDGE)], {group: told[index] for group, index in places.items()}
+        visible: Tensor = sequence["visible"].expand(1, rows, -1)
+        sequence = {**sequence, "now": take(sequence["now"], [0] * rows), "visible": visible}
+        probs = ask(self.predictor.model, graph, sequence)
+        return probs[: len(KNOWLEDGE)], {group: probs[index] for group, index in slices.items()}
 
-    def others(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
-        """The alternatives for a group, in the order in which they are tried."""
+    def alternatives(self, group: str, generator: np.random.Generator) -> NDArray[np.int64]:
+        """Indices of what may stand in a group's place, in the order in which it is tried."""
         if group == "scoreboard":
             past = len(self.window.past)
-            return generator.permutation(np.arange(max(0, past - _BOARDS), past))
-        if group not in _PLAYERS or not self._met(group):
+            return generator.permutation(np.arange(max(0, past - _SCOREBOARD_BALLS), past))
+        if group not in _PLAYERS or not self._is_rated(group):
             return np.zeros(0, np.int64)
         table = self.predictor.ratings.tables[_PLAYERS[group][0]]
         ball, ratings = self.window.delivery, self.predictor.ratings
         player = ball.batter if group == "striker's record" else ball.bowler
         own = table.row(ratings.player_key(player))
-        seen = float(table.balls[own]) if own >= 0 else 0.0
+        own_balls = float(table.balls[own]) if own >= 0 else 0.0
         balls = table.balls[: len(table.keys)]
-        alike = (balls >= seen / 2) & (balls <= 2 * seen) & (balls > 0)
+        alike = (balls >= own_balls / 2) & (balls <= 2 * own_balls) & (balls > 0)
         rows = np.flatnonzero(alike)
-        return generator.permutation(rows[rows != own])[:MOST]
+        return generator.permutation(rows[rows != own])[:MAX_ALTERNATIVES]
 
-    def why_no_others(self, group: str) -> str:
+    def inconclusive_reason(self, group: str) -> str:
         """Why there is nothing to compare a group with, where there is not."""
-        if group in _PLAYERS and not self._met(group):
+        if group in _PLAYERS and not self._is_rated(group):
             return NEVER_MET
         return ONE_GROUND if group == "venue and teams" else TOO_FEW_LIKE_IT
 
-    def _met(self, group: str) -> bool:
+    def _is_rated(self, group: str) -> bool:
         return bool(self.window.arrays.met[_PLAYERS[group][0]][self.window.delivery.index - 1])
 
-    def _put(self, graph: Batch, rows: slice, group: str, others: NDArray[np.int64]) -> None:
+    def _replace(
+        self, graph: Batch, rows: slice, group: str, alternatives: NDArray[np.int64]
+    ) -> None:
         if group == "scoreboard":
             arrays = self.window.arrays
             for node in SCOREBOARD_NODES:
-                graph["nodes"][node][0, rows] = to_tensor(arrays.nodes[node][others])
-            graph["base"][0, rows] = to_tensor(arrays.base[others])
+                graph["nodes"][node][0, rows] = to_tensor(arrays.nodes[node][alternatives])
+            graph["base"][0, rows] = to_tensor(arrays.base[alternatives])
             return
         kind, node = _PLAYERS[group]
         tables = self.predictor.ratings.tables
@@ -280,37 +282,37 @@ class Known:
         ball = self.window.delivery
         phase = phase_of(ball.legal_balls_before, quota_of(self.window.match, self.window.innings))
         by_phase = tables[f"{kind}_phase"]
-        places = np.array([by_phase.row(f"{names[other]}#{phase}") for other in others], np.int64)
-        rating, balls = tables[kind].look_up(others)
-        rating = rating + by_phase.look_up(places)[0]
+        keys = [by_phase.row(f"{names[index]}#{phase}") for index in alternatives]
+        rating, balls = tables[kind].look_up(alternatives)
+        rating = rating + by_phase.look_up(np.array(keys, np.int64))[0]
         features = graph["nodes"][node][0, rows]
-        told = np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
-        features[:, : told.shape[1]] = torch.from_numpy(told)
+        record = np.concatenate([RATING_SCALE * rating, np.log1p(balls)[:, None] / 6], axis=1)
+        features[:, : record.shape[1]] = torch.from_numpy(record)
         features[:, -1] = 0
         graph["ratings"][kind][0, rows] = to_tensor(rating)
 
 
 def compare_knowledge(
-    predictor: TrainedPredictor, window: BallWindow, full: Floats, trial: Trial[Claim]
-) -> tuple[list[ClaimTest[Claim]], int]:
-    """What each group of `KNOWLEDGE` would leave if taken away, and what others like it would have
-    told.
+    predictor: TrainedPredictor, window: BallWindow, full: Floats, trial: Trial[BallClaim]
+) -> tuple[list[ClaimTest[BallClaim]], int]:
+    """Tests of what each group of `KNOWLEDGE` adds beside what others like it would add.
 
-    With it goes how many masks were asked about.
+    With them goes how many masks were asked about.
     """
-    known = Known(predictor, window)
+    knowledge = Knowledge(predictor, window)
     alternatives = {
-        group: known.others(group, np.random.default_rng([trial.seed, number]))
+        group: knowledge.alternatives(group, np.random.default_rng([trial.seed, number]))
         for number, group in enumerate(KNOWLEDGE)
     }
-    enough = {group: which for group, which in alternatives.items() if len(which) >= FEWEST}
-    without, instead = known.tried(enough)
+    enough = {group: rows for group, rows in alternatives.items() if len(rows) >= MIN_ALTERNATIVES}
+    hidden, replaced = knowledge.predict(enough)
     tests = []
     for number, (group, claim) in enumerate(knowledge_claims(window).items()):
-        after, others = without[number], instead.get(group)
+        after, controls = hidden[number], replaced.get(group)
         statistic = float(trial.change(full, after))
-        changes = np.zeros(0) if others is None else trial.change(others, after)
+        changes = np.zeros(0) if controls is None else trial.change(controls, after)
         null = NullDistribution(changes, exhaustive=False)
+        reason = Judgement("cannot be told", knowledge.inconclusive_reason(group))
         tests.append(
             ClaimTest(
                 claim=claim,
@@ -319,21 +321,19 @@ def compare_knowledge(
                 effect=float(trial.effect(full, after)),
                 points=100 * (after - full),
                 singles=np.zeros(0),
-                null_effects=np.zeros(0) if others is None else trial.effect(others, after),
+                null_effects=np.zeros(0) if controls is None else trial.effect(controls, after),
                 statistic=statistic,
                 null_statistics=null.values,
-                p=None if others is None else null.p_high(statistic),
+                p=None if controls is None else null.p_high(statistic),
                 p_best=1 / (len(null.values) + 1),
-                untested=Judgement("cannot be told", known.why_no_others(group))
-                if others is None
-                else None,
+                untested=reason if controls is None else None,
             )
         )
     return tests, len(KNOWLEDGE) + sum(map(len, enough.values()))
 
 
-BallClaimTest: TypeAlias = ClaimTest[Claim]
-BallEvidence: TypeAlias = GatheredEvidence[Claim]
+BallClaimTest: TypeAlias = ClaimTest[BallClaim]
+BallEvidence: TypeAlias = GatheredEvidence[BallClaim]
 
 _BALLS: Final = "balls"
 
@@ -346,12 +346,12 @@ def groups_of(window: BallWindow) -> dict[str, list[int]]:
         "this bowler's earlier balls": "same_bowler",
         "this batter's earlier balls": "same_batsman",
     }
-    others = ("other recent balls", "earlier balls")
-    groups: dict[str, list[int]] = {name: [] for name in (*tests, *others)}
+    by_age = ("other recent balls", "earlier balls")
+    groups: dict[str, list[int]] = {name: [] for name in (*tests, *by_age)}
     for index, ball in enumerate(window.past):
-        late = others[index < len(window.past) - RECENT]
+        rest = by_age[index < len(window.past) - RECENT]
         fitting = (name for name, relation in tests.items() if relation in ball.relations)
-        groups[next(fitting, late)].append(index)
+        groups[next(fitting, rest)].append(index)
     return groups
 
 
@@ -364,8 +364,8 @@ def contributions_of(predictor: TrainedPredictor, window: BallWindow) -> Contrib
     past = len(window.past)
 
     def predict(masks: NDArray[np.bool_]) -> Floats:
-        known = {group: masks[:, past + number] for number, group in enumerate(KNOWLEDGE)}
-        return under_knowledge(predictor.model, window.batch, masks[:, :past], known)
+        knowledge = {group: masks[:, past + n] for n, group in enumerate(KNOWLEDGE)}
+        return under_knowledge(predictor.model, window.batch, masks[:, :past], knowledge)
 
     groups = {group: [past + number] for number, group in enumerate(KNOWLEDGE)}
     return contributions(predict, groups | groups_of(window), range(past + len(KNOWLEDGE)))
@@ -394,8 +394,8 @@ def gather_evidence(
     """
     shapley = contributions_of(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
-    whole = outcome == ALL
-    tests = trial.compare(claims_of(window, reading.scales, reading.total, whole=whole))
+    claims = claims_of(window, reading.scales, reading.total, all_outcomes=outcome == ALL)
+    tests = trial.compare(claims)
     leave_one_out = trial.leave_one_out(MODEL)
     of_knowledge, masks = compare_knowledge(predictor, window, leave_one_out.full, trial)
     return GatheredEvidence(
@@ -412,9 +412,9 @@ def trial_of(
     reading: Reading,
     *,
     outcome: str | None = None,
-) -> Trial[Claim]:
+) -> Trial[BallClaim]:
     """The test that claims about a ball are put to; ``outcome`` as for `gather_evidence`."""
-    about, lowers = asked(window, reading.probabilities, outcome)
+    subject, lowers = subject_of(window, reading.probabilities, outcome)
     key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
     seed = zlib.crc32(key.encode())
     return Trial(
@@ -422,7 +422,7 @@ def trial_of(
         seed=seed,
         kinds={ball.index: "same_batsman" in ball.relations for ball in window.past},
         usual=usual_effects(predictor, window),
-        outcome=None if about is None else OUTCOME_INDEX[about],
+        outcome=None if subject is None else OUTCOME_INDEX[subject],
         lowers=lowers,
         items=_BALLS,
     )
@@ -430,17 +430,13 @@ def trial_of(
 
 def usual_effects(predictor: TrainedPredictor, window: BallWindow) -> dict[int, float]:
     """What hiding a ball in the place of each past ball costs usually, nats, by its index."""
-    now = window.delivery.index
-    index, batter, bowler = (
-        np.array([told(ball) for ball in window.past])
-        for told in (
-            attrgetter("index"),
-            lambda ball: "same_batsman" in ball.relations,
-            lambda ball: "same_bowler" in ball.relations,
-        )
-    )
+    if not window.past:
+        return {}
+    index = np.array([ball.index for ball in window.past])
+    batter = np.array(["same_batsman" in ball.relations for ball in window.past])
+    bowler = np.array(["same_bowler" in ball.relations for ball in window.past])
     table = predictor.model.usual_effects.double().numpy()
-    usual = table[places(now - index, batter, bowler)] if len(index) else np.zeros(0)
+    usual = table[places(window.delivery.index - index, batter, bowler)]
     return dict(zip(index.tolist(), usual.tolist(), strict=True))
 
 
@@ -450,24 +446,23 @@ def _sites(
     scales: Mapping[str, ScaleAttention],
     seed: int,
 ) -> dict[str, AblationSite]:
-    """The whole model, and every head."""
     ball = OneBall(predictor.model, window.batch)
     swap = Replacement(ball, seed)
-    past = tuple(one.index for one in window.past)
-    whole = partial(under_masks, predictor.model, window.batch)
-    found = {MODEL: AblationSite(whole, past, swap.everywhere)}
+    past = tuple(earlier.index for earlier in window.past)
+    model = partial(under_masks, predictor.model, window.batch)
+    sites = {MODEL: AblationSite(model, past, swap.everywhere)}
     for scale, attention in scales.items():
         keys = ball.scales[scale].keys
         for number in range(len(attention.patterns)):
             # The long scale's keys are overs: hidden one by one, and not replaced.
             over = scale == "long"
-            found[site_of(scale, number)] = AblationSite(
+            sites[site_of(scale, number)] = AblationSite(
                 partial(ball.under_masks, scale, number),
                 tuple(range(keys)) if over else past[len(past) - keys :],
                 None if over else partial(swap.for_head, scale, number),
                 partial(_by_overs, attention) if over else None,
             )
-    return found
+    return sites
 
 
 def _by_overs(attention: ScaleAttention, claim: generic.Claim) -> generic.Claim:

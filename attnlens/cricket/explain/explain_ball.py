@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from pydantic import BaseModel
 
 from attnlens.arrays import Floats
 from attnlens.cricket.explain import types
@@ -25,20 +26,18 @@ from attnlens.cricket.explain.reading import (
     ALL,
     NATS_DIGITS,
     Reading,
-    asked,
     heat_map,
     read_ball,
-    story_outcome,
-    usual_at,
+    scoreboard_baseline,
+    subject_of,
+    subject_outcome,
 )
 from attnlens.cricket.explain.types import (
     AcrossBalls,
     Explanation,
     FusionWeights,
     HeatMap,
-    Layer,
     LongHeatMap,
-    Node,
     OutcomePoints,
     WithinBall,
 )
@@ -122,12 +121,13 @@ def explain_ball(
     explained = None if outcome == ALL else _outcome(outcome)
     window = window_for(match, reference, predictor)
     reading = read_ball(predictor, window)
-    usual = usual_at(window)
-    about = explained or story_outcome(reading.probabilities, usual)
-    tested_on = None if outcome == ALL else about
+    usual = scoreboard_baseline(window)
+    subject = explained or subject_outcome(reading.probabilities, usual)
+    tested_on = None if outcome == ALL else subject
     direction: types.Direction | None = None
     if tested_on is not None:
-        direction = "lower" if asked(window, reading.probabilities, tested_on)[1] else "raise"
+        lowers = subject_of(window, reading.probabilities, tested_on)[1]
+        direction = "lower" if lowers else "raise"
     tested = None
     if evidence:
         tested = gather_evidence(predictor, window, reading, outcome=tested_on or ALL)
@@ -150,7 +150,7 @@ def explain_ball(
             explained,
             _calibration(predictor, flags, full),
             usual=usual,
-            about=about,
+            subject=subject,
         ),
         win_probability=_win_probability(window, predictor, full),
         contributions=contributions,
@@ -179,55 +179,56 @@ def prediction(
     calibration: types.Calibration | None = None,
     *,
     usual: Floats,
-    about: Outcome,
-) -> types.Prediction:
+    subject: Outcome,
+) -> types.BallPrediction:
     """What is expected, beside what is usual and the baseline ``(11,)``, and how surprising it was.
 
-    ``calibration`` is how often calls like these came true, ``about`` the outcome that the
+    ``calibration`` is how often calls like these came true, ``subject`` the outcome that the
     explanation is about.
     """
-    at = OUTCOME_INDEX[about]
-    return types.Prediction(
+    at = OUTCOME_INDEX[subject]
+    figures_by_outcome = zip(OUTCOMES, *map(_rounded_all, (full, baseline, usual)), strict=True)
+    return types.BallPrediction(
         outcomes=tuple(
             types.OutcomeProbability(
-                outcome=outcome,
-                probability=rounded(prob),
-                baseline=rounded(base),
-                usual=rounded(scoreboard_baseline),
+                outcome=outcome, probability=prob, baseline=base, usual=usually
             )
-            for outcome, prob, base, scoreboard_baseline in zip(
-                OUTCOMES, full.tolist(), baseline.tolist(), usual.tolist(), strict=True
-            )
+            for outcome, prob, base, usually in figures_by_outcome
         ),
         top=OUTCOMES[int(full.argmax())],
         explained=explained,
         actual=actual,
         surprise_bits=None if actual is None else rounded(-math.log2(full[OUTCOME_INDEX[actual]])),
         calibration=calibration,
-        story_outcome=about,
+        story_outcome=subject,
         story_times=rounded(full[at] / usual[at]),
     )
+
+
+def copy_fields(model: type[BaseModel], source: object) -> dict[str, Any]:
+    """The fields of a model that an object has by the same name."""
+    return {name: getattr(source, name) for name in model.model_fields if hasattr(source, name)}
+
+
+def _rounded_all(values: Floats) -> list[float]:
+    return [rounded(value) for value in values.tolist()]
 
 
 def _win_probability(
     window: BallWindow, predictor: TrainedPredictor, full: Floats
 ) -> types.WinProbability | None:
-    """Who is winning, before this ball and after each outcome of it."""
     innings, at = window.innings, window.delivery.index - 1
-    rounded_probs = np.array([rounded(chance) for chance in full])
-    chances = np.broadcast_to(rounded_probs, (len(innings.deliveries), len(rounded_probs)))
+    probs = np.broadcast_to(_rounded_all(full), (len(innings.deliveries), len(full)))
     strength = strength_of(window.match, innings, window.arrays, predictor)
-    winning = win_chances(predictor.win, window.match, innings, strength, chances)
+    winning = win_chances(predictor.win, window.match, innings, strength, probs)
     if winning is None:
         return None
-    before, after, happened = (
-        part[at].round(DIGITS) for part in (winning.before, winning.after, winning.actual)
-    )
+    after = winning.after[at].round(DIGITS).tolist()
     return types.WinProbability(
         team=innings.batting_team,
-        before=float(before),
-        after=dict(zip(OUTCOMES, after.tolist(), strict=True)),
-        happened=float(happened) if window.delivery.outcome else None,
+        before=float(winning.before[at].round(DIGITS)),
+        after=dict(zip(OUTCOMES, after, strict=True)),
+        happened=float(winning.actual[at].round(DIGITS)) if window.delivery.outcome else None,
     )
 
 
@@ -238,28 +239,14 @@ def _calibration(
     table = predictor.calibration
     if table is None or _NOT_COUNTED.intersection(caution.flag for caution in flags):
         return None
-    levels = [table.like(name, chance) for name, chance in zip(OUTCOMES, full, strict=True)]
-    return types.Calibration(
-        checkpoint=table.checkpoint,
-        matches=table.matches,
-        balls=table.balls,
-        first=table.first,
-        last=table.last,
-        outcomes=tuple(
-            types.CallsLikeThis(
-                outcome=outcome,
-                predicted=level.predicted,
-                happened=level.happened,
-                happened_ci=level.happened_ci,
-                balls=level.balls,
-            )
-            for outcome, level in zip(OUTCOMES, levels, strict=True)
-        ),
-    )
+    calls = []
+    for outcome, prob in zip(OUTCOMES, full, strict=True):
+        level = copy_fields(types.CallsLikeThis, table.like(outcome, prob))
+        calls.append(types.CallsLikeThis(outcome=outcome, **level))
+    return types.Calibration(outcomes=tuple(calls), **copy_fields(types.Calibration, table))
 
 
 def _across_balls(window: BallWindow, reading: Reading, tested: BallEvidence | None) -> AcrossBalls:
-    """The heat map of each scale."""
     maps: dict[str, HeatMap | LongHeatMap] = {
         scale: heat_map(
             attention,
@@ -273,29 +260,18 @@ def _across_balls(window: BallWindow, reading: Reading, tested: BallEvidence | N
 
 
 def _within_ball(reading: Reading) -> WithinBall:
-    """What the graph inside the ball weighed, layer by layer."""
     within = reading.prediction.within
-    counts = dict(zip(SLOTS, reading.prediction.slot_counts[0, :, 0].tolist(), strict=True))
-    layers = [
-        Layer.model_validate(
-            {
-                "layer": layer,
-                "weight": rounded(share),
-                "nodes": [
-                    Node(
-                        node=node,
-                        weight=rounded(weight),
-                        visible=int(counts[node]) if node in counts else None,
-                    )
-                    for node, weight in zip(nodes, within[layer][0, 0].tolist(), strict=True)
-                ],
-            }
-        )
-        for share, (layer, nodes) in zip(
-            within["layers"][0, 0].tolist(), NODES.items(), strict=True
-        )
-    ]
-    return WithinBall(layers=tuple(layers))
+    counts = dict(zip(SLOTS, reading.prediction.slot_counts[0, :, 0].int().tolist(), strict=True))
+    shares = within["layers"][0, 0].tolist()
+    layers = []
+    for share, (layer, names) in zip(shares, NODES.items(), strict=True):
+        weights = zip(names, within[layer][0, 0].tolist(), strict=True)
+        nodes = [
+            {"node": node, "weight": rounded(weight), "visible": counts.get(node)}
+            for node, weight in weights
+        ]
+        layers.append({"layer": layer, "weight": rounded(share), "nodes": nodes})
+    return WithinBall.model_validate({"layers": layers})
 
 
 def outcome_points(points: Floats) -> tuple[OutcomePoints, ...]:
@@ -309,7 +285,6 @@ def outcome_points(points: Floats) -> tuple[OutcomePoints, ...]:
 def _contributions(
     window: BallWindow, tested: BallEvidence, usual: Floats
 ) -> tuple[types.Contribution, ...]:
-    """Each group's part, with its balls that do most by themselves."""
     groups, shared = groups_of(window), tested.contributions
     loo = tested.leave_one_out
 
@@ -339,7 +314,6 @@ def _contributions(
 
 
 def _mentioned(across_balls: AcrossBalls, contributions: Sequence[types.Contribution]) -> set[int]:
-    """Every ball that a heat map or a contribution names."""
     indices = {ball.index for group in contributions for ball in group.balls}
     for scale in (across_balls.micro, across_balls.short, across_balls.medium, across_balls.long):
         for head in scale.attention_by_head.values():
@@ -348,13 +322,12 @@ def _mentioned(across_balls: AcrossBalls, contributions: Sequence[types.Contribu
 
 
 def _history(
-    window: BallWindow, reading: Reading, tested: BallEvidence | None, named: set[int]
+    window: BallWindow, reading: Reading, tested: BallEvidence | None, mentioned: set[int]
 ) -> tuple[types.PastBall, ...]:
-    """The recent balls and those that are named, with what hiding each alone does."""
-    indices = {ball.index for ball in window.past[-RECENT:]} | named
+    """The recent balls and those that are mentioned, with what hiding each alone does."""
+    indices = {ball.index for ball in window.past[-RECENT:]} | mentioned
     if tested is not None:
         indices.update(index for test in tested.tests for index in test.claim.removed)
-    told_alike = types.PastBall.model_fields.keys() - {"attention", "effect_nats", "changes"}
     rows = []
     for ball, attention in zip(window.past, reading.total.tolist(), strict=True):
         if ball.index not in indices:
@@ -368,7 +341,7 @@ def _history(
             )
         rows.append(
             types.PastBall(
-                **{name: getattr(ball, name) for name in told_alike},
+                **copy_fields(types.PastBall, ball),
                 attention=rounded(attention),
                 effect_nats=effect,
                 changes=changes,
@@ -384,7 +357,7 @@ def _claim(
     direction: types.Direction | None,
 ) -> types.Evidence:
     claim = ball_claim_test.claim
-    about = claim.raises or (() if explained is None else (OUTCOME_INDEX[explained],))
+    subjects = claim.raises or (() if explained is None else (OUTCOME_INDEX[explained],))
     return types.Evidence(
         scale=claim.scale,
         head=claim.head,
@@ -393,20 +366,20 @@ def _claim(
         outcome=explained,
         direction=direction,
         changes=outcome_points(ball_claim_test.points),
-        top_change=top_change(full, ball_claim_test.probabilities, about),
+        top_change=top_change(full, ball_claim_test.probabilities, subjects),
         control=_CONTROLS.get(claim.kind, _OTHER_SETS[ball_claim_test.removed_from]),
         replaced=_second_operator(ball_claim_test),
         **figures(ball_claim_test, nats=partial(rounded, digits=NATS_DIGITS), share=rounded),
     )
 
 
-def top_change(before: Floats, after: Floats, about: Sequence[int] = ()) -> types.TopChange:
-    """The outcome that moves most, or of those in question ``about``, when something is hidden.
+def top_change(before: Floats, after: Floats, subjects: Sequence[int] = ()) -> types.TopChange:
+    """The outcome that moves most, or of ``subjects`` alone, when something is hidden.
 
     ``before`` and ``after`` are probabilities ``(11,)``.
     """
     moves = after - before
-    largest = max(about or range(len(moves)), key=lambda at: abs(float(moves[at])))
+    largest = max(subjects or range(len(moves)), key=lambda at: abs(float(moves[at])))
     return types.TopChange(
         outcome=OUTCOMES[largest],
         points=rounded(100 * float(moves[largest])),
@@ -490,38 +463,34 @@ def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
         super_over=innings.super_over,
         echo=echo(window.match, reference),
         standing=_standing(innings, ball, quota),
-        happened=_happened(ball) if ball.outcome else None,
+        happened=_what_happened(ball) if ball.outcome else None,
     )
 
 
-def _standing(innings: Innings, ball: Delivery, quota: int | None) -> types.Standing:
+def _standing(innings: Innings, ball: Delivery, quota: int | None) -> types.BallStanding:
     standing = standing_before(innings, ball)
     batting, bowling = standing.batting, standing.bowling
     # Six overs, nine and five of twenty, or as many of a shortened match: no other has them.
     twenty = quota is not None and quota <= TWENTY and innings.balls_per_over == SIX
     regular = twenty and not innings.super_over
-    return types.Standing(
+    return types.BallStanding(
         phase=_PHASES[phase_of(ball.legal_balls_before, quota)] if regular else None,
         batter_runs=batting.runs,
         batter_balls=batting.balls,
         bowler_overs=bowling.overs,
         bowler_runs=bowling.runs,
         bowler_wickets=bowling.wickets,
-        partnership_runs=standing.partnership_runs,
-        partnership_balls=standing.partnership_balls,
-        over_runs=standing.over_runs,
-        latest=standing.latest,
-        hat_trick=standing.hat_trick,
+        **copy_fields(types.BallStanding, standing),
     )
 
 
-def _happened(ball: Delivery) -> types.Happened:
-    gone = next((wicket for wicket in ball.wickets if wicket.counts), None)
-    return types.Happened(
+def _what_happened(ball: Delivery) -> types.BallResult:
+    wicket = next((wicket for wicket in ball.wickets if wicket.counts), None)
+    return types.BallResult(
         runs=ball.runs_total,
         runs_batter=ball.runs_batter,
-        out=None if gone is None else gone.player_out.name,
-        how=None if gone is None else gone.kind,
+        out=None if wicket is None else wicket.player_out.name,
+        how=None if wicket is None else wicket.kind,
     )
 
 
@@ -549,9 +518,9 @@ def cautions_by_ball(
     history: bool = False,
 ) -> list[list[str]]:
     """The sentences of `flags_of` for every ball of an innings, where interventions are run."""
-    usual = [*cautions(match, innings, predictor, evidence=True, history=history)]
+    of_innings = [*cautions(match, innings, predictor, evidence=True, history=history)]
     return [
-        [text for _, text in (*_about_ball(match, innings, arrays, ball), *usual)]
+        [text for _, text in (*_about_ball(match, innings, arrays, ball), *of_innings)]
         for ball in innings.deliveries
     ]
 
@@ -566,7 +535,6 @@ def _about_ball(
 
 
 def _unseen(match: Match, arrays: InningsArrays, ball: Delivery) -> Iterator[tuple[str, str]]:
-    """Players and the ground that the model has not met."""
     met = {name: bool(flags[ball.index - 1]) for name, flags in arrays.met.items()}
     for role, flag, player, did in (
         ("striker", "unseen_batter", ball.batter, "bat"),

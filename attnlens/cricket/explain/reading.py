@@ -21,7 +21,7 @@ from attnlens.cricket.explain.types import (
     AnyLongHead,
     BatsmanHead,
     BowlerHead,
-    Head,
+    HeadAttention,
     HeatMap,
     LongBatsmanHead,
     LongBowlerHead,
@@ -50,8 +50,8 @@ from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.render.numbers import rounded
 
-LISTED: Final = 4
-"""At most this many balls are listed per head."""
+MAX_LISTED_BALLS: Final = 4
+"""Balls that are listed of a head."""
 
 NATS_DIGITS: Final = 9
 """Decimals of effects, in nats."""
@@ -106,9 +106,9 @@ def shares(attention: ScaleAttention) -> tuple[RelationShare, ...]:
     total = sum(sum(row) for row in attention.rows)
     table = []
     for relation in SHARES:
-        places = [p for p, ball in enumerate(attention.balls) if relation in ball.relations]
-        uniform = len(places) / len(attention.balls) if attention.balls else 0.0
-        paid = sum(row[at] for row in attention.rows for at in places)
+        positions = [p for p, ball in enumerate(attention.balls) if relation in ball.relations]
+        uniform = len(positions) / len(attention.balls) if attention.balls else 0.0
+        paid = sum(row[at] for row in attention.rows for at in positions)
         share = paid / total if total else 0.0
         table.append(
             RelationShare(
@@ -174,7 +174,6 @@ def _head(
     batter: str,
     effects: Mapping[int, float] | None,
 ) -> AnyHead | AnyLongHead:
-    """One head of a scale; of a type that has a key for its player, or for its overs."""
     pattern, row, balls = attention.patterns[number], attention.rows[number], attention.balls
     order = ranked(balls, row)
     related = [
@@ -182,21 +181,21 @@ def _head(
         for at in order
         if at == order[0] or pattern not in RELATION_HEADS or pattern in balls[at].relations
     ]
-    top = [balls[at] for at in related[:LISTED]]
+    top = [balls[at] for at in related[:MAX_LISTED_BALLS]]
     earned = attention.earned[number]
     bias = attention.bias_shares[number]
     fields = {
         "pattern": pattern or UNNAMED,
         "question": QUESTIONS.get(earned),
         "top_balls": [ball.index for ball in top],
-        "weights": [rounded(row[at]) for at in related[:LISTED]],
+        "weights": [rounded(row[at]) for at in related[:MAX_LISTED_BALLS]],
         "outcomes": [ball.outcome for ball in top],
         "labels": [ball.label for ball in top],
         "effects": [
             None if effects is None else rounded(effects[ball.index], NATS_DIGITS) for ball in top
         ],
-        "top_any": [balls[at].index for at in order[:LISTED]],
-        "top_any_weights": [rounded(row[at]) for at in order[:LISTED]],
+        "top_any": [balls[at].index for at in order[:MAX_LISTED_BALLS]],
+        "top_any_weights": [rounded(row[at]) for at in order[:MAX_LISTED_BALLS]],
         "self_attention": rounded(attention.own[number]),
         "past_attention": rounded(min(sum(row), 1.0)),
         "row": [rounded(weight) for weight in row],
@@ -209,7 +208,11 @@ def _head(
         overs = sorted(
             attention.over_weights[number].items(), key=lambda item: (-item[1], -item[0])
         )
-        best = [(over, rounded(weight)) for over, weight in overs[:LISTED] if rounded(weight) > 0]
+        best = [
+            (over, rounded(weight))
+            for over, weight in overs[:MAX_LISTED_BALLS]
+            if rounded(weight) > 0
+        ]
         fields |= {
             "top_overs": [over for over, _ in best],
             "top_over_weights": [weight for _, weight in best],
@@ -221,7 +224,7 @@ def _head(
     if pattern == "same_batsman":
         batters = LongBatsmanHead if long else BatsmanHead
         return batters.model_validate(fields | {"batsman": batter})
-    return (LongHead if long else Head).model_validate(fields)
+    return (LongHead if long else HeadAttention).model_validate(fields)
 
 
 SITES: Final[dict[str, str]] = {
@@ -426,7 +429,7 @@ def bias_shares(entry: AttentionRecord) -> list[float | None]:
 
 
 @contextmanager
-def overheard(model: nn.Module, *names: str) -> Iterator[dict[str, tuple[Any, Any]]]:
+def captured_activations(model: nn.Module, *names: str) -> Iterator[dict[str, tuple[Any, Any]]]:
     """What goes into submodules, and what comes out, of their last call inside: by name."""
     captured: dict[str, tuple[Any, Any]] = {}
 
@@ -444,9 +447,9 @@ def overheard(model: nn.Module, *names: str) -> Iterator[dict[str, tuple[Any, An
             handle.remove()
 
 
-def keys_of(heard: Mapping[str, tuple[Any, Any]]) -> dict[str, Tensor]:
-    """What each attention reads ``(1, key, width)``, by site, of what was `overheard`."""
-    return {site: inputs[1].detach() for site, (inputs, _) in heard.items()}
+def keys_of(activations: Mapping[str, tuple[Any, Any]]) -> dict[str, Tensor]:
+    """What each attention reads ``(1, key, width)``, by site, of `captured_activations`."""
+    return {site: inputs[1].detach() for site, (inputs, _) in activations.items()}
 
 
 def attention_at(model: FullModel, site: str) -> RelationAttention:
@@ -461,46 +464,47 @@ ALL: Final = "all"
 TALKED_OF: Final = frozenset({"0", "1", "4", "6", "W"})
 """Outcomes that people talk of."""
 
-FELT, FELT_ELSE = 0.015, 0.05
+MIN_NOTICEABLE, MIN_NOTICEABLE_RARE = 0.015, 0.05
 """How far from usual these, and the others, must be."""
 
 
-def usual_at(window: BallWindow) -> Floats:
+def scoreboard_baseline(window: BallWindow) -> Floats:
     """What such a scoreboard brings in such cricket, whoever plays, ``(11,)``.
 
     The small scoreboard model says it: over, wickets, score, target and kind of cricket are known
     to it, players and past balls are not.
     """
     logs = window.arrays.base[window.delivery.index - 1].astype(float)
-    chances: Floats = np.exp(logs - np.logaddexp.reduce(logs))
-    return chances
+    probs: Floats = np.exp(logs - np.logaddexp.reduce(logs))
+    return probs
 
 
-def asked(
+def subject_of(
     window: BallWindow, full: Floats, outcome: str | None = None
 ) -> tuple[Outcome | None, bool]:
     """The outcome that evidence is about, and whether claims say that balls lower its chance.
 
-    They do where it is less likely than usual by so much that it is felt; else they raise it.
-    Without an ``outcome`` that is asked for it is the story's; of `ALL` none, which is the whole
-    distribution. The prediction is ``(11,)``.
+    They do where it is noticeably less likely than usual; else they raise it. Without an
+    ``outcome`` it is `subject_outcome`; of `ALL` none, which is the whole distribution. The
+    prediction is ``(11,)``.
     """
     if outcome == ALL:
         return None, False
-    usual = usual_at(window)
-    about = story_outcome(full, usual) if outcome is None else OUTCOMES[OUTCOME_INDEX[outcome]]
-    at = OUTCOME_INDEX[about]
-    return about, bool(usual[at] - full[at] >= (FELT if about in TALKED_OF else FELT_ELSE))
+    usual = scoreboard_baseline(window)
+    subject = subject_outcome(full, usual) if outcome is None else OUTCOMES[OUTCOME_INDEX[outcome]]
+    at = OUTCOME_INDEX[subject]
+    noticeable = MIN_NOTICEABLE if subject in TALKED_OF else MIN_NOTICEABLE_RARE
+    return subject, bool(usual[at] - full[at] >= noticeable)
 
 
-def story_outcome(full: Floats, usual: Floats) -> Outcome:
-    """The outcome that is most times likelier or less likely than usual, of those that are felt.
+def subject_outcome(full: Floats, usual: Floats) -> Outcome:
+    """The outcome that is most times likelier or less likely than usual, if noticeably so.
 
     Where none is, the one people talk of that is furthest from usual. Both are ``(11,)``.
     """
     apart = np.abs(full - usual)
     talked_of = np.array([name in TALKED_OF for name in OUTCOMES])
-    noticeable = apart >= np.where(talked_of, FELT, FELT_ELSE)
+    noticeable = apart >= np.where(talked_of, MIN_NOTICEABLE, MIN_NOTICEABLE_RARE)
     times = np.abs(np.log(np.maximum(full, 1e-9) / np.maximum(usual, 1e-9)))
     return OUTCOMES[
         int(

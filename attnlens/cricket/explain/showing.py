@@ -1,8 +1,5 @@
 """A match and its innings as plain data for a page: the score, what is expected, where it looks.
 
-The numbers of one ball are those of `attnlens.cricket.explain.reading`; all balls at once cost
-about as much as one. Nothing is tested here: that is `attnlens.cricket.explain.claims`'s.
-
 Attention goes as bytes: each head's row is a share of its own largest weight in 1/255ths, and
 that weight stands beside it, so a whole innings with every view fits in some hundred kilobytes.
 """
@@ -21,9 +18,9 @@ from torch import Tensor
 
 from attnlens.arrays import Floats, Floats32, Integers
 from attnlens.cricket.explain.explain_ball import cautions_by_ball
-from attnlens.cricket.explain.reading import SITES, story_outcome
+from attnlens.cricket.explain.reading import SITES, subject_outcome
 from attnlens.cricket.match.competition import quota_of
-from attnlens.cricket.match.match import Delivery, Innings, Match
+from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
 from attnlens.cricket.match.scorecard import charged_runs, ground, result_sentence
 from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
@@ -135,11 +132,11 @@ def _by_distance(rows: Floats32) -> Floats32:
     """``(..., ball, key)`` as ``(..., ball, distance)``, the ball before first."""
     balls, keys = rows.shape[-2:]
     first = balls - keys
-    told = np.zeros((*rows.shape[:-1], max(balls - 1, 0)), np.float32)
+    by_distance = np.zeros((*rows.shape[:-1], max(balls - 1, 0)), np.float32)
     for ball in range(balls):
-        seen = rows[..., ball, : max(ball - first, 0)][..., ::-1]
-        told[..., ball, : seen.shape[-1]] = seen
-    return told
+        past = rows[..., ball, : max(ball - first, 0)][..., ::-1]
+        by_distance[..., ball, : past.shape[-1]] = past
+    return by_distance
 
 
 def _total(model: FullModel, prediction: Prediction, overs: NDArray[np.int64]) -> Floats32:
@@ -200,7 +197,7 @@ def shown_innings(
         BallNotFoundError: there is no such innings.
     """
     innings = innings_numbered(match, number)
-    told: Json = {
+    document: Json = {
         "match": shown_match(match),
         "model": {"name": predictor.name},
         "innings": {
@@ -225,31 +222,30 @@ def shown_innings(
         strength = strength_of(match, innings, arrays, predictor)
         chances = reading.probabilities.astype(float)
         winning = win_chances(predictor.win, match, innings, strength, chances)
-        told |= _packed(reading)
-        told["story"] = list(map(story_outcome, chances, reading.usual))
-        told["cautions"] = cautions_by_ball(match, innings, arrays, predictor, history=history)
-        told["win"] = winning and {
+        document |= _packed(reading)
+        document["story"] = list(map(subject_outcome, chances, reading.usual))
+        document["cautions"] = cautions_by_ball(match, innings, arrays, predictor, history=history)
+        document["win"] = winning and {
             "before": _floats(winning.before),
             "after": _floats(winning.after),
             "happened": _floats(winning.actual),
         }
-    return told
+    return document
 
 
 def shown_people(match: Match) -> list[Json]:
     """Who faced or bowled a ball in each innings, and which was the first."""
-    told: dict[tuple[int, str, str], Json] = {}
+    people: dict[tuple[int, str, str], Json] = {}
     for innings in match.innings:
         for ball in innings.deliveries:
             for role, player in (("faces", ball.batter), ("bowls", ball.bowler)):
                 first = {"name": player.name, "role": role, "innings": innings.number}
                 first |= {"ball": ball.index, "label": ball.label}
-                told.setdefault((innings.number, role, player.key), first)
-    return list(told.values())
+                people.setdefault((innings.number, role, player.key), first)
+    return list(people.values())
 
 
 def _side(match: Match, team: str) -> list[str]:
-    """Who is known to play for a side: its squad, or else those seen playing for it."""
     squad = match.players.get(team)
     if squad:
         return [str(name) for name in squad]
@@ -257,29 +253,25 @@ def _side(match: Match, team: str) -> list[str]:
 
 
 def _scales(predictor: TrainedPredictor) -> list[Json]:
-    told = []
-    for scale, window in SCALES.items():
-        heads = []
-        for number, earned in enumerate(predictor.earned(scale)):
-            started_as = STARTING_PATTERNS[number] if number < len(STARTING_PATTERNS) else None
-            heads.append(
-                {
-                    "key": head_key(number, started_as),
-                    "started_as": started_as,
-                    "earned": None if earned == UNSPECIALISED else earned,
-                    "question": QUESTIONS.get(earned),
-                }
-            )
-        told.append(
-            {
-                "scale": scale,
-                "question": SCALE_QUESTIONS[scale],
-                "window": window,
-                "unit": "overs" if scale == "long" else "balls",
-                "heads": heads,
-            }
-        )
-    return told
+    def head(number: int, earned: str) -> Json:
+        started_as = STARTING_PATTERNS[number] if number < len(STARTING_PATTERNS) else None
+        return {
+            "key": head_key(number, started_as),
+            "started_as": started_as,
+            "earned": None if earned == UNSPECIALISED else earned,
+            "question": QUESTIONS.get(earned),
+        }
+
+    return [
+        {
+            "scale": scale,
+            "question": SCALE_QUESTIONS[scale],
+            "window": window,
+            "unit": "overs" if scale == "long" else "balls",
+            "heads": [head(*entry) for entry in enumerate(predictor.earned(scale))],
+        }
+        for scale, window in SCALES.items()
+    ]
 
 
 def _balls(innings: Innings) -> Iterator[Json]:
@@ -305,7 +297,7 @@ def _balls(innings: Innings) -> Iterator[Json]:
             "outcome": ball.outcome,
             "runs": ball.runs_total,
             "boundary": ball.boundary,
-            "wicket": _wicket(ball),
+            "wicket": "; ".join(f"{w.player_out.name} {w.kind}" for w in ball.wickets) or None,
             "free_hit": free_hit,
             "score": ball.score_before,
             "wickets": ball.wickets_before,
@@ -313,11 +305,6 @@ def _balls(innings: Innings) -> Iterator[Json]:
         }
         batting[batter] += ball.runs_batter, "wides" not in ball.extras
         bowling[bowler] += ball.is_legal, charged_runs(ball), ball.bowlers_wickets
-
-
-def _wicket(ball: Delivery) -> str | None:
-    told = [f"{wicket.player_out.name} {wicket.kind}" for wicket in ball.wickets]
-    return "; ".join(told) or None
 
 
 def _packed(reading: InningsReading) -> Json:
@@ -342,9 +329,9 @@ def _floats(array: Floats | Floats32) -> str:
 
 def _bytes(array: NDArray[np.float32]) -> dict[str, str]:
     """Shares of each row's largest, and these: ``(..., row, place)``, ``(..., row)``."""
-    most = array.max(-1, initial=0.0)
+    largest = array.max(-1, initial=0.0)
     scaled = np.divide(
-        _LEVELS * array, most[..., None], out=np.zeros_like(array), where=most[..., None] > 0
+        _LEVELS * array, largest[..., None], out=np.zeros_like(array), where=largest[..., None] > 0
     )
     cells = np.rint(scaled).astype(np.uint8)
-    return {"cells": base64.b64encode(cells.tobytes()).decode("ascii"), "most": _floats(most)}
+    return {"cells": base64.b64encode(cells.tobytes()).decode("ascii"), "most": _floats(largest)}

@@ -35,7 +35,7 @@ Positive = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 HeadKey = Annotated[str, StringConstraints(pattern=r"^head_[0-9]+_[a-z][a-z_]*$")]
 
 
-class Node(Plain):
+class GraphNode(Plain):
     node: Text
     weight: Share
     visible: Count | None
@@ -44,7 +44,7 @@ class Node(Plain):
 class Layer(Plain):
     layer: Literal["global", "match_state", "actor", "dynamics"]
     weight: Share
-    nodes: tuple[Node, ...]
+    nodes: tuple[GraphNode, ...]
 
 
 class WithinBall(Plain):
@@ -92,19 +92,19 @@ class _WholeRow(Plain):
 
 
 # Fields come in the order of the bases from last to first.
-class Head(_WholeRow, _TopBalls, _Pattern):
+class HeadAttention(_WholeRow, _TopBalls, _Pattern):
     """One head's row of attention, from the current ball to the past."""
 
 
-class BowlerHead(Head, _WholeRow, _TopBalls, _NamesBowler, _Pattern):
+class BowlerHead(HeadAttention, _WholeRow, _TopBalls, _NamesBowler, _Pattern):
     """A head that started on the bowler's earlier balls."""
 
 
-class BatsmanHead(Head, _WholeRow, _TopBalls, _NamesBatsman, _Pattern):
+class BatsmanHead(HeadAttention, _WholeRow, _TopBalls, _NamesBatsman, _Pattern):
     """A head that started on the batter's earlier balls."""
 
 
-class LongHead(Head, _WholeRow, _TopOvers, _TopBalls, _Pattern):
+class LongHead(HeadAttention, _WholeRow, _TopOvers, _TopBalls, _Pattern):
     """A head over summaries of earlier overs."""
 
 
@@ -122,7 +122,7 @@ def _kind_of_head(head: Any) -> str:
 
 
 AnyHead = Annotated[
-    Annotated[Head, Tag("plain")]
+    Annotated[HeadAttention, Tag("plain")]
     | Annotated[BowlerHead, Tag("bowler")]
     | Annotated[BatsmanHead, Tag("batsman")],
     Discriminator(_kind_of_head),
@@ -206,7 +206,7 @@ class FusionWeights(Plain):
     long: Share
 
 
-class Document(Plain):
+class JsonDocument(Plain):
     """Plain JSON types all through; `to_json` and `from_json` are exact inverses.
 
     Attributes:
@@ -327,7 +327,7 @@ class MatchFacts(Plain):
     notes: tuple[Text, ...]
 
 
-class Standing(Plain):
+class BallStanding(Plain):
     """The scorebook before the ball: figures of who bats and bowls, partnership, balls before.
 
     ``bowler_overs`` is written ``3.2``; ``latest`` are the last six balls, oldest first, as a
@@ -347,7 +347,7 @@ class Standing(Plain):
     hat_trick: Flag
 
 
-class Happened(Plain):
+class BallResult(Plain):
     """What the ball brought. ``out`` and ``how``: who went, and how, where anybody did."""
 
     runs: Integer
@@ -380,21 +380,21 @@ class BallFacts(Plain):
     free_hit: Flag | None
     super_over: Flag
     echo: Text
-    standing: Standing | None = None
-    happened: Happened | None = None
+    standing: BallStanding
+    happened: BallResult | None = None
 
 
 class OutcomeProbability(Plain):
     """The chance of one outcome.
 
     ``baseline``: with nothing known of this ball. ``usual``: what such a scoreboard brings in
-    such cricket, whoever plays (null in explanations written before there was one).
+    such cricket, whoever plays.
     """
 
     outcome: Outcome
     probability: Share
     baseline: Share
-    usual: Share | None = None
+    usual: Share
 
 
 class OutcomePoints(Plain):
@@ -452,7 +452,7 @@ class Calibration(Plain):
     outcomes: Annotated[tuple[CallsLikeThis, ...], AfterValidator(in_order)]
 
 
-class Prediction(Plain):
+class BallPrediction(Plain):
     """What the model expects, beside the baseline that knows nothing of this ball.
 
     ``explained`` is the outcome that was asked about, ``story_outcome`` the one that the
@@ -467,13 +467,13 @@ class Prediction(Plain):
     actual: Outcome | None
     surprise_bits: Positive | None
     calibration: Calibration | None
-    story_outcome: Outcome | None = None
-    story_times: Positive | None = None
+    story_outcome: Outcome
+    story_times: Positive
 
     @property
-    def about(self) -> Outcome:
-        """The outcome that the explanation is about, also where it is older than stories."""
-        return self.story_outcome or self.explained or self.top
+    def subject(self) -> Outcome:
+        """The outcome that the explanation is about."""
+        return self.story_outcome
 
 
 class WinProbability(Plain):
@@ -508,7 +508,7 @@ class Contribution(Plain):
     group: Text
     points: EveryOutcome
     when: Literal["before the match", "in the match"]
-    from_usual: EveryOutcomeOrNone = ()
+    from_usual: EveryOutcome
     balls: Annotated[tuple[BallContribution, ...], Field(max_length=3)]
 
 
@@ -643,11 +643,17 @@ FlagName = Literal[
 ]
 
 
-class Caution(Plain):
+class Remark(Plain):
+    """Something a reader should know before trusting the figures."""
+
+    flag: Text
+    text: Text
+
+
+class Caution(Remark):
     """Something a reader should know before trusting the figures."""
 
     flag: FlagName
-    text: Text
 
 
 class Fact(Plain):
@@ -662,7 +668,7 @@ class Sentence(Plain):
     facts: tuple[Fact, ...]
 
 
-class Explanation(Document):
+class Explanation(JsonDocument):
     """Why the model expects what it expects of one ball, with what was tested.
 
     Plain JSON types all through; `to_json` and `from_json` are exact inverses.
@@ -676,7 +682,7 @@ class Explanation(Document):
     model: Model
     match: MatchFacts
     ball: BallFacts
-    prediction: Prediction
+    prediction: BallPrediction
     win_probability: WinProbability | None = None
     contributions: Annotated[tuple[Contribution, ...], Field(max_length=10)]
     within_ball: WithinBall

@@ -36,8 +36,8 @@ from attnlens.cricket.explain.reading import (
     SLOT_SITE,
     Paths,
     attention_at,
+    captured_activations,
     keys_of,
-    overheard,
     paths_of,
 )
 from attnlens.cricket.lab.figures import DRAWS, Estimate
@@ -93,7 +93,7 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
     """Scores of every past ball ``(past,)`` by method, from one pass over one query."""
     with (
         record(model) as recording,
-        overheard(model, SLOT_SITE, *SITES.values()) as captured,
+        captured_activations(model, SLOT_SITE, *SITES.values()) as captured,
         _past_vectors(model) as vectors,
     ):
         prediction = model.predict(batch)

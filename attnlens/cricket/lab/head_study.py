@@ -41,7 +41,7 @@ from attnlens.attention.heads import (
     shares_by_distance,
     uniform_shares,
 )
-from attnlens.cricket.explain.reading import SITES, SLOT_SITE, overheard
+from attnlens.cricket.explain.reading import SITES, SLOT_SITE, captured_activations
 from attnlens.cricket.lab.figures import Estimate, finite
 from attnlens.cricket.lab.sampling import (
     HeadSample,
@@ -129,7 +129,11 @@ def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -
     key_visible: list[dict[str, Flags]] = []
     longest = max(batch["sequence"]["visible"].shape[-1] for batch in sample.batches)
     for batch, sampled in zip(sample.batches, sample.sampled, strict=True):
-        with torch.no_grad(), record(model) as recording, overheard(model, *inputs) as captured:
+        with (
+            torch.no_grad(),
+            record(model) as recording,
+            captured_activations(model, *inputs) as captured,
+        ):
             prediction: Prediction = model.predict(batch)
         tables.append(prediction.logits[sampled].double().softmax(-1).numpy())
         gates.append(prediction.gates[sampled].double().numpy())

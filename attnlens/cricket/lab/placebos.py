@@ -21,9 +21,9 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import torch
 
-from attnlens.cricket.explain.claims import Claim, trial_of
+from attnlens.cricket.explain.claims import BallClaim, trial_of
 from attnlens.cricket.explain.reading import (
-    LISTED,
+    MAX_LISTED_BALLS,
     RELATION_HEADS,
     Reading,
     ScaleAttention,
@@ -102,8 +102,8 @@ def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool = False) -> 
         for number, pattern in enumerate(attention.patterns):
             if scale == "long" or (matched and pattern not in RELATION_HEADS):
                 continue
-            order = ranked(attention.balls, attention.rows[number])[:LISTED]
-            if len(attention.balls) > LISTED and order:
+            order = ranked(attention.balls, attention.rows[number])[:MAX_LISTED_BALLS]
+            if len(attention.balls) > MAX_LISTED_BALLS and order:
                 lists.append(tuple(attention.balls[index].index for index in order))
     return lists
 
@@ -130,8 +130,8 @@ def placebos(
 
     def of_player(relation: str) -> Lists:
         balls = np.array([ball.index for ball in recent if relation in ball.relations])
-        picked = generator.permutation(balls)[:LISTED]
-        return [tuple(picked.tolist())] if len(balls) > LISTED else []
+        picked = generator.permutation(balls)[:MAX_LISTED_BALLS]
+        return [tuple(picked.tolist())] if len(balls) > MAX_LISTED_BALLS else []
 
     current = window.delivery.index
     distances = {int(index): int(np.log2(current - index) * 2) for index in inside}
@@ -168,7 +168,7 @@ def tested_lists(
     ball = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
     for source, source_lists in lists.items():
         claims = [
-            Claim(
+            BallClaim(
                 text=source,
                 kind="attended",
                 removed=balls,
@@ -186,11 +186,11 @@ def tested_lists(
                 )
 
 
-def _oracle(trial: Trial[Claim], inside: tuple[int, ...]) -> tuple[int, ...]:
+def _oracle(trial: Trial[BallClaim], inside: tuple[int, ...]) -> tuple[int, ...]:
     """The balls of the window that do most beside what is usual in their places."""
-    claim = Claim(text="", kind="attended", removed=(), window=inside)
+    claim = BallClaim(text="", kind="attended", removed=(), window=inside)
     effects = trial.item_statistics(MODEL, claim)
-    return tuple(sorted(inside, key=lambda index: -effects[index])[:LISTED])
+    return tuple(sorted(inside, key=lambda index: -effects[index])[:MAX_LISTED_BALLS])
 
 
 class Share(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 from attnlens.arrays import Flags, Floats
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
 from attnlens.cricket.explain.claims import gather_evidence
-from attnlens.cricket.explain.reading import ALL, asked, read_ball
+from attnlens.cricket.explain.reading import ALL, read_ball, subject_of
 from attnlens.cricket.lab.attention_faithfulness import METHODS, RANDOM, attributions
 from attnlens.cricket.lab.figures import Mean
 from attnlens.cricket.lab.fit import Hyperparameters, cricket_sizes, fit, fit_base
@@ -276,7 +276,7 @@ def lists_and_first_claims(
             for tested_list in tested_lists(predictor, window, shuffled, generator, outcome=outcome)
         ]
         reading = read_ball(predictor, window)
-        subject, lowers = asked(window, reading.probabilities, outcome)
+        subject, lowers = subject_of(window, reading.probabilities, outcome)
         evidence = gather_evidence(predictor, window, reading, outcome=outcome)
         for tested in evidence.tests:
             if tested.claim.first:

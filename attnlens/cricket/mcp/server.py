@@ -26,7 +26,7 @@ from attnlens.cricket.pages.prompt import fitted, tables_of
 from attnlens.cricket.predictor.tensors import free_hits
 from attnlens.cricket.predictor.window import Row
 from attnlens.cricket.session import Session
-from attnlens.cricket.whatif.types import Question, WhatIf
+from attnlens.cricket.whatif.types import WhatIf, WhatIfQuestion
 from attnlens.cricket.words.grounding import check_grounding
 from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Json
@@ -218,7 +218,7 @@ def server_of(folders: Folders, session: Session | None = None) -> MCPServer:
             lambda: difference(
                 session.what_if(
                     read(match, ball, innings),
-                    Question(bowler, batter, target, tuple((changes or {}).items())),
+                    WhatIfQuestion(bowler, batter, target, tuple((changes or {}).items())),
                     ball=ball,
                     innings=innings,
                 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attnlens.cricket.pages import parts
-from attnlens.cricket.pages.ball_page import BESIDE, story_of
-from attnlens.cricket.pages.heads import Balls, leading_rows, single_effects
+from attnlens.cricket.pages.attention_strip import BallLabels, leading_rows, single_effects
+from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
+from attnlens.cricket.predictor.scales import SCALE_NAMES
 from attnlens.cricket.words.facts import OUTCOME_WORDS, claims_in_order
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
 from attnlens.render.numbers import percent_seen, signed_points
@@ -15,20 +16,24 @@ from attnlens.render.page import render_page, render_part, render_plain
 from attnlens.words import count
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Evidence, Explanation, Head, PastBall, Sentence
+    from attnlens.cricket.explain.types import (
+        Evidence,
+        Explanation,
+        HeadAttention,
+        PastBall,
+        Sentence,
+    )
     from attnlens.cricket.explain.types import HeatMap as Scale
     from attnlens.cricket.explain.types import LongHeatMap as LongScale
 
-Looked: TypeAlias = list[tuple[str, str, float]]
+WeightedBalls: TypeAlias = list[tuple[str, str, float]]
 """Label, outcome and weight of balls that a head looked at."""
 
-_MOST_ATTENDED: Final = 6
+_MAX_ATTENDED: Final = 6
 """Past balls in the table of attention."""
 
-_NARROW: Final = 9.0
-"""Width of a ball where there are many."""
-
-_WIDE_AT_MOST: Final = 40
+_NARROW_WIDTH, _WIDTH = 9.0, 19.0
+_MAX_WIDE_BALLS: Final = 40
 """Of more balls each is narrow, has no label but the first of an over, and no frame."""
 
 _MARKS: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
@@ -39,21 +44,21 @@ _BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_
 
 def render_html(explanation: Explanation) -> str:
     """The page, without a final line break."""
-    shown = parts.presentable(explanation)
-    ball, context = shown.ball, parts.context(shown)
-    chances = [entry.probability for entry in shown.prediction.outcomes]
+    explanation = parts.presentable(explanation)
+    ball, context = explanation.ball, parts.context(explanation)
+    outcomes = explanation.prediction.outcomes
     return render_page(
         "cricket/explanation.html",
         title=f"{ball.bowler} to {ball.batter}, {ball.echo.split(' | ')[0]}",
         styles=("cricket/explanation.css",),
         **context,
-        story=story_of(shown),
-        beside=BESIDE,
-        highest_chance=max(*chances, *context["usual"].values()),
+        story=ball_page_of(explanation),
+        usual_words=USUAL_WORDS,
+        highest_chance=max(max(entry.probability, entry.usual) for entry in outcomes),
         bare=_BARE,
         pieces=parts.pieces,
-        maps=_maps(shown),
-        attention_map=_attention_map(shown),
+        maps=_maps(explanation),
+        attention_map=_attention_map(explanation),
     )
 
 
@@ -77,20 +82,22 @@ _ABOVE: Final = ("/ball/", "/match/", "/flags/")
 
 def render_ball_parts(explanation: Explanation) -> str:
     """What the dashboard shows of an explanation: its sentences, its reasons and its claims."""
-    shown = parts.presentable(explanation)
+    explanation = parts.presentable(explanation)
     numbered: tuple[list[tuple[int, Evidence]], ...] = ([], [], [])
-    for number in claims_in_order(shown):
-        claim = shown.evidence[number]
+    for number in claims_in_order(explanation):
+        claim = explanation.evidence[number]
         kind = 1 if claim.removed_from == "head" else 0 if claim.removed else 2
         numbered[kind].append((number, claim))
     judged = [verdict for verdict in parts.VERDICTS if verdict not in (None, "cannot be told")]
     verdicts = [
-        claim.verdict for claim in shown.evidence if claim.verdict in judged and not claim.reference
+        claim.verdict
+        for claim in explanation.evidence
+        if claim.verdict in judged and not claim.reference
     ]
-    first, rest = _sentences(shown)
+    first, rest = _sentences(explanation)
     return render_part(
         "cricket/ball_parts.html",
-        **parts.context(shown) | {"claims": ()},
+        **parts.context(explanation) | {"claims": ()},
         first=first,
         rest=rest,
         pieces=parts.pieces,
@@ -117,128 +124,86 @@ def _sentences(explanation: Explanation) -> tuple[Sentence | None, list[Sentence
 
 def render_markdown(explanation: Explanation) -> str:
     """The explanation as a Markdown document, without a final line break."""
-    shown = parts.presentable(explanation)
+    explanation = parts.presentable(explanation)
     return render_plain(
         "cricket/explanation.md",
-        **parts.context(shown),
-        story=story_of(shown),
-        beside=BESIDE,
-        attended=_most_attended(shown),
+        **parts.context(explanation),
+        story=ball_page_of(explanation),
+        usual_words=USUAL_WORDS,
+        attended=_most_attended(explanation),
     )
 
 
 def _most_attended(explanation: Explanation) -> list[tuple[PastBall, float, float | None]]:
-    """The six past balls attended most: mean over heads, and the points of the page's outcome."""
-    inner, balls = explanation.across_balls.medium, Balls(explanation)
+    inner, labels = explanation.across_balls.medium, BallLabels(explanation)
     if not inner.balls:
         return []
     mean = dict(zip(inner.balls, leading_rows(inner, 0)[0].weights, strict=True))
     effects = single_effects(explanation)
-    ranked = sorted((ball for ball in mean if ball in balls.by_index), key=lambda i: (-mean[i], -i))
-    return [(balls.by_index[i], mean[i], effects.get(i)) for i in ranked[:_MOST_ATTENDED]]
+    ranked = sorted(mean.keys() & labels.by_index.keys(), key=lambda i: (-mean[i], -i))
+    return [(labels.by_index[i], mean[i], effects.get(i)) for i in ranked[:_MAX_ATTENDED]]
 
 
 def _attention_map(explanation: Explanation) -> HeatMapDrawing | None:
-    """All heads of the medium scale, three single ones, and the effect of each ball."""
     inner = explanation.across_balls.medium
     if not inner.balls:
         return None
-    rows, effects = leading_rows(inner, 3), single_effects(explanation)
-    darkest = max(weight for row in rows for weight in row.weights)
-    outcome = explanation.prediction.about
-    map_rows = [
-        Row(
-            row.label,
-            [
-                Cell.shaded(
-                    weight,
-                    darkest,
-                    f"{row.label}, ball {label}: {percent_seen(weight, 1)} of attention",
-                )
-                for label, weight in zip(inner.ball_labels, row.weights, strict=True)
-            ],
-        )
-        for row in rows
-    ]
+    leading, effects = leading_rows(inner, 3), single_effects(explanation)
+    darkest = max(weight for row in leading for weight in row.weights)
+    rows = []
+    for row in leading:
+        cells = zip(inner.ball_labels, row.weights, strict=True)
+        words = f"{row.label}, ball {{}}: {{}} of attention".format
+        shaded = [Cell.shaded(w, darkest, words(label, percent_seen(w, 1))) for label, w in cells]
+        rows.append(Row(row.label, shaded))
     if effects:
-        largest = max(abs(points) for points in effects.values())
-        map_rows.append(
-            Row(
-                "effect",
-                [
-                    Cell.either(
-                        effects.get(ball, 0.0),
-                        largest,
-                        f"ball {label}: {signed_points(effects.get(ball, 0.0), '−')} points of "
-                        f"P({outcome})",
-                    )
-                    for ball, label in zip(inner.balls, inner.ball_labels, strict=True)
-                ],
-            )
-        )
-    return HeatMapDrawing(
+        points = [effects.get(ball, 0.0) for ball in inner.balls]
+        largest = max(map(abs, effects.values()))
+        words = f"ball {{}}: {{}} points of P({explanation.prediction.subject})".format
+        signed = [
+            Cell.either(effect, largest, words(label, signed_points(effect, "−")))
+            for label, effect in zip(inner.ball_labels, points, strict=True)
+        ]
+        rows.append(Row("effect", signed))
+    return _drawing(
+        inner,
+        rows,
         anchor="attention-map",
         title="Where it looked, and what each ball does",
         description=f"Attention on {count(len(inner.balls), 'past ball')} of the medium scale.",
-        columns=_columns(inner),
-        rows=map_rows,
-        marks="outcome",
-        width=_cell_width(inner),
-        sparse=len(inner.balls) > _WIDE_AT_MOST,
     )
 
 
 def _maps(
     explanation: Explanation,
-) -> list[tuple[Scale, HeatMapDrawing | None, list[tuple[str, Head, Looked]]]]:
-    """Every scale with its heat map, if there is a ball to look at, and its heads."""
+) -> list[tuple[Scale, HeatMapDrawing | None, list[tuple[str, HeadAttention, WeightedBalls]]]]:
     players = {past.index: f"{past.bowler} to {past.batter}" for past in explanation.history}
     darkest = parts.most_attention(explanation)
     maps = []
-    for name in parts.SCALE_NAMES:
+    for name in SCALE_NAMES:
         scale = getattr(explanation.across_balls, name)
         heads = [
             (parts.head_name(key, head), head, _looked_at(scale, head))
             for key, head in scale.attention_by_head.items()
         ]
-        maps.append((scale, _heat_map(scale, darkest, players) if scale.balls else None, heads))
+        drawing = _scale_map(scale, heads, darkest, players) if scale.balls else None
+        maps.append((scale, drawing, heads))
     return maps
 
 
-def _looked_at(scale: Scale, head: Head) -> Looked:
-    """The balls that a head looked at most, in or out of what it started as."""
-    places = [scale.balls.index(ball) for ball in head.top_any]
-    return [(scale.ball_labels[at], scale.ball_outcomes[at], head.row[at]) for at in places]
+def _looked_at(scale: Scale, head: HeadAttention) -> WeightedBalls:
+    indices = [scale.balls.index(ball) for ball in head.top_any]
+    return [(scale.ball_labels[at], scale.ball_outcomes[at], head.row[at]) for at in indices]
 
 
-def _columns(scale: Scale | LongScale) -> list[HeatMapColumn]:
-    """One for each past ball, overs a little apart."""
-    overs = [label.rpartition(".")[0] for label in scale.ball_labels]
-    return [
-        HeatMapColumn(
-            label,
-            parts.sign_of(outcome),
-            _MARKS.get(outcome, "mark"),
-            first=at == 0 or overs[at] != overs[at - 1],
-        )
-        for at, (label, outcome) in enumerate(
-            zip(scale.ball_labels, scale.ball_outcomes, strict=True)
-        )
-    ]
-
-
-def _cell_width(scale: Scale | LongScale) -> float:
-    return _NARROW if len(scale.balls) > _WIDE_AT_MOST else 19.0
-
-
-def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMapDrawing:
-    """A row for each head, a column for each past ball, overs a little apart."""
-    balls = len(scale.balls)
-    sparse = balls > _WIDE_AT_MOST
-    columns = _columns(scale)
+def _scale_map(
+    scale: Scale,
+    heads: Sequence[tuple[str, HeadAttention, WeightedBalls]],
+    darkest: float,
+    players: Mapping[int, str],
+) -> HeatMapDrawing:
     rows, summaries = [], []
-    for key, head in scale.attention_by_head.items():
-        name = parts.head_name(key, head)
+    for name, head, best in heads:
         cells = []
         for at, weight in enumerate(head.row):
             index = scale.balls[at]
@@ -246,20 +211,42 @@ def _heat_map(scale: Scale, most: float, players: Mapping[int, str]) -> HeatMapD
             outcome = OUTCOME_WORDS[scale.ball_outcomes[at]]
             share = f"{percent_seen(weight, 1)} of its attention"
             words = f"{name}, ball {scale.ball_labels[at]}{players_text}, {outcome}: {share}"
-            framed = not sparse and index in head.top_any
-            cells.append(Cell.shaded(weight, most, words, framed=framed))
+            framed = len(scale.balls) <= _MAX_WIDE_BALLS and index in head.top_any
+            cells.append(Cell.shaded(weight, darkest, words, framed=framed))
         rows.append(Row(name, cells))
-        best = _looked_at(scale, head)
         best_balls = ", ".join(f"{label} ({percent_seen(weight)})" for label, _, weight in best)
         summaries.append(f"{name}: {best_balls or 'no ball'}")
-    return HeatMapDrawing(
+    balls = count(len(scale.balls), "past ball")
+    return _drawing(
+        scale,
+        rows,
         anchor=f"{scale.scale}-map",
-        title=f"{scale.scale.capitalize()} scale: attention of each head over "
-        f"{count(balls, 'past ball')}",
+        title=f"{scale.scale.capitalize()} scale: attention of each head over {balls}",
         description=f"Most by head. {'; '.join(summaries)}.",
+    )
+
+
+def _drawing(
+    scale: Scale | LongScale, rows: list[Row], *, anchor: str, title: str, description: str
+) -> HeatMapDrawing:
+    """Rows over a scale's past balls, overs a little apart."""
+    sparse = len(scale.balls) > _MAX_WIDE_BALLS
+    overs = [label.rpartition(".")[0] for label in scale.ball_labels]
+    columns = [
+        HeatMapColumn(
+            label, parts.sign_of(outcome), _MARKS.get(outcome, "mark"), first=over != previous
+        )
+        for label, outcome, over, previous in zip(
+            scale.ball_labels, scale.ball_outcomes, overs, [None, *overs[:-1]], strict=True
+        )
+    ]
+    return HeatMapDrawing(
+        anchor=anchor,
+        title=title,
+        description=description,
         columns=columns,
         rows=rows,
-        width=_cell_width(scale),
+        width=_NARROW_WIDTH if sparse else _WIDTH,
         marks="outcome",
         sparse=sparse,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.match.competition import ALL_OUT
@@ -23,14 +24,14 @@ from attnlens.words import count
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attnlens.cricket.story.types import MatchStory, Moment, Side, Tally, WinPoint
+    from attnlens.cricket.story.story_types import InningsScore, MatchStory, Moment, Tally, WinPoint
     from attnlens.files import Json
 
 
 LEFT, ABOVE, BELOW, RADIUS = 40, 14, 42, 10
 """Units left of a curve for its scale, above it, and below it for overs; and of a number's dot."""
 
-_OVERS: Final = 5
+_OVER_STEP: Final = 5
 """An over of so many is marked below the curve."""
 
 
@@ -58,7 +59,7 @@ Address = Callable[[int, int], str]
 """The address of a delivery's page, by innings and index."""
 
 
-def score_of(side: Side) -> str:
+def score_of(side: InningsScore) -> str:
     """``Lions 186/6``, ``Herons 133 all out``."""
     lost = " all out" if side.wickets == ALL_OUT else f"/{side.wickets}"
     return f"{side.batting_team} {side.runs}{lost}"
@@ -149,21 +150,20 @@ def curve(
             while any(abs(x - left) < 2 * RADIUS > abs(y - above) for left, above in dots):
                 y += RADIUS
             dots.append((x, y))
-            marks += numbered(numbers[ball.innings, ball.index], x, y, link)
+            marks += numbered_dot(numbers[ball.innings, ball.index], x, y, link)
     area = Shape("area", (at(0, 0), *line, at(balls, 0)))
     return [area, *back, Shape("line", tuple(line)), *strips, *marks] if balls else []
 
 
-def numbered(number: int, x: float, y: float, link: str = "") -> list[Shape]:
+def numbered_dot(number: int, x: float, y: float, link: str = "") -> list[Shape]:
     """A number in a dot."""
     dot = Shape("mark", ((x, y),), f"turning point {number}", radius=RADIUS, link=link)
     return [dot, Shape("number", ((x, y + 4),), str(number), 12, "middle")]
 
 
 def _overs(balls: list[WinPoint]) -> Iterator[tuple[str, int]]:
-    """Every fifth over as the file labels it, and where it begins."""
     for over, part in groupby(range(len(balls)), lambda at: balls[at].label.partition(".")[0]):
-        if over.isdigit() and not int(over) % _OVERS:
+        if over.isdigit() and not int(over) % _OVER_STEP:
             yield over, next(part)
 
 
@@ -172,7 +172,7 @@ def _overs(balls: list[WinPoint]) -> Iterator[tuple[str, int]]:
 WIDTH, HEIGHT, EDGE = 1200, 630, 48
 """Of the card, as pages that show links have it."""
 
-_TOLD: Final = 3
+_MAX_CARD_MOMENTS: Final = 3
 """Turning points on a card."""
 
 _COLOURS: Final = {
@@ -199,8 +199,8 @@ def card(story: MatchStory) -> list[Shape]:
     ]
     shapes += [shape for shape in curve(story, inside, 250, EDGE, 190) if shape.style != "ball"]
     top = 478 if story.team else 200
-    for number, moment in largest(story.turning_points or story.surprises, _TOLD):
-        shapes += numbered(number, EDGE + RADIUS, top - 6)
+    for number, moment in largest(story.turning_points or story.surprises, _MAX_CARD_MOMENTS):
+        shapes += numbered_dot(number, EDGE + RADIUS, top - 6)
         for row, words in enumerate(_lines(moment.sentence, 18, inside - 160)[:2]):
             shapes.append(Shape("words", ((EDGE + 40, top + 22 * row),), words, 18))
         if moment.swing is not None:
@@ -215,22 +215,21 @@ def points_of(moment: Moment) -> str:
     return f"{round(100 * (moment.swing or 0)):+d} points".replace("-", "−")
 
 
-def largest(moments: tuple[Moment, ...], most: int) -> list[tuple[int, Moment]]:
+def largest(moments: tuple[Moment, ...], max_moments: int) -> list[tuple[int, Moment]]:
     """The moments that swung most, with their numbers, in order."""
-    ranked = sorted(enumerate(moments, 1), key=lambda one: -abs(one[1].swing or 0))[:most]
-    return sorted(ranked, key=lambda one: one[0])
+    ranked = sorted(enumerate(moments, 1), key=lambda entry: -abs(entry[1].swing or 0))
+    return sorted(ranked[:max_moments], key=itemgetter(0))
 
 
 def _lines(text: str, size: float, room: float) -> list[str]:
-    """A text in lines, by the mean width of letters."""
     return textwrap.wrap(visible(text), int(room / (0.53 * size))) or [""]
 
 
 def render_card(story: MatchStory) -> str:
     """The card as SVG that needs nothing else."""
     size = {"width": WIDTH, "height": HEIGHT}
-    shown = {"shapes": card(story), "colours": _COLOURS, "title": story.result}
-    return render_part("cricket/story_card.svg", **shown, **size)
+    context = {"shapes": card(story), "colours": _COLOURS, "title": story.result}
+    return render_part("cricket/story_card.svg", **context, **size)
 
 
 def save_card(story: MatchStory, path: Path) -> None:
@@ -269,25 +268,25 @@ def save_card(story: MatchStory, path: Path) -> None:
         figure.savefig(path, format="png")
 
 
-SCREEN: Final = 40
+SCREEN_LINES: Final = 40
 """Lines of a terminal that the story fits on."""
 
-_FEWEST: Final = 5
+_MIN_MOMENTS: Final = 5
 """Turning points, or surprises where there are none, that stay on a screen."""
 
 MARGIN, ROWS = 5, 4
 """Columns left of the chart of who was winning, and its rows."""
 
-_BESIDE: Final = 2
+_MAX_SURPRISES: Final = 2
 """Surprises beside turning points on a screen."""
 
-_FURTHEST: Final = 3
+_MAX_PLAYERS: Final = 3
 """Players and overs that are told on a screen."""
 
 _CURVE: Final = (860, 300)
 """Width and height of the curve on a page."""
 
-_MOST_ROWS: Final = 8
+_MAX_ROWS: Final = 8
 """Of each table of a prompt."""
 
 _SIGNS: Final = {**VERDICTS, None: (" ", "not tested", "untold")}
@@ -301,16 +300,17 @@ _USUALLY: Final = "Usually: at such a scoreboard, whoever plays."
 
 def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
     """The story on one screen: of many turning points the smallest are left out."""
-    text, shown = "", shown_story(story)
-    for most in range(max(len(shown.turning_points or shown.surprises), _FEWEST), _FEWEST - 1, -1):
-        text = _screen(shown, width=width, color=color, most=most)
-        if text.count("\n") < SCREEN:
+    text, story = "", shown_story(story)
+    moments = max(len(story.turning_points or story.surprises), _MIN_MOMENTS)
+    for max_moments in range(moments, _MIN_MOMENTS - 1, -1):
+        text = _screen(story, width=width, color=color, max_moments=max_moments)
+        if text.count("\n") < SCREEN_LINES:
             break
     return text
 
 
 @terminal_page(min_width=60)
-def _screen(page: Page, story: MatchStory, *, most: int) -> None:
+def _screen(page: Page, story: MatchStory, *, max_moments: int) -> None:
     page.paragraph(story.result, "title", indent=0)
     where = [*filter(None, (sides_of(story), *occasion(story.match)))]
     where += [] if story.team else [score_of(side) for side in story.match.innings]
@@ -323,8 +323,9 @@ def _screen(page: Page, story: MatchStory, *, most: int) -> None:
         chart(page, story)
         page.blank()
     if story.turning_points:
-        turned = largest(story.turning_points, most)
-        fewer = f" ({most} of {len(story.turning_points)})" * (most < len(story.turning_points))
+        turned = largest(story.turning_points, max_moments)
+        count_words = f" ({max_moments} of {len(story.turning_points)})"
+        fewer = count_words * (max_moments < len(story.turning_points))
         heading = f"Where it turned{fewer}, in points of the chance of {story.team}"
         page.paragraph(heading, "heading", indent=0)
         for number, moment in turned:
@@ -333,7 +334,7 @@ def _screen(page: Page, story: MatchStory, *, most: int) -> None:
             _moment(page, [(f"{number} {moment.innings}:{moment.label:<5}", ""), swing], moment)
     if story.surprises:
         page.paragraph("Most surprising", "heading", indent=0)
-        for moment in story.surprises[: _BESIDE if story.turning_points else most]:
+        for moment in story.surprises[: _MAX_SURPRISES if story.turning_points else max_moments]:
             chance = fine_percent(moment.probability)
             lead: Line = [(f"  {moment.innings}:{moment.label:<5}{chance:>5}", "")]
             if story.turning_points:
@@ -366,7 +367,6 @@ def chart(page: Page, story: MatchStory) -> None:
 
 
 def _filled(chance: float, row: int) -> str:
-    """How much of a row from the bottom a column fills."""
     eighths = round((chance * ROWS - (row - 1)) * len(SHADES))
     return " " if eighths <= 0 else SHADES[min(eighths, len(SHADES)) - 1]
 
@@ -397,21 +397,17 @@ def tested_words(story: MatchStory) -> str:
     return f"{claims}{held if tested.supported else ' none held'} (–: {untold})."
 
 
-def furthest(rows: Iterable[Tally], most: int) -> list[Tally]:
-    """Those whose runs are furthest from what was expected."""
-    return sorted(rows, key=lambda row: -abs(row.runs - row.expected_runs))[:most]
-
-
-def expected_of(story: MatchStory, most: int) -> list[tuple[str, list[Tally]]]:
+def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]]]:
     """Batters, bowlers and overs, those furthest from what was expected; none without rows."""
-    expected = story.expected
-    kinds = ("batters", expected.batters), ("bowlers", expected.bowlers), ("overs", expected.overs)
-    return [(kind, furthest(rows, most)) for kind, rows in kinds if rows]
+    return [
+        (kind, sorted(rows, key=lambda row: -abs(row.runs - row.expected_runs))[:max_rows])
+        for kind, rows in story.expected
+        if rows
+    ]
 
 
 def _expected(page: Page, story: MatchStory) -> None:
-    """A line each of batters, bowlers and overs."""
-    kinds = expected_of(story, _FURTHEST)
+    kinds = expected_of(story, _MAX_PLAYERS)
     if kinds:
         page.paragraph("Runs, and (what was expected)", "heading", indent=0)
     for kind, rows in kinds:
@@ -429,7 +425,6 @@ def _expected(page: Page, story: MatchStory) -> None:
 
 
 def _context(story: MatchStory) -> dict[str, Any]:
-    """What the templates of a story are given."""
     cautions, remarks = notes_of(story)
     file_notes = [note.text for note in story.notes if note.flag == "file"]
     return {
@@ -440,24 +435,24 @@ def _context(story: MatchStory) -> dict[str, Any]:
         "score_of": score_of,
         "signs": _SIGNS,
         "tested": f"{tested_words(story)} {_USUALLY}" if story.surprises else "",
-        "expected": expected_of(story, _FEWEST),
+        "expected": expected_of(story, _MIN_MOMENTS),
         "model_line": model_line(story.model),
     }
 
 
 def render_story_html(story: MatchStory) -> str:
     """The page, one self-contained file, without a final line break."""
-    shown = shown_story(story)
-    context = {"title": shown.result, "curve": curve(shown, *_CURVE), **_context(shown)}
+    story = shown_story(story)
+    context = {"title": story.result, "curve": curve(story, *_CURVE), **_context(story)}
     styles = ("cricket/match_story.css",)
     return render_page("cricket/match_story.html", styles=styles, **context)
 
 
 def render_story_parts(story: MatchStory, address: Address) -> str:
     """The middle of the page, for a page of somebody else's; each moment is a link."""
-    shown = shown_story(story)
-    context = {"curve": curve(shown, *_CURVE, address=address), "address": address}
-    return render_part("cricket/story_parts.html", **_context(shown), **context)
+    story = shown_story(story)
+    context = {"curve": curve(story, *_CURVE, address=address), "address": address}
+    return render_part("cricket/story_parts.html", **_context(story), **context)
 
 
 def render_story_markdown(story: MatchStory) -> str:
@@ -467,29 +462,30 @@ def render_story_markdown(story: MatchStory) -> str:
 
 def story_tables(story: MatchStory, fits: Callable[[Json], bool]) -> Json:
     """A story as small tables with three decimals, each with as many rows as fit."""
-    cuts = (_tables(shown_story(story), most) for most in range(_MOST_ROWS, -1, -1))
+    cuts = (_tables(shown_story(story), max_rows) for max_rows in range(_MAX_ROWS, -1, -1))
     tables = next(cuts)
     while not fits(tables) and (shorter := next(cuts, None)) is not None:
         tables = shorter
     return tables
 
 
-def _tables(story: MatchStory, most: int) -> Json:
+def _tables(story: MatchStory, max_rows: int) -> Json:
     def rows(items: Sequence[Any]) -> list[Json]:
         left_out = {"index", "event", "outcome", "surprise_bits"}
-        return [item.model_dump(exclude=left_out, exclude_none=True) for item in items[:most]]
+        return [item.model_dump(exclude=left_out, exclude_none=True) for item in items[:max_rows]]
 
     ends = [story.win_probability[0].before, story.win_probability[-1].after] if story.team else []
+    turns = [moment for _, moment in largest(story.turning_points, max_rows)]
     tables: Json = rounded_all(
         {
             "match": story.match.model_dump(exclude_none=True, exclude={"match_id"}),
             "result": story.result,
             "chance_to_win": {"team": story.team, "first_and_last": ends},
-            "turning_points": rows([one for _, one in largest(story.turning_points, most)]),
+            "turning_points": rows(turns),
             "surprises": rows(story.surprises),
             "claims": rows(story.claims),
-            "expected": {kind: rows(tallies) for kind, tallies in expected_of(story, most)},
-            "notes": [note.text for note in story.notes[:most]],
+            "expected": {kind: rows(tallies) for kind, tallies in expected_of(story, max_rows)},
+            "notes": [note.text for note in story.notes[:max_rows]],
         },
         3,
     )

@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from attnlens.cricket.pages.ball_page import render_story
+from attnlens.cricket.pages.ball_page import render_ball
 from attnlens.cricket.pages.documents import render_html
 from attnlens.cricket.pages.match_story import render_match_story, render_story_html
-from attnlens.cricket.pages.what_if import render_what_if
+from attnlens.cricket.pages.what_if_page import render_what_if
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.render.notebook import WIDTH, frame_page, preformatted
 from attnlens.render.safe import clean
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
-    from attnlens.cricket.story.types import MatchStory
+    from attnlens.cricket.story.story_types import MatchStory
     from attnlens.cricket.whatif.types import WhatIf
 
 
@@ -59,6 +59,6 @@ def what_if_html(answer: WhatIf) -> str:
     return preformatted(what_if_text(answer))
 
 
-explanation_text = partial(render_story, width=WIDTH, color=False)
+explanation_text = partial(render_ball, width=WIDTH, color=False)
 match_story_text = partial(render_match_story, width=WIDTH, color=False)
 what_if_text = partial(render_what_if, width=WIDTH, color=False)

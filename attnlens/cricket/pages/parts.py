@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.match.scorecard import ground
-from attnlens.cricket.predictor.scales import head_words
+from attnlens.cricket.predictor.scales import SCALE_NAMES, head_words
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
     AnyDocument,
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.types import (
         Evidence,
         Explanation,
-        Head,
+        HeadAttention,
         MatchFacts,
         Model,
         Sentence,
     )
     from attnlens.cricket.match.outcomes import Outcome
-    from attnlens.cricket.story.types import MatchStory, Played
+    from attnlens.cricket.story.story_types import MatchStory, Played
 
 VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
     "supported": ("✓", "supported", "supported"),
@@ -65,13 +65,13 @@ def presentable(explanation: Explanation) -> Explanation:
     return fit_to_show(explanation, names)
 
 
-def fit_to_show(document: AnyDocument, named: Iterable[str]) -> AnyDocument:
+def fit_to_show(document: AnyDocument, file_names: Iterable[str]) -> AnyDocument:
     """A document with nothing hidden in its texts, and its names, wherever they stand, cut short.
 
     Args:
-        named: its names as the file has them.
+        file_names: its names as the file has them.
     """
-    names = {name: visible_name(name) for name in named if name.strip()}
+    names = {name: visible_name(name) for name in file_names if name.strip()}
     # The longest first: one name may be part of another.
     changed = sorted((name for name in names if names[name] != name), key=len, reverse=True)
 
@@ -107,42 +107,15 @@ def pieces(sentence: Sentence) -> Iterator[tuple[str, str | None]]:
         yield rest, None
 
 
-def beside(explanation: Explanation) -> tuple[str, dict[str, float]]:
-    """What the chances are told beside: its name, and its chance of each outcome.
-
-    What is usual; in explanations written before there was one, the baseline.
-    """
-    entries = explanation.prediction.outcomes
-    usual: dict[str, float] = {
-        entry.outcome: entry.usual for entry in entries if entry.usual is not None
-    }
-    if len(usual) == len(entries):
-        return "usual", usual
-    return "baseline", {entry.outcome: entry.baseline for entry in entries}
-
-
-class OfOutcome(Protocol):
-    """Anything that is told per outcome."""
-
-    @property
-    def outcome(self) -> str: ...
-
-
-Entry = TypeVar("Entry", bound=OfOutcome)
-
-
-def of(entries: Sequence[Entry], outcome: str) -> Entry:
+def of(entries: Sequence[Any], outcome: str) -> Any:
     """The entry of one outcome."""
     return next(entry for entry in entries if entry.outcome == outcome)
 
 
-def moves(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]]:
-    """Group, when it was known, and its points for an outcome; the most moving first.
-
-    The points are from what `beside` tells.
-    """
+def contributions_to(explanation: Explanation, outcome: str) -> list[tuple[str, str, float]]:
+    """Group, when it was known, and its points for an outcome from what is usual, largest first."""
     rows = [
-        (group.group, group.when, of(group.from_usual or group.points, outcome).points)
+        (group.group, group.when, of(group.from_usual, outcome).points)
         for group in explanation.contributions
     ]
     return sorted(rows, key=lambda row: -abs(row[2]))
@@ -153,7 +126,7 @@ def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) 
     return text_of(explanation, GROUPS[group], names)
 
 
-def head_name(key: str, head: Head) -> str:
+def head_name(key: str, head: HeadAttention) -> str:
     """``head 2 (same batsman)`` by the name it has earned; ``head 3`` without one."""
     return head_words(int(key.split("_")[1]), head.earned)
 
@@ -178,25 +151,14 @@ def sign_of(outcome: str) -> str:
 
 def most_attention(explanation: Explanation) -> float:
     """The largest weight of any head of any scale: the darkest shade of a page; 0 without balls."""
-    scales = (getattr(explanation.across_balls, name) for name in SCALE_NAMES)
-    return max(
-        (
-            weight
-            for scale in scales
-            for head in scale.attention_by_head.values()
-            for weight in head.row
-        ),
-        default=0.0,
-    )
-
-
-SCALE_NAMES: Final = ("micro", "short", "medium", "long")
+    scales = [getattr(explanation.across_balls, name) for name in SCALE_NAMES]
+    heads = [head for scale in scales for head in scale.attention_by_head.values()]
+    return max((weight for head in heads for weight in head.row), default=0.0)
 
 
 def context(explanation: Explanation) -> dict[str, Any]:
     """What the templates of an explanation are given, its names fit to be shown."""
-    outcome = explanation.prediction.about
-    reference, usual = beside(explanation)
+    outcome = explanation.prediction.subject
     names = short_names((explanation.ball.bowler, explanation.ball.batter))
     claims = [explanation.evidence[at] for at in claims_in_order(explanation)]
     heads = [claim for claim in claims if claim.removed_from == "head"]
@@ -208,10 +170,8 @@ def context(explanation: Explanation) -> dict[str, Any]:
         "words": OUTCOME_WORDS,
         "moves": [
             (group_words(explanation, group, names), when, points)
-            for group, when, points in moves(explanation, outcome)
+            for group, when, points in contributions_to(explanation, outcome)
         ],
-        "reference": reference,
-        "usual": usual,
         "claims": [claim for claim in claims if claim.removed_from == "model"],
         "aim": aim(explanation),
         "head_claims": supported,
@@ -270,8 +230,7 @@ def occasion(match: MatchFacts | Played) -> tuple[str, str, str]:
 
 # ---- names that still tell the players of one innings apart
 
-_LONGEST_NAME: Final = 16
-"""Columns a name may take among others on a line."""
+_MAX_NAME_COLUMNS: Final = 16
 
 
 def surname(name: str) -> str:
@@ -288,16 +247,13 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
     The surname; else the first letter and the surname; else the whole name.
     """
-    forms = {
-        name: [cut(one, _LONGEST_NAME) for one in (surname(name), _initialled(name))]
-        for name in set(names)
-    }
-    chosen = dict.fromkeys(forms, "")
-    for rank in range(2):
-        count = Counter(form[rank] for form in forms.values())
-        for name, form in forms.items():
-            if not chosen[name] and count[form[rank]] == 1:
-                chosen[name] = form[rank]
+    chosen = dict.fromkeys(names, "")
+    for form in (surname, _initialled):
+        forms = {name: cut(form(name), _MAX_NAME_COLUMNS) for name in chosen}
+        count = Counter(forms.values())
+        for name in chosen:
+            if not chosen[name] and count[forms[name]] == 1:
+                chosen[name] = forms[name]
     count = Counter(chosen.values())
     return {name: form if form and count[form] == 1 else name for name, form in chosen.items()}
 

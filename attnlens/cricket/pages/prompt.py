@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.pages.parts import (
     TURNING,
+    contributions_to,
     head_name,
     of,
     presentable,
@@ -99,7 +100,6 @@ def prompt_of(
 
 
 def _winning(explanation: Explanation) -> Json | None:
-    """Its chance before the ball, after what may turn the match, and after what happened."""
     win = explanation.win_probability
     if win is None:
         return None
@@ -118,14 +118,14 @@ def tables_of(explanation: Explanation) -> Json:
     explanation = presentable(explanation)
     ranked = [explanation.evidence[at] for at in claims_in_order(explanation)]
     ranked = list(filter(_is_reported, ranked))
-    outcome = explanation.prediction.about
+    outcome = explanation.prediction.subject
     tables = {
         "ball": _ball(explanation),
         "match": explanation.match.model_dump(include=_SIDES, exclude_none=True),
         "story": of(explanation.prediction.outcomes, outcome).model_dump(exclude_none=True)
         | {"times_usual": explanation.prediction.story_times, "claims_say": aim(explanation)},
         "prediction": _prediction(explanation),
-        "happened": _happened(explanation),
+        "happened": _what_happened(explanation),
         "batting_side_wins": _winning(explanation),
         "contributions": _contributions(explanation, outcome),
         "claims": _claims(explanation, ranked),
@@ -133,8 +133,8 @@ def tables_of(explanation: Explanation) -> Json:
         "flags": [flag.text for flag in explanation.flags],
         "left_out": {},
     }
-    shown: Json = rounded_all(visible_all(tables), _DECIMALS)
-    return shown
+    visible_tables: Json = rounded_all(visible_all(tables), _DECIMALS)
+    return visible_tables
 
 
 def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
@@ -175,11 +175,10 @@ def _rows(tables: Json, name: str) -> list[Any]:
     return rows
 
 
-def _cut(tables: Json, kept: Mapping[str, int]) -> Json:
-    """The tables with so many rows each."""
+def _cut(tables: Json, counts: Mapping[str, int]) -> Json:
     left_out: dict[str, int] = {}
     cut = tables | {"left_out": left_out}
-    for name, count in kept.items():
+    for name, count in counts.items():
         rows = _rows(tables, name)
         cut[name] = rows[:count] if tables[name] is rows else tables[name] | {"rows": rows[:count]}
         if count < len(rows):
@@ -188,32 +187,25 @@ def _cut(tables: Json, kept: Mapping[str, int]) -> Json:
 
 
 def _ball(explanation: Explanation) -> Json:
-    """The scorebook before the ball; of an explanation without one what its past balls tell."""
-    ball, since = explanation.ball, explanation.ball.index - LATEST
-    figures = {} if ball.standing is None else ball.standing.model_dump()
-    signs = figures.get(
-        "latest", [past.outcome for past in explanation.history if past.index >= since]
-    )
-    fields = ball.model_dump(include=_SCOREBOARD) | figures | {"latest": " ".join(signs)}
+    ball = explanation.ball
+    figures = ball.standing.model_dump()
+    figures["latest"] = " ".join(ball.standing.latest)
+    fields = ball.model_dump(include=_SCOREBOARD) | figures
     return {name: fact for name, fact in fields.items() if fact is not None and fact is not False}
 
 
 def _prediction(explanation: Explanation) -> Json:
-    """Every outcome beside what is usual; beside the baseline in explanations of old."""
     prediction = explanation.prediction
-    beside = "baseline" if prediction.outcomes[0].usual is None else "usual"
-    rows = [
-        [entry.outcome, entry.probability, getattr(entry, beside)] for entry in prediction.outcomes
-    ]
-    return {"likeliest": prediction.top, "cols": ["outcome", "probability", beside], "rows": rows}
+    columns = ["outcome", "probability", "usual"]
+    rows = [[getattr(entry, name) for name in columns] for entry in prediction.outcomes]
+    return {"likeliest": prediction.top, "cols": columns, "rows": rows}
 
 
-def _happened(explanation: Explanation) -> Json | None:
-    """What the ball brought and who was out; a surprise only where it was not the likeliest."""
-    prediction, happened = explanation.prediction, explanation.ball.happened
+def _what_happened(explanation: Explanation) -> Json | None:
+    prediction, result = explanation.prediction, explanation.ball.happened
     if prediction.actual is None:
         return None
-    brought = {} if happened is None else happened.model_dump(exclude_none=True)
+    brought = {} if result is None else result.model_dump(exclude_none=True)
     row = {"outcome": prediction.actual, **brought}
     if prediction.actual == prediction.top:
         return row
@@ -221,20 +213,8 @@ def _happened(explanation: Explanation) -> Json | None:
 
 
 def _contributions(explanation: Explanation, outcome: str) -> Json:
-    """Points of an outcome by group, the most moving first."""
-    start = (
-        "usual"
-        if all(contribution.from_usual for contribution in explanation.contributions)
-        else "baseline"
-    )
-    moved = [
-        contribution.from_usual if start == "usual" else contribution.points
-        for contribution in explanation.contributions
-    ]
-    points = [of(each, outcome).points for each in moved]
-    groups = [contribution.group for contribution in explanation.contributions]
-    rows = sorted(zip(groups, points, strict=True), key=lambda row: -abs(row[1]))
-    return {"to_outcome": outcome, "from": start, "cols": ["group", "points"], "rows": rows}
+    rows = [[group, points] for group, _, points in contributions_to(explanation, outcome)]
+    return {"to_outcome": outcome, "from": "usual", "cols": ["group", "points"], "rows": rows}
 
 
 def _is_reported(claim: Evidence) -> bool:
@@ -291,7 +271,6 @@ def _claim_name(explanation: Explanation, claim: Evidence) -> str:
 
 
 def _past_balls(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
-    """The last six, then balls of the claims in their order, then the others by attention."""
     history = {past.index: past for past in explanation.history}
     order = [index for index in sorted(history) if index >= explanation.ball.index - LATEST]
     order += [ball for claim in ranked for ball in claim.removed]

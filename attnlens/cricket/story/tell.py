@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attnlens.arrays import Floats
 from attnlens.cricket.explain.explain_ball import model_particulars
@@ -25,7 +25,7 @@ from attnlens.cricket.predictor.kinds import cautions
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import LONGEST, RUNS
 from attnlens.cricket.predictor.window import DIGITS, InningsForecast, forecast_innings
-from attnlens.cricket.story import types
+from attnlens.cricket.story import story_types as types
 from attnlens.cricket.words.facts import OUTCOME_WORDS, capitalized, sentence, text_of
 from attnlens.cricket.words.narrative import (
     effect_of_hiding,
@@ -67,19 +67,18 @@ def odds_of(explanation: Explanation, outcome: Outcome) -> str:
     """``that was 6% likely, usually 4%``."""
     index = outcome_index(explanation.prediction, outcome)
     names = ("probability", "usual")
-    chance, usual = (
+    prob, usual = (
         text_of(explanation, f"[/prediction/outcomes/{index}/{name} visible]") for name in names
     )
-    thing = "a wicket" if outcome == "W" else "that"
-    comparison = "as usual" if chance == usual else f"usually {usual}"
-    return f"{thing} was {chance} likely, {comparison}"
+    comparison = "as usual" if prob == usual else f"usually {usual}"
+    return f"{'a wicket' if outcome == 'W' else 'that'} was {prob} likely, {comparison}"
 
 
 TURNS: Final = (5, 8)
-"""Turning points: so many, and up to so many where those swing the match by `LARGE`."""
+"""Turning points: so many, and up to so many where those swing the match by `LARGE_SWING`."""
 
-LARGE: Final = 0.1
-LEAST: Final = 0.01
+LARGE_SWING: Final = 0.1
+MIN_SWING: Final = 0.01
 """Swings of the chance to win: of a sixth turning point, and of any at all."""
 
 _SURPRISES: Final = (4, 8)
@@ -91,12 +90,7 @@ Report: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bowled:
-    """A ball that was bowled, the chance of what happened, and who was winning.
-
-    Attributes:
-        balls_left: in a chase whose target is known.
-        win: ``None`` where nobody can tell.
-    """
+    """A ball that was bowled, the probability of what happened, and who was winning."""
 
     innings: Innings
     ball: Delivery
@@ -106,17 +100,15 @@ class Bowled:
 
     @property
     def swing(self) -> float:
-        """What the ball did to the chance to win."""
         return 0.0 if self.win is None else rounded(self.win.after - self.win.before, DIGITS)
 
     @property
     def outcome(self) -> Outcome:
-        """What happened."""
         return OUTCOMES[OUTCOME_INDEX[self.ball.outcome]]
 
     @property
-    def place(self) -> Json:
-        """Which ball it is, by the names of `types.Place`."""
+    def reference(self) -> Json:
+        """Which ball it is, by the names of `types.BallOfMatch`."""
         ball = self.ball
         return {"innings": self.innings.number, "index": ball.index, "label": ball.label}
 
@@ -178,7 +170,6 @@ def _is_short(match: Match, innings: Innings) -> bool:
 
 
 def _bowled(match: Match, side: InningsForecast, team: str | None) -> Iterator[Bowled]:
-    """The balls of an innings in order."""
     quota = None if side.innings.set_later else quota_of(match, side.innings)
     for row, ball in enumerate(side.innings.deliveries):
         chance = float(side.chances[row, OUTCOME_INDEX[ball.outcome]])
@@ -189,33 +180,30 @@ def _bowled(match: Match, side: InningsForecast, team: str | None) -> Iterator[B
             if side.innings.batting_team != team:
                 ends = 1 - ends[0], 1 - ends[1]
             before, after = (rounded(end, DIGITS) for end in ends)
-            win = types.WinPoint(**bowled.place, before=before, after=after)
+            win = types.WinPoint(**bowled.reference, before=before, after=after)
             bowled = replace(bowled, win=win)
         yield bowled
 
 
 def turning_points(balls: Iterable[Bowled]) -> list[Bowled]:
     """The balls that swung the match most, in the order in which they were bowled."""
-    moved = [ball for ball in balls if abs(ball.swing) >= LEAST]
+    moved = [ball for ball in balls if abs(ball.swing) >= MIN_SWING]
     ranked = sorted(moved, key=lambda ball: -abs(ball.swing))
-    large = sum(abs(ball.swing) >= LARGE for ball in ranked)
+    large = sum(abs(ball.swing) >= LARGE_SWING for ball in ranked)
     chosen = ranked[: min(max(large, TURNS[0]), TURNS[1])]
     return [ball for ball in moved if ball in chosen]
 
 
-def surprises(balls: Iterable[Bowled], most: int) -> list[Bowled]:
-    """The balls of which what happened was least expected, the most surprising first.
-
-    Of outcomes that people talk of: threes and extras are always unlikely.
-    """
-    return sorted((b for b in balls if b.outcome in TALKED_OF), key=lambda b: b.chance)[:most]
+def surprises(balls: Iterable[Bowled], max_balls: int) -> list[Bowled]:
+    """The least expected dots, singles, fours, sixes and wickets, the most surprising first."""
+    return sorted((b for b in balls if b.outcome in TALKED_OF), key=lambda b: b.chance)[:max_balls]
 
 
 def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
     entry = explanation.prediction.outcomes[OUTCOME_INDEX[bowled.outcome]]
     event, held = event_of(bowled.innings, bowled.ball, bowled.balls_left), supported(explanation)
     return types.Moment(
-        **bowled.place,
+        **bowled.reference,
         outcome=bowled.outcome,
         probability=entry.probability,
         usual=entry.usual,
@@ -244,14 +232,13 @@ def _finding(explanation: Explanation, index: int, start: str = "") -> str:
 def _claims(
     explained: Mapping[Bowled, Explanation],
 ) -> tuple[tuple[types.MatchClaim, ...], types.Tested]:
-    """The claims that hold among all that were tested, the surest first; and how many were."""
     tested = [
         (ball, at) for ball, explanation in explained.items() for at in model_claims(explanation)
     ]
     evidence = [explained[ball].evidence[at] for ball, at in tested]
     held = [
         types.MatchClaim(
-            **ball.place,
+            **ball.reference,
             outcome=ball.outcome,
             sentence=_finding(explained[ball], at, f"{capitalized(OUTCOME_WORDS[ball.outcome])}: "),
             q=claim.q or 0.0,
@@ -274,10 +261,8 @@ _CHARGED: Final = RUNS * [outcome != "bye" for outcome in OUTCOMES]
 
 
 def _expected(sides: Sequence[InningsForecast]) -> types.Expected:
-    def tallies(
-        name: Callable[[Delivery], str], runs: Callable[[Delivery], int], worth: Floats
-    ) -> tuple[types.Tally, ...]:
-        return tuple(tally for side in sides for tally in _tallies(side, name, runs, worth))
+    def tallies(*by: Any) -> tuple[types.Tally, ...]:
+        return tuple(tally for side in sides for tally in _tallies(side, *by))
 
     return types.Expected(
         batters=tallies(lambda ball: ball.batter.name, attrgetter("runs_batter"), _OFF_THE_BAT),
@@ -292,8 +277,7 @@ def _tallies(
     runs: Callable[[Delivery], int],
     worth: Floats,
 ) -> Iterator[types.Tally]:
-    """A tally for each name in an innings, in order of appearance."""
-    said, out = side.chances @ worth, side.chances[:, OUTCOME_INDEX["W"]]
+    expected, wicket_probs = side.chances @ worth, side.chances[:, OUTCOME_INDEX["W"]]
     rows: dict[str, list[int]] = {}
     for row, ball in enumerate(side.innings.deliveries):
         rows.setdefault(name(ball), []).append(row)
@@ -304,9 +288,9 @@ def _tallies(
             name=called,
             deliveries=len(balls),
             runs=sum(map(runs, balls)),
-            expected_runs=rounded(said[mine].sum()),
+            expected_runs=rounded(expected[mine].sum()),
             wickets=sum(ball.outcome == "W" for ball in balls),
-            expected_wickets=rounded(out[mine].sum()),
+            expected_wickets=rounded(wicket_probs[mine].sum()),
         )
 
 
@@ -318,7 +302,7 @@ def _played(match: Match) -> types.Played:
         dates=tuple(day.isoformat() for day in match.dates),
         event=None if event is None else str(event),
         innings=tuple(
-            types.Side(
+            types.InningsScore(
                 innings=side.number,
                 batting_team=side.batting_team,
                 runs=side.total,
@@ -343,7 +327,6 @@ def _notes(
 
 
 def _untold(match: Match, sides: Sequence[InningsForecast]) -> Iterator[tuple[str, str]]:
-    """What the story cannot know of the match, or leaves out."""
     winning = any(telling.winning is not None for telling in sides)
     if not sides:
         yield "no_ball", "no ball is in the file: there is nothing to tell but the result"

@@ -14,10 +14,11 @@ from pydantic import AfterValidator, Field
 from attnlens.cricket.explain.types import (
     Ball,
     BallFacts,
-    Document,
+    JsonDocument,
     MatchFacts,
     Model,
     Positive,
+    Remark,
     Sentence,
     TopChange,
     in_order,
@@ -43,7 +44,7 @@ _LONGEST_TARGET: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WhatIfQuestion:
     """What is to be different.
 
     Attributes:
@@ -73,7 +74,7 @@ class Question:
             raise InputError(f"target {self.target} is no number of runs", remedy="give 1 or more")
 
 
-def question_of(settings: Sequence[str]) -> Question:
+def question_of(settings: Sequence[str]) -> WhatIfQuestion:
     """A question from ``bowler=NAME``, ``batter=NAME``, ``target=N``, ``ball:43=0``, ``last=W``.
 
     Raises:
@@ -96,7 +97,7 @@ def question_of(settings: Sequence[str]) -> Question:
                 remedy="write bowler=NAME, batter=NAME, target=N, ball:43=0 or last=W",
             )
     target = _runs(names["target"]) if "target" in names else None
-    return Question(names.get("bowler"), names.get("batter"), target, tuple(balls))
+    return WhatIfQuestion(names.get("bowler"), names.get("batter"), target, tuple(balls))
 
 
 def _runs(text: str) -> int:
@@ -109,7 +110,7 @@ def _runs(text: str) -> int:
     return int(text)
 
 
-def asked(page: Mapping[str, object]) -> Question:
+def question_of_page(page: Mapping[str, object]) -> WhatIfQuestion:
     """A page's question: ``bowler``, ``batter``, ``target`` and ``balls``, where given.
 
     Raises:
@@ -125,7 +126,7 @@ def asked(page: Mapping[str, object]) -> Question:
 ChangeKind = Literal["bowler", "batter", "non_striker", "target", "ball"]
 
 
-class Change(Plain):
+class WhatIfChange(Plain):
     """One thing that is different.
 
     ``ball`` and ``label`` are those of a past ball; ``before`` and ``after`` are names,
@@ -155,19 +156,11 @@ class OutcomeChange(Plain):
     points: Finite
 
 
-class WhatIfCaution(Plain):
-    """Something a reader should know before trusting the figures; `whatif.what_if` makes them."""
-
-    flag: Text
-    text: Text
-
-
-class WhatIf(Document):
+class WhatIf(JsonDocument):
     """What the model would have expected of one ball, had something been different.
 
     ``before`` and ``after`` are who plays the ball, and the scoreboard before it; ``actual`` is
-    what happened, null for a ball not yet bowled. Plain JSON types all through; `to_json` and
-    `from_json` are exact inverses.
+    what happened, null for a ball not yet bowled.
     """
 
     noun: ClassVar[str] = "an answer to a what-if"
@@ -177,12 +170,12 @@ class WhatIf(Document):
     schema_version: Literal["1.0"]
     model: Model
     match: MatchFacts
-    changes: Annotated[tuple[Change, ...], Field(min_length=1)]
+    changes: Annotated[tuple[WhatIfChange, ...], Field(min_length=1)]
     before: BallFacts
     after: BallFacts
     actual: Outcome | None
     outcomes: Annotated[tuple[OutcomeChange, ...], AfterValidator(in_order)]
     top_change: TopChange
     effect_nats: Positive
-    flags: tuple[WhatIfCaution, ...]
+    flags: tuple[Remark, ...]
     narrative: tuple[Sentence, ...]

@@ -18,12 +18,12 @@ from attnlens.cricket.explain.explain_ball import (
     top_change,
 )
 from attnlens.cricket.explain.reading import NATS_DIGITS
-from attnlens.cricket.explain.types import SCHEMA_VERSION, Sentence
+from attnlens.cricket.explain.types import SCHEMA_VERSION, Remark, Sentence
 from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
 from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered, over_ended
 from attnlens.cricket.match.next_ball import at_the_crease, changed_ends, why_over, with_next_ball
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, classify
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
 from attnlens.cricket.predictor.kinds import mid_over
 from attnlens.cricket.predictor.tensors import free_hits
 from attnlens.cricket.predictor.trained import (
@@ -35,12 +35,11 @@ from attnlens.cricket.predictor.trained import (
 from attnlens.cricket.predictor.window import BallWindow, one_thread, window_for
 from attnlens.cricket.whatif.types import (
     LAST,
-    Change,
     ChangeKind,
     OutcomeChange,
-    Question,
     WhatIf,
-    WhatIfCaution,
+    WhatIfChange,
+    WhatIfQuestion,
 )
 from attnlens.cricket.words.facts import OUTCOME_WORDS, quote_change, sentence, text_of
 from attnlens.cricket.words.narrative import MIN_GROUP_POINTS
@@ -55,37 +54,32 @@ PLAIN: Final[dict[str, tuple[int, dict[str, int]]]] = {
     "nb": (0, {"noballs": 1}),
     "bye": (0, {"legbyes": 1}),
 }
-"""The plainest ball of each outcome: runs off the bat, and extras. A four and a six go to the
-rope, a wicket is the striker's and costs no run, a wide and a no-ball cost one run, and a bye
-is one leg bye."""
+"""The plainest ball of each outcome: runs off the bat, and extras."""
 
 
 @dataclass(frozen=True, slots=True)
-class Retold:
-    """A past ball, as it was and as it is told now; the same where nothing changes."""
+class ChangedBall:
+    """A past ball as recorded and as it is now; the same where nothing changes."""
 
     before: Delivery
     after: Delivery
 
 
-def retold_balls(
-    match: Match, number: int, index: int, asked: Sequence[tuple[str, str]]
-) -> list[Retold]:
-    """The balls that are told otherwise, in the order of the innings.
+def change_balls(
+    match: Match, number: int, index: int, outcomes: Sequence[tuple[str, str]]
+) -> list[ChangedBall]:
+    """The past balls that have another outcome, in the order of the innings.
 
     Args:
-        number, index: the ball asked about, which has to be in the match.
-        asked: pairs of a ball's name (as `find_ball` reads it, or ``last`` for the ball
-            before the one asked about) and an outcome.
+        outcomes: pairs of a ball's name (or ``last`` for the ball before) and an outcome.
 
     Raises:
-        InputError: no such ball or outcome, or a ball that was not bowled before the one asked
-            about.
+        InputError: no such outcome, or no such ball before the one asked about.
     """
     innings = innings_numbered(match, number)
     current = innings.deliveries[index - 1]
     chosen: dict[int, str] = {}
-    for name, outcome in asked:
+    for name, outcome in outcomes:
         at = _index_of(match, innings, current, name)
         new_outcome = _outcome(outcome, name)
         if chosen.setdefault(at, new_outcome) != new_outcome:
@@ -96,7 +90,7 @@ def retold_balls(
     free = free_hits(innings.deliveries)
     balls = [innings.deliveries[at - 1] for at in sorted(chosen)]
     return [
-        Retold(ball, retold(ball, chosen[ball.index], free_hit=free[ball.index - 1]))
+        ChangedBall(ball, with_outcome(ball, chosen[ball.index], free_hit=free[ball.index - 1]))
         for ball in balls
     ]
 
@@ -135,7 +129,7 @@ def _outcome(written: str, name: str) -> str:
     return outcome_name
 
 
-def retold(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
+def with_outcome(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
     """The ball with an outcome in its plainest form; the ball itself where it had that one.
 
     Penalty runs and whoever retired on the ball stay. The score before it is left as it is.
@@ -159,41 +153,35 @@ def retold(ball: Delivery, outcome: str, *, free_hit: bool = False) -> Delivery:
         runs_total=runs + extra,
         extras=Facts(extras),
         wickets=wickets,
-        outcome=classify(
-            runs_batter=runs,
-            wides=extras.get("wides", 0),
-            noballs=extras.get("noballs", 0),
-            byes=extras.get("byes", 0),
-            legbyes=extras.get("legbyes", 0),
-            counted_wicket=outcome == "W",
-        ),
+        outcome=outcome,
         non_boundary=False,
     )
 
 
-def disturbs(ball: Retold, current: Delivery) -> bool:
-    """Whether what was recorded after a ball could not have been, had it gone as it is told now.
+def disturbs(ball: ChangedBall, current: Delivery) -> bool:
+    """Whether what was recorded after a changed ball could not have happened.
 
     Other batters would have faced the balls since, or an over would have had another number of
     balls. Of the last ball only the ball asked about follows, and who faces that is worked out.
     """
-    was, now = ball.before, ball.after
-    if was.is_legal != now.is_legal and was.over != current.over:
+    before, after = ball.before, ball.after
+    if before.is_legal != after.is_legal and before.over != current.over:
         return True
-    moved = changed_ends(was) != changed_ends(now) or (was.outcome == "W") != (now.outcome == "W")
-    return moved and was.index < current.index - 1
+    wicket_moved = (before.outcome == "W") != (after.outcome == "W")
+    moved = changed_ends(before) != changed_ends(after) or wicket_moved
+    return moved and before.index < current.index - 1
 
 
-def scored_again(
-    deliveries: Sequence[Delivery], told: Mapping[int, Delivery]
+def rescore(
+    deliveries: Sequence[Delivery], changed: Mapping[int, Delivery]
 ) -> tuple[Delivery, ...]:
-    """The deliveries as ``told`` has them, each with the scoreboard before it as it follows."""
+    """The deliveries with ``changed`` in place of theirs, each with the scoreboard that follows."""
     runs, wickets, legal, in_over = 0, 0, 0, 0
     over, scored = -1, []
     for ball in deliveries:
         if ball.over != over:
             over, in_over = ball.over, 0
-        new = told.get(ball.index, ball)
+        new = changed.get(ball.index, ball)
         scored.append(
             new._replace(
                 score_before=ball.score_before + runs,
@@ -228,9 +216,9 @@ class Crease:
     out: Player | None = None
 
 
-def crease_after(current: Delivery, told: Sequence[Retold]) -> Crease:
+def crease_after(current: Delivery, changed: Sequence[ChangedBall]) -> Crease:
     """Who is in for the ball asked about, as it follows from a change of the ball before it."""
-    last = next((retold for retold in told if retold.before.index == current.index - 1), None)
+    last = next((ball for ball in changed if ball.before.index == current.index - 1), None)
     if last is None or last.before is last.after:
         return Crease(current.batter, current.non_striker)
     ball, over_ended = last.after, current.over != last.after.over
@@ -250,14 +238,7 @@ def crease_after(current: Delivery, told: Sequence[Retold]) -> Crease:
 
 
 def refuse_finished(match: Match, before: Innings, after: Innings, index: int) -> None:
-    """The ball asked about has to come before the innings is over.
-
-    Args:
-        before, after: the innings as recorded and as it is told now.
-
-    Raises:
-        InputError: nothing more would have been bowled, though it was.
-    """
+    """Raises `InputError` where the changed innings ends before the ball asked about."""
     reason = why_over(match, _until(after, index))
     if reason is not None and why_over(match, _until(before, index)) is None:
         raise InputError(
@@ -267,14 +248,8 @@ def refuse_finished(match: Match, before: Innings, after: Innings, index: int) -
 
 
 def _until(innings: Innings, index: int) -> Innings:
-    """The innings as it stood before a ball."""
-    before = Facts(pre=innings.penalty_runs.get("pre", 0))
-    return replace(
-        innings,
-        deliveries=innings.deliveries[: index - 1],
-        penalty_runs=before,
-        declared=None,
-    )
+    penalty, past = Facts(pre=innings.penalty_runs.get("pre", 0)), innings.deliveries[: index - 1]
+    return replace(innings, deliveries=past, penalty_runs=penalty, declared=None)
 
 
 _NEW_BATTER: Final = "a new batter"
@@ -285,49 +260,39 @@ _UNNAMED: Final = {_NEW_BATTER: "unnamed_batter", _UNNAMED_BOWLER: "unnamed_bowl
 _BOWLERS_SHARE: Final = 5
 """A bowler may bowl at most a fifth of the overs."""
 
-_MOST_A_BALL: Final = 6
-_LARGEST_TARGET: Final = 1500
+_MAX_RUNS_A_BALL: Final = 6
+_MAX_TARGET: Final = 1500
 """Without a limit of balls: well past what any side was ever set."""
 
 
 def refuse_target(match: Match, innings: Innings, target: int) -> None:
-    """A target that nobody could be set is no question: the model would answer anything.
-
-    Raises:
-        InputError: the side does not bat last, or would need more than six runs off every
-            ball, extras left aside.
-    """
+    """Raises `InputError` unless the side bats last and needs at most six runs off every ball."""
     quota = quota_of(match, innings)
     chases = innings.number == 4 if quota is None else innings.number % 2 == 0
     if not chases and innings.target is None:
         raise InputError(f"innings {innings.number} chases nothing", remedy="leave the target out")
-    most = _LARGEST_TARGET if quota is None else _MOST_A_BALL * quota
-    if target > most:
+    max_target = _MAX_TARGET if quota is None else _MAX_RUNS_A_BALL * quota
+    if target > max_target:
         within = "" if quota is None else f" off {quota} balls"
         raise InputError(
             f"a target of {target}{within} is out of reach of any side",
-            remedy=f"give at most {most}",
+            remedy=f"give at most {max_target}",
         )
 
 
 def what_if_flags(
     before: BallWindow,
     after: BallWindow,
-    balls: Sequence[Retold],
+    balls: Sequence[ChangedBall],
     predictor: TrainedPredictor,
     *,
     history: bool,
-) -> tuple[WhatIfCaution, ...]:
-    """Cautions, each a name and a sentence: those of the answer, then the usual ones.
-
-    Args:
-        before, after: the ball as it was and as it is told now.
-        balls: the past balls that are told otherwise.
-        history: whether the ratings were brought to the match's date by its own history.
-    """
+) -> tuple[Remark, ...]:
+    """Cautions, each a name and a sentence: those of the answer, then the usual ones."""
     flags = []
-    was, now = before.delivery, after.delivery
-    for player, old in ((now.bowler, was.bowler), (now.batter, was.batter)):
+    recorded, current = before.delivery, after.delivery
+    pairs = (current.bowler, recorded.bowler), (current.batter, recorded.batter)
+    for player, old in pairs:
         away = player.key != old.key and player.name not in _UNNAMED
         if away and not sides_of(before.match, player):
             flags.append(("not_in_match", f"{player} is not known to be in this match"))
@@ -340,32 +305,31 @@ def what_if_flags(
             )
             flags.append(("as_recorded", text))
     for window in (after, before):
-        usual = flags_of(window, predictor, evidence=True, history=history)
-        flags += [_unnamed(caution.flag, caution.text) for caution in usual]
-    return tuple(WhatIfCaution(flag=name, text=text) for name, text in dict.fromkeys(flags))
+        cautions = flags_of(window, predictor, evidence=True, history=history)
+        flags += [_unnamed(caution.flag, caution.text) for caution in cautions]
+    return tuple(Remark(flag=name, text=text) for name, text in dict.fromkeys(flags))
 
 
 def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[str, str]]:
-    """What the rules forbid the one who bowls or faces now."""
-    was, now = before.delivery, after.delivery
-    balls = after.innings.deliveries[: now.index - 1]
+    recorded, current = before.delivery, after.delivery
+    balls = after.innings.deliveries[: current.index - 1]
     out = {wicket.player_out.key for ball in balls for wicket in ball.wickets if wicket.counts}
-    if now.batter.key != was.batter.key and now.batter.key in out:
-        yield "already_out", f"{now.batter} is out already"
-    if now.bowler.key == was.bowler.key:
+    if current.batter.key != recorded.batter.key and current.batter.key in out:
+        yield "already_out", f"{current.batter} is out already"
+    if current.bowler.key == recorded.bowler.key:
         return
     quota, size = quota_of(after.match, after.innings), after.innings.balls_per_over
-    bowled = [ball for ball in balls if ball.bowler.key == now.bowler.key]
+    bowled = [ball for ball in balls if ball.bowler.key == current.bowler.key]
     if quota is not None and not after.innings.super_over:
         overs = math.ceil(quota / size / _BOWLERS_SHARE)
         if sum(ball.is_legal for ball in bowled) >= overs * size:
-            yield "bowler_quota", f"{now.bowler} has bowled all {overs} overs allowed"
-    if any(ball.over == now.over - 1 for ball in bowled):
+            yield "bowler_quota", f"{current.bowler} has bowled all {overs} overs allowed"
+    if any(ball.over == current.over - 1 for ball in bowled):
         yield (
             "bowled_last_over",
-            f"{now.bowler} bowled in the over before: nobody bowls two in a row",
+            f"{current.bowler} bowled in the over before: nobody bowls two in a row",
         )
-    yield from mid_over(after.innings, now)
+    yield from mid_over(after.innings, current)
 
 
 def _unnamed(flag: str, text: str) -> tuple[str, str]:
@@ -381,7 +345,7 @@ def what_if(
     match: Match,
     reference: BallReference,
     predictor: TrainedPredictor,
-    question: Question,
+    question: WhatIfQuestion,
     *,
     history: bool = False,
 ) -> WhatIf:
@@ -395,8 +359,8 @@ def what_if(
         InputError: a name, an outcome or a change that is not possible; one line says why.
     """
     match = with_unbowled(match, reference)
-    balls = retold_balls(match, reference.innings, reference.index, question.balls)
-    changed, changes = _otherwise(match, reference, balls, predictor, question)
+    balls = change_balls(match, reference.innings, reference.index, question.balls)
+    changed, changes = _apply(match, reference, balls, predictor, question)
     recorded = window_for(match, reference, predictor)
     changed_window = window_for(changed, reference, predictor)
     before, after = _probabilities(predictor, recorded), _probabilities(predictor, changed_window)
@@ -409,21 +373,18 @@ def what_if(
         before=ball_facts(recorded, reference),
         after=ball_facts(changed_window, reference),
         actual=OUTCOMES[OUTCOME_INDEX[actual]] if actual else None,
-        outcomes=tuple(
-            OutcomeChange(
-                outcome=outcome,
-                before=rounded(then),
-                after=rounded(now),
-                points=rounded(100 * (now - then)),
-            )
-            for outcome, then, now in zip(OUTCOMES, before, after, strict=True)
-        ),
+        outcomes=tuple(map(_outcome_change, OUTCOMES, before, after)),
         top_change=top_change(before, after),
         effect_nats=rounded(divergence(before, after), NATS_DIGITS),
         flags=what_if_flags(recorded, changed_window, balls, predictor, history=history),
         narrative=(),
     )
     return answer.model_copy(update={"narrative": narrate_what_if(answer)})
+
+
+def _outcome_change(outcome: Outcome, before: float, after: float) -> OutcomeChange:
+    before, after, points = rounded(before), rounded(after), rounded(100 * (after - before))
+    return OutcomeChange(outcome=outcome, before=before, after=after, points=points)
 
 
 def with_unbowled(match: Match, reference: BallReference) -> Match:
@@ -446,14 +407,13 @@ def with_unbowled(match: Match, reference: BallReference) -> Match:
     )
 
 
-def _otherwise(
+def _apply(
     match: Match,
     reference: BallReference,
-    balls: Sequence[Retold],
+    balls: Sequence[ChangedBall],
     predictor: TrainedPredictor,
-    question: Question,
-) -> tuple[Match, list[Change]]:
-    """The match as it is told now, and what is different in it."""
+    question: WhatIfQuestion,
+) -> tuple[Match, list[WhatIfChange]]:
     innings = innings_numbered(match, reference.innings)
     current = innings.deliveries[reference.index - 1]
     changes = [_ball_change(ball) for ball in balls]
@@ -464,9 +424,9 @@ def _otherwise(
         refuse_target(match, innings, question.target)
         was, target = None if target is None else str(target), question.target
         text = f"the target was {target}" + ("" if was is None else f", not {was}")
-        changes.append(Change(kind="target", before=was, after=str(target), text=text))
+        changes.append(WhatIfChange(kind="target", before=was, after=str(target), text=text))
     replaced = {ball.before.index: ball.after for ball in balls} | {current.index: played}
-    changed = replace(innings, deliveries=scored_again(innings.deliveries, replaced), target=target)
+    changed = replace(innings, deliveries=rescore(innings.deliveries, replaced), target=target)
     refuse_finished(match, innings, changed, current.index)
     sides = tuple(changed if side is innings else side for side in match.innings)
     return replace(match, innings=sides), changes
@@ -476,46 +436,36 @@ def _players(
     match: Match,
     innings: Innings,
     current: Delivery,
-    balls: Sequence[Retold],
+    balls: Sequence[ChangedBall],
     predictor: TrainedPredictor,
-    question: Question,
-) -> tuple[Delivery, list[Change]]:
-    """The ball asked about with whoever plays it, and the changes that makes."""
+    question: WhatIfQuestion,
+) -> tuple[Delivery, list[WhatIfChange]]:
 
-    def named(name: str, option: str) -> Player:
+    def find_player(name: str, option: str) -> Player:
         player = person_called(name, match, predictor, option)
         refuse_wrong_side(match, innings, player, option)
         return player
 
     crease = crease_after(current, balls)
     newcomer = Player(_NEW_BATTER)
-    batter_asked_for = None if question.batter is None else named(question.batter, "batter")
+    new_batter = None if question.batter is None else find_player(question.batter, "batter")
     striker, other = crease.striker or newcomer, crease.other or newcomer
-    if batter_asked_for is not None:
-        striker, other = _facing(batter_asked_for, crease, striker, other)
+    if new_batter is not None:
+        striker, other = _facing(new_batter, crease, striker, other)
     changes, bowler = [], current.bowler
     if question.bowler is not None:
-        bowler = named(question.bowler, "bowler")
+        bowler = find_player(question.bowler, "bowler")
         changes.append(_player_change("bowler", current.bowler, bowler, "bowled"))
     if bowler.key in (striker.key, other.key):
         raise InputError(f"{bowler} cannot bowl and bat", remedy="name two players")
-    by_name = None if batter_asked_for is None else batter_asked_for.key
+    by_name = None if new_batter is None else new_batter.key
     if striker.key == by_name or striker.key != current.batter.key:
-        changes.append(
-            _player_change(
-                "batter", current.batter, striker, "faced", follows=striker.key != by_name
-            )
-        )
+        faced = _player_change("batter", current.batter, striker, "faced")
+        changes.append(faced.model_copy(update={"follows": striker.key != by_name}))
     if other.key != current.non_striker.key:
-        changes.append(
-            _player_change(
-                "non_striker",
-                current.non_striker,
-                other,
-                "was at the other end",
-                follows=other.key != by_name,
-            )
-        )
+        did, follows = "was at the other end", other.key != by_name
+        stood = _player_change("non_striker", current.non_striker, other, did)
+        changes.append(stood.model_copy(update={"follows": follows}))
     return current._replace(batter=striker, non_striker=other, bowler=bowler), changes
 
 
@@ -523,10 +473,6 @@ def _facing(
     player: Player, crease: Crease, striker: Player, other: Player
 ) -> tuple[Player, Player]:
     """Striker and non-striker, where somebody is asked to face.
-
-    Args:
-        crease: who is in after the balls that went otherwise.
-        striker, other: who plays at either end there, newcomers too.
 
     Raises:
         InputError: he is out, or in already.
@@ -545,24 +491,21 @@ def _facing(
     return (other, striker) if player.key == other.key else (player, other)
 
 
-def _player_change(
-    kind: ChangeKind, was: Player, player: Player, did: str, *, follows: bool = False
-) -> Change:
+def _player_change(kind: ChangeKind, was: Player, player: Player, did: str) -> WhatIfChange:
     text = f"{player} {did}" + ("" if player.key == was.key else f", not {was}")
-    return Change(kind=kind, before=was.name, after=player.name, text=text, follows=follows)
+    return WhatIfChange(kind=kind, before=was.name, after=player.name, text=text)
 
 
-def _ball_change(one: Retold) -> Change:
-    ball, was, now = one.before, one.before.outcome, one.after.outcome
-    text = f"ball {ball.index} ({ball.label}) was {OUTCOME_WORDS[now]}"
-    if was != now:
-        text += f", not {OUTCOME_WORDS[was]}"
-    label = ball.label
-    return Change(kind="ball", ball=ball.index, label=label, before=was, after=now, text=text)
+def _ball_change(changed: ChangedBall) -> WhatIfChange:
+    ball, before, after = changed.before, changed.before.outcome, changed.after.outcome
+    text = f"ball {ball.index} ({ball.label}) was {OUTCOME_WORDS[after]}"
+    if before != after:
+        text += f", not {OUTCOME_WORDS[before]}"
+    index, label = ball.index, ball.label
+    return WhatIfChange(kind="ball", ball=index, label=label, before=before, after=after, text=text)
 
 
 def _probabilities(predictor: TrainedPredictor, window: BallWindow) -> Floats:
-    """Outcome probabilities of a ball ``(11,)``."""
     batch = window.batch
     result: Floats = ask(predictor.model, batch["graph_data"], batch["sequence"])[0]
     return result

@@ -140,8 +140,6 @@ def _scorebook(explanation: Explanation) -> Iterator[str]:
     """The players of the ball, with their figures."""
     standing = explanation.ball.standing
     yield f"{BOWLER} bowls to {BATTER}; [/ball/non_striker] is the non-striker."
-    if standing is None:
-        return
     yield "This ball is in the [/ball/standing/phase]."
     yield f"{BATTER} has {BATTER_SCORE}."
     yield f"{BOWLER} has {FIGURES}."
@@ -156,30 +154,26 @@ def _probabilities(explanation: Explanation) -> Iterator[str]:
     """The probability of each outcome, beside what is usual."""
     prediction = explanation.prediction
     for number, entry in enumerate(prediction.outcomes):
-        required = entry.outcome in (prediction.about, prediction.actual)
+        required = entry.outcome in (prediction.subject, prediction.actual)
         if entry.probability < _MIN_PROBABILITY and not required:
             continue
         pointer = f"/prediction/outcomes/{number}"
         subject = f"The chance of [{pointer}/outcome outcome] is"
-        if entry.usual is None:
-            yield f"{subject} [{pointer}/probability visible]."
-        else:
-            ends = quote_change(explanation, f"{pointer}/probability", f"{pointer}/usual")
-            yield f"{subject} {ends[0]}; {ends[1]} is usual."
+        ends = quote_change(explanation, f"{pointer}/probability", f"{pointer}/usual")
+        yield f"{subject} {ends[0]}; {ends[1]} is usual."
 
 
 def _contributions(explanation: Explanation) -> Iterator[str]:
     """What each group of inputs adds to the explanation's outcome, or takes off."""
     prediction = explanation.prediction
-    index = outcome_index(prediction, prediction.about)
+    index = outcome_index(prediction, prediction.subject)
     outcome = f"the chance of [/prediction/outcomes/{index}/outcome outcome]"
     for number, group in enumerate(explanation.contributions):
-        field = "from_usual" if group.from_usual else "points"
-        points = getattr(group, field)[index].points
+        points = group.from_usual[index].points
         if abs(points) < _MIN_POINTS:
             continue
         verb, preposition = ("adds", "to") if points > 0 else ("takes", "off")
-        size = f"[/contributions/{number}/{field}/{index}/points size] points"
+        size = f"[/contributions/{number}/from_usual/{index}/points size] points"
         yield f"The model {verb} {size} {preposition} {outcome} for {GROUPS[group.group]}."
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from attnlens.cricket.explain.types import Document, Explanation, Fact, Sentence
+from attnlens.cricket.explain.types import Explanation, Fact, JsonDocument, Sentence
 from attnlens.cricket.match.outcomes import OUTCOME_NAMES
 from attnlens.render.numbers import percent, signed_points
 
 OUTCOME_WORDS: Final = {outcome: names.words for outcome, names in OUTCOME_NAMES.items()}
-AnyDocument = TypeVar("AnyDocument", bound=Document)
+AnyDocument = TypeVar("AnyDocument", bound=JsonDocument)
 
 _MAX_ROUNDING_SHARE: Final = 0.3
 """The part of a difference by which whole percents may be off."""
@@ -53,7 +53,7 @@ _QUOTE: Final = re.compile(r"\[(/[^\s\]]+) ?(\w*)\]")
 
 
 def text_of(
-    document: Document, template: str, names: Mapping[str, str] = MappingProxyType({})
+    document: JsonDocument, template: str, names: Mapping[str, str] = MappingProxyType({})
 ) -> str:
     """A template with its quotes replaced: ``[/ball/score] at [/ball/run_rate tenths] an over``.
 
@@ -68,7 +68,7 @@ def text_of(
     return _QUOTE.sub(text, template)
 
 
-def sentence(document: Document, template: str) -> Sentence:
+def sentence(document: JsonDocument, template: str) -> Sentence:
     """A template as a sentence; it begins with a capital if it begins with our words."""
     text = text_of(document, template)
     facts = (
@@ -80,7 +80,7 @@ def sentence(document: Document, template: str) -> Sentence:
     )
 
 
-def quote_change(document: Document, before: str, after: str) -> tuple[str, str]:
+def quote_change(document: JsonDocument, before: str, after: str) -> tuple[str, str]:
     """Quotes of two probabilities, with as few decimals as show their difference fairly."""
     first, second = resolve(document, before), resolve(document, after)
     difference = round(second, 2) - round(first, 2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attnlens.cricket.explain.types import Explanation, Prediction, Sentence
+from attnlens.cricket.explain.types import BallPrediction, Explanation, Sentence
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
     claims_in_order,
@@ -89,7 +89,7 @@ _MIN_SET_RUNS, _MIN_STAND_RUNS, _MIN_COSTLY_RUNS, _MIN_STEEP_RATE = 30, 50, 12, 
 _MIN_LONG_CHASE_BALLS, _MIN_HAUL_WICKETS, _MAX_NEW_STAND_BALLS, _MAX_NEW_BATTER_BALLS = 61, 2, 5, 3
 
 
-def outcome_index(prediction: Prediction, outcome: str) -> int:
+def outcome_index(prediction: BallPrediction, outcome: str) -> int:
     """An outcome's index among those of the prediction."""
     return [str(entry.outcome) for entry in prediction.outcomes].index(outcome)
 
@@ -138,12 +138,10 @@ def headline(explanation: Explanation) -> Sentence:
 
 def _headline(explanation: Explanation) -> str:
     prediction = explanation.prediction
-    index = outcome_index(prediction, prediction.about)
+    index = outcome_index(prediction, prediction.subject)
     pointer, entry = f"/prediction/outcomes/{index}", prediction.outcomes[index]
     verb = "is" if OUTCOME_WORDS[entry.outcome].startswith("a ") else "are"
     subject, ratio = f"[{pointer}/outcome Outcome] {verb}", prediction.story_times
-    if entry.usual is None or ratio is None:
-        return f"{subject} at [{pointer}/probability percent]."
     probability, usual = quote_change(explanation, f"{pointer}/probability", f"{pointer}/usual")
     if _USUAL_RATIOS[0] <= ratio <= _USUAL_RATIOS[1]:
         return f"{subject} about as likely as usual, {probability} where {usual} is usual."
@@ -222,7 +220,7 @@ def effect_of_hiding(explanation: Explanation, index: int) -> str:
     """``without ball 2.6 it would be 9%, not 15%``: the effect of hiding what a claim names."""
     pointer = f"/evidence/{index}/top_change"
     before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")
-    same = explanation.evidence[index].top_change.outcome == explanation.prediction.about
+    same = explanation.evidence[index].top_change.outcome == explanation.prediction.subject
     outcome = "it" if same else f"[{pointer}/outcome outcome]"
     return f"without {claim_subject(explanation, index)} {outcome} would be {after}, not {before}"
 
@@ -305,7 +303,7 @@ def winning(explanation: Explanation) -> Sentence | None:
 def _score(explanation: Explanation) -> str:
     """The sides, the score, and how far the innings is."""
     ball, standing = explanation.ball, explanation.ball.standing
-    if standing is not None and not ball.score and not standing.latest:
+    if not ball.score and not standing.latest:
         end = " in a super over." if ball.super_over else "."
         if ball.target is None:
             return f"{BATTING} begin against {BOWLING}{end}"
@@ -322,7 +320,7 @@ def _score(explanation: Explanation) -> str:
         need = f"[/ball/runs_required] run{plural(ball.runs_required)} from {balls_left}"
         end = f"{BOWLING}, at {rate}" if steep else BOWLING
         return f"{BATTING}, {SCORE}, need {need} against {end}."
-    phase = None if standing is None else standing.phase
+    phase = standing.phase
     if phase == "powerplay" and ball.run_rate is not None:
         pace = "at [/ball/run_rate tenths] an over in the powerplay"
         return f"{BATTING} go {pace} against {BOWLING} and are {SCORE}."
@@ -334,8 +332,6 @@ def _score(explanation: Explanation) -> str:
 def _special(explanation: Explanation) -> str:
     """Who bowls to whom, and what is special about it: the first thing that is."""
     ball, standing = explanation.ball, explanation.ball.standing
-    if standing is None:
-        return f"{BOWLER} bowls to {BATTER}."
     last = len(explanation.history) - 1
     previous = explanation.history[last] if explanation.history else None
     hit = previous is not None and previous.boundary and previous.batter == ball.batter
@@ -396,8 +392,7 @@ def _special(explanation: Explanation) -> str:
 def _likeliest(explanation: Explanation) -> str | None:
     """The likeliest outcome, if the narrative is about one that is less likely than usual."""
     prediction = explanation.prediction
-    less = prediction.story_times is not None and prediction.story_times < 1
-    if prediction.top in (prediction.about, prediction.actual) or not less:
+    if prediction.top in (prediction.subject, prediction.actual) or prediction.story_times >= 1:
         return None
     pointer = f"/prediction/outcomes/{outcome_index(prediction, prediction.top)}"
     return f"[{pointer}/outcome Outcome] is likeliest, at [{pointer}/probability percent]."
@@ -406,8 +401,8 @@ def _likeliest(explanation: Explanation) -> str | None:
 def _contributions(explanation: Explanation, max_groups: int = 2) -> str | None:
     """What raises the outcome's probability and what lowers it, from what is usual."""
     groups, prediction = explanation.contributions, explanation.prediction
-    index = outcome_index(prediction, prediction.about)
-    if not groups or not groups[0].from_usual:
+    index = outcome_index(prediction, prediction.subject)
+    if not groups:
         return None
     points = [group.from_usual[index].points for group in groups]
     order = sorted(range(len(points)), key=lambda number: -abs(points[number]))
@@ -459,7 +454,7 @@ def _calibration(explanation: Explanation) -> str | None:
     prediction = explanation.prediction
     if prediction.calibration is None:
         return None
-    index = outcome_index(prediction, prediction.about)
+    index = outcome_index(prediction, prediction.subject)
     like = prediction.calibration.outcomes[index]
     if like.happened_ci is None or like.happened_ci[0] <= like.predicted <= like.happened_ci[1]:
         return None

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from attnlens.cricket.over.next_over import CrossAttention, NextOver
     from attnlens.cricket.over.trained_overs import Samples
 
-_SIDE: Final = 12
+_NAME_COLUMNS: Final = 12
 """Columns before the heat map."""
 
-_CELL: Final = 3
-_TOP: Final = 6
+_CELL_COLUMNS: Final = 3
+_MAX_BALLS: Final = 6
 """Balls that are told by themselves."""
 
-LISTED: Final = 4
+_MAX_LABELS: Final = 4
 """Balls that are named for a token."""
 
-_BAR: Final = 32
+_BAR_COLUMNS: Final = 32
 """Columns of the longest bar."""
 
 _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "strong"}
@@ -54,7 +54,6 @@ def render_over(page: Page, next_over: NextOver) -> None:
 
 
 def _add_tokens(page: Page, data: NextOver) -> None:
-    """A row per token: its chance, the runner-up, and the balls looked at."""
     cross = data.cross_attention
     columns = [
         Column(style="quiet", min_width=1),
@@ -81,9 +80,8 @@ def _add_tokens(page: Page, data: NextOver) -> None:
 
 
 def _looked_at(cross: CrossAttention, index: int) -> list[Cell]:
-    """The balls that a token looked at most, and their share of its attention."""
     row = cross.weights[index][cross.padded :]
-    order = sorted(range(len(row)), key=lambda ball: -row[ball])[:LISTED]
+    order = sorted(range(len(row)), key=lambda ball: -row[ball])[:_MAX_LABELS]
     labels = " ".join(cross.balls[ball].label for ball in sorted(order))
     return [percent_seen(sum(row[ball] for ball in order)), labels]
 
@@ -107,10 +105,9 @@ def _add_actual(page: Page, data: NextOver) -> None:
 
 
 def _add_map(page: Page, data: NextOver) -> None:
-    """Cross-attention by past over, shaded; and what even attention would give."""
     cross = data.cross_attention
     by_over = Counter(ball.over for ball in cross.balls)
-    overs = list(by_over)[-((page.width - _SIDE) // _CELL) :]
+    overs = list(by_over)[-((page.width - _NAME_COLUMNS) // _CELL_COLUMNS) :]
     rows = []
     for row in cross.weights:
         sums = dict.fromkeys(by_over, 0.0)
@@ -119,13 +116,13 @@ def _add_map(page: Page, data: NextOver) -> None:
         rows.append([sums[over] for over in overs])
     rows.append([by_over[over] / len(cross.balls) for over in overs])
     peak = max(weight for row in rows for weight in row)
-    heads = [(f"{over:>{_CELL}}", "quiet") for over in overs]
-    add_row(page, ("  past over", "heading"), _SIDE, [heads])
+    heads = [(f"{over:>{_CELL_COLUMNS}}", "quiet") for over in overs]
+    add_row(page, ("  past over", "heading"), _NAME_COLUMNS, [heads])
     names = [*((token, "") for token in cross.tokens), ("even", "quiet")]
     for (name, style), row in zip(names, rows, strict=True):
-        cells = [shade(weight, peak, cell=_CELL - 1) for weight in row]
+        cells = [shade(weight, peak, cell=_CELL_COLUMNS - 1) for weight in row]
         spaced = [span for cell in cells for span in ((" ", ""), cell)]
-        add_row(page, (f"  {name}", style), _SIDE, [spaced])
+        add_row(page, (f"  {name}", style), _NAME_COLUMNS, [spaced])
     page.paragraph(
         f"{legend(peak)} of a token's attention, all heads. even: what every ball alike would give",
         "quiet",
@@ -134,7 +131,6 @@ def _add_map(page: Page, data: NextOver) -> None:
 
 
 def _add_balls(page: Page, data: NextOver) -> None:
-    """The balls looked at most over all tokens, with what hiding each alone does."""
     cross = data.cross_attention
     balls, effects, tokens = cross.balls, cross.effects_nats, len(cross.tokens)
     mean = [
@@ -143,7 +139,7 @@ def _add_balls(page: Page, data: NextOver) -> None:
     people = [name for ball in balls for name in (ball.batter, ball.bowler)]
     names = short_names(people)
     rows: list[list[Cell]] = []
-    for at in sorted(range(len(balls)), key=lambda at: -mean[at])[:_TOP]:
+    for at in sorted(range(len(balls)), key=lambda at: -mean[at])[:_MAX_BALLS]:
         ball = balls[at]
         players = f"{names[ball.bowler]}→{names[ball.batter]}"
         nats = f"{sum(row[at] for row in effects) / tokens:.6f} nats" if effects else ""
@@ -165,7 +161,6 @@ def _add_balls(page: Page, data: NextOver) -> None:
 
 
 def _add_samples(page: Page, samples: Samples) -> None:
-    """Bars of runs, and how many wickets fell and boundaries were hit."""
     runs, wickets, boundaries = samples.runs, samples.wickets, samples.boundaries
     low, high = runs.from_tenth_to_ninth
     page.paragraph(
@@ -179,7 +174,7 @@ def _add_samples(page: Page, samples: Samples) -> None:
     for entry in runs.shares:
         length = entry["share"] / largest
         label, share = f"  {entry['runs']:>3} ", f"{percent_seen(entry['share']):>6}"
-        page.add((label, ""), *bar(length, length, _BAR), (share, "quiet"))
+        page.add((label, ""), *bar(length, length, _BAR_COLUMNS), (share, "quiet"))
     for name, events in (("wickets", wickets), ("boundaries", boundaries)):
         texts = "   ".join(f"{row[name]}: {percent_seen(row['share'])}" for row in events.shares)
         page.add((f"  {name:<12}", ""), (texts, "name"))

@@ -79,12 +79,12 @@ def _innings(page: Page, match: Match, card: Card) -> None:
     kinds = ", ".join(f"{mark} {card.extras[kind]}" for kind, mark in EXTRAS if card.extras[kind])
     total = sum(card.extras.values())
     page.paragraph(f"extras {total}" + (f" ({kinds})" if kinds else ""), indent=4)
-    _listed(page, "did not bat", did_not_bat(match, card))
+    _add_list(page, "did not bat", did_not_bat(match, card))
     falls = [
         f"{fall.score}/{fall.wicket} {fall.player} ({fall.actual_delivery or fall.label})"
         for fall in card.falls
     ]
-    _listed(page, "fall of wickets", falls)
+    _add_list(page, "fall of wickets", falls)
     page.blank()
     add_table(page, _BOWLING, map(_bowling_row, card.bowling), indent=4)
     page.blank()
@@ -101,8 +101,7 @@ def _bowling_row(line: Bowling) -> list[str]:
     return [line.player.name, *figures, number(line.economy, 2, missing="-"), *rest]
 
 
-def _listed(page: Page, name: str, entries: Sequence[str]) -> None:
-    """Entries in a row after their name; nothing where there are none."""
+def _add_list(page: Page, name: str, entries: Sequence[str]) -> None:
     if not entries:
         return
     marked = [*(f"{entry}," for entry in entries[:-1]), entries[-1]]

@@ -9,8 +9,8 @@ from typing import ClassVar, Final, Literal
 
 from attnlens.cricket.explain.types import (
     Ball,
-    Document,
     Integer,
+    JsonDocument,
     Model,
     Positive,
 )
@@ -28,7 +28,7 @@ from attnlens.evidence.verdict import Verdict
 SCHEMA_VERSION: Final = "1.0"
 
 
-class Side(Plain):
+class InningsScore(Plain):
     """An innings as it ended, or stands; ``overs`` is written ``19.4``."""
 
     innings: Ball
@@ -50,10 +50,10 @@ class Played(Plain):
     venue: Text | None
     city: Text | None
     teams: tuple[Text, ...]
-    innings: tuple[Side, ...]
+    innings: tuple[InningsScore, ...]
 
 
-class Place(Plain):
+class BallOfMatch(Plain):
     """Which ball; ``label`` is the file's name for it."""
 
     innings: Ball
@@ -61,7 +61,7 @@ class Place(Plain):
     label: Text
 
 
-class WinPoint(Place):
+class WinPoint(BallOfMatch):
     """The chance of the story's team before a ball, and after what happened.
 
     ``before`` is the mean of what may come of the ball, by its forecast: what changes until
@@ -73,7 +73,7 @@ class WinPoint(Place):
     after: Share
 
 
-class Moment(Place):
+class Moment(BallOfMatch):
     """A ball of the story: what happened, how likely that was, and what was tested.
 
     ``probability`` and ``usual`` are of ``outcome``, which happened. ``swing`` is what the ball did
@@ -93,7 +93,7 @@ class Moment(Place):
     finding: Text | None
 
 
-class MatchClaim(Place):
+class MatchClaim(BallOfMatch):
     """A supported claim; ``q`` is over the claims of its ball, ``q_match`` over the story's."""
 
     outcome: Outcome
@@ -141,7 +141,7 @@ class Note(Plain):
     text: Text
 
 
-class MatchStory(Document):
+class MatchStory(JsonDocument):
     """Who won, who was winning, where it turned, and what was beyond expectation.
 
     ``team`` is the side whose chance is told throughout: the winner, else who batted first.

@@ -1,0 +1,220 @@
+"""Everything about one ball for a terminal: ``attnlens explain --full``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from attnlens.cricket.pages.attention_strip import BallLabels, add_strip, head_rows
+from attnlens.cricket.pages.ball_page import (
+    MIN_COLOURED_POINTS,
+    USUAL_WORDS,
+    add_outcome_bars,
+    add_reasons,
+    check_scale,
+    reasons_for,
+)
+from attnlens.cricket.pages.parts import (
+    CAVEAT,
+    VERDICTS,
+    head_name,
+    of,
+    share_of,
+    verdict_of,
+    win_line,
+)
+from attnlens.cricket.words.facts import OUTCOME_WORDS
+from attnlens.cricket.words.narrative import aim
+from attnlens.evidence.verdict import CHANCE
+from attnlens.render.canvas import Line, Page, Span, display_width, pad, terminal_page, width_of
+from attnlens.render.numbers import percent_seen
+from attnlens.words import count
+
+if TYPE_CHECKING:
+    from attnlens.cricket.explain.types import (
+        Evidence,
+        Explanation,
+        HeadAttention,
+        HeatMap,
+        LongHeatMap,
+    )
+
+_NAME_COLUMNS = 16
+_KNOWLEDGE_NAMES: Final[Mapping[str, str]] = {
+    "the scoreboard": "scoreboard",
+    "the chase": "chase",
+    "striker's record": "striker",
+    "bowler's record": "bowler",
+    "venue and teams": "ground, sides",
+}
+"""Short names of what was known beside past balls, by the kind of the claim."""
+
+_MAX_BALLS: Final = 6
+"""Balls that a claim of no head lists."""
+
+
+@terminal_page(max_width=100)
+def render_full_page(page: Page, explanation: Explanation, *, scale: str = "medium") -> None:
+    """Everything about one ball.
+
+    Args:
+        scale: the scale whose heads are shown in full.
+
+    Raises:
+        InputError: a scale that does not exist.
+    """
+    check_scale(scale)
+    labels, prediction = BallLabels(explanation), explanation.prediction
+    page.parts(explanation.ball.echo, 0)
+    bars = [(entry.outcome, entry.usual, entry.probability) for entry in prediction.outcomes]
+    chosen, actual = prediction.subject, prediction.actual
+    add_outcome_bars(page, bars, ("usual", "now"), chosen=chosen, actual=actual)
+    _add_what_happened(page, explanation)
+    page.blank()
+    reasons = reasons_for(explanation, labels, MIN_COLOURED_POINTS)
+    add_reasons(page, reasons, prediction.subject)
+    page.blank()
+    if explanation.win_probability is not None:
+        page.paragraph(win_line(explanation))
+        page.blank()
+    _add_claims(page, explanation, labels)
+    _add_heads(page, explanation, scale, labels)
+    inner: HeatMap | LongHeatMap = getattr(explanation.across_balls, scale)
+    add_strip(page, inner, head_rows(inner), labels)
+    _add_close(page, explanation)
+
+
+def _add_what_happened(page: Page, explanation: Explanation) -> None:
+    prediction = explanation.prediction
+    if prediction.actual is None:
+        return
+    prob = percent_seen(of(prediction.outcomes, prediction.actual).probability)
+    text = f"it was {OUTCOME_WORDS[prediction.actual]}, to which the model had given {prob}"
+    if prediction.surprise_bits is not None:
+        text += f" ({prediction.surprise_bits:.1f} bits of surprise)"
+    page.paragraph(text, "title", indent=4, lead="  ●")
+
+
+def _add_claims(page: Page, explanation: Explanation, labels: BallLabels) -> None:
+    claims = [entry for entry in explanation.evidence if entry.removed_from == "model"]
+    of_balls = [entry for entry in claims if entry.removed]
+    if of_balls:
+        direction = aim(explanation)
+        mattered = f"{direction} P({explanation.prediction.subject})" if direction else "mattered"
+        page.paragraph(f"which balls {mattered} (hidden from the whole model)", "heading")
+    for claim in of_balls:
+        # The balls that the claim has in brackets stand below.
+        start, _, rest = claim.claim.partition(" (ball")
+        _add_title(page, start + rest.partition(")")[2], "", claim)
+        balls = [labels.label(index) for index in claim.removed[-_MAX_BALLS:]]
+        more = len(claim.removed) - len(balls)
+        page.flow([*([[(f"{more} more, then", "quiet")]] * (more > 0)), *balls], indent=4, gap=3)
+        _add_remark(page, None if claim.reference else _unusual(claim))
+    # What could not be compared with anything is left out.
+    tested = [entry for entry in claims if entry.kind in _KNOWLEDGE_NAMES and entry.q is not None]
+    if tested:
+        page.paragraph("what it knew beside them", "heading")
+    for claim in tested:
+        # The name says what it is: the words are what the claim adds in brackets, if it does.
+        words = claim.claim.partition("(")[2].rstrip(")") or claim.claim
+        _add_title(page, _KNOWLEDGE_NAMES[claim.kind], words, claim)
+        _add_remark(page, _unusual(claim))
+    if claims:
+        page.blank()
+
+
+def _add_heads(page: Page, explanation: Explanation, scale: str, labels: BallLabels) -> None:
+    inner: HeatMap | LongHeatMap = getattr(explanation.across_balls, scale)
+    balls = count(len(inner.balls), "past ball")
+    page.paragraph(f"what heads looked at ({scale} scale, {balls})", "heading")
+    if not inner.balls:
+        scope = "in an earlier over" if scale == "long" else "before this one"
+        page.paragraph(f"nothing: no ball of this innings was bowled {scope}", "quiet", indent=4)
+    claims = {claim.head: claim for claim in explanation.evidence if claim.scale == scale}
+    for key, head in inner.attention_by_head.items() if inner.balls else ():
+        claim = claims.get(key)
+        tested = claim if claim is not None and claim.verdict is not None else None
+        _add_title(page, head_name(key, head), _question(head, labels), claim)
+        _add_balls(page, head, labels, all_balls=tested is not None)
+        if tested is not None:
+            remark = f"hidden from this head alone: {share_of(tested)}"
+            _add_remark(page, "; ".join(filter(None, (remark, _unusual(tested)))))
+    page.blank()
+
+
+def _question(head: HeadAttention, labels: BallLabels) -> str:
+    if head.earned == "same_bowler":
+        return f"how did {labels.bowler}'s earlier balls go?"
+    if head.earned == "same_batsman":
+        return f"how is {labels.batter} going?"
+    return f"{head.question}?" if head.question else ""
+
+
+def _add_title(page: Page, name: str, words: str, claim: Evidence | None) -> None:
+    """A claim's name and words with its test; of a picture the name alone."""
+    indent = min(max(_NAME_COLUMNS, 3 + display_width(name)), page.width - 2)
+    title: Span = (pad(f"  {name}", indent), "name")
+    page.flow([[(word, "")] for word in words.split()], indent=indent, gap=1, lead=[title])
+    parts: list[Line] = []
+    if claim is not None and claim.verdict is not None:
+        parts.append([(f"hidden: {_effect_of(claim)}", "")])
+        inconclusive = claim.reference or claim.verdict == "cannot be told"
+        if claim.q is not None and not inconclusive:
+            parts.append([(f"q {claim.q:.2f}" if claim.q >= 0.005 else "q <.01", "quiet")])
+    sign, verdict, style = verdict_of(claim) if claim else VERDICTS[None]
+    page.flow([*parts, [(f"{sign} {verdict}", style)]], indent=4, gap=3)
+
+
+def _effect_of(claim: Evidence) -> str:
+    """``P(4) 17 → 14%``, with a decimal where whole percent would look alike."""
+    change = claim.top_change
+    start, end = f"{100 * change.before:.0f}", f"{100 * change.after:.0f}"
+    if start == end:
+        start, end = f"{100 * change.before:.1f}", f"{100 * change.after:.1f}"
+    return f"P({change.outcome}) {f'{start}% same' if start == end else f'{start} → {end}%'}"
+
+
+def _unusual(claim: Evidence) -> str | None:
+    return None if claim.reason == CHANCE else claim.reason
+
+
+def _add_remark(page: Page, remark: str | None) -> None:
+    if remark:
+        page.paragraph(remark, "quiet", indent=4)
+
+
+def _add_balls(page: Page, head: HeadAttention, labels: BallLabels, *, all_balls: bool) -> None:
+    balls = [
+        labels.label(index, weight)
+        for index, weight in zip(head.top_any, head.top_any_weights, strict=True)
+    ] or [[("no ball", "quiet")]]
+    while not all_balls and balls[1:] and sum(width_of(b) + 3 for b in balls) + 1 > page.width:
+        balls.pop()
+    page.flow(balls, indent=4, gap=3)
+
+
+def _add_close(page: Page, explanation: Explanation) -> None:
+    page.flow(
+        [
+            [
+                (f"{'the ball itself' if name == 'within_ball' else name} ", ""),
+                (percent_seen(weight), "name"),
+            ]
+            for name, weight in explanation.fusion_weights
+        ],
+        indent=4,
+        gap=3,
+        lead=[("  what reached the prediction  ", "heading")],
+    )
+    page.blank()
+    for flag in explanation.flags:
+        page.flag(flag.text)
+    page.blank()
+    direction = aim(explanation)
+    claims_say = f"that balls {direction} P({explanation.prediction.subject})"
+    explained = (
+        "" if direction is None else f" A claim says {claims_say}; effects are on that alone."
+    )
+    page.paragraph(
+        f"{CAVEAT} Small q: chance seldom does as much. {USUAL_WORDS}{explained}", "quiet"
+    )
