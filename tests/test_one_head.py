@@ -227,7 +227,7 @@ def test_another_players_record_is_what_the_ratings_say_of_them() -> None:
             "nodes": {node: torch.tensor(WINDOW.arrays.nodes[node][place])[None, None]},
             "ratings": {kind: torch.zeros(1, 1, len(OUTCOMES))},
         }
-        known._put(graph, slice(0, 1), group, np.array([table.row(stranger)]))
+        known._replace(graph, slice(0, 1), group, np.array([table.row(stranger)]))
         swapped = graph["nodes"][node][0, 0].numpy().copy()
         expected = arrays.nodes[node][place].copy()
         if role == "batter":  # the place in the order is the striker's, whoever it is

@@ -151,7 +151,7 @@ def test_html_tells_the_story_and_needs_nothing_else(case: tuple[int, dict[str, 
             assert f'<li class="{kind}">{verdict}' in page
             assert html.escape(claim.claim, quote=False) in page
     story = ball_page_of(explanation)
-    findings = story.findings or [story.untold]
+    findings = story.findings or [story.inconclusive]
     sentences = [story.headline, *findings, *story.came, *explanation.narrative]
     facts = [fact for sentence in sentences for fact in sentence.facts]
     told_facts = re.findall(r'<bdi class="fact" title="([^"]+)">([^<]*)', page)
