@@ -1,14 +1,9 @@
-"""Asking the predictor about one ball with something taken away.
+"""Asking the predictor about one ball with something hidden or replaced.
 
-Past balls, or what was known, can be hidden from the whole model (`under_masks`,
-`under_knowledge`) or from one head (`OneBall`). The fusion is linear in the scales' vectors, so a
-prediction with one head changed is the intact one, plus what the change of that scale's vector
-does to the logits: only the scale's own layer is worked out again, for all changes together.
-
-A hidden ball is not there. A replaced one (`Replacement`) is, but tells of something else: what
-happened on it (its outcome, runs, and the flags wicket, boundary and dot; hence its surprise too)
-is drawn from the balls of all training matches that were bowled in the same over of the same
-innings. Where it stood, who played it and every scoreboard stay.
+The fusion is linear in the scales' vectors, so a prediction with one head changed is the intact one
+plus what the change of that scale's vector does to the logits. A replaced ball keeps its place, its
+players and the scoreboard; what happened on it is drawn from the balls of the same over of the same
+innings in all training matches.
 """
 
 from __future__ import annotations
@@ -16,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from typing import Any, Final
 
@@ -89,9 +84,7 @@ def under_knowledge(
         return torch.from_numpy(rows)
 
     visible_rows = by_case(visible)
-    sequence: Batch = mapped(
-        batch["sequence"], lambda value: value.expand(len(cases), *value.shape[1:])
-    )
+    sequence: Batch = mapped(batch["sequence"], partial(_repeated, len(cases)))
     graph: Batch = mapped(
         batch["graph_data"], lambda value: value.expand(*visible_rows.shape[:2], *value.shape[2:])
     )
@@ -113,13 +106,9 @@ def under_knowledge(
 class ScaleState:
     """One scale's layer as it ran on one ball.
 
-    Attributes:
-        query: what came into the layer ``(1, 1, hidden_dim)``.
-        attention_inputs: what came into its attention.
-        logits: of the past keys and of the ball itself ``(head, key + 1)``, minus infinity
-            where a key is hidden; ``values`` likewise ``(head, key + 1, head width)``.
-        head_outputs: what the heads read, side by side ``(1, 1, width)``.
-        vector: the scale's vector ``(hidden_dim,)``.
+    ``query`` is ``(1, 1, hidden_dim)``; ``logits`` ``(head, key + 1)``, the ball itself last, minus
+    infinity where a key is hidden; ``values`` ``(head, key + 1, head width)``; ``head_outputs``
+    ``(1, 1, width)``; ``vector`` ``(hidden_dim,)``.
     """
 
     block: RelationBlock
@@ -132,7 +121,6 @@ class ScaleState:
 
     @property
     def keys(self) -> int:
-        """Keys before the ball itself."""
         return self.logits.shape[1] - 1
 
 
@@ -240,11 +228,12 @@ def outcome_features(outcome: str) -> NDArray[np.float32]:
     return features
 
 
-class Replacement:
-    """Replaces past balls of one ball, by draws from ``seed``.
+def _repeated(count: int, value: Tensor) -> Tensor:
+    return value.expand(count, *value.shape[1:])
 
-    A set's first draw is the same whatever else is asked for.
-    """
+
+class Replacement:
+    """Replaces past balls of one ball, by draws from ``seed`` that depend on the set alone."""
 
     def __init__(self, ball: OneBall, seed: int) -> None:
         self.ball = ball
@@ -270,7 +259,7 @@ class Replacement:
         past = self.ball.batch["sequence"]["past"]
         count = past["happened"].shape[1]
         classes = torch.from_numpy(np.stack([outcome_features(outcome) for outcome in OUTCOMES]))
-        replaced = mapped(past, lambda value: value.expand(len(OUTCOMES), *value.shape[1:]))
+        replaced = mapped(past, partial(_repeated, len(OUTCOMES)))
         replaced["happened"] = classes[:, None].expand(len(OUTCOMES), count, -1)
         with torch.no_grad():
             return self.ball.model.past({"past": replaced})
@@ -284,10 +273,7 @@ class Replacement:
         return outcomes
 
     def rows(self, sets: Sets) -> tuple[Tensor, Balls]:
-        """The past with each set of balls (indices from 1) replaced; a set again, drawn again.
-
-        Vectors of the past balls ``(row, past, hidden_dim)``, and who they are ``(row, past)``.
-        """
+        """The past with each set of balls (indices from 1) replaced; a set again, drawn again."""
         before: Balls = self.ball.batch["sequence"]["balls"]
         count = len(sets)
         key = self._own.repeat(count, 1, 1)
@@ -300,7 +286,7 @@ class Replacement:
             key[row, positions] = self._bank[classes, positions]
             for name, table in self._flags.items():
                 flags[name][row, positions] = table[classes]
-        players = mapped(before, lambda value: value.expand(count, *value.shape[1:]))
+        players = mapped(before, partial(_repeated, count))
         return key, replace(players, **flags)
 
     def everywhere(self, sets: Sets) -> Floats:
@@ -334,9 +320,7 @@ class Replacement:
     def _batch(self, count: int, balls: Balls) -> Batch:
         """The ball asked about, ``count`` times, over these pasts."""
 
-        def repeat(value: Tensor) -> Tensor:
-            return value.expand(count, *value.shape[1:])
-
+        repeat = partial(_repeated, count)
         sequence = self.ball.batch["sequence"]
         return {
             "graph_data": mapped(self.ball.batch["graph_data"], repeat),

@@ -32,15 +32,6 @@ from attnlens.cricket.explain.reading import (
     subject_of,
     subject_outcome,
 )
-from attnlens.cricket.explain.types import (
-    AcrossBalls,
-    Explanation,
-    FusionWeights,
-    HeatMap,
-    LongHeatMap,
-    OutcomePoints,
-    WithinBall,
-)
 from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match, match_particulars
 from attnlens.cricket.match.naming import BallReference, echo
@@ -49,7 +40,7 @@ from attnlens.cricket.match.scorecard import result_sentence, standing_before
 from attnlens.cricket.predictor.kinds import cautions, few_before, mid_over
 from attnlens.cricket.predictor.predictor import FUSED
 from attnlens.cricket.predictor.ratings import venue_key
-from attnlens.cricket.predictor.scales import RECENT
+from attnlens.cricket.predictor.scales import RECENT, WindowBall
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import NODES, InningsArrays, free_hits
 from attnlens.cricket.predictor.trained import TrainedPredictor
@@ -101,7 +92,7 @@ def explain_ball(
     evidence: bool = True,
     history: bool = False,
     outcome: str | None = None,
-) -> Explanation:
+) -> types.Explanation:
     """The explanation of one ball, without words: `attnlens.cricket.words.narrative.in_words`.
 
     Args:
@@ -138,7 +129,7 @@ def explain_ball(
     contributions = () if tested is None else _contributions(window, tested, usual)
     claims = () if tested is None else tested.tests
     gates = reading.prediction.gates[0, 0]
-    return Explanation(
+    return types.Explanation(
         schema_version=types.SCHEMA_VERSION,
         model=model_particulars(predictor),
         match=match_facts(match, window),
@@ -156,7 +147,7 @@ def explain_ball(
         contributions=contributions,
         within_ball=_within_ball(reading),
         across_balls=across_balls,
-        fusion_weights=FusionWeights(
+        fusion_weights=types.FusionWeights(
             **{source: rounded(gate) for source, gate in zip(FUSED, gates.tolist(), strict=True)}
         ),
         history=_history(window, reading, tested, _mentioned(across_balls, contributions)),
@@ -246,8 +237,10 @@ def _calibration(
     return types.Calibration(outcomes=tuple(calls), **copy_fields(types.Calibration, table))
 
 
-def _across_balls(window: BallWindow, reading: Reading, tested: BallEvidence | None) -> AcrossBalls:
-    maps: dict[str, HeatMap | LongHeatMap] = {
+def _across_balls(
+    window: BallWindow, reading: Reading, tested: BallEvidence | None
+) -> types.AcrossBalls:
+    maps: dict[str, types.HeatMap | types.LongHeatMap] = {
         scale: heat_map(
             attention,
             bowler=window.delivery.bowler.name,
@@ -256,10 +249,10 @@ def _across_balls(window: BallWindow, reading: Reading, tested: BallEvidence | N
         )
         for scale, attention in reading.scales.items()
     }
-    return AcrossBalls.model_validate(maps)
+    return types.AcrossBalls.model_validate(maps)
 
 
-def _within_ball(reading: Reading) -> WithinBall:
+def _within_ball(reading: Reading) -> types.WithinBall:
     within = reading.prediction.within
     counts = dict(zip(SLOTS, reading.prediction.slot_counts[0, :, 0].int().tolist(), strict=True))
     shares = within["layers"][0, 0].tolist()
@@ -271,13 +264,13 @@ def _within_ball(reading: Reading) -> WithinBall:
             for node, weight in weights
         ]
         layers.append({"layer": layer, "weight": rounded(share), "nodes": nodes})
-    return WithinBall.model_validate({"layers": layers})
+    return types.WithinBall.model_validate({"layers": layers})
 
 
-def outcome_points(points: Floats) -> tuple[OutcomePoints, ...]:
+def outcome_points(points: Floats) -> tuple[types.OutcomePoints, ...]:
     """Changes in percentage points ``(11,)``, one entry per outcome."""
     return tuple(
-        OutcomePoints(outcome=outcome, points=rounded(value))
+        types.OutcomePoints(outcome=outcome, points=rounded(value))
         for outcome, value in zip(OUTCOMES, points.tolist(), strict=True)
     )
 
@@ -313,9 +306,11 @@ def _contributions(
     return tuple(results)
 
 
-def _mentioned(across_balls: AcrossBalls, contributions: Sequence[types.Contribution]) -> set[int]:
+def _mentioned(
+    across_balls: types.AcrossBalls, contributions: Sequence[types.Contribution]
+) -> set[int]:
     indices = {ball.index for group in contributions for ball in group.balls}
-    for scale in (across_balls.micro, across_balls.short, across_balls.medium, across_balls.long):
+    for _, scale in across_balls:
         for head in scale.attention_by_head.values():
             indices.update(head.top_balls, head.top_any)
     return indices
@@ -328,26 +323,20 @@ def _history(
     indices = {ball.index for ball in window.past[-RECENT:]} | mentioned
     if tested is not None:
         indices.update(index for test in tested.tests for index in test.claim.removed)
-    rows = []
-    for ball, attention in zip(window.past, reading.total.tolist(), strict=True):
-        if ball.index not in indices:
-            continue
-        effect: float | None = None
-        changes: tuple[OutcomePoints, ...] = ()
-        if tested is not None:
-            effect = rounded(tested.leave_one_out.effects[ball.index], NATS_DIGITS)
-            changes = outcome_points(
-                100 * (tested.leave_one_out.loo_probs[ball.index] - tested.leave_one_out.full)
-            )
-        rows.append(
-            types.PastBall(
-                **copy_fields(types.PastBall, ball),
-                attention=rounded(attention),
-                effect_nats=effect,
-                changes=changes,
-            )
+    loo = None if tested is None else tested.leave_one_out
+
+    def row(ball: WindowBall, attention: float) -> types.PastBall:
+        return types.PastBall(
+            **copy_fields(types.PastBall, ball),
+            attention=rounded(attention),
+            effect_nats=None if loo is None else rounded(loo.effects[ball.index], NATS_DIGITS),
+            changes=()
+            if loo is None
+            else outcome_points(100 * (loo.loo_probs[ball.index] - loo.full)),
         )
-    return tuple(rows)
+
+    weighted = zip(window.past, reading.total.tolist(), strict=True)
+    return tuple(row(ball, weight) for ball, weight in weighted if ball.index in indices)
 
 
 def _claim(

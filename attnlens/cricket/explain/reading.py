@@ -15,20 +15,7 @@ from torch import Tensor, nn
 
 from attnlens.arrays import Floats
 from attnlens.attention.heads import built_in
-from attnlens.cricket.explain.types import (
-    AggregateAttention,
-    AnyHead,
-    AnyLongHead,
-    BatsmanHead,
-    BowlerHead,
-    HeadAttention,
-    HeatMap,
-    LongBatsmanHead,
-    LongBowlerHead,
-    LongHead,
-    LongHeatMap,
-    RelationShare,
-)
+from attnlens.cricket.explain import types
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
 from attnlens.cricket.predictor.predictor import FUSED, FullModel, Prediction
 from attnlens.cricket.predictor.relations import STARTING_PATTERNS, Batch, RelationAttention
@@ -89,36 +76,35 @@ def ranked(balls: Sequence[WindowBall], row: Sequence[float]) -> list[int]:
     return [at for at in order if rounded(row[at]) > 0]
 
 
-def aggregate(attention: ScaleAttention) -> AggregateAttention:
+def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
     """The mean over heads, renormalised over past balls, each ball under the first that fits."""
-    parts = dict.fromkeys(AggregateAttention.model_fields, 0.0)
+    parts = dict.fromkeys(types.AggregateAttention.model_fields, 0.0)
     for at, ball in enumerate(attention.balls):
         fitting = (name for name in RELATION_HEADS if name in ball.relations)
         part: str = next(fitting, "boundaries" if ball.boundary else "other")
         part = "last_over" if "same_over" in ball.relations else part
         parts[part] += sum(row[at] for row in attention.rows)
     total = sum(parts.values()) or 1.0
-    return AggregateAttention(**{name: rounded(part / total) for name, part in parts.items()})
+    return types.AggregateAttention(**{name: rounded(part / total) for name, part in parts.items()})
 
 
-def shares(attention: ScaleAttention) -> tuple[RelationShare, ...]:
+def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
     """Each relation's share of past attention beside what uniform attention would give."""
     total = sum(sum(row) for row in attention.rows)
-    table = []
-    for relation in SHARES:
+
+    def share_of(relation: str) -> types.RelationShare:
         positions = [p for p, ball in enumerate(attention.balls) if relation in ball.relations]
         uniform = len(positions) / len(attention.balls) if attention.balls else 0.0
         paid = sum(row[at] for row in attention.rows for at in positions)
         share = paid / total if total else 0.0
-        table.append(
-            RelationShare(
-                relation=relation,
-                share=rounded(min(share, 1.0)),
-                uniform=rounded(uniform),
-                ratio=rounded(share / uniform) if uniform and total else None,
-            )
+        return types.RelationShare(
+            relation=relation,
+            share=rounded(min(share, 1.0)),
+            uniform=rounded(uniform),
+            ratio=rounded(share / uniform) if uniform and total else None,
         )
-    return tuple(table)
+
+    return tuple(map(share_of, SHARES))
 
 
 def note_on(balls: Sequence[WindowBall]) -> str | None:
@@ -140,14 +126,14 @@ def heat_map(
     bowler: str,
     batter: str,
     effects: Mapping[int, float] | None = None,
-) -> HeatMap | LongHeatMap:
+) -> types.HeatMap | types.LongHeatMap:
     """The inner heat map of what the heads of one scale looked at.
 
     ``bowler`` and ``batter`` are of the current ball. ``effects`` are nats that hiding a ball alone
     does, by its index; ``None`` where they were not measured.
     """
     balls = attention.balls
-    kind = LongHeatMap if attention.over_weights is not None else HeatMap
+    kind = types.LongHeatMap if attention.over_weights is not None else types.HeatMap
     return kind.model_validate(
         {
             "scale": attention.scale,
@@ -173,7 +159,7 @@ def _head(
     bowler: str,
     batter: str,
     effects: Mapping[int, float] | None,
-) -> AnyHead | AnyLongHead:
+) -> types.HeadAttention:
     pattern, row, balls = attention.patterns[number], attention.rows[number], attention.balls
     order = ranked(balls, row)
     related = [
@@ -204,27 +190,19 @@ def _head(
         "note": note_on(top),
         "bias_share": None if bias is None else rounded(bias),
     }
+    kinds: tuple[type[types.HeadAttention], ...]
+    kinds = types.HeadAttention, types.BowlerHead, types.BatsmanHead
     if attention.over_weights is not None:
-        overs = sorted(
-            attention.over_weights[number].items(), key=lambda item: (-item[1], -item[0])
-        )
-        best = [
-            (over, rounded(weight))
-            for over, weight in overs[:MAX_LISTED_BALLS]
-            if rounded(weight) > 0
-        ]
-        fields |= {
-            "top_overs": [over for over, _ in best],
-            "top_over_weights": [weight for _, weight in best],
-        }
-    long = attention.over_weights is not None
+        kinds = types.LongHead, types.LongBowlerHead, types.LongBatsmanHead
+        weights = attention.over_weights[number]
+        overs = sorted(weights, key=lambda over: (-weights[over], -over))[:MAX_LISTED_BALLS]
+        overs = [over for over in overs if rounded(weights[over]) > 0]
+        fields |= {"top_overs": overs, "top_over_weights": [rounded(weights[o]) for o in overs]}
     if pattern == "same_bowler":
-        bowlers = LongBowlerHead if long else BowlerHead
-        return bowlers.model_validate(fields | {"bowler": bowler})
+        return kinds[1].model_validate(fields | {"bowler": bowler})
     if pattern == "same_batsman":
-        batters = LongBatsmanHead if long else BatsmanHead
-        return batters.model_validate(fields | {"batsman": batter})
-    return (LongHead if long else HeadAttention).model_validate(fields)
+        return kinds[2].model_validate(fields | {"batsman": batter})
+    return kinds[0].model_validate(fields)
 
 
 SITES: Final[dict[str, str]] = {
@@ -241,13 +219,12 @@ class Paths:
 
     Attributes:
         gates: fusion weights by the names of `FUSED`.
-        scales: weights by scale ``(head, key)``; for ``long`` a key is an over. That of the
-            current ball itself is in ``own`` ``(head,)``.
+        scales: weights by scale ``(head, key)``; for ``long`` a key is an over.
+        own: the weight on the current ball itself by scale ``(head,)``.
         slots: slot weights ``(slot, past)``.
-        shares: what part of the ball's own vector each slot is, ``(slot,)``; ``layers`` the
-            same inside the ball by rollout, before the readout.
+        shares, layers: each slot's part of the ball's own vector ``(slot,)``, and by rollout.
         readout: whether what the slots read is added to the ball's own vector too.
-        homes: the over of each past ball, -1 where ``long`` does not see it ``(past,)``.
+        over_of: the over of each past ball, -1 where ``long`` does not see it ``(past,)``.
         counts: how much the attention of each of `PATHS` says, ``(path,)``.
     """
 
@@ -258,7 +235,7 @@ class Paths:
     shares: Floats
     layers: Floats
     readout: bool
-    homes: NDArray[np.int64]
+    over_of: NDArray[np.int64]
     counts: Floats
 
     def over_balls(self, scale: str, weights: Floats) -> Floats:
@@ -266,13 +243,13 @@ class Paths:
 
         An over's weight is split evenly over its visible balls.
         """
-        spread = np.zeros((*weights.shape[:-1], len(self.homes)))
+        spread = np.zeros((*weights.shape[:-1], len(self.over_of)))
         if scale != "long":
-            spread[..., len(self.homes) - weights.shape[-1] :] = weights
+            spread[..., len(self.over_of) - weights.shape[-1] :] = weights
             return spread
-        visible = self.homes >= 0
-        sizes = np.bincount(self.homes[visible], minlength=weights.shape[-1])
-        spread[..., visible] = weights[..., self.homes[visible]] / sizes[self.homes[visible]]
+        visible = self.over_of >= 0
+        sizes = np.bincount(self.over_of[visible], minlength=weights.shape[-1])
+        spread[..., visible] = weights[..., self.over_of[visible]] / sizes[self.over_of[visible]]
         return spread
 
     def each(self, scales: Mapping[str, Floats], slots: Floats) -> Floats:
@@ -337,7 +314,7 @@ def paths_of(model: FullModel, batch: Batch, prediction: Prediction) -> Paths:
         shares=model.slot_shares(prediction)[0, 0].detach().double().numpy(),
         layers=_rolled(model, prediction),
         readout=model.readout is not None,
-        homes=np.where(visible & (over < current_over), over, -1),
+        over_of=np.where(visible & (over < current_over), over, -1),
         counts=model.path_counts.double().numpy(),
     )
 

@@ -50,14 +50,12 @@ class InningsReading:
     """One recorded pass over an innings.
 
     Attributes:
-        probabilities, baseline, usual: of the outcomes ``(ball, 11)``; the baseline knows
-            nothing, what is usual the scoreboard alone.
+        probabilities, baseline, usual: of the outcomes ``(ball, 11)``.
         gates, layers, nodes: weights of `FUSED` ``(ball, 5)``, of the layers inside the ball
             ``(ball, 4)``, and of their nodes, each within its layer ``(ball, 17)``.
-        scales: by scale the views ``full``, the model's weights, and ``content_only``, what they
-            would be from query times key alone ``(head, ball, place)``, and ``own``, the weight on
-            the ball itself ``(head, ball)``. A ball scale's places are distances, the ball before
-            first; the long scale's are overs from 0.
+        scales: by scale the weights ``full`` and, from query times key alone, ``content_only``
+            ``(head, ball, place)``, and ``own`` on the ball itself ``(head, ball)``. Places are
+            distances, the ball before first; of the long scale overs from 0.
         total: attention over all paths, by distance ``(ball, place)``.
     """
 

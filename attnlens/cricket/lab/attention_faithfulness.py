@@ -105,7 +105,7 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
         "rollout": paths.rollout(),
         "gradient_x_input": _gradient_times_input(prediction, vectors[0]),
         "kl_jacobian": kl_jacobian(prediction.logits[0, 0], vectors[0]),
-        "recency": -np.arange(len(paths.homes), 0, -1, dtype=float),
+        "recency": -np.arange(len(paths.over_of), 0, -1, dtype=float),
         "uniform": paths.uniform(),
     }
 
@@ -154,7 +154,7 @@ def _content_only(paths: Paths, recording: Mapping[str, AttentionRecord]) -> Flo
 
     scales = {scale: content_weights(SITES[scale])[:, :-1].mean(0) for scale in paths.scales}
     # The slots may have one key more, "nothing".
-    return paths.total(scales, content_weights(SLOT_SITE)[:, : len(paths.homes)])
+    return paths.total(scales, content_weights(SLOT_SITE)[:, : len(paths.over_of)])
 
 
 def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> Floats:

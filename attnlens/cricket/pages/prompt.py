@@ -1,9 +1,4 @@
-"""An explanation as a prompt for a language model: instructions, and data it cannot mistake.
-
-Players' names are input. The data is JSON in which no ``<``, ``>`` or ``&`` is left as such, inside
-a tag whose name nobody could know beforehand; the instructions stand outside it, before and after.
-It is small tables, the most telling rows first, with three decimals; what has no room is counted.
-"""
+"""An explanation as a prompt for a language model: instructions, and data as small tables."""
 
 from __future__ import annotations
 
