@@ -232,12 +232,13 @@ def _drawing(
     """Rows over a scale's past balls, overs a little apart."""
     sparse = len(scale.balls) > _MAX_WIDE_BALLS
     overs = [label.rpartition(".")[0] for label in scale.ball_labels]
+    kinds = [_MARKS.get(outcome, "mark") for outcome in scale.ball_outcomes]
     columns = [
         HeatMapColumn(
             label, parts.sign_of(outcome), _MARKS.get(outcome, "mark"), first=over != previous
         )
-        for label, outcome, over, previous in zip(
-            scale.ball_labels, scale.ball_outcomes, overs, [None, *overs[:-1]], strict=True
+        for label, outcome, kind, over, previous in zip(
+            scale.ball_labels, scale.ball_outcomes, kinds, overs, [None, *overs[:-1]], strict=True
         )
     ]
     return HeatMapDrawing(
