@@ -80,11 +80,11 @@ def serving(
     """A dashboard on a free port, or a given one, ended with the block."""
     words = command("dashboard", *arguments, "--no-browser", "--port", port)
     # Appended to: what is read here must not move the place where the server writes.
-    said = (folder / "dashboard.err").open("a")
+    errors = (folder / "dashboard.err").open("a")
     quiet = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONWARNINGS": ""}
     environment = clean_environment(**quiet, **environment)
     process = subprocess.Popen(
-        words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=said, text=True
+        words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
     )
     try:
         assert process.stdout is not None
@@ -98,14 +98,14 @@ def serving(
         process.wait(30)
         assert process.stdout is not None
         process.stdout.close()
-        said.close()
+        errors.close()
 
 
 def browser_path() -> str | None:
     """The system's Chromium, or one that the environment names."""
-    named = os.environ.get("ATTNLENS_TEST_BROWSER")
+    path = os.environ.get("ATTNLENS_TEST_BROWSER")
     names = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-    return named or next(filter(None, map(shutil.which, names)), None)
+    return path or next(filter(None, map(shutil.which, names)), None)
 
 
 def recorded(path: Path, model: Any, *inputs: Any) -> Path:

@@ -44,8 +44,8 @@ def save_hostile(path: Path, number: int = 4) -> dict[str, str]:
     save_simulated(path, [number])
     data = json.loads(path.read_text("utf-8"))
     info = data["info"]
-    given = [player for players in info["players"].values() for player in players]
-    names = [*dict.fromkeys(given), *info["teams"]]
+    players = [player for players in info["players"].values() for player in players]
+    names = [*dict.fromkeys(players), *info["teams"]]
     # Every name is somebody's, and those of the field's other players are told apart.
     changed = {
         name: NAMES[at % len(NAMES)] + ("" if at < len(NAMES) else f" {at}")

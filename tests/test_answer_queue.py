@@ -67,11 +67,11 @@ def test_what_is_wanted_now_goes_before_what_is_fetched_ahead() -> None:
         until(lambda number=number: answers.position(number) == number + 1)
     with pytest.raises(BusyError):
         answers.get("one too many", lambda: None, urgency=AHEAD)
-    wanted = threading.Thread(target=answers.get, args=(3, lambda: order.append(3)))
-    wanted.start()
+    request = threading.Thread(target=answers.get, args=(3, lambda: order.append(3)))
+    request.start()
     until(lambda: answers.position(3) == 1)
     gate.set()
-    for thread in (*waiting, wanted):
+    for thread in (*waiting, request):
         thread.join(150)
     assert order[0] == 3
     assert sorted(order) == list(range(MAX_AHEAD))
@@ -89,19 +89,19 @@ def test_an_innings_goes_before_tests_and_what_nobody_waits_for_is_not_begun() -
     def ask(key: str, urgency: int) -> None:
         answers.get(key, lambda: order.append(key), urgency=urgency)
 
-    asked = [threading.Thread(target=abandoned, args=(number,)) for number in range(20)]
-    asked += [threading.Thread(target=ask, args=("tests", ON_DEMAND))]
-    asked += [threading.Thread(target=ask, args=("innings", FIRST))]
-    for thread in asked:
+    threads = [threading.Thread(target=abandoned, args=(number,)) for number in range(20)]
+    threads += [threading.Thread(target=ask, args=("tests", ON_DEMAND))]
+    threads += [threading.Thread(target=ask, args=("innings", FIRST))]
+    for thread in threads:
         thread.start()
     until(lambda: answers.position("tests") == 22)
     assert (answers.position("innings"), answers.position("tests")) == (1, 22)
     left.set()
-    for thread in asked[:20]:
+    for thread in threads[:20]:
         thread.join(150)
     assert answers.position("tests") == 2
     gate.set()
-    for thread in asked:
+    for thread in threads:
         thread.join(150)
     assert order == ["innings", "tests"]
 
@@ -118,13 +118,13 @@ def test_what_takes_long_lets_others_by_and_ends_when_nobody_waits() -> None:
         with pytest.raises(DisconnectedError):
             answers.get("story", story, urgency=LONG, disconnected=left.is_set)
 
-    asked = threading.Thread(target=leaving)
-    asked.start()
+    thread = threading.Thread(target=leaving)
+    thread.start()
     until(lambda: "part" in order)
     answers.get("innings", lambda: order.append("innings"), urgency=FIRST)
     answers.get("tests", lambda: order.append("tests"))
     assert order.index("part") < order.index("innings") < order.index("tests")
     left.set()
-    asked.join(150)
+    thread.join(150)
     answers.get("after", lambda: order.append("after"), urgency=LONG)
     assert order[-1] == "after"

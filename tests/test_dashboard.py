@@ -38,25 +38,25 @@ DARKEST = """() => [...document.querySelectorAll(".head .strip")].map((strip) =>
 
 def test_the_page_of_a_ball_says_what_explain_says(page: Any, server: Server) -> None:
     opened(page, server, explained=True)
-    told = server.explanation()
-    assert (told["ball"]["index"], told["ball"]["label"]) == (47, "7.2")
+    explanation = server.explanation()
+    assert (explanation["ball"]["index"], explanation["ball"]["label"]) == (47, "7.2")
     expect(page.locator(".team .runs")).to_have_text(
-        f"{told['ball']['score']}/{told['ball']['wickets']}"
+        f"{explanation['ball']['score']}/{explanation['ball']['wickets']}"
     )
     expect(page.locator(".which b")).to_have_text("7.2")
-    expect(page.locator(".batters .on b")).to_have_text(told["ball"]["batter"])
-    by_name = {one["outcome"]: one for one in told["prediction"]["outcomes"]}
+    expect(page.locator(".batters .on b")).to_have_text(explanation["ball"]["batter"])
+    by_name = {row["outcome"]: row for row in explanation["prediction"]["outcomes"]}
     # The outcome that the story is about is the one that is chosen.
-    about = told["prediction"]["story_outcome"]
-    place = [one["outcome"] for one in told["prediction"]["outcomes"]].index(about)
+    subject = explanation["prediction"]["story_outcome"]
+    number = list(by_name).index(subject)
     expect(page.locator("#outcomes-plot .row.chosen")).to_have_count(1)
-    expect(page.locator("#outcomes-plot .row").nth(place)).to_have_class("row chosen")
-    shown = page.locator("#outcomes-plot .row").nth(0).locator(".value").text_content()
-    assert shown.strip() == f"{100 * by_name['0']['probability']:.0f}%"
+    expect(page.locator("#outcomes-plot .row").nth(number)).to_have_class("row chosen")
+    percentage = page.locator("#outcomes-plot .row").nth(0).locator(".value").text_content()
+    assert percentage.strip() == f"{100 * by_name['0']['probability']:.0f}%"
     adds = figures(page.locator("#contributions-plot .number > span"))
     points = [
-        next(p["points"] for p in group["from_usual"] if p["outcome"] == about)
-        for group in told["contributions"]
+        next(p["points"] for p in group["from_usual"] if p["outcome"] == subject)
+        for group in explanation["contributions"]
     ]
     assert sorted(adds) == pytest.approx(sorted(points), abs=0.051)
     expect(page.locator("#narrative-text")).not_to_contain_text("attended balls")
@@ -73,24 +73,24 @@ def test_every_claim_is_shown_with_its_verdict_under_its_own_kind(
     )
     expect(page.locator(".claim")).to_have_count(len(evidence))
     for number, claim in enumerate(evidence):
-        shown = page.locator(f".claim[data-claim='{number}']")
-        expect(shown.locator(".claim-text")).to_have_text(claim["claim"])
+        row = page.locator(f".claim[data-claim='{number}']")
+        expect(row.locator(".claim-text")).to_have_text(claim["claim"])
         verdict = claim["verdict"] or "picture only"
-        badge = shown.locator(".badge")
+        badge = row.locator(".badge")
         expect(badge).to_contain_text("for comparison" if claim["reference"] else verdict)
-        expect(shown).to_contain_text(verdict)
-        bars = shown.locator("svg[role=img]")
+        expect(row).to_contain_text(verdict)
+        bars = row.locator("svg[role=img]")
         if verdict in ("supported", "not better than chance", "contradicted"):
             share = re.search(r"more than ([\d.]+)%", bars.get_attribute("aria-label"))
             assert float(share[1]) == pytest.approx(100 * (1 - claim["p"]), abs=0.1001)
         else:
             expect(bars).to_have_count(0)
         if claim["share"] is None:
-            expect(shown).not_to_contain_text("share")
+            expect(row).not_to_contain_text("share")
         else:
-            told = re.search(r"share of the effect: (<?)([\d.]+)%", shown.text_content())
-            assert float(told[2]) == pytest.approx(
-                100 * claim["share"], abs=1.0 if told[1] else 0.5
+            part = re.search(r"share of the effect: (<?)([\d.]+)%", row.text_content())
+            assert float(part[2]) == pytest.approx(
+                100 * claim["share"], abs=1.0 if part[1] else 0.5
             )
     kinds = page.locator("#evidence-list > h3")
     expect(kinds).to_have_count(3)
@@ -98,10 +98,10 @@ def test_every_claim_is_shown_with_its_verdict_under_its_own_kind(
     expect(kinds.nth(1)).to_contain_text("This head's look mattered")
     # What any reader would guess is no finding: it stands apart, and is not counted.
     expect(page.locator(".claim.reference")).to_have_count(1)
-    balls = [one for one in evidence if one["removed"] and one["removed_from"] == "model"]
-    tried = [one for one in balls if one["verdict"] != "cannot be told" and not one["reference"]]
-    said = f" of {len(tried)} supported" if tried else "none could be told"
-    expect(kinds.first).to_contain_text(said)
+    balls = [row for row in evidence if row["removed"] and row["removed_from"] == "model"]
+    tried = [row for row in balls if row["verdict"] != "cannot be told" and not row["reference"]]
+    heading = f" of {len(tried)} supported" if tried else "none could be told"
+    expect(kinds.first).to_contain_text(heading)
 
 
 def test_a_match_opens_on_who_won_and_where_it_turned(page: Any, server: Server) -> None:
@@ -145,7 +145,7 @@ def test_the_chosen_outcome_is_what_everything_is_about(page: Any, server: Serve
     expect(effects).to_contain_text("on P(6)")
     changes = page.locator("#evidence-list .change").all_text_contents()
     assert all(change.startswith("P(6)") for change in changes)
-    tested = [one for one in six["evidence"] if one["scale"] == "medium" and one["verdict"]]
+    tested = [row for row in six["evidence"] if row["scale"] == "medium" and row["verdict"]]
     expect(page.locator("#heads .tested .badge")).to_have_count(len(tested))
     page.keyboard.press("Escape")
     page.select_option("#what-if-ball", "46")
@@ -167,8 +167,8 @@ def test_all_heads_have_one_colour_scale_and_overs_are_the_files(page: Any, serv
         str(int(balls[46]["label"].split(".")[0]) - 1),
     ]
     page.keyboard.press("3")
-    most = page.evaluate(DARKEST)
-    assert len(set(most)) > 1  # the strongest head is darkest, and the others are not
+    darkest = page.evaluate(DARKEST)
+    assert len(set(darkest)) > 1  # the strongest head is darkest, and the others are not
     page.check("#each")
     assert "each=1" in page.url
     assert len(set(page.evaluate(DARKEST))) == 1
@@ -197,16 +197,16 @@ def test_cautions_stand_with_the_ball_so_that_nothing_moves_when_its_tests_are_d
     page: Any, server: Server
 ) -> None:
     held: list[Any] = []
-    page.route("**/explanation.json*", lambda asked: held.append(asked), times=1)
+    page.route("**/explanation.json*", held.append, times=1)
     with page.expect_request("**/explanation.json*"):
         opened(page, server)
     before = page.locator(".slider svg").bounding_box()
-    said = page.locator("#cautions li").all_text_contents()
+    cautions = page.locator("#cautions li").all_text_contents()
     held[0].continue_()
     page.wait_for_selector("#claims-button")
     assert page.locator(".slider svg").bounding_box() == before
-    assert page.locator("#cautions li").all_text_contents() == said
-    assert said == [one["text"] for one in server.explanation()["flags"]]
+    assert page.locator("#cautions li").all_text_contents() == cautions
+    assert cautions == [flag["text"] for flag in server.explanation()["flags"]]
 
 
 def test_clicking_and_dragging_the_innings_and_playing_it(page: Any, server: Server) -> None:
@@ -249,15 +249,15 @@ def test_scales_views_and_one_head_with_its_cells(page: Any, server: Server) -> 
     # Row 35 of 36 is this ball; column 20 is delivery 32.
     point = {"x": box["width"] * 20.5 / 36, "y": box["height"] * 35.5 / 36}
     cells.click(position=point)
-    said = page.locator("#cell")
-    expect(said).to_contain_text("asked about 7.2, looked at 4.5 ")
-    told = server.explanation()
-    head = told["across_balls"]["medium"]["attention_by_head"]["head_2_same_batsman"]
-    shown = float(re.search(r"([\d.]+)%$", said.text_content())[1])
-    assert shown == pytest.approx(100 * head["row"][20], abs=0.1)
+    readout = page.locator("#cell")
+    expect(readout).to_contain_text("asked about 7.2, looked at 4.5 ")
+    explanation = server.explanation()
+    head = explanation["across_balls"]["medium"]["attention_by_head"]["head_2_same_batsman"]
+    percentage = float(re.search(r"([\d.]+)%$", readout.text_content())[1])
+    assert percentage == pytest.approx(100 * head["row"][20], abs=0.1)
     page.locator("#head-figure").focus()
     page.keyboard.press("ArrowLeft")
-    expect(said).to_contain_text("asked about 7.2, looked at 4.4 ")
+    expect(readout).to_contain_text("asked about 7.2, looked at 4.4 ")
     expect(page.locator("#head-figure .axis-down span")).to_have_count(36)
     page.click("#head-one .close")
     expect(page.locator("#head-one")).to_be_hidden()
@@ -265,11 +265,11 @@ def test_scales_views_and_one_head_with_its_cells(page: Any, server: Server) -> 
 
 def test_a_claim_lights_its_balls_everywhere(page: Any, server: Server) -> None:
     opened(page, server, explained=True)
-    told = server.explanation()
+    explanation = server.explanation()
     page.click("#claims-button")
     first = page.locator("#evidence-list > ul .claim:enabled").first
     number = int(first.get_attribute("data-claim"))
-    removed = told["evidence"][number]["removed"]
+    removed = explanation["evidence"][number]["removed"]
     page.locator(f".claim[data-claim='{number}']").click()
     expect(page.locator("#timeline .lit rect")).to_have_count(len(removed))
     assert f"claim={number}" in page.url
@@ -281,14 +281,14 @@ def test_a_claim_lights_its_balls_everywhere(page: Any, server: Server) -> None:
     expect(page.locator("#evidence")).to_be_visible()
     expect(page.locator(".head").first.locator(".lights i")).to_have_count(len(removed))
     # What was hidden from one head lights up in that head alone.
-    claims = enumerate(told["evidence"])
+    claims = enumerate(explanation["evidence"])
     number, claim = next(pair for pair in claims if pair[1]["scale"] == "medium")
-    page.locator(f".claim[data-claim='{number}']").evaluate("one => one.click()")
+    page.locator(f".claim[data-claim='{number}']").evaluate("node => node.click()")
     expect(page.locator("#timeline .lit rect")).to_have_count(len(claim["removed"]))
     expect(page.locator(".lights i")).to_have_count(len(claim["removed"]))
     head = page.locator(".head").nth(int(claim["head"].split("_")[1]))
     expect(head.locator(".lights i")).to_have_count(len(claim["removed"]))
-    page.locator(f".claim[data-claim='{number}']").evaluate("one => one.click()")
+    page.locator(f".claim[data-claim='{number}']").evaluate("node => node.click()")
     expect(page.locator("#timeline .lit rect")).to_have_count(0)
 
 
@@ -297,24 +297,28 @@ def test_a_head_has_only_the_name_it_earned_and_shows_the_ball_it_looks_at_most(
 ) -> None:
     opened(page, server, SAMPLE + "?head=0", explained=True)
     medium = next(
-        one
-        for one in server.json("/data/simulated-82/1/balls.json")["scales"]
-        if one["window"] == 36
+        attention
+        for attention in server.json("/data/simulated-82/1/balls.json")["scales"]
+        if attention["window"] == 36
     )
     maps = server.explanation()["across_balls"]["medium"]["attention_by_head"]
-    for number, (head, one) in enumerate(zip(medium["heads"], maps.values(), strict=True)):
+    for number, (head, attention) in enumerate(zip(medium["heads"], maps.values(), strict=True)):
         earned = (head["earned"] or "").replace("_", " ").replace("batsman", "batter")
         card = page.locator(".head").nth(number)
         expect(card.locator(".head-title")).to_have_text(f"head {number}{earned}")
         labels = {row["index"]: row["label"] for row in server.explanation()["history"]}
-        expect(card.locator(".foot")).to_contain_text(f"most on {labels[one['top_any'][0]]}, ")
+        expect(card.locator(".foot")).to_contain_text(
+            f"most on {labels[attention['top_any'][0]]}, "
+        )
         if number:
             page.keyboard.press("h")
         title = f"Head {number} of medium" + (f": {earned}" if earned else "")
         expect(page.locator("#head-one h3")).to_have_text(title)
         asks = page.locator("#head-one").get_by_text("Asks: ")
         expect(asks).to_have_count(1 if head["earned"] else 0)
-        expect(page.locator("#head-one tbody th").first).to_have_text(labels[one["top_any"][0]])
+        expect(page.locator("#head-one tbody th").first).to_have_text(
+            labels[attention["top_any"][0]]
+        )
 
 
 def test_what_if_answers_as_the_library_does(page: Any, server: Server) -> None:
@@ -327,7 +331,7 @@ def test_what_if_answers_as_the_library_does(page: Any, server: Server) -> None:
     expect(page.locator("#what-if-answer .changes li")).to_have_count(2)
     assert "bowler=Lucan+Mbekwane&was=46%3A6" in page.url
     answer = attnlens.what_if(SAMPLE_FILE, ball=47, bowler="Lucan Mbekwane", changes={46: 6})
-    expected = [one.points for one in answer.outcomes]
+    expected = [row.points for row in answer.outcomes]
     assert figures(page.locator("#what-if-plot .diff")) == pytest.approx(expected, abs=0.051)
     page.reload()  # the address asks it again
     expect(page.locator("#what-if-answer .changes li")).to_have_count(2)
@@ -354,11 +358,11 @@ def test_a_match_that_is_being_played_grows_on_the_page(
         expect(page.locator(".slider")).to_have_attribute("aria-valuenow", "31")
         expect(page).to_have_url(re.compile("/ball/31$"))
         page.wait_for_selector("#claims-button")
-        told = live.explanation("simulated-82/1/31", v="1")
-        score = f"{told['ball']['score']}/{told['ball']['wickets']}"
+        explanation = live.explanation("simulated-82/1/31", v="1")
+        score = f"{explanation['ball']['score']}/{explanation['ball']['wickets']}"
         expect(page.locator(".team .runs")).to_have_text(score)
         # How the last ball fared, and what is expected of the next.
-        expect(page.locator("#next")).to_contain_text(f"Last {told['ball']['label']} ")
+        expect(page.locator("#next")).to_contain_text(f"Last {explanation['ball']['label']} ")
         expect(page.locator("#next")).to_contain_text("Next ")
         # Who looks at an earlier ball stays there.
         page.keyboard.press("Home")
@@ -422,14 +426,14 @@ def test_what_is_taken_away_holds_what_is_shown(page: Any, server: Server, tmp_p
     past = list(csv.DictReader(io.StringIO(content.decode())))
     assert [(row["index"], row["label"]) for row in past][-1] == ("46", "7.1")
     name, content = downloaded(page, "Everything (.json)")
-    told = server.explanation()
-    assert json.loads(content) == told
+    explanation = server.explanation()
+    assert json.loads(content) == explanation
     name, content = downloaded(page, "Report (.html)")
     assert name == "simulated-82-1-47-report.html"
     report = tmp_path / name
     report.write_bytes(content)
     page.goto(report.as_uri())
-    expect(page.locator("body")).to_contain_text(told["narrative"][0]["text"][:40])
+    expect(page.locator("body")).to_contain_text(explanation["narrative"][0]["text"][:40])
     assert page.locator("svg").count() >= 1
 
 

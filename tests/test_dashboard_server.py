@@ -43,36 +43,36 @@ JSON = {**OURS, "Content-Type": "application/json"}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, sample_match_path: Path) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("served"), sample_match_path) as one:
-        yield one
+    with serving(tmp_path_factory.mktemp("served"), sample_match_path) as dashboard:
+        yield dashboard
 
 
 def test_one_pass_over_an_innings_gives_the_numbers_of_every_ball(
     sample_match_path: Path,
 ) -> None:
     predictor, match = load_predictor(), read_match(sample_match_path)
-    whole = read_encoded(arrays_of(predictor, match, 1), predictor)
-    for place in (0, 1, 6, 46, 127):
-        window = window_for(match, BallReference(1, place + 1), predictor)
-        one = read_ball(predictor, window)
-        seen = min(35, place)
-        for found, expected in (
-            (whole.probabilities[place], one.probabilities),
-            (whole.baseline[place], baseline_only(predictor, window)),
-            (whole.gates[place], one.prediction.gates[0, 0].numpy()),
-            (whole.total[place, :seen], one.total[::-1][:seen]),
+    reading = read_encoded(arrays_of(predictor, match, 1), predictor)
+    for ball in (0, 1, 6, 46, 127):
+        window = window_for(match, BallReference(1, ball + 1), predictor)
+        single = read_ball(predictor, window)
+        past_balls = min(35, ball)
+        for actual, expected in (
+            (reading.probabilities[ball], single.probabilities),
+            (reading.baseline[ball], baseline_only(predictor, window)),
+            (reading.gates[ball], single.prediction.gates[0, 0].numpy()),
+            (reading.total[ball, :past_balls], single.total[::-1][:past_balls]),
         ):
-            np.testing.assert_allclose(found, expected, atol=1e-6, rtol=1e-5)
+            np.testing.assert_allclose(actual, expected, atol=1e-6, rtol=1e-5)
         for scale in ("micro", "short", "medium"):
-            rows = np.array(one.scales[scale].rows).reshape(len(one.scales[scale].own), -1)
-            told = whole.scales[scale]["full"][:, place]
-            np.testing.assert_allclose(told[:, : rows.shape[1]], rows[:, ::-1], atol=1e-6)
-            assert not told[:, rows.shape[1] :].any()
+            rows = np.array(single.scales[scale].rows).reshape(len(single.scales[scale].own), -1)
+            by_distance = reading.scales[scale]["full"][:, ball]
+            np.testing.assert_allclose(by_distance[:, : rows.shape[1]], rows[:, ::-1], atol=1e-6)
+            assert not by_distance[:, rows.shape[1] :].any()
 
 
 def test_a_view_is_what_attention_would_be_from_content_alone(sample_match_path: Path) -> None:
     predictor, match = load_predictor(), read_match(sample_match_path)
-    whole = read_encoded(arrays_of(predictor, match, 1), predictor)
+    reading = read_encoded(arrays_of(predictor, match, 1), predictor)
     window = window_for(match, BallReference(1, 47), predictor)
     with record(predictor.model) as recording:
         predictor.model(window.batch)
@@ -81,23 +81,25 @@ def test_a_view_is_what_attention_would_be_from_content_alone(sample_match_path:
         row = entry.content[0, :, 0].double().numpy()
         row = np.where(entry.weights[0, :, 0].numpy() > 0, np.exp(row), 0)
         expected = (row / row.sum(-1, keepdims=True))[:, :-1]
-        told = whole.scales[scale]["content_only"][:, 46]
-        np.testing.assert_allclose(told, expected[:, -told.shape[1] :][:, ::-1], atol=1e-6)
+        content_only = reading.scales[scale]["content_only"][:, 46]
+        np.testing.assert_allclose(
+            content_only, expected[:, -content_only.shape[1] :][:, ::-1], atol=1e-6
+        )
 
 
 def test_what_is_sent_unpacks_to_what_was_read(sample_match_path: Path) -> None:
     predictor, match = load_predictor(), read_match(sample_match_path)
-    told = shown_innings(match, 1, predictor)
-    whole = read_encoded(arrays_of(predictor, match, 1), predictor)
-    medium = told["attention"]["medium"]
+    document = shown_innings(match, 1, predictor)
+    reading = read_encoded(arrays_of(predictor, match, 1), predictor)
+    medium = document["attention"]["medium"]
     for view, packed in medium["views"].items():
-        rows = whole.scales["medium"][view]
+        rows = reading.scales["medium"][view]
         cells = np.frombuffer(base64.b64decode(packed["cells"]), np.uint8).reshape(rows.shape)
-        most = np.frombuffer(base64.b64decode(packed["most"]), "<f4").reshape(rows.shape[:2])
-        np.testing.assert_allclose(most[..., None] * cells / 255, rows, atol=most.max() / 500)
-    last = told["balls"][-1]
+        largest = np.frombuffer(base64.b64decode(packed["most"]), "<f4").reshape(rows.shape[:2])
+        np.testing.assert_allclose(largest[..., None] * cells / 255, rows, atol=largest.max() / 500)
+    last = document["balls"][-1]
     assert (last["score"], last["wickets"], last["label"]) == (133, 9, "19.6")
-    thistlemoor = [one for one in told["balls"] if one["bowler"] == "Ewan Thistlemoor"]
+    thistlemoor = [ball for ball in document["balls"] if ball["bowler"] == "Ewan Thistlemoor"]
     assert thistlemoor[-1]["figures"][4] == 23  # his 24th ball is the last
 
 
@@ -115,11 +117,11 @@ def test_who_leaves_is_noticed_and_silent_connections_are_no_burden(server: Serv
                 time.sleep(0.02)
         status = Path(f"/proc/{server.process.pid}/status").read_text()
         assert int(re.search(r"Threads:\s+(\d+)", status)[1]) < THREADS + 20
-        asked = threading.Thread(target=server.explanation, args=("simulated-82/2/101",))
-        asked.start()
+        thread = threading.Thread(target=server.explanation, args=("simulated-82/2/101",))
+        thread.start()
         # One of those that were left may have begun; the others are dropped.
         until(lambda: server.json("/data/simulated-82/2/101/place.json")["before"] <= 1)
-        asked.join()
+        thread.join()
     assert server.get("/health", Host=f"LOCALHOST:{port}")[0] == 200
 
 
@@ -161,9 +163,9 @@ def test_players_and_matches_are_found_by_a_part_of_their_names(
         for ball in read_match(sample_match_path).innings[0].deliveries
         if ball.batter.name == "Callum Wetherspring"
     )
-    found = server.json("/find.json?text=wether&match=simulated-82")
-    assert found[0]["text"] == "Callum Wetherspring"
-    assert found[0]["href"] == f"/match/simulated-82/innings/1/ball/{first}"
+    hits = server.json("/find.json?text=wether&match=simulated-82")
+    assert hits[0]["text"] == "Callum Wetherspring"
+    assert hits[0]["href"] == f"/match/simulated-82/innings/1/ball/{first}"
     assert server.json("/find.json?text=comets+herons")[0]["href"] == "/match/simulated-82"
     assert server.json("/find.json?text=nobody+of+the+sort") == server.json("/find.json") == []
 
@@ -171,9 +173,11 @@ def test_players_and_matches_are_found_by_a_part_of_their_names(
 def test_an_outcome_that_is_asked_for_is_what_claims_and_words_are_about(server: Server) -> None:
     six = server.explanation(outcome="6")
     assert six["prediction"]["explained"] == "6"
-    assert {one["outcome"] for one in six["evidence"]} == {"6"}
-    told = server.explanation()
-    assert {one["outcome"] for one in told["evidence"]} == {told["prediction"]["story_outcome"]}
+    assert {claim["outcome"] for claim in six["evidence"]} == {"6"}
+    default = server.explanation()
+    assert {claim["outcome"] for claim in default["evidence"]} == {
+        default["prediction"]["story_outcome"]
+    }
     assert server.get("/data/simulated-82/1/47/explanation.json?outcome=x")[0] == 422
 
 
@@ -195,8 +199,8 @@ def test_other_names_and_other_sites_are_refused(server: Server, sample_match_pa
     assert server.get("/health", Host="evil.example")[0] == 403
     content = sample_match_path.read_bytes()
     assert server.post("/upload/match?name=a.csv", content)[0] == 403
-    asked = json.dumps({"bowler": "Lucan Mbekwane"}).encode()
-    assert server.post("/ask/simulated-82/1/47/what-if", asked)[0] == 403
+    body = json.dumps({"bowler": "Lucan Mbekwane"}).encode()
+    assert server.post("/ask/simulated-82/1/47/what-if", body)[0] == 403
 
 
 def test_other_sites_may_link_to_a_page_and_no_more(server: Server) -> None:
@@ -205,25 +209,25 @@ def test_other_sites_may_link_to_a_page_and_no_more(server: Server) -> None:
         *(f"/data/{match}/balls.json", f"/data/{match}/50/explanation.json"),
         *(f"/files/{match}/50/prompt.txt", "/live/simulated-82.json", "/_dash-layout"),
     ]
-    for told in (
+    for headers in (
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},  # another port of this machine
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
         {"Referer": "http://evil.example/"},
     ):
-        assert [server.get(one, **told)[0] for one in costly] == [403] * len(costly), told
-        assert server.get(f"/match/{match}/ball/47", **told)[0] == 200
-        post = urllib.request.Request(f"{server.url}/_dash-update-component", b"{}", told)
+        assert [server.get(path, **headers)[0] for path in costly] == [403] * len(costly), headers
+        assert server.get(f"/match/{match}/ball/47", **headers)[0] == 200
+        post = urllib.request.Request(f"{server.url}/_dash-update-component", b"{}", headers)
         assert server.send(post)[0] == 403
     port = server.url.rpartition(":")[2]
-    for told in (
+    for headers in (
         {"Sec-Fetch-Site": "same-origin"},
         {"Sec-Fetch-Site": "none", "Referer": "http://elsewhere.example"},
         {"Origin": server.url},
         {"Host": f"LOCALHOST:{port}"},
     ):
-        assert server.get(costly[0], **told)[0] == 200, told
+        assert server.get(costly[0], **headers)[0] == 200, headers
 
 
 def test_requests_of_other_sites_start_no_work() -> None:
@@ -272,13 +276,13 @@ def test_uploads_are_capped_and_kept_apart(server: Server, sample_match_path: Pa
         server.json(f"/data/{key}/1/balls.json")["balls"][0]["non_striker"] == "Pranit Gollapatti"
     )
     assert key.encode() not in server.get("/_dash-layout")[1]
-    shown = {
+    callback = {
         "output": "page.children",
         "outputs": {"id": "page", "property": "children"},
         "inputs": [{"id": "page-key", "property": "data", "value": ""}],
         "changedPropIds": ["page-key.data"],
     }
-    status, answer = server.post("/_dash-update-component", json.dumps(shown).encode(), **JSON)
+    status, answer = server.post("/_dash-update-component", json.dumps(callback).encode(), **JSON)
     assert (status, key in json.dumps(answer)) == (200, False)
     status, said = server.post("/upload/match?name=bad.csv", b"a,b\n1,2\n", **OURS)
     assert (status, said["error"][:9], "/tmp" in said["error"]) == (422, "bad.csv: ", False)
@@ -291,29 +295,29 @@ def test_questions_that_cannot_be_answered_are_one_line(server: Server) -> None:
         ("/data/simulated-82/1/900/explanation.json", 422, "900"),
         ("/files/simulated-82/1/47/secrets.txt", 404, "no file"),
     ):
-        found, content, _ = server.get(path)
-        said = json.loads(content)["error"]
-        assert (found, part in said, "\n" in said) == (status, True, False), said
-    status, said = server.post("/ask/simulated-82/1/47/what-if", b"{}", **JSON)
-    assert (status, "nothing is asked" in said["error"]) == (422, True)
+        actual_status, content, _ = server.get(path)
+        answer = json.loads(content)["error"]
+        assert (actual_status, part in answer, "\n" in answer) == (status, True, False), answer
+    status, answer = server.post("/ask/simulated-82/1/47/what-if", b"{}", **JSON)
+    assert (status, "nothing is asked" in answer["error"]) == (422, True)
     nested = server.post("/ask/simulated-82/2/47/what-if", b"[" * 900_000, **JSON)
     assert nested == (400, {"error": "what is asked is nested too deeply"})
     large = server.post("/ask/simulated-82/2/47/what-if", b"[" * 1_000_001, **JSON)
     assert large == (413, {"error": "what is sent is larger than 1 MB"})
     for body in ({"target": [1]}, {"target": 1e400}, {"bowler": 5}, {"balls": "46"}):
-        asked = json.dumps(body).encode()
-        status, said = server.post("/ask/simulated-82/2/47/what-if", asked, **JSON)
-        assert (status, "\n" in said["error"]) == (422, False), body
+        question = json.dumps(body).encode()
+        status, answer = server.post("/ask/simulated-82/2/47/what-if", question, **JSON)
+        assert (status, "\n" in answer["error"]) == (422, False), body
 
 
 def test_a_recording_is_shown_under_its_own_policy(server: Server, tmp_path: Path) -> None:
     content = two_recordings(tmp_path)[0].read_bytes()
-    status, said = server.post("/upload/recording?name=r.safetensors", content, **OURS)
-    assert status == 200, said
-    status, page, headers = server.get(f"/page/{said['key']}")
+    status, answer = server.post("/upload/recording?name=r.safetensors", content, **OURS)
+    assert status == 200, answer
+    status, page, headers = server.get(f"/page/{answer['key']}")
     assert (status, b"r.safetensors: attention" in page) == (200, True)
     assert "script-src 'sha256-" in headers["Content-Security-Policy"]
-    status, said = server.post("/upload/recording?name=r.safetensors", b"junk", **OURS)
+    status, answer = server.post("/upload/recording?name=r.safetensors", b"junk", **OURS)
     assert status == 422
 
 
@@ -350,10 +354,10 @@ def test_heads_across_matches_are_shown_from_their_file(
 def test_a_taken_port_and_a_bad_file_are_one_line(
     tmp_path: Path, attnlens_here: Here, sample_match_path: Path
 ) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         answer = attnlens_here("dashboard", sample_match_path, "--no-browser", "--port", port)
     assert answer.status == 2
     assert answer.err == (

@@ -27,15 +27,15 @@ def test_no_line_is_long_and_no_file_is_large() -> None:
 def test_each_script_says_what_it_draws_and_no_name_is_given_twice() -> None:
     """What a file gives to the others stands in one object, by a name that no other file gives."""
     shared = {"pages", "leave", "redraw", "moved", "stem"}
-    given: dict[str, str] = {}
+    defined: dict[str, str] = {}
     used: set[str] = set()
     for path in SCRIPTS:
         text = path.read_text("utf-8")
         assert re.match(r"// [A-Z].+", text), path.name
         for name in re.findall(r"^ +A\.(\w+)(?:\.\w+)? = ", text, re.M):
-            assert name in shared or given.setdefault(name, path.name) == path.name, name
+            assert name in shared or defined.setdefault(name, path.name) == path.name, name
         used |= set(re.findall(r"\bA\.(\w+)\b", text))
-    assert used - set(given) - shared == set()
+    assert used - set(defined) - shared == set()
 
 
 @pytest.mark.parametrize("words", [["tsc"], ["biome", "ci"]], ids=["types", "linter"])

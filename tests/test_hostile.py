@@ -36,16 +36,16 @@ def shorter(name: str) -> Change:
 
 
 def card(**facts: Any) -> Change:
-    return lambda _, about: about["card"].update(facts)
+    return lambda _, metadata: metadata["card"].update(facts)
 
 
-def about(**facts: Any) -> Change:
-    return lambda _, about: about.update(facts)
+def metadata(**facts: Any) -> Change:
+    return lambda _, metadata: metadata.update(facts)
 
 
 DAMAGE: list[tuple[Change, str]] = [
-    (about(format=2), "has format 2, this attnlens reads 1; update attnlens"),
-    (about(card=["a"]), "is damaged (its card is no table); train it again"),
+    (metadata(format=2), "has format 2, this attnlens reads 1; update attnlens"),
+    (metadata(card=["a"]), "is damaged (its card is no table); train it again"),
     (no_number("model.gate.weight"), "is damaged (model.gate.weight holds what is no finite"),
     (no_number("ratings.venue.rating"), "is damaged (ratings.venue.rating holds what is no"),
     (shorter("ratings.striker.rating"), "is damaged (its ratings of the kind striker do not"),
@@ -62,14 +62,14 @@ DAMAGE: list[tuple[Change, str]] = [
 
 @pytest.mark.parametrize(("change", "told"), DAMAGE)
 def test_a_checkpoint_that_cannot_be_used(
-    checkpoint: Checkpoint, attnlens_here: Here, change: Change, told: str
+    checkpoint: Checkpoint, attnlens_here: Here, change: Change, message: str
 ) -> None:
     tensors, facts = dict(checkpoint.tensors), json.loads(json.dumps(checkpoint.metadata))
     change(tensors, facts)
     write_checkpoint("x.safetensors", tensors, facts)
     answer = attnlens_here("lab", "ratings", "matches", "--out", "new", "--model", "x.safetensors")
     assert answer.status == 2
-    assert answer.err.startswith(f"attnlens: x.safetensors: {told}")
+    assert answer.err.startswith(f"attnlens: x.safetensors: {message}")
     assert answer.err.count("\n") == 1
     assert answer.out == ""
 
@@ -86,13 +86,13 @@ def test_a_history_that_tells_nothing_says_why(attnlens_here: Here) -> None:
     Path("cut.json").write_text(Path("match.json").read_text(encoding="utf-8")[:900], "utf-8")
     zipfile.ZipFile("empty.zip", "w").close()
     before = attnlens_here.files()
-    for source, told in (
+    for source, message in (
         ("cut.json", "cut.json: holds no match to learn from (this is not valid JSON: "),
         ("empty.zip", "empty.zip: there are no match files in it; give "),
     ):
         answer = attnlens_here("predict", "match.json", "--history", source, "--out", "o.csv")
         assert (answer.status, answer.out) == (2, "")
-        assert answer.err.startswith(f"attnlens: {told}")
+        assert answer.err.startswith(f"attnlens: {message}")
         assert answer.err.count("\n") == 1
     assert attnlens_here.files() == before
 
@@ -141,10 +141,10 @@ def test_a_training_that_cannot_be(attnlens_here: Here) -> None:
     for seed in range(3):
         attnlens_here.good("lab", "simulate", "--seed", seed, "--out", f"matches/{seed}.csv")
     before = attnlens_here.files()
-    for words, told in REFUSED:
+    for words, message in REFUSED:
         answer = attnlens_here("lab", "train", "matches", "--out", "mine.safetensors", *words)
         assert answer.status == 2
-        assert told in answer.err
+        assert message in answer.err
         assert answer.err.startswith("attnlens: ")
         assert answer.err.count("\n") == 1
         assert attnlens_here.files() == before
