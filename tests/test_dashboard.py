@@ -197,7 +197,7 @@ def test_cautions_stand_with_the_ball_so_that_nothing_moves_when_its_tests_are_d
     page: Any, server: Server
 ) -> None:
     held: list[Any] = []
-    page.route("**/explanation.json*", held.append, times=1)
+    page.route("**/explanation.json*", lambda route: held.append(route), times=1)
     with page.expect_request("**/explanation.json*"):
         opened(page, server)
     before = page.locator(".slider svg").bounding_box()

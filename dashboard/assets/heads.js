@@ -8,7 +8,7 @@
     (head.started_as ? `It started as ${A.words(head.started_as)}` : "It started free") +
     (head.earned ? "." : " and has earned no name.");
 
-  // What one head's map shows at a ball: rows are queries, columns keys (null: the ball itself), and the cells.
+  // What one head's map shows at a ball: rows are queries, columns keys (null: the ball itself).
   function headMap(innings, scale, head, view, at) {
     const keys = innings.keys(scale, at);
     const long = scale === "long";
@@ -227,8 +227,8 @@
     const scale = innings.scale(state.scale);
     const reach = scale.unit === "overs" ? "earlier overs" : `the last ${scale.window} balls`;
     legend.how.textContent =
-      `The ${state.scale} scale: ${scale.question} (${reach}). Rows are queries, the oldest above; columns are ` +
-      "the balls they looked at; this ball's row stands out below. " +
+      `The ${state.scale} scale: ${scale.question} (${reach}). Rows are queries, the oldest above; ` +
+      "columns are what they looked at; this ball's row stands out below. " +
       `Shown: ${VIEW_WORDS[state.view]}. Half the colours are for the lowest quarter.`;
     const stops = state.each ? [] : [0, 0.25, 1].map((share) => A.span(null, A.percent(share * top)));
     legend.stops.replaceChildren(...stops);

@@ -7,8 +7,8 @@
   /**
    * Looks for new balls until the page is left.
    * @param {any} page its data from the server
-   * @param {(grown: boolean, last: any, before: number) => void} onNewBall called when a ball has come, or one
-   *   was corrected, with the innings in play now and the number of the one before
+   * @param {(grown: boolean, last: any, before: number) => void} onNewBall called when a ball has come, or
+   *   one was corrected, with the innings in play now and the number of the one before
    */
   A.follow = (page, onNewBall) => {
     let silent = 0;
