@@ -60,7 +60,7 @@ DAMAGE: list[tuple[Change, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "told"), DAMAGE)
+@pytest.mark.parametrize(("change", "message"), DAMAGE)
 def test_a_checkpoint_that_cannot_be_used(
     checkpoint: Checkpoint, attnlens_here: Here, change: Change, message: str
 ) -> None:
