@@ -25,10 +25,9 @@ from typing import Any, get_args
 import numpy as np
 
 import attnlens
-from attnlens.audits.loading import loaded
-from attnlens.audits.question import recorded
+from attnlens.audits.inputs import record_input
+from attnlens.audits.loading import load_model
 from attnlens.audits.report import PLACEBOS, Kind
-from attnlens.evidence.scores import ratio_interval
 
 HOUSE = Path(__file__).resolve().parent.parent
 KNOWN = {"previous": ("L16H0", "L11H1"), "induction": ("L17H3",), "sink": ("L18H8",)}
@@ -77,13 +76,20 @@ def audited(path: Path, folder: Path, name: str, some: list[str]) -> list[dict[s
 
 
 def share(audits: Iterable[Any], pick: Callable[[Any], list[bool]]) -> str:
-    """``12% [9, 15] of 300``: of what `pick` takes of each text."""
+    """``12% [9, 15] of 300``: of what `pick` takes of each text; texts are independent.
+
+    The linearised variance of a ratio (Cochran 1977, 6.5).
+    """
     found = [(sum(hits), len(hits)) for hits in map(pick, audits) if hits]
     if not found:
         return "none"
     above, below = np.array(found, float).T
-    mean, low, high = ratio_interval(above, below)
-    return f"{mean:.1%} [{max(low, 0):.1%}, {min(high, 1):.1%}] of {below.sum():,.0f}"
+    mean, count = above.sum() / below.sum(), len(above)
+    variance = count / max(count - 1, 1) * ((above - mean * below) ** 2).sum()
+    half = 1.96 * float(np.sqrt(variance)) / below.sum() if count > 1 else np.nan
+    return (
+        f"{mean:.1%} [{max(mean - half, 0):.1%}, {min(mean + half, 1):.1%}] of {below.sum():,.0f}"
+    )
 
 
 def tables(name: str, audits: list[dict[str, Any]]) -> None:
@@ -118,8 +124,8 @@ def tables(name: str, audits: list[dict[str, Any]]) -> None:
 
 def known_heads(path: Path, some: list[str]) -> None:
     """Heads that others have named, and what their removal costs."""
-    model = loaded(str(path))
-    rows = [attnlens.heads(recorded(model.model, f"{one} {one}", model.tokens)) for one in some]
+    model = load_model(str(path))
+    rows = [attnlens.heads(record_input(model.model, f"{one} {one}", model.tokens)) for one in some]
     print("\n### Known heads of SmolLM2, each text read twice over\n")
     print("| head | as | share of its attention | rank of 270 |\n| --- | --- | ---: | ---: |")
     for kind, names in KNOWN.items():

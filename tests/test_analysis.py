@@ -1,4 +1,4 @@
-"""Verdicts and Shapley values against independent computations."""
+"""Divergence and Shapley values against independent computations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from attnlens.evidence.scores import divergence
 from attnlens.evidence.shapley import shapley_values
-from attnlens.evidence.verdict import AMONG, CHANCE, OPPOSITE, TOO_SMALL, Judgement, judge
 
 
 def test_divergence_is_in_nats_and_never_negative() -> None:
@@ -21,33 +20,6 @@ def test_divergence_is_in_nats_and_never_negative() -> None:
     assert divergence(full, np.stack([ablated, full])).tolist() == pytest.approx([expected, 0])
     nearly = full * (1 + np.array([1e-17, -1e-17, 0]))
     assert divergence(full, nearly) == 0
-
-
-@pytest.mark.parametrize(
-    ("effect", "points", "chances", "against", "verdict", "reason"),
-    [
-        (0.0030, 0.1, (0.02, 0.05, 1.0), False, "supported", None),
-        (0.0005, 0.1, (0.01, 0.01, 1.0), False, "supported", None),
-        (0.0004, -0.5, (0.01, 0.01, 1.0), False, "supported", None),
-        (0.0004, 0.49, (0.01, 0.01, 1.0), False, "not better than chance", TOO_SMALL),
-        (0.0030, 9.0, (0.06, 0.06, 1.0), False, "not better than chance", CHANCE),
-        (0.0030, 9.0, (0.05, 0.051, 1.0), False, "not better than chance", AMONG),
-        (0.0010, 0.1, (0.9, 0.9, 0.02), False, "not better than chance", CHANCE),
-        (0.0001, 9.0, (1.0, 1.0, 0.01), False, "contradicted", "other items do more"),
-        (0.0030, 9.0, (1.0, 1.0, 0.01), True, "contradicted", OPPOSITE),
-        (0.0030, 9.0, (0.01, 0.01, 1.0), True, "contradicted", OPPOSITE),
-    ],
-)
-def test_the_verdict_rule(
-    effect: float,
-    points: float,
-    chances: tuple[float, float, float],
-    against: bool,
-    verdict: str,
-    reason: str | None,
-) -> None:
-    found = judge(effect, np.array([0.0, points, 0.01]), chances, against=against)
-    assert found == Judgement(verdict, reason)  # type: ignore[arg-type]
 
 
 def by_permutation(

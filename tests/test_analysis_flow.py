@@ -1,4 +1,4 @@
-"""Rollout and norm-based attention against whole matrices, and an attention module's output."""
+"""Rollout against products of whole matrices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlens.attention.flow import rollout, value_norms
+from attnlens.attention.flow import rollout
 from attnlens.errors import InputError
 
 
@@ -47,30 +47,3 @@ def test_what_cannot_be_rolled_out_is_refused() -> None:
         rollout([])
     with pytest.raises(InputError, match=r"layer 1 has shape \(2, 3, 5\); rollout needs self-att"):
         rollout([square, attention(1, 2, 3, 5)])
-
-
-def test_norms_are_the_lengths_of_the_vectors_that_are_sent() -> None:
-    weights = attention(1, 2, 3, 5, 7)
-    values = np.random.default_rng(2).normal(size=(2, 3, 7, 4))
-    output = np.random.default_rng(3).normal(size=(11, 12))
-    sent = np.stack(
-        [
-            np.einsum("bqk,bkd,md->bqkm", weights[:, h], values[:, h], output[:, 4 * h : 4 * h + 4])
-            for h in range(3)
-        ],
-        axis=1,
-    )
-    np.testing.assert_allclose(
-        value_norms(weights, torch.from_numpy(values), output), np.linalg.norm(sent, axis=-1)
-    )
-    np.testing.assert_allclose(
-        value_norms(weights, values), weights * np.linalg.norm(values, axis=-1)[:, :, None]
-    )
-
-
-def test_shapes_that_do_not_fit_are_refused() -> None:
-    weights, values = np.ones((3, 5, 7)), np.ones((3, 7, 4))
-    with pytest.raises(InputError, match=r"values have shape \(3, 6, 4\)"):
-        value_norms(weights, np.ones((3, 6, 4)))
-    with pytest.raises(InputError, match=r"3 heads of depth 4 need \(model, 12\)"):
-        value_norms(weights, values, np.ones((12, 11)))

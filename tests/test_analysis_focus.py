@@ -1,11 +1,10 @@
-"""Entropy, strongest keys and group shares against scipy, pandas and sums by hand."""
+"""Entropy and strongest keys against scipy and sums by hand."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-import pandas
 import pytest
 import torch
 from hypothesis import given, settings
@@ -16,7 +15,6 @@ from attnlens.attention.focus import (
     as_floats,
     entropy,
     entropy_bounds,
-    group_shares,
     strongest_keys,
 )
 from attnlens.errors import InputError
@@ -77,14 +75,3 @@ def test_the_strongest_keys_come_first_and_ties_by_position() -> None:
     assert strongest_keys(weights, 1).labels is None
     with pytest.raises(InputError, match="the 0 strongest keys are none; ask for 1 or more"):
         strongest_keys(weights, 0)
-
-
-def test_group_shares_are_pandas_group_sums() -> None:
-    weights = attention(4, 2, 3, 11)
-    groups = ["noun", "verb", None, "noun", "mark", "verb", "noun", None, "mark", "noun", "verb"]
-    found = group_shares(weights, groups)
-    assert list(found) == ["noun", "verb", "mark"]
-    table = pandas.DataFrame(weights.reshape(6, 11).T).groupby(groups).sum()
-    for name, shares in found.items():
-        np.testing.assert_allclose(shares.ravel(), table.loc[name])
-    assert group_shares(weights, [None] * 11) == {}

@@ -19,11 +19,9 @@ from scipy import stats
 from attnlens.attention import (
     entropy,
     entropy_bounds,
-    group_shares,
     relation_scores,
     rollout,
     strongest_keys,
-    value_norms,
 )
 from attnlens.attention import focus as focus_module
 from attnlens.errors import InputError
@@ -48,28 +46,18 @@ def test_whole_rows_and_lazy_records_give_what_their_weights_give(
         np.testing.assert_allclose(found.weights, wanted.weights, atol=1e-6)
         paid = wanted.weights > 0
         np.testing.assert_array_equal(found.positions[paid], wanted.positions[paid])
-        groups = [None, *"aabbccddea"]
-        by_group = group_shares(expected, groups)
-        for name, shares in group_shares(record, groups).items():
-            np.testing.assert_allclose(shares, by_group[name], atol=1e-6)
     paid = WHOLE.sum(-1) > 0
     np.testing.assert_allclose(
         entropy(lazy_record())[paid], stats.entropy(WHOLE[paid], axis=-1), atol=1e-6
     )
 
 
-def test_labels_of_a_record_name_keys_and_make_groups() -> None:
+def test_labels_of_a_record_name_keys() -> None:
     record = lazy_record().labelled(key=KEY_NAMES)
     found = strongest_keys(record, 2)
     assert found.labels is not None
     at = found.positions[1, 3, 5]
     assert found.labels[1, 3, 5].tolist() == [KEY_NAMES[place] for place in at]
-    kinds = group_shares(record, {"the": "article", "cat": "noun", "mat": "noun"})
-    assert list(kinds) == ["article", "noun"]
-    np.testing.assert_allclose(kinds["noun"], WHOLE[..., [1, 5]].sum(-1), atol=1e-6)
-    for weights in (WHOLE, whole_record()):
-        with pytest.raises(InputError, match="keys without labels have no groups; give one per"):
-            group_shares(weights, {"the": "article"})
 
 
 def test_a_top_k_record_has_bounds_and_no_whole_rows() -> None:
@@ -107,5 +95,3 @@ def test_lazy_layers_roll_out() -> None:
     whole = [one.weights() for one in lazy]
     np.testing.assert_allclose(rollout(records), rollout(whole), atol=1e-6)
     np.testing.assert_allclose(rollout(records, rows=[-1]), rollout(whole)[:, -1:], atol=1e-6)
-    values = torch.randn(2, 4, 9, 3)
-    np.testing.assert_allclose(value_norms(records[0], values), value_norms(whole[0], values))

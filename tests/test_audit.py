@@ -17,9 +17,9 @@ from torch import Tensor, nn
 import attnlens
 from attnlens.attention.sinks import sink_items
 from attnlens.attention.views import maps_data
-from attnlens.audits.question import Question
+from attnlens.audits.inputs import AuditInput
 from attnlens.audits.report import AuditedClaim
-from attnlens.audits.screen import importance, screened
+from attnlens.audits.screen import importance, screen
 from attnlens.audits.target import Target
 from attnlens.cricket.explain.types import Evidence
 from attnlens.errors import IncompleteRecordingError, InputError
@@ -151,8 +151,8 @@ def test_what_the_page_calls_a_heads_sink_is_what_audits_go_by() -> None:
 
 def test_shuffled_heads_look_where_nothing_they_learnt_sends_them() -> None:
     torch.manual_seed(0)
-    question = Question(gpt(), (torch.randint(1, 100, (1, 30)),))
-    shown = screened(question, None, sinks=None, seed=0)
+    question = AuditInput(gpt(), (torch.randint(1, 100, (1, 30)),))
+    shown = screen(question, None, sinks=None, seed=0)
     assert shown.shuffled.keys() == shown.attention.keys()
     for site, own in shown.attention.items():
         np.testing.assert_allclose(shown.shuffled[site].sum(-1), 1, atol=1e-5)
@@ -168,7 +168,7 @@ def test_shuffled_heads_look_where_nothing_they_learnt_sends_them() -> None:
 def test_importance_is_captums_gradient_times_activation() -> None:
     model, words = Planted(), review()
     target = Target("1", ("1", "0"), "number", lambda output, _: output[:, 1:])
-    found = importance(Question(model, (words,)), target, {"probe": (1, 2, LENGTH, LENGTH)})
+    found = importance(AuditInput(model, (words,)), target, {"probe": (1, 2, LENGTH, LENGTH)})
     by_captum = LayerGradientXActivation(model, model.probe).attribute(words, target=1)
     expected = by_captum.detach().sum(2)[0].abs()
     assert expected.max() > 0.1

@@ -256,16 +256,16 @@ def test_a_sentence_encoder_with_its_real_weights(attnlens_here: Here) -> None:
 @pytest.mark.skipif(find_spec(SMOL) is None, reason=f"{SMOL} is not installed")
 @pytest.mark.skipif(find_spec("accelerate") is None, reason="accelerate is not installed")
 def test_known_heads_of_a_real_language_model_are_found_again() -> None:
-    from attnlens.audits.loading import loaded
-    from attnlens.audits.question import recorded
+    from attnlens.audits.inputs import record_input
+    from attnlens.audits.loading import load_model
 
     spec = find_spec(SMOL)
     assert spec is not None
     assert spec.origin is not None
     (path,) = Path(spec.origin).parent.glob("*.gguf")
-    model = loaded(str(path))
+    model = load_model(str(path))
     text = "The river runs past the old mill, and later the river runs past the old mill again."
-    rows = {row.name: row for row in attnlens.heads(recorded(model.model, text, model.tokens))}
+    rows = {row.name: row for row in attnlens.heads(record_input(model.model, text, model.tokens))}
     assert min(rows["L16H0"].previous, rows["L11H1"].previous) > 0.6  # type: ignore[type-var]
     assert rows["L17H3"].induction is not None
     assert rows["L17H3"].induction > 0.3

@@ -363,18 +363,20 @@ def test_little_to_compare_with_and_nothing_to_tell_apart() -> None:
 
 def test_heads_list_what_they_gave_most_weight() -> None:
     weights = np.array([[0.1, 0.5, 0.0, 0.4], [0.0, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
-    found = head_claims(weights, labels=["a", "b", "c", "d"], listed=3)
+    found = head_claims(weights, labels=["a", "b", "c", "d"], max_items=3)
     assert [(one.removed, one.text) for one in found] == [
         ((1, 3, 0), "what head 0 looked at most mattered: a, b, d"),
         ((0, 1, 2), "what head 2 looked at most mattered: a, b, c"),
     ]
     # The mean of what was listed over the mean of every item that could be seen.
     assert [one.lift for one in found] == pytest.approx([1.0, 1.0])
-    assert head_claims(weights, listed=1)[0].lift == pytest.approx(0.5 * 3)
+    assert head_claims(weights, max_items=1)[0].lift == pytest.approx(0.5 * 3)
     axes = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
     record = AttentionRecord("a", 0, torch.tensor(weights)[None, :, None], axes)
-    assert [one.removed for one in head_claims(record, listed=3)] == [one.removed for one in found]
-    assert head_claims(record, listed=1)[0].text == "what head 0 looked at most mattered: 1"
+    assert [one.removed for one in head_claims(record, max_items=3)] == [
+        one.removed for one in found
+    ]
+    assert head_claims(record, max_items=1)[0].text == "what head 0 looked at most mattered: 1"
     flat = AttentionRecord("gate", 0, torch.ones(1, 2), axes[:1] + axes[3:])
     with pytest.raises(InputError, match=r"gate has the axes batch, key; give weights"):
         head_claims(flat)
@@ -387,7 +389,7 @@ def test_heads_list_what_they_gave_most_weight() -> None:
 def test_a_head_that_looks_at_everything_alike_is_not_said_to_look_at_anything() -> None:
     strong, items = weights_with(ITEMS[:3]), range(len(ITEMS))
     rows = np.array([np.full(len(items), 1 / 30), [(1.0 + (n < 3)) / 33 for n in items]])
-    even, claimed = head_claims(rows, listed=3)
+    even, claimed = head_claims(rows, max_items=3)
     assert even.removed == claimed.removed == (0, 1, 2)
     assert (even.lift, claimed.lift) == (pytest.approx(1), pytest.approx(60 / 33))
     found = gather(additive(strong), [even, claimed], {"all": list(items)}, items=items)

@@ -254,6 +254,8 @@ def test_under_an_outcome_every_claim_is_tested_and_told_of_that_outcome() -> No
     then = boundaries["top_change"]["after"]
     nats = now * math.log(now / then) + (1 - now) * math.log((1 - now) / (1 - then))
     assert boundaries["effect_nats"] == pytest.approx(nats, abs=2e-5)
+    log_odds = math.log(then / (1 - then)) - math.log(now / (1 - now))
+    assert boundaries["effect_log_odds"] == pytest.approx(log_odds, abs=5e-5)
 
 
 @pytest.mark.parametrize("which", [(1, 1), (1, 2), (1, 13), (2, 47), (2, "last")])
@@ -261,6 +263,7 @@ def test_a_head_is_told_by_what_it_does_alone_and_its_share(
     explained: Explained, which: tuple[int, int | str]
 ) -> None:
     data = explained[which]
+    assert {claim["effect_log_odds"] for claim in data["evidence"]} == {None}, "of all outcomes"
     heads = {
         (scale, name): head["top_any"]
         for scale in SCALES

@@ -21,7 +21,7 @@ from attnlens.evidence.faithfulness import (
     partial_spearman,
     ranks,
     removal_figures,
-    removed_alone,
+    remove_each,
     spearman,
 )
 
@@ -164,7 +164,7 @@ def test_every_figure_is_what_removing_one_set_after_another_gives(
     model = Additive(planted)
     order = list(range(len(planted)))
     random.shuffle(order)
-    alone = removed_alone(model, len(planted))
+    alone = remove_each(model, len(planted))
     model.calls = 0
     found = removal_figures(model, alone, [np.array(order), np.array(order[::-1])])
     assert model.calls == 1
@@ -182,7 +182,7 @@ def test_every_figure_is_what_removing_one_set_after_another_gives(
 
 def test_the_planted_order_is_the_most_faithful_there_is() -> None:
     model = Additive([0.1, 1.6, 0.4, 0.0, 0.8], start=-0.3)
-    alone = removed_alone(model, 5)
+    alone = remove_each(model, 5)
     orders = [np.array(order) for order in itertools.permutations(range(5))]
     found = removal_figures(model, alone, orders)
     truth = [tuple(order.tolist()) for order in orders].index((1, 4, 2, 0, 3))

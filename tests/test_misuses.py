@@ -181,10 +181,6 @@ MISUSES: dict[str, tuple[Callable[..., Any], str]] = {
     ),
     "a record rolled out": (lambda: attention.rollout(RECORD), "give a list of attention, first"),
     "layers of other batches": (of_other_sizes, "layer 0 has shape (1, 2, 6, 6), the last (3, 2"),
-    "groups for other keys": (
-        lambda: attention.group_shares(RECORD, ["a"] * 5),
-        "5 groups for 6 keys",
-    ),
     "rows of the strongest keys": (
         lambda: attention.entropy(recorded(top_k=2)["layers.0.self_attn"]),
         "record with top_k=None or lazy=True",

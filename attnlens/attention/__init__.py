@@ -1,15 +1,10 @@
-"""What attention looks at, for any model.
+"""What attention looks at, for any model: of records, torch tensors and numpy arrays."""
 
-Works on records, torch tensors (a Hugging Face model's ``attentions`` among them) and numpy
-arrays alike. Measures of faithfulness, which run the model again, have modules of their own.
-"""
-
-from attnlens.attention.flow import rollout, value_norms
+from attnlens.attention.flow import rollout
 from attnlens.attention.focus import (
     Strongest,
     entropy,
     entropy_bounds,
-    group_shares,
     strongest_keys,
 )
 from attnlens.attention.heads import (
@@ -29,10 +24,8 @@ __all__ = [
     "entropy",
     "entropy_bounds",
     "first_token",
-    "group_shares",
     "induction",
     "relation_scores",
     "rollout",
     "strongest_keys",
-    "value_norms",
 ]

@@ -1,8 +1,4 @@
-"""Attention followed through layers, and weighed by what is carried.
-
-Summaries of where information can flow, not proof of what caused the output: pair them with
-an intervention before making a claim.
-"""
+"""Attention followed through layers: where information can flow, not what caused the output."""
 
 from __future__ import annotations
 
@@ -24,9 +20,8 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Fl
     """Attention from the last layer to the inputs, following residual paths.
 
     Each layer is the mean of its heads plus the identity for the residual, rows made to sum
-    to 1, and the layers are multiplied, last to first. Only the rows asked for are followed,
-    vector times matrix, so one row costs ``layers · query · key``, and no product of two
-    whole matrices is ever formed.
+    to 1, and the layers are multiplied, last to first. Only the selected rows are multiplied, so
+    one row costs ``layers · query · key``.
 
     Args:
         layers: self-attention, first layer first, each ``(..., head, query, key)``, square:
@@ -69,7 +64,6 @@ def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Fl
 
 
 def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
-    """The layers, first to last."""
     if isinstance(layers, Recording):
         stacks = {re.sub(r"\d+", "*", site) for site in layers}
         if len(stacks) > 1 or any(len(layers.calls(site)) > 1 for site in layers):
@@ -84,49 +78,3 @@ def _stack(layers: Sequence[Numbers] | Recording) -> list[AttentionValues]:
             f"{problem} to roll out", remedy="give a list of attention, first layer first"
         )
     return [attention_of(layer) for layer in layers]
-
-
-def value_norms(weights: Numbers, values: Numbers, output: Numbers | None = None) -> Floats:
-    """Norm-based attention: how long the vector is that a key sends to a query.
-
-    ``‖α v W‖`` in place of ``α``: a key that is paid much and says nothing counts little.
-
-    Args:
-        weights: ``(..., head, query, key)``; a few queries will do.
-        values: what each key says to each head, ``(..., head, key, depth)``.
-        output: how heads are joined, as ``torch.nn.Linear`` keeps it,
-            ``(model, head · depth)``; without it the values' own lengths count.
-    Returns:
-        ``(..., head, query, key)``.
-
-    Raises:
-        InputError: shapes that do not fit.
-
-    Reference:
-        Kobayashi et al. 2020, "Attention is Not Only a Weight", section 3.
-    """
-    shares, value_vectors = as_floats(weights), as_floats(values)
-    if value_vectors.shape[:-1] != (*shares.shape[:-2], shares.shape[-1]):
-        raise InputError(
-            f"values have shape {value_vectors.shape}; "
-            f"weights {shares.shape} need (..., head, key, depth) with the same heads and keys"
-        )
-    if output is None:
-        plain: Floats = shares * np.linalg.norm(value_vectors, axis=-1)[..., None, :]
-        return plain
-    joins = as_floats(output)
-    heads, depth = value_vectors.shape[-3], value_vectors.shape[-1]
-    if joins.ndim != 2 or joins.shape[1] != heads * depth:
-        raise InputError(
-            f"output has shape {joins.shape}; {heads} heads of depth {depth} need "
-            f"(model, {heads * depth})"
-        )
-    by_head = joins.reshape(len(joins), heads, depth)
-    # The inner products of what heads send about one key are all that lengths need:
-    # (head, head) numbers a key, and never a vector for each pair of query and key.
-    gram = np.einsum("mhd,mhe->hde", by_head, by_head)
-    squares = np.einsum(
-        "...hkd,hde,...hke->...hk", value_vectors, gram, value_vectors, optimize=True
-    )
-    lengths: Floats = shares * np.sqrt(np.maximum(squares, 0.0))[..., None, :]
-    return lengths

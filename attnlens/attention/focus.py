@@ -1,15 +1,12 @@
-"""How attention is spread: entropy, the strongest keys, what groups of keys are paid.
+"""How attention is spread: entropy and the strongest keys.
 
-Every function takes attention as a record, a recording of only one, a torch tensor (such as one
-layer's of a Hugging Face model's ``attentions``) or a numpy array whose last axis is the keys,
-shares that sum to 1 along it or are all 0, and gives numpy in double precision. Of a lazy record
-a few queries are worked out at a time. A row that pays nothing has no focus: its figures are
-NaN, not 0.
+Every function takes a record, a recording of only one, a tensor or an array whose last axis is the
+keys, and returns numpy in double precision; NaN for a row whose weights are all 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,13 +23,11 @@ from attnlens.recording.recording import Recording
 from attnlens.words import choices
 
 AttentionValues = Tensor | NDArray[np.generic] | AttentionRecord
-"""A record, a tensor of any kind and device, or an array."""
 
 Numbers = AttentionValues | Recording
-"""What the functions take; a recording stands for its only record."""
 
 _BLOCK_CELLS: Final = 1 << 22
-"""Weights of a lazy record that are formed at a time."""
+"""Weights of a lazy record that are computed at a time."""
 
 
 def attention_of(values: Any) -> AttentionValues:
@@ -104,7 +99,6 @@ def as_floats(values: Numbers) -> Floats:
 
 
 def as_flags(values: Numbers) -> Flags:
-    """The same flags as a numpy array."""
     values = weights_of(values)
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()
@@ -120,7 +114,7 @@ def entropy(weights: Numbers) -> Floats:
     for _, shares in query_blocks(weights):
         nats = np.maximum(nats_of(shares).sum(-1), 0.0)
         parts.append(np.where(shares.sum(-1) > 0, nats, np.nan))
-    return joined(parts)
+    return join_blocks(parts)
 
 
 def nats_of(shares: Floats) -> Floats:
@@ -130,20 +124,20 @@ def nats_of(shares: Floats) -> Floats:
     return nats
 
 
-def joined(parts: list[Floats], axis: int = -1) -> Floats:
-    """What was worked out block by block; one block may have no axis to join along."""
+def join_blocks(parts: list[Floats], axis: int = -1) -> Floats:
+    """Blocks of queries joined; a single block may have no axis to join along."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
 
 
 def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floats, Floats]:
-    """The least and the greatest entropy that rows known only by their strongest keys can have.
+    """The least and the greatest entropy of rows of which only the strongest keys are known.
 
-    No key that was left out is paid more than the weakest that was kept. So the entropy is
-    greatest where the rest is spread evenly, and least where as few keys as can be hold it.
+    It is greatest where the rest is spread evenly, and least where as few keys as possible hold it,
+    none of them more than the weakest known key.
 
     Args:
-        kept: the weights of the strongest keys, ``(..., k)``.
-        residual: what the others are paid together, ``(...)``.
+        numbers: the weights of the strongest keys, ``(..., k)``.
+        residual: the sum of the other weights, ``(...)``.
         keys: how many keys there are in all.
 
     Returns:
@@ -171,12 +165,9 @@ def entropy_bounds(numbers: Numbers, residual: Numbers, keys: int) -> tuple[Floa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strongest:
-    """The keys that are paid most, from the most to the least; ties by position.
+    """The keys with the largest weights, descending, ``(..., count)``; ties by position.
 
-    Attributes:
-        positions: of the keys, ``(..., count)``.
-        weights: theirs, ``(..., count)``.
-        labels: the label of each position, where a record has them, ``(..., count)`` of str.
+    ``labels`` are those of a record's keys, of str.
     """
 
     positions: Integers
@@ -208,36 +199,4 @@ def strongest_keys(weights: Numbers, count: int) -> Strongest:
         table = np.empty(len(labels), dtype=np.object_)
         table[:] = list(labels)
         names = table[order]
-    return Strongest(order, joined(paid, -2), names)
-
-
-def group_shares(
-    weights: Numbers, groups: Sequence[str | None] | Mapping[str, str | None]
-) -> dict[str, Floats]:
-    """How much of the attention goes to the keys of each group.
-
-    Args:
-        weights: ``(..., key)``.
-        groups: the group of each key, such as the kind of token; ``None`` for no group. Of a
-            record with labels, a mapping from labels to groups will do; labels it lacks are in
-            no group.
-
-    Returns:
-        by group, in the order in which they first stand among the keys, ``(...)``.
-
-    Raises:
-        InputError: not one group per key, or groups by label of keys without labels.
-    """
-    weights = attention_of(weights)
-    if isinstance(groups, Mapping):
-        labels = weights.axes[-1].labels if isinstance(weights, AttentionRecord) else None
-        if labels is None:
-            raise InputError("keys without labels have no groups", remedy="give one per key")
-        groups = [groups.get(label) for label in labels]
-    if len(groups) != weights.shape[-1]:
-        raise InputError(f"{len(groups)} groups for {weights.shape[-1]} keys")
-    names = dict.fromkeys(name for name in groups if name is not None)
-    member = np.array([[group == name for name in names] for group in groups], dtype=np.float64)
-    member = member.reshape(len(groups), len(names))
-    shares = joined([paid @ member for _, paid in query_blocks(weights)], -2)
-    return {name: shares[..., number] for number, name in enumerate(names)}
+    return Strongest(order, join_blocks(paid, -2), names)

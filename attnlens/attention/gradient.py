@@ -12,9 +12,7 @@ def kl_jacobian(logits: Tensor, items: Tensor) -> Floats:
     """How far the whole prediction moves as each item fades: the KL-matched Jacobian, in nats.
 
     ``½ Σ_o p_o (∂ log p_o / ∂x_i · x_i)²``: gradient times input of every class at once,
-    measured by Fisher's metric. It is ``KL(p ‖ p with x_i at nothing)`` to second order, the
-    logits taken to change as they begin to. Gradient times input of one class is one
-    direction of it, and does not see what moves the others among themselves.
+    measured by Fisher's metric. It is ``KL(p ‖ p with x_i at nothing)`` to second order.
 
     Args:
         logits: of the classes ``(class,)``, worked out from ``items``.

@@ -1,9 +1,7 @@
-"""What attention heads look at, and whether it matters, for any PyTorch model.
+"""How far attention heads follow relations between queries and keys.
 
-Weights and relations come in as numbers; interventions are hooks that the ``with`` block
-takes off again. Nothing here knows what a row or a key stands for. A relation is a table of flags
-``(query, key)``: true where the key stands in it to the query. The standard ones are made here;
-any other can be given. A score describes where attention goes; it proves no use of it.
+A relation is a table of flags ``(query, key)``. A score describes where attention goes; it does not
+prove that the model uses it.
 """
 
 from __future__ import annotations
@@ -57,16 +55,13 @@ def relation_shares(shares: Floats, held: Floats) -> Floats:
 
 
 def uniform_shares(held: Floats, visible: Flags) -> Floats:
-    """What attention spread evenly over the visible keys would pay, ``(row, relation)``."""
+    """`relation_shares` of attention spread evenly over visible keys, ``(row, relation)``."""
     even = past_shares(visible[:, None].astype(float))
     return relation_shares(even, held)[:, 0]
 
 
 def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: Integers) -> Floats:
-    """What each relation would be paid if the head knew nothing but distance.
-
-    Every key is given the head's mean share at that key's distance, and the row is made to
-    sum to 1. A relation that is paid more than this is paid for more than being near.
+    """`relation_shares` if each key had the head's mean share at its distance.
 
     Args:
         shares: ``(row, head, key)``.
@@ -75,7 +70,7 @@ def shares_by_distance(shares: Floats, held: Floats, visible: Flags, distance: I
         distance: of each key, from 1; anything where it is not visible, ``(row, key)``.
 
     Returns:
-        ``(row, head, relation)``.
+        ``(row, head, relation)``; a larger real share is not explained by distance.
     """
     heads = shares.shape[1]
     counted = visible & (np.isnan(shares).sum((1, 2)) == 0)[:, None]
@@ -106,8 +101,7 @@ def departure(share: Floats, uniform: Floats) -> Floats:
 def columns_replaced(module: nn.Module, columns: slice, value: Tensor) -> Iterator[None]:
     """While the block runs, ``module`` is given ``value`` in some columns of its input.
 
-    With the module that joins the heads, the columns of one head and that head's mean
-    output this is mean ablation.
+    This is mean ablation with the heads' output projection, a head's columns and mean output.
     """
 
     def change(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -130,9 +124,7 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
         probe: the module that the weights ``(batch, head, query, key)`` pass through.
         head: the head.
         share: how much of each key's weight is taken away, 0 to 1, ``(batch, query, key)``;
-            the keys beyond its last, such as the query itself, stay.
-
-    A query left without any key attends to nothing: its weights are all zero.
+            keys beyond its last stay. Without any key left a query's weights are all zero.
     """
 
     def change(_: nn.Module, __: tuple[Any, ...], weights: Tensor) -> Tensor:
@@ -152,9 +144,8 @@ def keys_hidden(probe: nn.Module, head: int, share: Tensor) -> Iterator[None]:
 
 
 def earlier_token(length: int, back: int = 1) -> Flags:
-    """The key ``back`` places before the query, ``(query, key)``; 1 is the previous token."""
-    flags: Flags = np.eye(length, k=-back, dtype=np.bool_)
-    return flags
+    """The key ``back`` positions before the query, ``(query, key)``; 1 is the previous token."""
+    return np.eye(length, k=-back, dtype=np.bool_)
 
 
 def first_token(length: int) -> Flags:
@@ -166,8 +157,11 @@ def first_token(length: int) -> Flags:
 
 def duplicate_token(tokens: Sequence[object]) -> Flags:
     """Earlier keys that hold the query's token, ``(query, key)``."""
-    flags: Flags = np.tril(_equal(tokens), -1)
-    return flags
+    numbers: dict[object, int] = {}
+    # The elements of a tensor are tensors, which are equal only to themselves in a dict.
+    plain = (token.item() if hasattr(token, "item") else token for token in tokens)
+    codes = np.array([numbers.setdefault(token, len(numbers)) for token in plain], np.int64)
+    return np.tril(codes[:, None] == codes, -1)
 
 
 def induction(tokens: Sequence[object]) -> Flags:
@@ -183,31 +177,16 @@ def induction(tokens: Sequence[object]) -> Flags:
     return flags
 
 
-def _equal(tokens: Sequence[object]) -> Flags:
-    numbers: dict[object, int] = {}
-    codes = np.array(
-        [numbers.setdefault(_plain(token), len(numbers)) for token in tokens], np.int64
-    )
-    flags: Flags = codes[:, None] == codes[None, :]
-    return flags
-
-
-def _plain(token: object) -> object:
-    # The elements of a tensor are tensors, which are equal only to themselves in a dict.
-    item = getattr(token, "item", None)
-    return token if item is None else item()
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationScores:
-    """How much attention goes to the keys that stand in a relation.
+    """How much attention goes to the keys of a relation, ``(..., head)``.
 
     Means over the queries that have such a key; NaN where none has.
 
     Attributes:
-        share: of the attention, 0 to 1, ``(..., head)`` for weights ``(..., head, query, key)``.
-        even: what attention spread evenly over the visible keys would pay, likewise.
-        queries: how many queries were counted, likewise.
+        share: of the attention, 0 to 1.
+        even: the same if attention were spread evenly over the visible keys.
+        queries: how many queries were counted.
     """
 
     share: Floats
@@ -253,11 +232,8 @@ def relation_scores(weights: Numbers, relation: Numbers) -> RelationScores:
     evenly = np.where(counted, held.sum(-1) / np.maximum(visible.sum(-1), 1), 0.0).sum(-1)
     some = np.maximum(number, 1)
     none = number == 0
-    return RelationScores(
-        np.where(none, np.nan, to_them / some),
-        np.where(none, np.nan, evenly / some),
-        np.asarray(number, np.int64),
-    )
+    share, even = (np.where(none, np.nan, total / some) for total in (to_them, evenly))
+    return RelationScores(share, even, np.asarray(number, np.int64))
 
 
 def _of_rows(flags: Flags, rows: tuple[int, ...] | None) -> Flags:

@@ -1,4 +1,4 @@
-"""Which keys are sinks: what a head has left goes there. One rule for audits, tables and pages."""
+"""Which keys are attention sinks: one rule for audits, tables and pages."""
 
 from __future__ import annotations
 
@@ -23,12 +23,10 @@ SINK: Final = (
 
 
 def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) -> Floats:
-    """What `sinks` is asked, sums over queries: paid, evenly paid and queries, ``(3, ..., key)``.
+    """The arguments of `sinks` for weights ``(..., query, key)``, ``(3, ..., key)``.
 
     Args:
-        weights: ``(..., query, key)``.
-        every_key: every query that pays anything sees every key. Otherwise those that any head
-            or sequence pays there.
+        every_key: a query that pays anything sees every key; else those that any head pays there.
     """
     visible = (weights > 0).any(tuple(range(weights.ndim - 2)), keepdims=True)
     if every_key:
@@ -43,15 +41,13 @@ def looked_at(weights: NDArray[np.floating[Any]], *, every_key: bool = False) ->
 def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
     """Which keys are sinks of a head: they take much of its attention whatever the query is.
 
-    That is `_SINK_SHARE` of it on average, and `_SINK_LIFT` times what they would take were every
-    query's spread evenly: of the first token of a sentence that is much.
+    That is `_SINK_SHARE` of it on average, and `_SINK_LIFT` times their even share. A key seen by
+    fewer than `_SINK_QUERIES` queries, or than half as many as the key seen most, is no sink.
 
     Args:
-        paid: the sum of what each key is paid, ``(..., key)``, by the queries that see it and
-            another.
-        even: the sum of what they would pay, were it spread evenly.
-        queries: how many they are. Where they are fewer than `_SINK_QUERIES`, or than half of those
-            that see the key seen most, nothing is said.
+        paid: the sum of each key's weights, ``(..., key)``, of queries that see it and another.
+        even: the same if attention were spread evenly.
+        queries: how many queries these are.
 
     Reference:
         Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks"; the share
@@ -66,14 +62,14 @@ def sinks(paid: Floats, even: Floats, queries: Floats) -> Flags:
 def sink_items(
     attention: Iterable[Numbers], labels: Sequence[object] | None, special: Iterable[int] = ()
 ) -> tuple[int, ...]:
-    """The places of items that are sinks: special ones, and what many heads pay so.
+    """The positions of items that are sinks: special ones, and sinks of at least `_SINK_HEADS`.
 
-    The first item and separators (labels without a letter or a digit) are, where they are sinks
-    of at least `_SINK_HEADS` of all heads. A word is none: it may be looked at for what it says.
+    Of the latter only the first item and separators (labels without a letter or a digit): a word
+    may be looked at for what it says.
 
     Args:
         attention: ``(batch, head, query, key)`` of each site, over the same keys.
-        special: places of special tokens.
+        special: positions of special tokens.
     """
     none: Floats = np.zeros(())
     paid = [sum((looked_at(rows) for _, rows in query_blocks(layer)), none) for layer in attention]

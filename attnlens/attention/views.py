@@ -1,7 +1,6 @@
-"""What there is to see in a recording, as plain data: sites, rows, and heat maps for a page.
+"""A recording as plain data: sites, rows, and heat maps for a page.
 
-Nothing here draws. Weights of a lazy record are worked out a few queries at a time, and a map
-that is too large to be shown whole is made of blocks, each told by its largest weight.
+A map that is too large to be shown whole is made of blocks, each with its largest weight.
 """
 
 from __future__ import annotations
@@ -23,24 +22,22 @@ from attnlens.files import Json
 from attnlens.recording.attention_record import AttentionRecord, kind_of
 from attnlens.recording.recording import Recording
 
-_LONGEST_SIDE: Final = 512
+_MAX_SIDE_CELLS: Final = 512
 """Queries or keys of a map that is shown whole."""
-_SHORTEST_SIDE: Final = 16
-_MOST_CELLS: Final = 40_000_000
+_MIN_SIDE_CELLS: Final = 16
+_MAX_CELLS: Final = 40_000_000
 """Cells of all maps of a page; smaller maps are made where there would be more."""
-_STRONGEST: Final = 8
-_MOST_BYTES: Final = 2_850_000
-"""Of all packed maps as a page holds them. Cells are told less finely where they would be more."""
+_N_STRONGEST: Final = 8
+_MAX_BYTES: Final = 2_850_000
+"""Of all packed maps in a page; cells are quantized more coarsely where they would be more."""
 _CELL_BYTES: Final = 0.26
-"""Of each cell where there are more than ten million, so that they are told as finely."""
+"""Of each cell where there are more than ten million."""
 _LEVELS: Final = (65_535, 255, 127, 63)
 """Steps from nothing to a map's largest weight; the first that is small enough is taken."""
 _BEND: Final = 0.1
-"""The share of a map's largest weight up to which steps are about alike; then they grow with it."""
+"""Below this share of a map's largest weight steps are about linear, above it logarithmic."""
 _ENTROPY_STEPS: Final = 4096
-"""Of a nat."""
-_UNTOLD: Final = 65_535
-"""Stands for the entropy of a row that pays nothing."""
+_NO_ENTROPY: Final = 65_535
 _CHUNK_CELLS: Final = 1 << 23
 
 
@@ -51,8 +48,7 @@ Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
 def choose(recording: Recording, **kwargs: str | None) -> Recording:
     """The part of a recording that words name: ``site``, ``batch``, ``head``, ``query``.
 
-    Along an axis a word is a label, or else the number of a position; records without that
-    axis are left out.
+    A word is a label of the axis, else a position; records without the axis are left out.
 
     Raises:
         InputError: nothing has such a name.
@@ -109,11 +105,10 @@ def has_weights(record: AttentionRecord) -> bool:
     return bool(record.axes) and 0 not in (*record.shape, *record.sizes)
 
 
-def rows_data(record: AttentionRecord, count: int = _STRONGEST) -> list[Json]:
-    """What every row of a record pays: how spread it is, and its strongest keys.
+def rows_data(record: AttentionRecord, count: int = _N_STRONGEST) -> list[Json]:
+    """The entropy (nats) and the strongest keys of every row of a record.
 
-    An entropy is in nats, and ``None`` where a row pays nothing; of a top-k record only its
-    bounds are known.
+    Entropies are ``None`` where a row's weights are all 0; a top-k record has only bounds.
     """
     *leads, keys = (record.names(index) for index in range(len(record.axes)))
     rows = record.rows if _has_queries(record) else None
@@ -143,33 +138,30 @@ def rows_data(record: AttentionRecord, count: int = _STRONGEST) -> list[Json]:
 def _called(
     record: AttentionRecord, leads: Sequence[Sequence[str]], lead: int, row: int
 ) -> dict[str, str]:
-    """What each axis but the last is called where a row stands."""
-    if not leads:
-        return {}
+    """The label of a row on each axis but the last."""
     shape = tuple(len(names) for names in leads[:-1])
-    places = [*(int(at) for at in (np.unravel_index(lead, shape) if shape else ())), row]
+    indices = [*map(int, np.unravel_index(lead, shape) if shape else ()), row]
     return {
-        axis.name: names[at] for axis, names, at in zip(record.axes, leads, places, strict=False)
+        axis.name: names[at] for axis, names, at in zip(record.axes, leads, indices, strict=False)
     }
 
 
 def maps_data(
-    recording: Recording, *, most_cells: int = _MOST_CELLS, most_bytes: int = _MOST_BYTES
+    recording: Recording, *, most_cells: int = _MAX_CELLS, most_bytes: int = _MAX_BYTES
 ) -> Json:
     """Every heat map of a recording, no larger than a page can hold.
 
     Returns:
-        ``notes``, what was made smaller or left out; ``levels`` and ``bend``, how cells tell
-        weights; ``sink``, what is called one; and ``records``, each with what `sites_data`
-        tells, ``block`` (how many queries and keys one cell stands for), ``queries`` and
-        ``keys`` (what each is called), ``maps``: per batch and head ``lead`` (what these are
-        called), ``top`` (the largest weight), ``sinks`` (columns that hold a key such as
-        `sinks` finds) and ``rest`` (the largest weight outside them); and ``packed``: all maps
-        together, compressed with zlib. Of each, cells column by column, one byte each or two
-        where ``levels`` needs them, padded to 2 bytes; then the lower and the upper bound of
-        each row's entropy, two bytes each, in 1/`_ENTROPY_STEPS` nats, `_UNTOLD` where nothing
-        is paid.
-        A cell tells the weight ``top * bend * ((1 + 1 / bend) ** (cell / levels) - 1)``.
+        ``notes`` on what was made smaller or left out; ``levels`` and ``bend``, the quantization;
+        ``sink``, its definition in words; and ``records``, each with the fields of `sites_data`,
+        ``block`` (how many queries and keys one cell stands for), ``queries`` and ``keys`` (their
+        labels), ``maps``: per batch and head ``lead`` (their labels), ``top`` (the largest
+        weight), ``sinks`` (columns that hold one) and ``rest`` (the largest weight outside them);
+        and ``packed``: all maps, compressed with zlib. Of each, cells column by column, one byte
+        each or two where ``levels`` needs them, padded to 2 bytes; then the lower and the upper
+        bound of each row's entropy, two bytes each, in 1/`_ENTROPY_STEPS` nats, `_NO_ENTROPY` for a
+        row of zeros.
+        A cell stands for the weight ``top * bend * ((1 + 1 / bend) ** (cell / levels) - 1)``.
 
     Raises:
         InputError: so many maps that not even the smallest ones fit.
@@ -182,7 +174,7 @@ def maps_data(
     entries: list[Json] = []
     record_pictures: list[list[Picture]] = []
     for record, entry in zip(records, sites_data(Recording(records)), strict=True):
-        queries, keys = _row_names(record), record.names(len(record.axes) - 1)
+        *_, queries, keys = ("",), *map(record.names, range(len(record.axes)))
         tall, wide = (_block(len(names), side) for names in (queries, keys))
         if tall * wide > 1:
             entry["notes"].append(
@@ -213,7 +205,7 @@ def maps_data(
 
 
 def _packed(records: Sequence[Sequence[Picture]], byte_limit: int) -> tuple[int, list[bytes]]:
-    """How finely cells can be told, and the pictures of each record told so."""
+    """The finest of `_LEVELS` that fits, and the pictures of each record packed with it."""
     for levels in _LEVELS:
         packed: list[bytes] = []
         room = byte_limit * 3 // 4  # a page holds four letters for three bytes
@@ -233,9 +225,8 @@ def _packed(records: Sequence[Sequence[Picture]], byte_limit: int) -> tuple[int,
 
 
 def _fitting(records: Sequence[AttentionRecord], max_cells: int) -> int:
-    """The longest side that maps may have."""
-    side = _LONGEST_SIDE
-    while side >= _SHORTEST_SIDE:
+    side = _MAX_SIDE_CELLS
+    while side >= _MIN_SIDE_CELLS:
         cells = sum(
             len(_leads(record))
             * math.prod(-(-size // _block(size, side)) for size in _sides(record))
@@ -260,12 +251,8 @@ def _block(size: int, side: int) -> int:
 
 
 def _leads(record: AttentionRecord) -> list[tuple[int, ...]]:
-    """Every place of the axes before the last two, batch by batch."""
+    """Every position of the axes before the last two."""
     return list(np.ndindex(record.sizes[:-2]))
-
-
-def _row_names(record: AttentionRecord) -> tuple[str, ...]:
-    return record.names(len(record.axes) - 2) if len(record.axes) > 1 else ("",)
 
 
 def _has_queries(record: AttentionRecord) -> bool:
@@ -273,7 +260,7 @@ def _has_queries(record: AttentionRecord) -> bool:
 
 
 def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], list[Picture], bool]:
-    """The maps of a record, their pictures, and whether any weight is no share."""
+    """The maps of a record, their pictures, and whether any weight is negative or no number."""
     queries, keys = _sides(record)
     count = len(_leads(record))
     rows, columns = -(-queries // tall), -(-keys // wide)
@@ -298,17 +285,15 @@ def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], li
     flags = sinks(*paid) & _has_queries(record)
     flags = np.logical_or.reduceat(flags, widths, 1)
     leads = [record.names(index) for index in range(max(0, len(record.axes) - 2))]
-    maps: list[Json] = []
-    for number, lead in enumerate(_leads(record)):
-        rest = np.where(flags[number], 0.0, cells[number])
-        maps.append(
-            {
-                "lead": [names[position] for names, position in zip(leads, lead, strict=True)],
-                "top": float(cells[number].max(initial=0.0)),
-                "rest": float(rest.max(initial=0.0)),
-                "sinks": np.flatnonzero(flags[number]).tolist(),
-            }
-        )
+    maps: list[Json] = [
+        {
+            "lead": [names[position] for names, position in zip(leads, lead, strict=True)],
+            "top": float(cells[number].max(initial=0.0)),
+            "rest": float(np.where(flags[number], 0.0, cells[number]).max(initial=0.0)),
+            "sinks": np.flatnonzero(flags[number]).tolist(),
+        }
+        for number, lead in enumerate(_leads(record))
+    ]
     return maps, _pictures(cells, bounds), odd
 
 
@@ -317,8 +302,8 @@ def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[P
     tops = cells.max((1, 2), keepdims=True)
     shares = cells / np.where(tops > 0, tops, 1.0)
     bent = np.rint(np.log1p(shares / _BEND) * (_LEVELS[0] / math.log1p(1 / _BEND)))
-    nats = np.rint(bounds * _ENTROPY_STEPS).clip(0, _UNTOLD - 1)
-    nats = np.where(np.isnan(bounds), _UNTOLD, nats)
+    nats = np.rint(bounds * _ENTROPY_STEPS).clip(0, _NO_ENTROPY - 1)
+    nats = np.where(np.isnan(bounds), _NO_ENTROPY, nats)
     columns, entropies = bent.transpose(0, 2, 1), nats.swapaxes(0, 1)
     return list(zip(columns.astype(np.uint16), entropies.astype(np.uint16), strict=True))
 
@@ -326,10 +311,9 @@ def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[P
 def _measured(
     record: AttentionRecord, multiple: int = 1
 ) -> Iterator[tuple[int, NDArray[np.float32], Floats, Floats]]:
-    """Some rows at a time: the first, weights ``(map, row, key)``, bounds of their entropy.
+    """Blocks of rows: the first row, weights ``(map, row, key)``, bounds of their entropy.
 
-    Args:
-        multiple: of how many rows each time, but for the last.
+    A block but the last has a multiple of ``multiple`` rows.
     """
     queries, keys = _sides(record)
     maps = len(_leads(record))

@@ -2,6 +2,6 @@
 
 from attnlens.audits.ablate import ablate
 from attnlens.audits.audit import audit
-from attnlens.audits.heads import heads
+from attnlens.audits.head_table import heads
 
 __all__ = ["ablate", "audit", "heads"]

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.arrays import Floats
-from attnlens.audits.heads import layer_of
-from attnlens.audits.question import Question, questions
+from attnlens.audits.head_table import layer_of
+from attnlens.audits.inputs import AuditInput, split_inputs
 from attnlens.audits.target import answer_of
 from attnlens.errors import InputError
+from attnlens.evidence.null import N_DRAWS
 from attnlens.evidence.verdict import benjamini_hochberg
 from attnlens.recording import intervene, record
 
@@ -27,10 +28,8 @@ Loss = Callable[[Any], Tensor]
 How = Literal["zero", "mean"]
 
 _RANDOM_HEADS: Final = 20
-_LISTABLE: Final = 12
-"""Of no more inputs than this all changes of sign are listed; else `_DRAWS` are drawn."""
-
-_DRAWS: Final = 3999
+_MAX_ENUMERATED_INPUTS: Final = 12
+"""With up to this many inputs every flip of signs is counted; else `N_DRAWS` are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +38,9 @@ class Ablated:
 
     Attributes:
         change: of the mean loss over the inputs.
-        beyond: how much more that is than without a head drawn at random, the mean of these.
-        p: how often chance has it as much more: signs of the inputs' differences flipped; None
-            for a single input.
+        beyond: the same minus the mean change without a head drawn at random.
+        p: of as large a ``beyond`` with the signs of the inputs' differences flipped; None for a
+            single input.
         q: over the heads listed (Benjamini and Hochberg).
     """
 
@@ -56,12 +55,10 @@ class Ablated:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """Heads taken away one by one.
+    """Heads taken away one by one, the costliest first.
 
-    Attributes:
-        loss: the mean over the inputs, nothing taken away.
-        heads: those listed, the costliest first.
-        random: changes of the mean loss without each of the heads drawn at random.
+    ``loss`` is the mean over the inputs with every head; ``random`` the changes of the mean loss
+    without each of the heads drawn at random.
     """
 
     how: How
@@ -113,23 +110,21 @@ def ablate(
     """
     if how not in ("zero", "mean"):
         raise InputError(f"there is no way {how!r}", remedy="say 'zero' or 'mean'")
-    single_inputs = questions(model, inputs, tokens)
+    single_inputs = split_inputs(model, inputs, tokens)
     heads_by_name = _heads_of(single_inputs[0])
     selected = list(heads_by_name) if heads == "each" else _selected_heads(heads, heads_by_name)
     generator = np.random.default_rng(seed)
-    control_pool = (
-        list(heads_by_name)
-        if heads == "each"
-        else [name for name in heads_by_name if name not in selected]
-    )
+    control_pool = [name for name in heads_by_name if heads == "each" or name not in selected]
     control_heads = generator.permutation(control_pool)[:_RANDOM_HEADS].tolist()
-    full = np.array([_loss(question, loss) for question in single_inputs])
+    full = np.array([_loss(single_input, loss) for single_input in single_inputs])
 
     def change(name: str) -> Floats:
         _, head, site = heads_by_name[name]
         edit: Any = {"scale": 0.0} if how == "zero" else {"replace": _even}
         with intervene(model, sites=[site], heads=head, **edit):
-            changed: Floats = np.array([_loss(question, loss) for question in single_inputs]) - full
+            changed: Floats = (
+                np.array([_loss(single_input, loss) for single_input in single_inputs]) - full
+            )
         return changed
 
     changes = {name: change(name) for name in dict.fromkeys([*selected, *control_heads])}
@@ -148,25 +143,21 @@ def ablate(
 
 
 def _even(weights: Tensor) -> Tensor:
-    """Attention spread over the keys that are seen."""
     visible = (weights > 0).to(weights.dtype)
     return visible / visible.sum(-1, keepdim=True).clamp_min(1)
 
 
-def _heads_of(question: Question) -> dict[str, tuple[int, int, str]]:
+def _heads_of(single_input: AuditInput) -> dict[str, tuple[int, int, str]]:
     """Every head by name: its layer, its number and its site."""
-    with torch.no_grad(), record(question.model, lazy=True) as recording:
-        question.ask()
+    with torch.no_grad(), record(single_input.model, lazy=True) as recording:
+        single_input.ask()
     heads_by_name: dict[str, tuple[int, int, str]] = {}
     for at, site in enumerate(recording):
         layer = layer_of(site, at)
         for head in range(recording.calls(site)[0].shape[1]):
             name = f"L{layer}H{head}"
-            heads_by_name[name if name not in heads_by_name else f"{site} {head}"] = (
-                layer,
-                head,
-                site,
-            )
+            name = f"{site} {head}" if name in heads_by_name else name
+            heads_by_name[name] = (layer, head, site)
     return heads_by_name
 
 
@@ -183,14 +174,14 @@ def _selected_heads(heads: str | Sequence[str], heads_by_name: Mapping[str, obje
 
 
 @torch.no_grad()
-def _loss(question: Question, loss: Loss | None) -> float:
-    output = question.ask()
+def _loss(single_input: AuditInput, loss: Loss | None) -> float:
+    output = single_input.ask()
     if loss is not None:
         loss_value = loss(output)
         if not isinstance(loss_value, Tensor) or loss_value.numel() != 1:
             raise InputError("the loss is no number", remedy="return a tensor (), or (batch,)")
         return float(loss_value)
-    ids = question.kwargs.get("input_ids")
+    ids = single_input.kwargs.get("input_ids")
     logits = answer_of(output)
     if ids is None or logits.dim() != 3 or ids.shape[1] < 2:
         raise InputError(
@@ -215,8 +206,8 @@ def _p(more: Floats, generator: np.random.Generator) -> float | None:
     if count < 2:
         return None
     slack = 1e-12 * float(abs(more).sum())
-    if count <= _LISTABLE:
+    if count <= _MAX_ENUMERATED_INPUTS:
         signs = np.array(list(itertools.product((1, -1), repeat=count)))
         return float((signs @ more >= more.sum() - slack).mean())
-    signs = generator.choice((1, -1), (_DRAWS, count))
-    return float(((signs @ more >= more.sum() - slack).sum() + 1) / (_DRAWS + 1))
+    signs = generator.choice((1, -1), (N_DRAWS, count))
+    return float(((signs @ more >= more.sum() - slack).sum() + 1) / (N_DRAWS + 1))

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
 from statistics import fmean
 from typing import Any, Final
 
+import numpy as np
 from torch import nn
 
-from attnlens.audits.heads import FIGURES, HeadRow, HeadTable
-from attnlens.audits.loading import loaded
-from attnlens.audits.question import questions
-from attnlens.audits.report import PLACEBOS, Audit, Audited, Cost, Placebo
-from attnlens.audits.screen import screened
+from attnlens.audits.head_table import FIGURES, HeadRow, HeadTable
+from attnlens.audits.inputs import split_inputs
+from attnlens.audits.loading import load_model
+from attnlens.audits.report import PLACEBOS, Audit, AuditedModel, Cost, Placebo
+from attnlens.audits.screen import screen
 from attnlens.audits.target import TargetChoice
-from attnlens.audits.testing import tested
+from attnlens.audits.testing import audit_input
 from attnlens.errors import InputError
 
 _HEADS: Final = 8
@@ -40,8 +43,7 @@ def audit(
     All heads are screened by one forward with gradients. What they point at becomes claims: the
     item and the items that weigh most (gradient times attention, all heads together), those
     attended most, and what the heads screened highest look at. Every item is hidden from all
-    attention once; each claim's items together; then `attnlens.evidence` judges. Sinks are named,
-    and no claim is about them.
+    attention once; each claim's items together; then `attnlens.evidence` judges.
 
     Args:
         model: any, with `eval` called; or what `attnlens audit` takes: a folder of Hugging Face, a
@@ -56,8 +58,8 @@ def audit(
             the embedding of a model without a head; see `attnlens.audits.target`.
         layers: rows and claims of heads of these layers alone; None: all.
         heads: claims are made of so many heads.
-        sinks: places (numbers, from 0) left out of claims beside special tokens; None: those found
-            (`attnlens.attention.sinks.sink_items`).
+        sinks: positions of items left out of claims beside special tokens; None: those of
+            `attnlens.attention.sinks.sink_items`.
         seed: of everything drawn.
         progress: is told what is being done.
 
@@ -68,63 +70,41 @@ def audit(
     """
     started = time.perf_counter()
     if isinstance(model, str | os.PathLike):
-        loaded_model = loaded(os.fspath(model))
-        model = loaded_model.model
-        tokens = loaded_model.tokens if tokens is None else tokens
-        inputs = loaded_model.inputs if inputs is None else inputs
-    single_inputs = questions(model, inputs, tokens)
+        source = load_model(os.fspath(model))
+        model = source.model
+        tokens = source.tokens if tokens is None else tokens
+        inputs = source.inputs if inputs is None else inputs
+    single_inputs = split_inputs(model, inputs, tokens)
     # An iterator would be empty at the second input.
     selected_layers = [layers] if isinstance(layers, int) else None if layers is None else [*layers]
-    parts = []
-    for number, question in enumerate(single_inputs):
-        input_label = (
-            f"input {number + 1} of {len(single_inputs)}" if len(single_inputs) > 1 else "the input"
+    results = []
+    for number, single_input in enumerate(single_inputs):
+        several = len(single_inputs) > 1
+        progress(
+            f"auditing {f'input {number + 1} of {len(single_inputs)}' if several else 'the input'}"
         )
-        progress(f"auditing {input_label}")
-        screening = screened(question, target, sinks=sinks, seed=seed)
-        parts.append(
-            tested(
-                number, question, screening, _layers(screening.table, selected_layers), heads, seed
-            )
-        )
-    tables = [part.table for part in parts]
-    names = list(dict.fromkeys(part.input.target for part in parts))
+        screening = screen(single_input, target, sinks=sinks, seed=seed)
+        table = _of_layers(screening.table, selected_layers)
+        results.append(audit_input(number, single_input, screening, table, heads, seed))
+    summaries, tables, claims, placebos = zip(*results, strict=True)
+    targets = list(dict.fromkeys(summary.target for summary in summaries))
     return Audit(
-        model=Audited(
+        model=AuditedModel(
             type(model).__name__,
             sum(parameter.numel() for parameter in model.parameters()),
             len({row.site for row in tables[0]}),
             len(tables[0]),
         ),
-        inputs=tuple(part.input for part in parts),
-        target=names[0] if len(names) == 1 else "the likeliest of each input",
+        inputs=summaries,
+        target=targets[0] if len(targets) == 1 else "the likeliest of each input",
         heads=_mean_table(tables),
-        claims=tuple(claim for part in parts for claim in part.claims),
-        placebos=tuple(
-            Placebo(
-                kind,
-                sum(placebo.tested for placebo in some),
-                sum(placebo.supported for placebo in some),
-            )
-            for kind, some in (
-                (
-                    kind,
-                    [
-                        placebo
-                        for part in parts
-                        for placebo in part.placebos
-                        if placebo.kind == kind
-                    ],
-                )
-                for kind in PLACEBOS
-            )
-        ),
-        cost=Cost(sum(question.rows for question in single_inputs), time.perf_counter() - started),
+        claims=tuple(chain.from_iterable(claims)),
+        placebos=tuple(map(Placebo, PLACEBOS, *np.sum(placebos, 0).T.tolist())),
+        cost=Cost(sum(each.rows for each in single_inputs), time.perf_counter() - started),
     )
 
 
-def _layers(table: HeadTable, layers: Sequence[int] | None) -> HeadTable:
-    """The heads of some layers."""
+def _of_layers(table: HeadTable, layers: Sequence[int] | None) -> HeadTable:
     table_layers = {row.layer for row in table}
     selected = table_layers if layers is None else set(layers)
     if strange := sorted(selected - table_layers):
@@ -140,7 +120,7 @@ def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
     if len(tables) == 1:
         return tables[0]
     by_head: dict[tuple[str, int], list[HeadRow]] = {}
-    for row in (row for table in tables for row in table):
+    for row in chain.from_iterable(tables):
         by_head.setdefault((row.site, row.head), []).append(row)
 
     def mean(rows: Sequence[HeadRow], name: str) -> Any:
@@ -148,10 +128,11 @@ def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
         return fmean(values) if values else None
 
     return HeadTable(
-        HeadRow(
-            layer=rows[0].layer,
-            head=rows[0].head,
-            site=rows[0].site,
+        replace(
+            rows[0],
+            relation=None,
+            lift=None,
+            p=None,
             **{name: mean(rows, name) for name in FIGURES},
         )
         for rows in by_head.values()

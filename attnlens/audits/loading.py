@@ -1,8 +1,4 @@
-"""Models from files, for the command line: a Hugging Face folder, a GGUF file, a function.
-
-Nothing is downloaded: transformers is told to stay offline, and code that comes with a model is
-not run.
-"""
+"""Models from files: a Hugging Face folder, a GGUF file, a function; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -28,20 +24,15 @@ _TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loaded:
-    """A model ready to be asked.
-
-    Attributes:
-        tokens: its tokenizer, or labels; None without.
-        inputs: what a function gave with it; None of a file.
-    """
+class ModelSource:
+    """A model, its tokenizer or labels, and the inputs that a function gave with it."""
 
     model: nn.Module
     tokens: Any = None
     inputs: Any = None
 
 
-def loaded(path: str) -> Loaded:
+def load_model(path: str) -> ModelSource:
     """The model that a path names.
 
     Args:
@@ -64,7 +55,7 @@ def loaded(path: str) -> Loaded:
     raise InputError(problem, path=path, remedy=f"{_OFFLINE}, a .gguf, or module:function")
 
 
-def _of_folder(path: str) -> Loaded:
+def _of_folder(path: str) -> ModelSource:
     names = os.listdir(path)
     if "config.json" not in names:
         raise InputError("holds no config.json, so it is no model", path=path, remedy=_OFFLINE)
@@ -88,10 +79,10 @@ def _of_folder(path: str) -> Loaded:
         model = kind.from_pretrained(path, local_files_only=True).eval()
     with _quietly(path, "its tokenizer cannot be read"):
         tokens = transformers.AutoTokenizer.from_pretrained(path, **safely)
-    return Loaded(model, tokens)
+    return ModelSource(model, tokens)
 
 
-def _of_gguf(path: str) -> Loaded:
+def _of_gguf(path: str) -> ModelSource:
     for name in ("gguf", "accelerate"):
         try:
             import_module(name)
@@ -106,10 +97,10 @@ def _of_gguf(path: str) -> Loaded:
     with _quietly(path, "cannot be read as GGUF"):
         options = {"gguf_file": file, "local_files_only": True}
         model = transformers.AutoModelForCausalLM.from_pretrained(folder, **options).eval()
-        return Loaded(model, transformers.AutoTokenizer.from_pretrained(folder, **options))
+        return ModelSource(model, transformers.AutoTokenizer.from_pretrained(folder, **options))
 
 
-def _of_function(module: str, name: str) -> Loaded:
+def _of_function(module: str, name: str) -> ModelSource:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -132,7 +123,7 @@ def _of_function(module: str, name: str) -> Loaded:
             remedy="return (model, inputs) or (model, inputs, tokens)",
         )
     model, inputs, *tokens = result
-    return Loaded(model, tokens[0] if tokens else None, inputs)
+    return ModelSource(model, tokens[0] if tokens else None, inputs)
 
 
 def _transformers() -> Any:
@@ -151,7 +142,7 @@ def _transformers() -> Any:
 
 @contextmanager
 def _quietly(path: str, problem: str) -> Any:
-    """What goes wrong in a library, as one line; its warnings and progress are not shown."""
+    """Errors of a library as one line; its warnings and progress are not shown."""
     try:
         with warnings.catch_warnings(), redirect_stderr(StringIO()):
             warnings.simplefilter("ignore")

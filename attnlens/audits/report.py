@@ -1,13 +1,17 @@
-"""What an audit found, as plain frozen data; it shows and saves itself."""
+"""The report of an audit, as plain frozen data; it shows and saves itself."""
 
 from __future__ import annotations
 
 import os
+<<<<<<< HEAD
 from dataclasses import asdict, dataclass, fields
 from pkgutil import resolve_name
+=======
+from dataclasses import asdict, dataclass, replace
+>>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller)
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from attnlens.audits.heads import HeadRow, HeadTable
+from attnlens.audits.head_table import HeadTable
 from attnlens.errors import InputError
 from attnlens.evidence.result import ClaimResult
 from attnlens.files import Json, render_json, write_text
@@ -27,9 +31,7 @@ _RENDERERS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Audited:
-    """The model: its class, and how much attention it has."""
-
+class AuditedModel:
     name: str
     parameters: int
     sites: int
@@ -38,12 +40,7 @@ class Audited:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input: its items, those left out of claims, and what the model answered.
-
-    Attributes:
-        sinks: labels of what holds attention whatever stands there.
-        probability: of the target; None of a number or an embedding.
-    """
+    """One input; ``probability`` is the target's, None of a number or an embedding."""
 
     text: str | None
     items: tuple[str, ...]
@@ -53,7 +50,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TargetChange:
     """An outcome's change, percentage points."""
 
     outcome: str
@@ -61,7 +58,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class TopChange(Change):
+class LargestTargetChange(TargetChange):
     """The outcome that moves most, before and after."""
 
     before: float
@@ -69,42 +66,35 @@ class TopChange(Change):
 
 
 class AuditedClaim(ClaimResult):
-    """A claim of an audit and its result; beside the input and the labels of what was hidden.
+    """A claim of an audit and its result.
 
-    Attributes:
-        input: which one, from 0.
-        scale, head: the site and the name of the head that a claim is about.
-        removed, items: what was hidden, by position and by label.
+    ``input`` counts from 0; ``scale`` and ``head`` are the site and the name of the head that it is
+    about; ``removed`` and ``items`` are what was hidden, by position and by label.
     """
 
     kind: Kind
     direction: None = None
-    changes: tuple[Change, ...]
-    top_change: TopChange
+    changes: tuple[TargetChange, ...]
+    top_change: LargestTargetChange
     replaced: None = None
     input: int
     items: tuple[str, ...]
 
     def to_dict(self) -> Json:
         """As plain data: the input first, labels beside positions."""
-        fields = self.model_dump()
-        data: Json = {"input": fields.pop("input")}
-        items = fields.pop("items")
-        for name, value in fields.items():
-            data[name] = value
-            if name == "removed":
-                data["items"] = items
-        return data
+        data: Json = self.model_dump()
+        names = [name for name in data if name not in ("input", "items")]
+        names.insert(names.index("removed") + 1, "items")
+        return {name: data[name] for name in ("input", *names)}
 
 
 @dataclass(frozen=True, slots=True)
 class Placebo:
-    """Lists of which nothing is known to be true, each judged as a claim alone would be.
+    """Lists of items that need not matter, each judged as a claim alone would be.
 
-    ``random lists`` are drawn evenly: those told as supported are false alarms. ``random heads``
-    are what heads drawn at random look at, hidden from the whole model; ``shuffled heads`` what
-    the same heads would look at with the features of their keys in another order than those of
-    their queries, so that nothing that they have learnt is left in it.
+    ``random lists`` are drawn evenly. ``random heads`` are what heads drawn at random look at,
+    hidden from the whole model; ``shuffled heads`` what the same heads would look at with the
+    features of their keys in another order than those of their queries.
     """
 
     kind: PlaceboKind
@@ -114,26 +104,17 @@ class Placebo:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Inputs that the model has read, copies with something hidden among them, and seconds."""
+    """How many inputs the model has read, copies with hidden items included, and seconds."""
 
     forwards: int
     seconds: float
 
 
-def _as_dict(row: AuditedClaim | Input | Placebo | HeadRow) -> Json:
-    return row.to_dict() if isinstance(row, AuditedClaim) else asdict(row)
-
-
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """An audit.
+    """An audit; ``heads`` are means over the inputs."""
 
-    Attributes:
-        target: what was asked, in words.
-        heads: one row each, means over the inputs, in the order of layers.
-    """
-
-    model: Audited
+    model: AuditedModel
     inputs: tuple[Input, ...]
     target: str
     heads: HeadTable
@@ -145,12 +126,7 @@ class Audit:
         """As plain data, numbers to six decimals."""
         from attnlens.render.numbers import rounded_all
 
-        data: Json = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name, value in data.items():
-            if isinstance(value, tuple):
-                data[name] = [_as_dict(row) for row in value]
-            elif not isinstance(value, str):
-                data[name] = asdict(value)
+        data = asdict(replace(self, claims=())) | {"claims": [row.to_dict() for row in self.claims]}
         rounded: Json = rounded_all(data)
         return rounded
 

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from attnlens.arrays import Floats
 from attnlens.attention.sinks import sink_items
-from attnlens.audits.heads import HeadTable, heads, whole_records
-from attnlens.audits.question import Question
-from attnlens.audits.target import Target, TargetChoice, found_target
+from attnlens.audits.head_table import HeadTable, heads, whole_records
+from attnlens.audits.inputs import AuditInput
+from attnlens.audits.target import Target, TargetChoice, resolve_target
 from attnlens.errors import InputError
 from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
@@ -25,21 +25,16 @@ _PROBES: Final = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Screened:
+class Screening:
     """What one input's attention shows, before anything is hidden.
 
     Attributes:
-        sites: whose keys are the items.
-        attention: what each head of a site pays the items where the answer is read: at one
-            place, at the last where no place sees later ones, else a mean over all queries;
-            ``(head, item)`` by site.
-        shuffled: what they would pay them if the features of their keys stood in another order
-            than those of their queries, likewise; of sites whose queries and keys were seen.
+        attention: of each head to each item, ``(head, item)`` by site, at the query that the answer
+            is read from: one position, the last under a causal mask, else a mean over queries.
+        shuffled: the same if the features of keys stood in another order than those of queries,
+            of sites whose queries and keys were recorded.
         importance: gradient times attention, summed over queries, not negative, likewise.
-        sinks: places that are no items of claims.
-        items: places that claims are about: no sinks, and not the place that the answer is
-            read from.
-        table: the heads.
+        items: positions that claims are about: no sinks, and not the answer's own.
     """
 
     target: Target
@@ -53,28 +48,28 @@ class Screened:
     table: HeadTable
 
 
-def screened(
-    question: Question, target: TargetChoice, *, sinks: Collection[int] | None, seed: int
-) -> Screened:
+def screen(
+    single_input: AuditInput, target: TargetChoice, *, sinks: Collection[int] | None, seed: int
+) -> Screening:
     """Screen one input.
 
     Raises:
         InputError: no attention over its items, or no such target.
     """
-    with torch.no_grad(), record(question.model, lazy=True) as recording:
-        output = question.ask()
-    keys = _keys(recording, question.labels)
+    with torch.no_grad(), record(single_input.model, lazy=True) as recording:
+        output = single_input.ask()
+    keys = _keys(recording, single_input.labels)
     records = list(whole_records(recording, keys))
-    question.folds = {site_record.site: site_record.shape[0] for site_record in records}
+    single_input.folds = {each.site: each.shape[0] for each in records}
     causal = _causal(recording)
-    resolved_target = found_target(question, output, target, causal=causal)
-    labels = question.labels or tuple(f"item {at}" for at in range(keys))
+    resolved_target = resolve_target(single_input, output, target, causal=causal)
+    labels = single_input.labels or tuple(f"item {at}" for at in range(keys))
     if strange := [at for at in sinks or () if not (isinstance(at, int) and 0 <= at < keys)]:
         raise InputError(f"there is no item {strange[0]}", remedy=f"items are 0 to {keys - 1}")
     if sinks is None:
-        sinks = sink_items(records, question.labels, question.special)
-    padding = (~question.attention_mask(keys)[0]).nonzero()[:, 0].tolist()
-    left = {*sinks, *question.special, *padding}
+        sinks = sink_items(records, single_input.labels, single_input.special)
+    padding = (~single_input.attention_mask(keys)[0]).nonzero()[:, 0].tolist()
+    left = {*sinks, *single_input.special, *padding}
     if resolved_target.query is not None and resolved_target.places == keys:
         left.add(resolved_target.query)
 
@@ -87,23 +82,19 @@ def screened(
         return np.asarray(rows.mean(1) if read is None else rows[:, read])
 
     generator = torch.Generator().manual_seed(seed)
-    lazy = {site_record.site: recording.calls(site_record.site)[0].lazy for site_record in records}
-    return Screened(
+    lazy = {each.site: recording.calls(each.site)[0].lazy for each in records}
+    shapes = {each.site: each.shape for each in records}
+    return Screening(
         resolved_target,
         labels,
-        tuple(site_record.site for site_record in records),
-        {site_record.site: paid(site_record.weights) for site_record in records},
+        tuple(shapes),
+        {each.site: paid(each.weights) for each in records},
         {
             site: paid(weights.shuffled(generator).weights())
             for site, weights in lazy.items()
             if weights
         },
-        importance(
-            question,
-            resolved_target,
-            {site_record.site: site_record.shape for site_record in records},
-            seed=seed,
-        ),
+        importance(single_input, resolved_target, shapes, seed=seed),
         tuple(sorted(sinks)),
         tuple(at for at in range(keys) if at not in left),
         heads(Recording(records), labels, sinks=sinks),
@@ -111,21 +102,15 @@ def screened(
 
 
 def _causal(recording: Recording) -> frozenset[int]:
-    """The numbers of places of which none sees a later one, at any site."""
-    square = [
-        site_record
-        for site_record in recording.records()
-        if site_record.shape[-2] == site_record.shape[-1]
-    ]
-    bidirectional = {
-        site_record.shape[-1] for site_record in square if bool(site_record.weights.triu(1).any())
-    }
-    return frozenset({site_record.shape[-1] for site_record in square} - bidirectional)
+    """The lengths of which no position sees a later one, at any site."""
+    square = [each for each in recording.records() if each.shape[-2] == each.shape[-1]]
+    bidirectional = {each.shape[-1] for each in square if bool(each.weights.triu(1).any())}
+    return frozenset({each.shape[-1] for each in square} - bidirectional)
 
 
 def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
     """How many items there are: labels, else the commonest number of keys."""
-    counts = Counter(site_record.shape[-1] for site_record in recording.records())
+    counts = Counter(each.shape[-1] for each in recording.records())
     if labels is None:
         return counts.most_common(1)[0][0]
     if len(labels) not in counts:
@@ -137,15 +122,14 @@ def _keys(recording: Recording, labels: Sequence[str] | None) -> int:
 
 
 def importance(
-    question: Question, target: Target, shapes: Mapping[str, Sequence[int]], *, seed: int = 0
+    single_input: AuditInput, target: Target, shapes: Mapping[str, Sequence[int]], *, seed: int = 0
 ) -> dict[str, Floats]:
     """Gradient times attention, summed over queries: how fading a key in one head moves the target.
 
-    Each head's column of weights is multiplied by a gate of 1, so that one backward pass of the
-    target's score tells ``sum over queries of A ∂s/∂A`` of every head and key. An answer of many
-    numbers is followed in `_PROBES` random directions, and the root of the mean square is told;
-    log-probabilities are weighed by the root of their probability, so that this is Fisher's
-    metric.
+    Each head's column of weights is multiplied by a gate of 1, so that one backward pass gives
+    ``sum over queries of A ∂s/∂A`` of every head and key. Of an answer of many numbers it is the
+    root mean square over `_PROBES` random directions; log-probabilities are weighed by the root of
+    their probability (Fisher's metric).
 
     Args:
         shapes: of each site's weights, ``(batch, head, query, key)``.
@@ -161,10 +145,10 @@ def importance(
         site: torch.ones(1, shape[1], 1, shape[3], requires_grad=True)
         for site, shape in shapes.items()
     }
-    with torch.enable_grad(), intervene(question.model, scale=gates):
-        output = question.ask()
+    with torch.enable_grad(), intervene(single_input.model, scale=gates):
+        output = single_input.ask()
         keys = next(iter(shapes.values()))[3]
-        scores = target.scores(output, question.attention_mask(keys))[0].cpu()
+        scores = target.scores(output, single_input.attention_mask(keys))[0].cpu()
     squares: list[Tensor] = [torch.zeros(gate.shape[1:]) for gate in gates.values()]
     directions = _directions(scores.detach(), target, seed)
     for direction in directions:

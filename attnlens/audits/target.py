@@ -1,4 +1,4 @@
-"""What a question is about: a token, a class, a step of a forecast, an embedding, any function.
+"""What a single_input is about: a token, a class, a step of a forecast, an embedding, any function.
 
 Claims are tested on probabilities. Of a token or a class they are its own and that of any other.
 Other answers are brought to two that act as probabilities:
@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from attnlens.arrays import Floats
-from attnlens.audits.question import Question
+from attnlens.audits.inputs import AuditInput
 from attnlens.errors import InputError
 from attnlens.evidence.scores import SMALLEST
 
@@ -59,7 +59,7 @@ class Target:
     query: int | None = None
     places: int = 0
 
-    def chances(self, scores: Floats, full: Floats, nothing: Floats) -> Floats:
+    def probs(self, scores: Floats, full: Floats, nothing: Floats) -> Floats:
         """Probabilities of scores.
 
         Args:
@@ -82,8 +82,8 @@ class Target:
         return np.stack([first, 1 - first], -1)
 
 
-def found_target(
-    question: Question, output: Any, choice: TargetChoice, *, causal: Collection[int]
+def resolve_target(
+    single_input: AuditInput, output: Any, choice: TargetChoice, *, causal: Collection[int]
 ) -> Target:
     """The target meant, for one output.
 
@@ -104,10 +104,10 @@ def found_target(
     if step or forecast or answer.dim() == 1 or answer.shape[1:] == (1,):
         return _step(answer, choice, step)
     if answer.dim() == 2:
-        names = getattr(getattr(question.model, "config", None), "id2label", None)
+        names = getattr(getattr(single_input.model, "config", None), "id2label", None)
         return _class(answer, choice, names if isinstance(names, Mapping) else {})
     if answer.dim() == 3:
-        return _token(question, answer, choice, answer.shape[1] in causal)
+        return _token(single_input, answer, choice, answer.shape[1] in causal)
     raise InputError(f"the model answers with shape {tuple(answer.shape)}", remedy=_FUNCTION)
 
 
@@ -166,14 +166,14 @@ def _class_index(choice: TargetChoice, labels: Sequence[str]) -> int:
     )
 
 
-def _token(question: Question, logits: Tensor, choice: TargetChoice, causal: bool) -> Target:
+def _token(single_input: AuditInput, logits: Tensor, choice: TargetChoice, causal: bool) -> Target:
     query, answer_kind = logits.shape[1] - 1, "next token"
     if not causal:
-        mask = getattr(question.tokenizer, "mask_token_id", None)
-        ids = question.kwargs.get("input_ids")
+        mask = getattr(single_input.tokenizer, "mask_token_id", None)
+        ids = single_input.kwargs.get("input_ids")
         masked = [] if mask is None or ids is None else (ids[0] == mask).nonzero()[:, 0].tolist()
         if not masked:
-            word = getattr(question.tokenizer, "mask_token", None)
+            word = getattr(single_input.tokenizer, "mask_token", None)
             put = f"put {word} in the text where a token is asked for, or " if word else ""
             raise InputError(
                 f"the model answers with shape {tuple(logits.shape)} for every place of the input,"
@@ -183,8 +183,8 @@ def _token(question: Question, logits: Tensor, choice: TargetChoice, causal: boo
         query, answer_kind = masked[0], "masked token"
     # A model that is asked for its last logits alone returns no others.
     at = -1 if query == logits.shape[1] - 1 else query
-    token_id = _number(question, logits[0, at], choice)
-    word = _word(question, token_id)
+    token_id = _number(single_input, logits[0, at], choice)
+    word = _word(single_input, token_id)
     return Target(
         f"{answer_kind} {word}",
         (word, _ANY_OTHER),
@@ -195,20 +195,20 @@ def _token(question: Question, logits: Tensor, choice: TargetChoice, causal: boo
     )
 
 
-def _word(question: Question, number: int) -> str:
-    return repr(question.tokenizer.decode([number])) if question.tokenizer else str(number)
+def _word(single_input: AuditInput, number: int) -> str:
+    return repr(single_input.tokenizer.decode([number])) if single_input.tokenizer else str(number)
 
 
-def _number(question: Question, logits: Tensor, choice: TargetChoice) -> int:
+def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> int:
     """The number of a token."""
     count = len(logits)
     if choice is None:
         return int(logits.argmax())
-    if isinstance(choice, int) or question.tokenizer is None:
+    if isinstance(choice, int) or single_input.tokenizer is None:
         if str(choice).isdecimal() and int(choice) < count:  # type: ignore[arg-type]
             return int(choice)  # type: ignore[arg-type]
         raise InputError(f"there is no token {choice}", remedy=f"tokens are 0 to {count - 1}")
-    text, tokenizer = str(choice), question.tokenizer
+    text, tokenizer = str(choice), single_input.tokenizer
     forms = [
         tokenizer.encode(spelling, add_special_tokens=False) for spelling in (text, f" {text}")
     ]
@@ -216,7 +216,7 @@ def _number(question: Question, logits: Tensor, choice: TargetChoice) -> int:
     if single:
         return int(max(single, key=lambda number: float(logits[number])))
     likely = ", ".join(
-        _word(question, number) for number in logits.topk(_MAX_LISTED).indices.tolist()
+        _word(single_input, number) for number in logits.topk(_MAX_LISTED).indices.tolist()
     )
     raise InputError(
         f"target {text!r} is not one token of this model", remedy=f"the likeliest are {likely}"

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from attnlens.arrays import Flags, Floats
-from attnlens.audits.heads import HeadRow, HeadTable
-from attnlens.audits.question import Question
+from attnlens.audits.head_table import HeadRow, HeadTable
+from attnlens.audits.inputs import AuditInput
 from attnlens.audits.report import (
     PLACEBOS,
     AuditedClaim,
-    Change,
     Input,
     Kind,
-    Placebo,
-    TopChange,
+    LargestTargetChange,
+    TargetChange,
 )
-from attnlens.audits.screen import Screened
+from attnlens.audits.screen import Screening
 from attnlens.errors import InputError
 from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
 from attnlens.evidence.gather import MAX_HEAD_ITEMS
@@ -33,8 +31,7 @@ _RANDOM_LISTS: Final = 10
 _RANDOM_HEADS: Final = 5
 """Placebos of each input."""
 
-FEWEST: Final = 3
-"""Items that can be told apart."""
+_MIN_ITEMS: Final = 3
 
 _PROBABILITY_TOLERANCE: Final = 1e-3
 """The same input in two batches gives probabilities that rounding keeps this near."""
@@ -50,83 +47,71 @@ class AuditClaim(Claim):
     row: HeadRow | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What came of one input."""
-
-    input: Input
-    table: HeadTable
-    claims: tuple[AuditedClaim, ...]
-    placebos: tuple[Placebo, ...]
-
-
 class _Case:
     """One screened input, asked with items hidden."""
 
-    def __init__(self, question: Question, screened: Screened) -> None:
-        self.question, self.screened = question, screened
-        self.width = min(MAX_HEAD_ITEMS, max(1, len(screened.items) // FEWEST))
-        last = screened.target.query == len(screened.labels) - 1
-        self._more = {"logits_to_keep": 1} if last and "logits_to_keep" in question.takes else {}
-        ends = np.repeat([[True], [False]], len(screened.items), 1)
+    def __init__(self, single_input: AuditInput, screening: Screening) -> None:
+        self.single_input, self.screening = single_input, screening
+        self.width = min(MAX_HEAD_ITEMS, max(1, len(screening.items) // _MIN_ITEMS))
+        last = screening.target.query == len(screening.labels) - 1
+        self._more = (
+            {"logits_to_keep": 1} if last and "logits_to_keep" in single_input.takes else {}
+        )
+        ends = np.repeat([[True], [False]], len(screening.items), 1)
         self._full, self._nothing = self._scores(ends)
 
     def _scores(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
-        screened = self.screened
-        masks = np.zeros((len(flags), len(screened.labels)), bool)
-        masks[:, list(screened.items)] = ~flags
-        hide = dict.fromkeys(screened.sites, masks)
+        screening = self.screening
+        masks = np.zeros((len(flags), len(screening.labels)), bool)
+        masks[:, list(screening.items)] = ~flags
+        hide = dict.fromkeys(screening.sites, masks)
         if rows is not None:
             hide = {
-                site: np.zeros((len(flags), *screened.attention[site].shape), bool)
+                site: np.zeros((len(flags), *screening.attention[site].shape), bool)
                 for site in {row.site for row in rows}
             }
             for at, row in enumerate(rows):
                 hide[row.site][at, row.head] = masks[at]
-        parts = self.question.hidden(hide, **self._more)
-        return np.concatenate([screened.target.scores(*part).cpu().numpy() for part in parts])
+        parts = self.single_input.hidden(hide, **self._more)
+        return np.concatenate([screening.target.scores(*part).cpu().numpy() for part in parts])
 
     def without(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
-        """Probabilities with items hidden from the whole model, or from one head each.
+        """Probabilities ``(mask, outcome)`` with items hidden.
 
         Args:
-            flags: true where kept, ``(mask, item)``.
-            rows: a head for each mask.
-
-        Returns:
-            ``(mask, outcome)``.
+            flags: true where visible, ``(mask, item)``.
+            rows: a head for each mask, to hide from it alone; None: from the whole model.
         """
         scores = self._scores(flags, rows)
-        chances = self.screened.target.chances(scores, self._full, self._nothing)
+        probs = self.screening.target.probs(scores, self._full, self._nothing)
         unhidden = flags.all(1)
         if unhidden.any():
-            first = chances[unhidden][0]
-            chances[unhidden & (abs(chances - first).max(1) < _PROBABILITY_TOLERANCE)] = first
-        return chances
+            first = probs[unhidden][0]
+            probs[unhidden & (abs(probs - first).max(1) < _PROBABILITY_TOLERANCE)] = first
+        return probs
 
     def site(self, row: HeadRow) -> AblationSite:
-        """Where items are hidden from one head."""
         return AblationSite(
-            lambda flags: self.without(flags, [row] * len(flags)), self.screened.items
+            lambda flags: self.without(flags, [row] * len(flags)), self.screening.items
         )
 
-    def top(self, weights: Floats, many: int) -> tuple[int, ...]:
-        """The items with most weight of ``(key,)``."""
-        items = np.array(self.screened.items)
-        order = np.argsort(-weights[items], kind="stable")[:many]
+    def top(self, weights: Floats, n: int) -> tuple[int, ...]:
+        """The ``n`` items with most weight of ``(key,)``."""
+        items = np.array(self.screening.items)
+        order = np.argsort(-weights[items], kind="stable")[:n]
         return tuple(sorted(items[order].tolist()))
 
     def lift(self, weights: Floats, items: Sequence[int]) -> float:
-        """How many times the mean weight of all items some have."""
-        mean = float(weights[list(self.screened.items)].mean())
+        """The mean weight of some items over that of all."""
+        mean = float(weights[list(self.screening.items)].mean())
         return float(weights[list(items)].mean()) / mean if mean > 0 else 1.0
 
     def item_names(self, items: Sequence[int]) -> tuple[str, ...]:
-        """Items by label, with their places where others are called so too."""
-        labels = self.screened.labels
-        often = Counter(labels)
+        """Labels of items, with their positions where several have the same label."""
+        labels = self.screening.labels
         return tuple(
-            (labels[at].strip() or repr(labels[at])) + (f"@{at}" if often[labels[at]] > 1 else "")
+            (labels[at].strip() or repr(labels[at]))
+            + (f"@{at}" if labels.count(labels[at]) > 1 else "")
             for at in items
         )
 
@@ -138,12 +123,12 @@ class _Case:
         weights: Floats | None = None,
         row: HeadRow | None = None,
     ) -> AuditClaim:
-        """A claim about items; with ``weights`` that these are attended to."""
+        """A claim about items, which ``weights`` say are attended to."""
         return AuditClaim(
             kind=kind,
             text=f"{subject} mattered: {', '.join(self.item_names(items))}",
             removed=items,
-            window=self.screened.items,
+            window=self.screening.items,
             lift=None if weights is None else self.lift(weights, items),
             first=kind == "weighed most",
             row=row,
@@ -151,13 +136,13 @@ class _Case:
         )
 
     def model_claims(self) -> list[AuditClaim]:
-        """What all heads together weigh most, and attend to most; and the last items."""
-        screened, width = self.screened, self.width
+        """Claims about what all heads weigh most and attend to most, and the last items."""
+        screening, width = self.screening, self.width
         weighed: Floats = sum(
-            (scores.sum(0) for scores in screened.importance.values()), np.zeros(1)
+            (scores.sum(0) for scores in screening.importance.values()), np.zeros(1)
         )
-        attended = np.concatenate(list(screened.attention.values())).mean(0)
-        attended_items, last = self.top(attended, width), screened.items[-width:]
+        attended = np.concatenate(list(screening.attention.values())).mean(0)
+        attended_items, last = self.top(attended, width), screening.items[-width:]
         return [
             self.claim("weighed most", "the item that weighs most", self.top(weighed, 1)),
             self.claim("weighed", "the items that weigh most", self.top(weighed, width)),
@@ -166,15 +151,19 @@ class _Case:
         ]
 
     def head_claim(self, row: HeadRow) -> AuditClaim:
-        """What a head looks at."""
-        weights = self.screened.attention[row.site][row.head]
+        weights = self.screening.attention[row.site][row.head]
         items = self.top(weights, self.width)
         return self.claim("head", f"what {row.name} looks at", items, weights, row)
 
 
-def tested(
-    number: int, question: Question, screened: Screened, table: HeadTable, heads: int, seed: int
-) -> Part:
+def audit_input(
+    number: int,
+    single_input: AuditInput,
+    screening: Screening,
+    table: HeadTable,
+    heads: int,
+    seed: int,
+) -> tuple[Input, HeadTable, list[AuditedClaim], list[tuple[int, int]]]:
     """Test what one input's attention points at.
 
     What heads look at is first hidden from each alone, together. Only of those that carry a tenth
@@ -186,98 +175,97 @@ def tested(
         table: the heads to speak of.
         heads: claims are made of so many.
 
+    Returns:
+        the input, its heads, its claims, and how many lists of each of `PLACEBOS` were tested and
+        supported.
+
     Raises:
         InputError: too few items to tell any apart.
     """
-    if len(screened.items) < FEWEST:
+    if len(screening.items) < _MIN_ITEMS:
         raise InputError(
-            f"{len(screened.items)} items are left beside sinks, too few to compare",
+            f"{len(screening.items)} items are left beside sinks, too few to compare",
             remedy="give a longer input, or say sinks=[]",
         )
-    case = _Case(question, screened)
-    items = list(screened.items)
+    case = _Case(single_input, screening)
+    items = list(screening.items)
     scored = [
-        replace(row, importance=float(screened.importance[row.site][row.head, items].sum()))
+        replace(row, importance=float(screening.importance[row.site][row.head, items].sum()))
         for row in table
     ]
-    claims = [
-        case.head_claim(row) for row in sorted(scored, key=lambda row: -(row.importance or 0.0))
-    ][:heads]
-    sites = {claim.site: case.site(claim.row) for claim in claims if claim.row is not None}
+    ranked = sorted(scored, key=lambda row: -(row.importance or 0.0))[:heads]
+    claims = {row: case.head_claim(row) for row in ranked}
     trial = Trial[AuditClaim](
-        {MODEL: AblationSite(case.without, screened.items), **sites},
+        {MODEL: AblationSite(case.without, screening.items)}
+        | {claim.site: case.site(row) for row, claim in claims.items()},
         seed=seed,
-        items="items",
         tolerance=_PROBABILITY_TOLERANCE,
     )
-    judged = trial.judge([*trial.compare(case.model_claims()), *_of_heads(trial, case, claims)])
-    full, kind = trial.leave_one_out(MODEL).full, screened.target.kind
-    chance = float(full.max() if kind == "all" else full[0]) if kind in ("all", "one") else None
-    return Part(
-        Input(
-            question.text,
-            screened.labels,
-            case.item_names(screened.sinks),
-            screened.target.name,
-            chance,
-        ),
-        _with_chances(trial, case, scored),
-        tuple(_result(number, case, test, full) for test in judged),
+    tests = trial.judge([*trial.compare(case.model_claims()), *_of_heads(trial, case, claims)])
+    full, kind = trial.leave_one_out(MODEL).full, screening.target.kind
+    summary = Input(
+        single_input.text,
+        screening.labels,
+        case.item_names(screening.sinks),
+        screening.target.name,
+        {"all": float(full.max()), "one": float(full[0])}.get(kind),
+    )
+    return (
+        summary,
+        _with_p_values(trial, case, scored),
+        [_result(number, case, test, full) for test in tests],
         _placebos(trial, case, scored, np.random.default_rng([seed, number])),
     )
 
 
 def _of_heads(
-    trial: Trial[AuditClaim], case: _Case, claims: Sequence[AuditClaim]
-) -> list[ClaimTest[AuditClaim]]:
+    trial: Trial[AuditClaim], case: _Case, claims: Mapping[HeadRow, AuditClaim]
+) -> Iterator[ClaimTest[AuditClaim]]:
     """Claims of heads compared, those that carry too little without a test."""
+    if not claims:
+        return
     flags = np.array(
-        [[at not in claim.removed for at in case.screened.items] for claim in claims], bool
+        [[at not in claim.removed for at in case.screening.items] for claim in claims.values()]
     )
-    rows = [claim.row for claim in claims if claim.row is not None]
-    if not rows:
-        return []
     full = trial.leave_one_out(MODEL).full
-    head_probabilities, without = case.without(flags, rows), case.without(flags)
-    own, model_effects = trial.effect(full, head_probabilities), trial.effect(full, without)
-    tests = []
-    for at, claim in enumerate(claims):
-        share = min(1.0, float(own[at] / model_effects[at])) if model_effects[at] > 0 else 0.0
-        tests += (
-            trial.compare([claim])
-            if share >= MIN_SHARE
-            else [
-                ClaimTest(
-                    claim=claim,
-                    removed=claim.removed,
-                    probabilities=head_probabilities[at],
-                    effect=float(own[at]),
-                    points=100 * (head_probabilities[at] - full),
-                    singles=np.zeros(0),
-                    share=share,
-                )
-            ]
-        )
-    return tests
+    head_probs = case.without(flags, list(claims))
+    head_effects = trial.effect(full, head_probs).tolist()
+    model_effects = trial.effect(full, case.without(flags)).tolist()
+    for claim, probs, effect, total in zip(
+        claims.values(), head_probs, head_effects, model_effects, strict=True
+    ):
+        share = min(1.0, effect / total) if total > 0 else 0.0
+        if share >= MIN_SHARE:
+            yield from trial.compare([claim])
+        else:
+            yield ClaimTest(
+                claim=claim,
+                removed=claim.removed,
+                full=full,
+                probabilities=probs,
+                effect=effect,
+                singles=np.zeros(0),
+                share=share,
+            )
 
 
-def _with_chances(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]) -> HeadTable:
-    """How often chance names items that do as much as those each head looks at."""
+def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]) -> HeadTable:
+    """Rows with p of what each head looks at, hidden from the whole model."""
     claims = [case.head_claim(row) for row in rows]
-    moves = trial.item_statistics(MODEL, claims[0])
-    sums = trial.pool(claims[0]).null(moves, np.random.default_rng(trial.seed))
+    statistics = trial.item_statistics(MODEL, claims[0])
+    null = trial.pool(claims[0]).null(statistics, np.random.default_rng(trial.seed))
     return HeadTable(
-        replace(row, p=sums.p_high(sum(moves[item] for item in claim.removed)))
+        replace(row, p=null.p_high(sum(statistics[item] for item in claim.removed)))
         for row, claim in zip(rows, claims, strict=True)
     )
 
 
 def _placebos(
     trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], generator: np.random.Generator
-) -> tuple[Placebo, ...]:
-    """Lists drawn at random, those of heads drawn at random and of these shuffled; each alone."""
+) -> list[tuple[int, int]]:
+    """How many lists of each of `PLACEBOS` were tested, each by itself, and supported."""
     heads = [rows[at] for at in generator.permutation(len(rows))[:_RANDOM_HEADS]]
-    shuffled = case.screened.shuffled
+    shuffled = case.screening.shuffled
     lists = (
         trial.pool(case.model_claims()[-1]).sample(generator, _RANDOM_LISTS),
         [case.head_claim(row).removed for row in heads],
@@ -290,16 +278,16 @@ def _placebos(
     placebos = []
     for kind, sets in zip(PLACEBOS, lists, strict=True):
         claims = [case.claim("attended", kind, items) for items in sets]
-        compared = trial.compare(claims) if claims else []
-        verdicts = [trial.judge([test])[0].verdict for test in compared]
-        placebos.append(Placebo(kind, len(sets), verdicts.count("supported")))
-    return tuple(placebos)
+        tests = trial.compare(claims) if claims else []
+        verdicts = [trial.judge([test])[0].verdict for test in tests]
+        placebos.append((len(sets), verdicts.count("supported")))
+    return placebos
 
 
 def _result(number: int, case: _Case, test: ClaimTest[AuditClaim], full: Floats) -> AuditedClaim:
-    claim, outcomes = test.claim, case.screened.target.outcomes
+    claim, outcomes = test.claim, case.screening.target.outcomes
     top = int(np.abs(test.points).argmax()) if len(outcomes) > 2 else 0
-    results = figures(test, nats=float, share=float)
+    results = figures(test, 0 if len(outcomes) == 2 else None, nats=float, share=float)
     if test.share is not None and test.share < MIN_SHARE:
         results |= {"p": None, "q": None}
     return AuditedClaim(
@@ -310,8 +298,8 @@ def _result(number: int, case: _Case, test: ClaimTest[AuditClaim], full: Floats)
         reference=claim.kind == "last items",
         items=case.item_names(claim.removed),
         outcome=None if len(outcomes) > 2 else outcomes[0],
-        changes=tuple(map(Change, outcomes, test.points.tolist())),
-        top_change=TopChange(
+        changes=tuple(map(TargetChange, outcomes, test.points.tolist())),
+        top_change=LargestTargetChange(
             outcomes[top], float(test.points[top]), float(full[top]), float(test.probabilities[top])
         ),
         control=_CONTROL if len(test.null_effects) else None,

@@ -13,7 +13,7 @@ from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
-    from attnlens.audits.loading import Loaded
+    from attnlens.audits.loading import ModelSource
 
 MODEL: Final = (
     "a folder of a Hugging Face model, a GGUF file, or module:function, which returns "
@@ -94,7 +94,7 @@ def _layers(text: str) -> list[int]:
     return found
 
 
-def _inputs(options: argparse.Namespace, model: Loaded) -> Any:
+def _inputs(options: argparse.Namespace, model: ModelSource) -> Any:
     """The text, or what the function gave.
 
     Raises:
@@ -153,11 +153,11 @@ def _form(out: str | None) -> str:
     return found
 
 
-def _model(options: argparse.Namespace) -> Loaded:
-    from attnlens.audits.loading import loaded
+def _model(options: argparse.Namespace) -> ModelSource:
+    from attnlens.audits.loading import load_model
 
     progress("loading the model")
-    return loaded(options.path)
+    return load_model(options.path)
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:
@@ -235,10 +235,10 @@ def _text_of(line: bytes) -> str | None:
 
 def _record(options: argparse.Namespace) -> int:
     _check(options)
-    from attnlens.audits.question import recorded
+    from attnlens.audits.inputs import record_input
 
     model = _model(options)
-    recording = recorded(model.model, _inputs(options, model), model.tokens)
+    recording = record_input(model.model, _inputs(options, model), model.tokens)
     progress("")
     recording.save(options.out)
     return 0

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from attnlens.arrays import Floats
 from attnlens.errors import InputError
+from attnlens.evidence.scores import log_odds
 from attnlens.evidence.verdict import MIN_LIFT, NO_VERDICT, Judgement, Verdict
 
 ItemSets = Sequence[tuple[int, ...]]
@@ -37,7 +38,7 @@ _ROUNDING: Final = 1e-3
 A = TypeVar("A", bound=Sequence[object] | NDArray[np.bool_])
 
 
-def checked_probabilities(
+def check_probabilities(
     predict: Callable[[A], Floats], inputs: A, outcomes: int | None = None
 ) -> Floats:
     """The model's probabilities for each input, ``(input, outcome)``.
@@ -130,17 +131,13 @@ class AblationSite:
     translate: Callable[[Claim], Claim] | None = None
     outcomes: int | None = None
 
-    def translated(self, claim: Claim) -> Claim:
-        """The claim in the items of this site."""
-        return claim if self.translate is None else self.translate(claim)
-
     def probs_without(self, sets: ItemSets) -> Floats:
         """Probabilities with each set of items hidden, ``(set, outcome)``."""
         column = {item: number for number, item in enumerate(self.items)}
         masks = np.ones((len(sets), len(self.items)), bool)
         rows = np.repeat(np.arange(len(sets)), [len(items) for items in sets])
         masks[rows, [column[item] for item in itertools.chain.from_iterable(sets)]] = False
-        return checked_probabilities(self.predict, masks, self.outcomes)
+        return check_probabilities(self.predict, masks, self.outcomes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,27 +155,14 @@ class LeaveOneOut:
     effects: Mapping[int, float]
 
 
-QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""The quantiles of a null distribution that are reported."""
-
-
-def quantiles(values: Floats) -> tuple[float, ...] | None:
-    """`QUANTILES` of some values; ``None`` of none."""
-    return tuple(np.quantile(values, QUANTILES).tolist()) if len(values) else None
-
-
-def _none() -> Floats:
-    return np.zeros(0)
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ClaimTest(Generic[C]):
     """A claim, the effect of hiding its items, its null distribution and its verdict.
 
     Attributes:
-        probabilities: without all of the items ``(outcome,)``.
+        full: probabilities with nothing hidden ``(outcome,)``.
+        probabilities: with all of the items hidden ``(outcome,)``.
         effect: of hiding them together, nats.
-        points: change of each outcome, percentage points ``(outcome,)``.
         singles: effect of hiding each item alone, nats, in the order of ``claim.removed``.
         share: a head's effect over that of hiding the same items from the whole model, at most 1;
             ``None`` for a claim about the model.
@@ -200,14 +184,14 @@ class ClaimTest(Generic[C]):
 
     claim: C
     removed: tuple[int, ...]
+    full: Floats
     probabilities: Floats
     effect: float
-    points: Floats
     singles: Floats
     share: float | None = None
-    null_effects: Floats = field(default_factory=_none)
+    null_effects: Floats = field(default_factory=lambda: np.zeros(0))
     statistic: float = 0.0
-    null_statistics: Floats = field(default_factory=_none)
+    null_statistics: Floats = field(default_factory=lambda: np.zeros(0))
     p: float | None = 1.0
     p_low: float = 1.0
     p_best: float = 0.0
@@ -218,6 +202,15 @@ class ClaimTest(Generic[C]):
     judgement: Judgement = NO_VERDICT
     replaced: Floats | None = None
     replaced_controls: Floats | None = None
+
+    @property
+    def points(self) -> Floats:
+        """The change of each outcome, percentage points ``(outcome,)``."""
+        return 100 * (self.probabilities - self.full)
+
+    def log_odds_change(self, outcomes: Sequence[int]) -> float:
+        """The signed change of the log-odds of these outcomes when the items are hidden."""
+        return float(log_odds(self.probabilities, outcomes) - log_odds(self.full, outcomes))
 
     @property
     def family(self) -> str:

@@ -1,19 +1,8 @@
-"""Does an attribution say what mattered? Removal metrics with the controls they need.
+"""How faithful an attribution is: removal metrics, rank correlations and random controls.
 
-Nothing here knows a model or a domain: an input is ``n`` parts, ``predict(masks)`` gives the
-outcome probabilities ``(mask, class)`` with only the parts where a mask is true, and an
-attribution is one score per part, the higher the more it claims the part mattered.
-
-The explained scalar ``y`` is the log-odds of the class that is likeliest with every part.
-Attention has no sign, and ``y`` has: parts that push it up and parts that push it down cancel.
-So beside every figure in log-odds stands the same figure in nats, ``KL(full ‖ what is left)``,
-which counts both.
-
-Reference:
-    DeYoung et al. 2020 (comprehensiveness, sufficiency), Petsiuk et al. 2018 (deletion and
-    insertion), Liu et al. 2022 (sign violations), Chrysostomou & Aletras 2022 (random
-    attributions as the yardstick), Neely et al. 2022 (why a rank correlation describes a
-    model and is no verdict on a sentence).
+``predict(masks)`` gives probabilities ``(mask, class)`` with only the parts where a mask is true.
+``y`` is the log-odds of the class that is likeliest with every part. Each figure is also given in
+nats, ``KL(full ‖ what is left)``, where parts of opposite sign do not cancel.
 """
 
 from __future__ import annotations
@@ -27,21 +16,22 @@ import numpy as np
 from attnlens.arrays import Flags, Floats, Integers
 from attnlens.evidence.scores import divergence, log_odds
 
-Masks = Flags
-Predict = Callable[[Masks], Floats]
+Predict = Callable[[Flags], Floats]
 
-SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
+_SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
 """How many parts are removed or kept for comprehensiveness and sufficiency."""
 
-_STEPS: Final = 20
-"""Points of a deletion or insertion curve after its first; all ``n`` where there are fewer."""
+_MAX_STEPS: Final = 20
+"""Points of a deletion or insertion curve after its first."""
 
 CONTROLS: Final = 20
 """Random attributions per input."""
 
-_SMALLEST: Final = 1e-12
+SMALLEST: Final = 1e-12
 
 CORRELATIONS: Final[tuple[str, ...]] = ("spearman", "partial_spearman")
+
+_REMOVALS: Final = ("comprehensiveness", "sufficiency", "deletion_auc", "insertion_auc")
 
 HIGH_IS_FAITHFUL: Final[dict[str, bool]] = {
     "comprehensiveness": True,
@@ -59,41 +49,32 @@ HIGH_IS_FAITHFUL: Final[dict[str, bool]] = {
 
 def ranks(values: Floats) -> Floats:
     """Ranks from 1 along the last axis; equal values share their mean rank."""
+    import pandas
+
     flat = np.asarray(values, dtype=float).reshape(-1, np.shape(values)[-1])
-    ranked = np.empty_like(flat)
-    for row, vector in enumerate(flat):
-        _, inverse, counts = np.unique(vector, return_inverse=True, return_counts=True)
-        last = np.cumsum(counts)
-        ranked[row] = (last - (counts - 1) / 2)[inverse]
+    ranked: Floats = pandas.DataFrame(flat.T).rank().to_numpy().T
     return ranked.reshape(np.shape(values))
 
 
 def _correlation(floats: Floats, other: Floats) -> float:
     floats, other = floats - floats.mean(), other - other.mean()
     size = float(np.sqrt((floats @ floats) * (other @ other)))
-    return float(np.clip(floats @ other / size, -1.0, 1.0)) if size > _SMALLEST else 0.0
+    return float(np.clip(floats @ other / size, -1.0, 1.0)) if size > SMALLEST else 0.0
 
 
 def spearman(scores: Floats, effects: Floats) -> float:
-    """Rank correlation of two vectors; 0 where either is constant or has fewer than 2 entries.
-
-    A constant says nothing about order, so it agrees with nothing.
-    """
+    """Rank correlation of two vectors; 0 where either is constant or has fewer than 2 entries."""
     if len(scores) < 2:
         return 0.0
     return _correlation(ranks(scores), ranks(effects))
 
 
 def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
-    """Rank correlation of two vectors with others held fixed.
-
-    The correlation of what the ranks of ``floats`` leave of both ranks, so any increasing
-    function of it (distance or its logarithm) gives the same. With one vector held fixed that is
-    ``(r_se - r_sg r_eg) / √((1 - r_sg²)(1 - r_eg²))`` over rank correlations. 0 where ``given``
-    orders ``scores`` or ``effects`` completely: nothing is left to agree.
+    """Rank correlation of two vectors given others; 0 where these order either completely.
 
     Args:
-        floats: what is held fixed, ``(n,)`` or ``(vectors, n)``.
+        floats: what is held fixed, ``(n,)`` or ``(vectors, n)``; an increasing function of it gives
+            the same.
     """
     if len(scores) < 2:
         return 0.0
@@ -101,22 +82,13 @@ def partial_spearman(scores: Floats, effects: Floats, floats: Floats) -> float:
     ranked = np.stack([ranks(scores), ranks(effects)], 1)
     total = ((ranked - ranked.mean(0)) ** 2).sum(0)
     left = ranked - fixed @ np.linalg.lstsq(fixed, ranked, rcond=None)[0]
-    if ((left**2).sum(0) <= _SMALLEST * np.maximum(total, 1)).any():
+    if ((left**2).sum(0) <= SMALLEST * np.maximum(total, 1)).any():
         return 0.0
     return _correlation(left[:, 0], left[:, 1])
 
 
 def auc(scores: Floats, positive: Flags) -> float | None:
-    """How often a positive scores above one that is not; equal scores count half.
-
-    1 is perfect, 0.5 is chance.
-
-    Args:
-        scores: ``(n,)``, the higher the more.
-        positive: which of them are, ``(n,)``.
-
-    Returns:
-        ``None`` where there are none of one kind.
+    """The area under the ROC curve; ``None`` where there are none of one kind.
 
     Reference:
         Mann & Whitney 1947; Hanley & McNeil 1982.
@@ -132,14 +104,13 @@ def auc(scores: Floats, positive: Flags) -> float | None:
 def matched_auc(
     scores: Floats, positive: Flags, groups: Integers | None = None, *, nearest: int = 3
 ) -> float | None:
-    """`auc` of each positive against decoys in its place: the mean over positives.
+    """The mean over positives of each one's `auc` against decoys at the same distance.
 
-    Its decoys are the items nearest to it on either side that are not positive and are of its
-    group, as many before it as after: by its place alone a positive cannot be told from them,
-    and recency gets 0.5.
+    Its decoys are the nearest items on either side that are not positive and are of its group, as
+    many before it as after, so recency gets 0.5.
 
     Args:
-        scores, positive: ``(n,)``, in the order in which items stand.
+        scores, positive: ``(n,)``, in the order of the items.
         groups: what decoys must share with a positive, as numbers ``(n,)``.
         nearest: decoys on each side at most.
 
@@ -165,40 +136,30 @@ def descending(scores: Floats, generator: np.random.Generator) -> Integers:
     return order
 
 
-def without_first(order: Integers, counts: Sequence[int] | Integers) -> Masks:
+def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Flags:
     """One mask per count, ``(count, n)``, with that many of the first of ``order`` removed."""
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    masks: Masks = rank >= np.asarray(counts, np.int64)[:, None]
+    masks: Flags = rank >= np.asarray(counts, np.int64)[:, None]
     return masks
 
 
-def curve_counts(parts: int, steps: int = _STEPS) -> Integers:
+def curve_counts(parts: int, steps: int = _MAX_STEPS) -> Integers:
     """How many parts are gone at each point of a curve, from none to all."""
     counts: Integers = np.round(np.linspace(0, parts, min(parts, steps) + 1)).astype(np.int64)
     return counts
 
 
 def area(values: Floats, counts: Integers) -> float:
-    """The mean height of a curve over the share of parts, by trapezoids.
-
-    ``counts`` runs from 0 to the number of parts. With no parts the curve is one point.
-    """
+    """The mean height of a curve over ``counts``, which run from 0 to the number of parts."""
     if len(values) == 1:
         return float(values[0])
-    shares = np.asarray(counts, float) / counts[-1]
-    return float(((values[1:] + values[:-1]) / 2 * np.diff(shares)).sum())
+    return float(np.trapezoid(values, np.asarray(counts, float) / counts[-1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Removed:
-    """One input, with everything and with each part removed alone.
-
-    Attributes:
-        full: probabilities with every part ``(class,)``.
-        nothing: with no part ``(class,)``.
-        singles: with each part removed alone ``(n, class)``.
-    """
+class SingleRemovals:
+    """Probabilities ``(class,)`` of one input, and with each part removed ``(n, class)``."""
 
     full: Floats
     nothing: Floats
@@ -211,47 +172,52 @@ class Removed:
 
     @property
     def effects(self) -> Floats:
-        """What removing each part costs, ``KL(full ‖ without it)`` in nats, ``(n,)``."""
+        """``KL(full ‖ without it)`` of each part in nats, ``(n,)``."""
         return divergence(self.full, self.singles)
 
     @property
     def drops(self) -> Floats:
-        """How far each part lifts ``y``: its fall without the part, ``(n,)``."""
+        """The fall of ``y`` without each part, ``(n,)``."""
         fall: Floats = log_odds(self.full, [self.outcome]) - log_odds(self.singles, [self.outcome])
         return fall
 
 
-def removed_alone(predict: Predict, parts: int) -> Removed:
-    """Ask with everything, with nothing, and without each part."""
+def remove_each(predict: Predict, parts: int) -> SingleRemovals:
     masks = np.concatenate(
         [np.ones((1, parts), bool), np.zeros((1, parts), bool), ~np.eye(parts, dtype=bool)]
     )
     probabilities = predict(masks)
-    return Removed(probabilities[0], probabilities[1], probabilities[2:])
+    return SingleRemovals(probabilities[0], probabilities[1], probabilities[2:])
 
 
 def removal_figures(
-    predict: Predict, removed: Removed, orders: Sequence[Integers], *, steps: int = _STEPS
+    predict: Predict,
+    removed: SingleRemovals,
+    orders: Sequence[Integers],
+    *,
+    steps: int = _MAX_STEPS,
 ) -> list[dict[str, float]]:
     """The figures of `HIGH_IS_FAITHFUL` for each ordering of the parts.
 
-    - comprehensiveness: the mean over `SIZES` of ``y(all) - y(without the first k)``;
-    - sufficiency: the mean over `SIZES` of ``y(all) - y(only the first k)``;
+    - comprehensiveness: the mean over `_SIZES` of ``y(all) - y(without the first k)``;
+    - sufficiency: the mean over `_SIZES` of ``y(all) - y(only the first k)``;
     - deletion: the area under ``y`` while the first parts are removed one after another;
       insertion: while they come back to nothing, first ones first;
-    - sign violations: the share of the first k that hold ``y`` down, mean over `SIZES`.
-
-    Sizes larger than the number of parts are that number.
+    - sign violations: the share of the first k that hold ``y`` down, mean over `_SIZES`.
 
     Args:
         orders: positions from the part that is claimed to matter most to the least.
+
+    Reference:
+        DeYoung et al. 2020 (comprehensiveness, sufficiency); Petsiuk et al. 2018 (deletion and
+        insertion); Liu et al. 2022 (sign violations).
     """
     parts = len(removed.singles)
-    sizes = [min(size, parts) for size in SIZES]
+    sizes = [min(size, parts) for size in _SIZES]
     counts = curve_counts(parts, steps)
     masks = []
     for order in orders:
-        few, many = without_first(order, sizes), without_first(order, counts)
+        few, many = masks_without_first(order, sizes), masks_without_first(order, counts)
         masks += [few, ~few, many, ~many]
     if not masks:
         return []
@@ -262,37 +228,26 @@ def removal_figures(
     level, drops = log_odds(removed.full, explained), removed.drops
     figures = []
     for number, order in enumerate(orders):
-        without_top, only_top, deleted, inserted = (
-            log_odds(piece, explained) for piece in pieces[4 * number : 4 * number + 4]
-        )
-        gone_kl, kept_kl, deleted_kl, inserted_kl = (
-            divergence(removed.full, piece) for piece in pieces[4 * number : 4 * number + 4]
-        )
+        row: dict[str, float] = {}
+        for name, piece in zip(_REMOVALS, pieces[4 * number : 4 * number + 4], strict=True):
+            odds, nats = log_odds(piece, explained), divergence(removed.full, piece)
+            if name.endswith("auc"):
+                row |= {name: area(odds, counts), f"{name}_kl": area(nats, counts)}
+            else:
+                row |= {name: float((level - odds).mean()), f"{name}_kl": float(nats.mean())}
         wrong = [float((drops[order[:size]] < 0).mean()) if size else 0.0 for size in sizes]
-        figures.append(
-            {
-                "comprehensiveness": float((level - without_top).mean()),
-                "comprehensiveness_kl": float(gone_kl.mean()),
-                "sufficiency": float((level - only_top).mean()),
-                "sufficiency_kl": float(kept_kl.mean()),
-                "deletion_auc": area(deleted, counts),
-                "deletion_auc_kl": area(deleted_kl, counts),
-                "insertion_auc": area(inserted, counts),
-                "insertion_auc_kl": area(inserted_kl, counts),
-                "sign_violation_rate": float(np.mean(wrong)),
-            }
-        )
+        figures.append(row | {"sign_violation_rate": float(np.mean(wrong))})
     return figures
 
 
 def judge_scores(
     predict: Predict,
-    removed: Removed,
+    removed: SingleRemovals,
     scores: Mapping[str, Floats],
     *,
     generator: np.random.Generator,
     controls: int = CONTROLS,
-    steps: int = _STEPS,
+    steps: int = _MAX_STEPS,
 ) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
     """Removal figures of every method by name, and of each of as many random orderings."""
     orders = [descending(score, generator) for score in scores.values()]
@@ -315,5 +270,5 @@ def against_controls(value: float, controls: Floats, *, high: bool) -> tuple[flo
     better = int((sign * controls >= sign * value).sum())
     spread = float(controls.std(ddof=1)) if len(controls) > 1 else 0.0
     gap = sign * (value - float(controls.mean()))
-    z = gap / spread if spread > _SMALLEST else 0.0
+    z = gap / spread if spread > SMALLEST else 0.0
     return z, (1 + better) / (len(controls) + 1)

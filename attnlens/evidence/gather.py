@@ -1,8 +1,7 @@
 """Testing what attention says, on any model, and sharing a prediction out over groups.
 
-All that is needed of the model is a function from masks ``(mask, item)``, true where an item
-(a key of attention: a word, a frame) is visible, to probabilities ``(mask, outcome)``.
-`attnlens.evidence.trial` tests the claims.
+The model is a function from masks ``(mask, item)``, true where an item (a key of attention: a
+word, a frame) is visible, to probabilities ``(mask, outcome)``.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from attnlens.evidence.claim import (
     LeaveOneOut,
     Predict,
     Replace,
-    checked_probabilities,
+    check_probabilities,
 )
 from attnlens.evidence.null import stratum
 from attnlens.evidence.shapley import Contributions, contributions
@@ -58,18 +57,16 @@ def head_claims(
     attention: AttentionRecord | Floats,
     *,
     labels: Sequence[str] | None = None,
-    batch: int = 0,
-    query: int = -1,
-    listed: int = MAX_HEAD_ITEMS,
+    max_items: int = MAX_HEAD_ITEMS,
     matched: bool = False,
 ) -> list[Claim]:
     """One claim per head: the items that it gave most weight, and how much more than even.
 
     Args:
-        attention: a record of ``(batch, head, query, key)``, or weights ``(head, key)``.
+        attention: a record of ``(batch, head, query, key)``, whose first batch entry and last
+            query are taken, or weights ``(head, key)``.
         labels: names of the keys; those of the record's key axis, else their numbers.
-        batch, query: which row of a record.
-        listed: how many items a head names at most.
+        max_items: how many items a head names at most.
         matched: whether controls must lie as far back as the items named.
 
     Raises:
@@ -83,28 +80,26 @@ def head_claims(
                 remedy="give weights (head, key)",
             )
         labels = labels or attention.axes[-1].labels
-        rows = attention.weights[batch, :, query].detach().double().cpu().numpy()
-    else:
-        rows = np.asarray(attention, dtype=float)
+        attention = attention.weights[0, :, -1].detach().double().cpu().numpy()
+    rows = np.asarray(attention, dtype=float)
     if rows.ndim != 2:
         raise InputError(f"weights have {rows.ndim} dimensions", remedy="give weights (head, key)")
-    keys = rows.shape[1]
-    if labels is not None and len(labels) != keys:
-        raise InputError(f"{len(labels)} labels for {keys} keys", remedy="name every key once")
-    words = [str(key) for key in range(keys)] if labels is None else list(labels)
+    keys = range(rows.shape[1])
+    labels = list(map(str, keys)) if labels is None else labels
+    if len(labels) != len(keys):
+        raise InputError(f"{len(labels)} labels for {len(keys)} keys", remedy="name every key once")
     claims = []
     for head, row in enumerate(rows):
-        order = [int(key) for key in np.argsort(-row, kind="stable")[:listed] if row[key] > 0]
+        order = [int(key) for key in np.argsort(-row, kind="stable")[:max_items] if row[key] > 0]
         if order:
-            names = ", ".join(words[key] for key in sorted(order))
-            visible = row[row > 0]
+            names = ", ".join(labels[key] for key in sorted(order))
             claims.append(
                 Claim(
                     text=f"what head {head} looked at most mattered: {names}",
                     removed=tuple(order),
-                    window=tuple(range(keys)),
+                    window=tuple(keys),
                     matched=matched,
-                    lift=float(row[order].mean() / visible.mean()),
+                    lift=float(row[order].mean() / row[row > 0].mean()),
                 )
             )
     return claims
@@ -145,7 +140,7 @@ def gather(
     """
     if _repeated(items):
         raise InputError(f"item {min(_repeated(items))} is listed twice", remedy="list items once")
-    parts = contributions(lambda masks: checked_probabilities(predict, masks), groups, items)
+    parts = contributions(lambda masks: check_probabilities(predict, masks), groups, items)
     outcomes = range(len(parts.full))
     if outcome not in (None, *outcomes):
         raise InputError(f"there is no outcome {outcome}", remedy=f"the last is {outcomes[-1]}")

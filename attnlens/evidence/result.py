@@ -7,7 +7,7 @@ less, such as one of a few kinds, their own classes narrow its type.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -15,6 +15,9 @@ from attnlens.evidence.verdict import Verdict
 
 if TYPE_CHECKING:
     from attnlens.evidence.claim import C, ClaimTest
+
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""The quantiles of a null distribution that are reported."""
 
 Count = Annotated[int, Field(strict=True, ge=0)]
 Flag = Annotated[bool, Field(strict=True)]
@@ -49,7 +52,9 @@ class ClaimResult(Plain):
     """A claim, the intervention that tests it, and the verdict; `evidence[]` of an explanation.
 
     Fields are those of `attnlens.evidence.claim.ClaimTest`, rounded; ``controls`` is how many
-    control sets there were, and the quantiles are `attnlens.evidence.claim.QUANTILES`.
+    control sets there were, and the quantiles are `QUANTILES`.
+    ``effect_log_odds`` is the signed change of the log-odds of ``outcome`` when the items are
+    hidden; ``None`` where the effect is measured on the whole distribution.
     """
 
     claim: Text
@@ -62,6 +67,7 @@ class ClaimResult(Plain):
     outcome: str | None
     direction: str | None = None
     effect_nats: Finite
+    effect_log_odds: Finite | None = None
     single_effects: tuple[Finite, ...]
     share: Share | None
     changes: tuple[Any, ...]
@@ -80,24 +86,31 @@ class ClaimResult(Plain):
 
 
 def figures(
-    test: ClaimTest[C], nats: Callable[[float], float], share: Callable[[float], float]
+    test: ClaimTest[C],
+    outcome: int | None,
+    *,
+    nats: Callable[[float], float],
+    share: Callable[[float], float],
 ) -> dict[str, Any]:
     """The fields of a `ClaimResult` that follow from the test alone.
 
     Args:
+        outcome: the outcome (column) that the effect is measured on; ``None`` for all of them.
         nats, share: round an effect, and a share or a p-value.
     """
-    from attnlens.evidence.claim import QUANTILES, quantiles
+    # Imported here because a page that only shows an explanation needs no numpy.
+    import numpy as np
 
     null_nats, null_statistics = (
-        None if values is None else tuple(nats(value) for value in values)
-        for values in (quantiles(test.null_effects), quantiles(test.null_statistics))
+        tuple(map(nats, np.quantile(values, QUANTILES).tolist())) if len(values) else None
+        for values in (test.null_effects, test.null_statistics)
     )
     return {
         "claim": test.claim.text,
         "removed": test.claim.removed,
         "removed_from": test.removed_from,
         "effect_nats": nats(test.effect),
+        "effect_log_odds": None if outcome is None else nats(test.log_odds_change([outcome])),
         "single_effects": tuple(nats(effect) for effect in test.singles.tolist()),
         "share": None if test.share is None else share(test.share),
         "controls": len(test.null_effects),

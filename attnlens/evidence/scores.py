@@ -1,11 +1,7 @@
 """How well probabilities fit what happened, with intervals over groups such as matches.
 
-Log-loss is in nats: minus the log of the probability given to what happened. Brier is the sum
-over the outcomes of squared differences. The expected calibration error is that of the
-likeliest outcome (Guo et al. 2017): rows fall into equally wide bins of its probability; the
-distance between its mean probability and how often it came, weighted by the rows per bin.
-
-Rows of one group depend on one another, so intervals come from resampling whole groups.
+The expected calibration error is that of the likeliest outcome (Guo et al. 2017), in equally wide
+bins. Rows of one group depend on one another, so intervals come from resampling whole groups.
 """
 
 from __future__ import annotations
@@ -27,9 +23,6 @@ SMALLEST: Final = 1e-12
 
 _BINS: Final = 15
 _Z: Final = 1.959963984540054
-_COVERED: Final = 0.95
-_FEWEST_GROUPS: Final = 2
-"""Resampling fewer groups than this says nothing."""
 
 
 def log_losses(chances: Floats, actual: Integers) -> Floats:
@@ -157,7 +150,7 @@ class Bootstrap:
             ``None`` where the rows come from fewer than two groups.
         """
         some = np.ones(len(values), bool) if rows is None else rows
-        if len(np.unique(self._group[some])) < _FEWEST_GROUPS or not len(self._times):
+        if len(np.unique(self._group[some])) < 2 or not len(self._times):
             return None
         estimates = self.mean(np.where(some, values, np.nan))
         return float(estimates.low), float(estimates.high)
@@ -183,8 +176,7 @@ class Bootstrap:
         ends = np.full((2, *value.shape), np.nan)
         some = np.isfinite(many).any(0)
         if some.any():
-            margin = (1 - _COVERED) / 2
-            ends[:, some] = np.nanquantile(many[:, some], [margin, 1 - margin], axis=0)
+            ends[:, some] = np.nanquantile(many[:, some], [0.025, 0.975], axis=0)
         return Estimates(np.where(np.isfinite(value), value, np.nan), ends[0], ends[1])
 
 
@@ -206,21 +198,3 @@ def group_numbers(names: Sequence[str]) -> Integers:
     """A number from 0 for every name, the same for equal ones."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
-
-
-def ratio_interval(above: Floats, below: Floats) -> tuple[float, float, float]:
-    """``Σ above / Σ below`` and its 95% interval, groups such as matches being independent.
-
-    The linearised variance of a ratio (Cochran 1977, 6.5); with counts for ``below`` it is the
-    mean's, clustered. NaN ends where there are fewer than two groups.
-
-    Args:
-        above, below: sums of each group ``(group,)``.
-    """
-    groups, total = len(above), float(below.sum())
-    value = float(above.sum()) / total
-    if groups < 2:
-        return value, math.nan, math.nan
-    away = above - value * below
-    half = _Z * math.sqrt(groups / (groups - 1) * float((away**2).sum())) / total
-    return value, value - half, value + half

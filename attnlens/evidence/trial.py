@@ -1,20 +1,14 @@
 """The test of the claims about one prediction.
 
-The effect of hiding every single item is computed once, in one batch; so is that of hiding each
-claim's items together, which is reported as its size. The test statistic is the sum of the single
-effects, compared with the same sums of control sets (`attnlens.evidence.null`). Where a direction
-is claimed, or one outcome explained, single effects are signed changes of its log-odds.
-
-A supported claim is tested again by a second operator, where there is one: its items are not hidden
-but replaced by items drawn from similar situations. The verdict stands if the mean effect of
-`N_REPLACEMENTS` draws, in the direction claimed, is above the mean over `N_REPLACED_CONTROLS`
-control sets, each drawn once; else the operators disagree.
+The test statistic is the sum of the effects of hiding each item alone, compared with the same sums
+of control sets (`attnlens.evidence.null`). A supported claim is tested again by a second operator,
+which replaces the items by items drawn from similar situations.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Generic, Protocol
 
 import numpy as np
@@ -29,7 +23,7 @@ from attnlens.evidence.claim import (
     ClaimTest,
     ItemSets,
     LeaveOneOut,
-    checked_probabilities,
+    check_probabilities,
 )
 from attnlens.evidence.null import NullDistribution, Pool, pool_for
 from attnlens.evidence.scores import divergence, log_odds
@@ -47,7 +41,7 @@ from attnlens.evidence.verdict import (
     TOO_SMALL,
     Judgement,
     benjamini_hochberg,
-    confirmed,
+    confirm,
     fixed_sequence,
     judge,
     none_matters,
@@ -70,15 +64,6 @@ _EVAL: Final = "call model.eval() first"
 _MODEL_REPEATS: Final = 24
 _HEAD_REPEATS: Final = 4
 """How many inputs of the whole model, and of each head, are run twice to find a random model."""
-
-
-def effect_on(outcome: int | None) -> Callable[[Floats, Floats], Floats]:
-    """Nats between probabilities: of the whole distribution, or of one outcome and the rest."""
-    if outcome is None:
-        return divergence
-    return lambda full, other: divergence(
-        one_against_rest(full, outcome), one_against_rest(other, outcome)
-    )
 
 
 class Trial(Generic[C]):
@@ -116,10 +101,15 @@ class Trial(Generic[C]):
         self.usual = usual
         self.outcome = outcome
         self.lowers = lowers
-        self.effect = effect_on(outcome)
         self.items, self.tolerance = items, tolerance
         self.n_evaluations: dict[str, int] = dict.fromkeys(sites, 0)
         self._leave_one_out: dict[str, LeaveOneOut] = {}
+
+    def effect(self, full: Floats, other: Floats) -> Floats:
+        """Nats between probabilities, of all outcomes or of the explained one and the rest."""
+        if self.outcome is not None:
+            full, other = (one_against_rest(probs, self.outcome) for probs in (full, other))
+        return divergence(full, other)
 
     def probs_without(self, site: str, sets: ItemSets) -> Floats:
         """Probabilities with sets of items hidden at a site.
@@ -190,7 +180,6 @@ class Trial(Generic[C]):
         return dict(zip(loo.loo_probs, (changes / scale).tolist(), strict=True))
 
     def _usual(self, site: str) -> Floats:
-        """The usual effect of hiding an item in the position of each; 1 where it is not known."""
         items = self.leave_one_out(site).loo_probs
         if self.usual is None or site != MODEL:
             return np.ones(len(items))
@@ -199,10 +188,7 @@ class Trial(Generic[C]):
     def _null_effects(self, claim: Claim, pool: Pool, null: NullDistribution) -> Floats:
         """Summed effects of the control sets, rescaled to these items' positions, nats.
 
-        Args:
-            claim: in the items of its site.
-            null: the distribution it is tested against, which has the effects themselves if the
-                claim has no direction.
+        Without a direction ``null``, which the claim is tested against, has the effects themselves.
         """
         loo, usual = self.leave_one_out(claim.site), self._usual(claim.site)
         effects = np.array(list(loo.effects.values())) / usual
@@ -222,85 +208,72 @@ class Trial(Generic[C]):
 
     def compare(self, claims: Sequence[C]) -> list[ClaimTest[C]]:
         """Hide each claim's items, and compare their sum with those of control sets."""
-        translated = [self.sites[claim.site].translated(claim) for claim in claims]
+        site_claims = [
+            translate(claim) if (translate := self.sites[claim.site].translate) else claim
+            for claim in claims
+        ]
         best_sets = [
             self.pool(claim).best_set(self.item_statistics(claim.site, claim))
-            for claim in translated
+            for claim in site_claims
         ]
-        own_probs: dict[int, Floats] = {}
-        best_probs: dict[int, Floats] = {}
         # A head's items are hidden from the whole model too, for its share.
         heads = [number for number, claim in enumerate(claims) if claim.site != MODEL]
-        model_probs: dict[int, Floats] = {}
+        probs: list[list[Floats]] = [[] for _ in claims]
         for site in dict.fromkeys((MODEL, *(claim.site for claim in claims))):
             numbers = [number for number, claim in enumerate(claims) if claim.site == site]
-            also = [claims[number].removed for number in heads] if site == MODEL else []
-            own_sets = [translated[number].removed for number in numbers]
-            probs = self.probs_without(
-                site, [*own_sets, *(best_sets[number] for number in numbers), *also]
-            )
-            count = len(numbers)
-            own_probs |= zip(numbers, probs[:count], strict=True)
-            best_probs |= zip(numbers, probs[count : 2 * count], strict=True)
-            model_probs |= zip(heads, probs[2 * count :], strict=False)
-        return [
-            self._test(
-                claim,
-                translated[number],
-                (own_probs[number], best_probs[number]),
-                model_probs.get(number),
-            )
-            for number, claim in enumerate(claims)
-        ]
+            sets = [site_claims[number].removed for number in numbers]
+            sets += [best_sets[number] for number in numbers]
+            numbers *= 2
+            if site == MODEL:
+                sets += [claims[number].removed for number in heads]
+                numbers += heads
+            for number, row in zip(numbers, self.probs_without(site, sets), strict=True):
+                probs[number].append(row)
+        return list(map(self._test, claims, site_claims, probs))
 
-    def _test(
-        self, claim: C, translated: Claim, probs: tuple[Floats, Floats], model_probs: Floats | None
-    ) -> ClaimTest[C]:
+    def _test(self, claim: C, site_claim: Claim, probs: Sequence[Floats]) -> ClaimTest[C]:
         """A claim and its null distribution.
 
         Args:
-            translated: in the items of its site.
-            probs: probabilities with its items hidden there, and with the best set's.
-            model_probs: of a head's claim, with its items hidden from the whole model.
+            site_claim: the same in the items of its site.
+            probs: of a head's claim, those with its items hidden from the whole model; then those
+                with its items hidden at its site, and with the best set's.
         """
-        own, best = probs
-        loo, statistics = (
-            self.leave_one_out(claim.site),
-            self.item_statistics(claim.site, translated),
-        )
+        *model_probs, own, best = probs
+        loo = self.leave_one_out(claim.site)
+        statistics = self.item_statistics(claim.site, site_claim)
         effect = float(self.effect(loo.full, own))
         if not np.isfinite([effect, *statistics.values()]).all():
             raise InputError(
                 "what hiding an item does is no number", remedy="give usual effects above 0"
             )
-        pool = self.pool(translated)
+        pool = self.pool(site_claim)
         generator = np.random.default_rng(pool.seed(self.seed))
         null = pool.null(statistics, generator)
-        statistic = sum(statistics[item] for item in translated.removed)
-        best_statistic = sum(statistics[item] for item in pool.best_set(statistics))
+        statistic = sum(statistics[item] for item in site_claim.removed)
         test = ClaimTest(
             claim=claim,
-            removed=translated.removed,
+            removed=site_claim.removed,
+            full=loo.full,
             probabilities=own,
             effect=effect,
-            points=100 * (own - loo.full),
-            singles=np.array([loo.effects[item] for item in translated.removed]),
-            share=None if model_probs is None else self._share(claim, own, model_probs),
+            singles=np.array([loo.effects[item] for item in site_claim.removed]),
+            share=self._share(claim, own, *model_probs) if model_probs else None,
             statistic=statistic,
             p=None,
-            untested=self._untested(translated, pool),
+            untested=self._untested(site_claim, pool),
             control_sets=tuple(pool.sample(generator, N_REPLACED_CONTROLS)),
         )
         if test.untested is not None:
             return test
         return dataclasses.replace(
             test,
-            null_effects=self._null_effects(translated, pool, null),
+            null_effects=self._null_effects(site_claim, pool, null),
             null_statistics=null.values,
             p=null.p_high(statistic),
             p_low=null.p_low(statistic),
-            p_best=null.p_high(best_statistic),
-            best_matters=self._best_matters(translated, loo.full, best),
+            p_best=null.p_high(sum(statistics[item] for item in pool.best_set(statistics))),
+            best_matters=self._best_matters(site_claim, loo.full, best),
         )
 
     def _best_matters(self, claim: Claim, full: Floats, best: Floats) -> bool:
@@ -333,7 +306,7 @@ class Trial(Generic[C]):
 
     def verdicts(self, tests: Sequence[ClaimTest[C]]) -> list[ClaimTest[C]]:
         """As `judge`, before the second operator."""
-        return judged(tests, outcome=self.outcome, lowers=self.lowers, items=self.items)
+        return judge_tests(tests, outcome=self.outcome, lowers=self.lowers, items=self.items)
 
     def _confirmed(self, test: ClaimTest[C]) -> ClaimTest[C]:
         """A supported claim tested again with its items replaced instead of hidden."""
@@ -344,20 +317,20 @@ class Trial(Generic[C]):
         sets = [tuple(sorted(test.removed))] * N_REPLACEMENTS + list(test.control_sets)
         self.n_evaluations[site] += len(sets)
         loo = self.leave_one_out(site)
-        probs = checked_probabilities(replace, sets, len(loo.full))
+        probs = check_probabilities(replace, sets, len(loo.full))
         nats = self.effect(loo.full, probs)
         usual = dict(zip(loo.loo_probs, self._usual(site).tolist(), strict=True))
         means = np.array([np.mean([usual[item] for item in items]) for items in sets])
         changes = self.change(loo.full, probs, test.claim.raises) / self._scale(means, test.claim)
         return dataclasses.replace(
             test,
-            judgement=confirmed(test.judgement, changes[:N_REPLACEMENTS], changes[N_REPLACEMENTS:]),
+            judgement=confirm(test.judgement, changes[:N_REPLACEMENTS], changes[N_REPLACEMENTS:]),
             replaced=nats[:N_REPLACEMENTS],
             replaced_controls=nats[N_REPLACEMENTS:],
         )
 
 
-def judged(
+def judge_tests(
     tests: Sequence[ClaimTest[C]],
     *,
     outcome: int | None = None,
@@ -377,22 +350,25 @@ def judged(
         dataclasses.replace(test, judgement=_elsewhere(test) or test.untested or NO_VERDICT)
         for test in tests
     ]
-    for family in dict.fromkeys(test.family for test in tests):
-        numbers, p_values = _family(tests, family)
+    for numbers, p_values in _families(tests):
         claims = [tests[number] for number in numbers]
         q_values = _q_values(claims, p_values)
         q_low = benjamini_hochberg([test.p_low for test in claims])
-        for at, number in enumerate(numbers):
-            judgement = _judgement(
-                claims[at], (p_values[at], q_values[at], q_low[at]), outcome, lowers, items
+        for at, (number, test) in enumerate(zip(numbers, claims, strict=True)):
+            judgement = _elsewhere(test) or judge(
+                test.effect,
+                _points_about(test.claim, test.points, outcome),
+                (p_values[at], q_values[at], q_low[at]),
+                against=_goes_against(test, outcome, lowers),
+                items=items,
             )
             if judgement.reason in (CHANCE, AMONG, TOO_SMALL):
-                if not claims[at].best_matters:
+                if not test.best_matters:
                     judgement = Judgement("cannot be told", none_matters(items))
                 elif _out_of_reach(claims, p_values, at):
-                    reason = too_few(items) if claims[at].claim.window else TOO_FEW_LIKE_IT
+                    reason = too_few(items) if test.claim.window else TOO_FEW_LIKE_IT
                     judgement = Judgement("cannot be told", reason)
-            results[number] = dataclasses.replace(claims[at], q=q_values[at], judgement=judgement)
+            results[number] = dataclasses.replace(test, q=q_values[at], judgement=judgement)
     return results
 
 
@@ -405,14 +381,14 @@ class HasP(Protocol):
     def p(self) -> float | None: ...
 
 
-def _family(tests: Sequence[HasP], family: str) -> tuple[list[int], list[float]]:
-    """Numbers and p of the claims of a family that were tested."""
-    p_values = {
-        number: test.p
-        for number, test in enumerate(tests)
-        if test.family == family and test.p is not None
-    }
-    return [*p_values], [*p_values.values()]
+def _families(tests: Sequence[HasP]) -> Iterator[tuple[list[int], list[float]]]:
+    """Numbers and p of the claims of each family that were tested."""
+    families: dict[str, dict[int, float]] = {}
+    for number, test in enumerate(tests):
+        if test.p is not None:
+            families.setdefault(test.family, {})[number] = test.p
+    for p_values in families.values():
+        yield [*p_values], [*p_values.values()]
 
 
 def q_over(tests: Sequence[HasP]) -> list[float | None]:
@@ -428,27 +404,17 @@ def q_over(tests: Sequence[HasP]) -> list[float | None]:
         by claim; ``None`` where it was not tested.
     """
     q_values: list[float | None] = [None] * len(tests)
-    for family in dict.fromkeys(test.family for test in tests):
-        numbers, p_values = _family(tests, family)
+    for numbers, p_values in _families(tests):
         for number, q in zip(numbers, benjamini_hochberg(p_values), strict=True):
             q_values[number] = q
     return q_values
 
 
-def _judgement(
-    test: ClaimTest[C],
-    p_values: tuple[float, float, float],
-    outcome: int | None,
-    lowers: bool,
-    items: str,
-) -> Judgement:
-    elsewhere = _elsewhere(test)
-    if elsewhere is not None:
-        return elsewhere
+def _goes_against(test: ClaimTest[C], outcome: int | None, lowers: bool) -> bool:
+    """Whether hiding the items does the opposite of what the claim says."""
     points = _points_about(test.claim, test.points, outcome)
     sign = -1 if lowers and not test.claim.raises else 1
-    against = len(points) < len(test.points) and sign * float(points.sum()) > 0
-    return judge(test.effect, points, p_values, against=against, items=items)
+    return len(points) < len(test.points) and sign * float(points.sum()) > 0
 
 
 def _points_about(claim: Claim, points: Floats, outcome: int | None) -> Floats:

@@ -154,7 +154,7 @@ def judge(
     return Judgement("not better than chance", AMONG if p <= Q_LEVEL else CHANCE)
 
 
-def confirmed(judgement: Judgement, replaced: Floats, controls: Floats) -> Judgement:
+def confirm(judgement: Judgement, replaced: Floats, controls: Floats) -> Judgement:
     """The judgement after the second operator: each item replaced by one like it.
 
     A supported claim stands if replacing its items has a larger mean effect over draws than

@@ -24,7 +24,7 @@ from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.audits.ablate import Ablation
-    from attnlens.audits.heads import HeadRow, HeadTable
+    from attnlens.audits.head_table import HeadRow, HeadTable
     from attnlens.audits.report import Audit, AuditedClaim, Input
 
 _MAX_CLAIMS: Final = 12

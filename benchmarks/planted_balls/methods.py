@@ -31,7 +31,7 @@ from attnlens.cricket.lab.attention_faithfulness import attributions
 from attnlens.cricket.lab.planted_truth import replacement_effects
 from attnlens.cricket.predictor.window import cut_window, one_thread
 from attnlens.evidence.claim import MODEL
-from attnlens.evidence.faithfulness import removed_alone
+from attnlens.evidence.faithfulness import remove_each
 from attnlens.evidence.scores import divergence
 
 CAPTUM: Final = ("integrated_gradients", "shapley_sampling")
@@ -69,7 +69,7 @@ def by_asking_again(question: Question, seed: int) -> dict[str, Floats]:
         MODEL, BallClaim(text="", kind="attended", removed=(), window=every)
     )
     return {
-        "hiding": removed_alone(question.predict, past).effects,
+        "hiding": remove_each(question.predict, past).effects,
         "replacing": replacement_effects(predictor.model, question.batch, past, seed),
         "claims": np.array([moves[index] for index in every]),
     }

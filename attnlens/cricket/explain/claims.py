@@ -317,9 +317,9 @@ def compare_knowledge(
             ClaimTest(
                 claim=claim,
                 removed=(),
+                full=full,
                 probabilities=after,
                 effect=float(trial.effect(full, after)),
-                points=100 * (after - full),
                 singles=np.zeros(0),
                 null_effects=np.zeros(0) if controls is None else trial.effect(controls, after),
                 statistic=statistic,

@@ -358,7 +358,12 @@ def _claim(
         top_change=top_change(full, ball_claim_test.probabilities, subjects),
         control=_CONTROLS.get(claim.kind, _OTHER_SETS[ball_claim_test.removed_from]),
         replaced=_second_operator(ball_claim_test),
-        **figures(ball_claim_test, nats=partial(rounded, digits=NATS_DIGITS), share=rounded),
+        **figures(
+            ball_claim_test,
+            None if explained is None else OUTCOME_INDEX[explained],
+            nats=partial(rounded, digits=NATS_DIGITS),
+            share=rounded,
+        ),
     )
 
 

@@ -45,7 +45,7 @@ from attnlens.cricket.predictor.tensors import BaseModel, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import cut_window, one_thread, window_batch
 from attnlens.cricket.readers.history import Report, silent
-from attnlens.evidence.faithfulness import auc, matched_auc, removed_alone
+from attnlens.evidence.faithfulness import auc, matched_auc, remove_each
 from attnlens.evidence.scores import divergence
 from attnlens.files import Json
 from attnlens.render.page import render_plain
@@ -142,7 +142,11 @@ def point(
         against those of them with the same event, such as other dots (its name and ``_decoys``).
     """
     model, batch = predictor.model, window_batch(innings.arrays, position)
+<<<<<<< HEAD
     effects = removed_alone(partial(under_masks, model, batch), position).effects
+=======
+    alone = remove_each(lambda masks: under_masks(model, batch, masks), position)
+>>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller)
     seed = int(generator.integers(2**31))
     scores = {
         **attributions(model, batch),

@@ -28,7 +28,7 @@ from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.predictor.win import WinModel, contest_of, states_before, won
 from attnlens.cricket.predictor.window import one_thread, window_batch
 from attnlens.cricket.readers.history import Report, silent
-from attnlens.evidence.faithfulness import ranks, removed_alone
+from attnlens.evidence.faithfulness import ranks, remove_each
 
 _EPOCHS: Final = 10
 _AT_ONCE: Final = 8192
@@ -162,7 +162,11 @@ def hiding_effects(
         batch = window_batch(arrays, position)
         with torch.no_grad():
             paths = paths_of(model, batch, model.predict(batch))
+<<<<<<< HEAD
         removed = removed_alone(partial(under_masks, model, batch), position)
+=======
+        alone = remove_each(partial(under_masks, model, batch), position)
+>>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller)
         ways.append(paths.attention_each()[:, -RECENT:])
         effects.append(removed.effects[-RECENT:])
         past = slice(position - RECENT, position)

@@ -20,7 +20,7 @@ from torch import Tensor
 from attnlens.arrays import Floats
 from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
 from attnlens.evidence.scores import SMALLEST
-from attnlens.evidence.trial import Trial, judged
+from attnlens.evidence.trial import Trial, judge_tests
 from attnlens.evidence.verdict import Verdict, one_against_rest
 from attnlens.files import Json
 from attnlens.recording import intervene, record
@@ -165,7 +165,7 @@ def check_tokens(
         tests += trial.compare([claim])
     return [
         _token_claim(tested, token, way, words, weights[token])
-        for token, tested in enumerate(judged(tests, items="words"))
+        for token, tested in enumerate(judge_tests(tests, items="words"))
     ]
 
 

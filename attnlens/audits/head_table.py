@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+<<<<<<< HEAD:attnlens/audits/heads.py
 from dataclasses import asdict, dataclass, fields
 from pkgutil import resolve_name
+=======
+from dataclasses import dataclass, fields
+>>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller):attnlens/audits/head_table.py
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -27,10 +31,9 @@ from attnlens.recording.recording import Recording
 if TYPE_CHECKING:
     import pandas
 
-FIGURES: Final = (
-    "previous", "first", "duplicate", "induction", "sink", "entropy", "importance",
-)  # fmt: skip
-"""What a row tells of a head that has a mean."""
+RELATIONS: Final = ("previous", "first", "duplicate", "induction")
+FIGURES: Final = (*RELATIONS, "sink", "entropy", "importance")
+"""The figures of a row that have a mean over inputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +41,7 @@ class HeadRow:
     """One head; shares of its attention, 0 to 1, are means over the queries that have such a key.
 
     Attributes:
-        layer: the first number in the name of its site, else the site's place among all.
+        layer: the first number in the name of its site, else the site's index.
         site: the module, as in ``named_modules()``.
         previous, first, duplicate, induction: paid to the token before, to the first, to earlier
             ones that are the same, to those that follow these; None where no query has any.
@@ -79,8 +82,7 @@ class HeadTable(tuple[HeadRow, ...]):
         """One row per head."""
         import pandas
 
-        names = [field.name for field in fields(HeadRow)]
-        return pandas.DataFrame([asdict(row) for row in self], columns=names)
+        return pandas.DataFrame(list(self), columns=[field.name for field in fields(HeadRow)])
 
     def __repr__(self) -> str:
         return str(resolve_name("attnlens.render.audit:heads_text")(self))
@@ -130,11 +132,9 @@ def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionR
         fits = names == ("batch", "head", "query", "key") and record.keys is None
         if fits and record.rows is None and keys in (None, record.shape[-1]):
             count += 1
-            yield (
-                record
-                if record.lazy is None
-                else record.replaced(weights=record.weights, lazy=None)
-            )
+            if record.lazy is not None:
+                record = record.replaced(weights=record.weights, lazy=None)
+            yield record
     if not count:
         some = f" over {keys} keys" if keys else ""
         raise InputError(
@@ -144,7 +144,6 @@ def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionR
 
 
 def layer_of(site: str, index: int) -> int:
-    """The layer that a site is of."""
     number = re.search(r"\d+", site)
     return int(number[0]) if number else index
 
@@ -171,7 +170,7 @@ def _rows(
             layer=layer,
             head=head,
             site=record.site,
-            **{name: share.get(name) for name in ("previous", "first", "duplicate", "induction")},
+            **{name: share.get(name) for name in RELATIONS},
             sink=float(to_sinks[head]),
             entropy=_nan_mean(spread[:, head]),
             relation=best,
@@ -180,6 +179,5 @@ def _rows(
 
 
 def _nan_mean(values: Floats) -> float | None:
-    """The mean without NaN; ``None`` where every value is NaN."""
     valid = values[~np.isnan(values)]
     return float(valid.mean()) if valid.size else None

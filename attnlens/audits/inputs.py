@@ -1,4 +1,4 @@
-"""A question: one input to a model, and how to ask it again with parts of it hidden."""
+"""One input to a model, and its outputs with parts of the input hidden."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from attnlens.errors import AttnlensError, InputError, RecordingError
 from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 
-_MOST_ITEMS: Final = 1024
+_MAX_FORWARD_ITEMS: Final = 1024
 """Items of all copies of an input that are asked about in one forward."""
 
 KeywordArgs = dict[str, Any]
@@ -26,17 +26,13 @@ _READS: Final = ("max_position_embeddings", "n_positions", "max_source_positions
 
 
 @dataclass(eq=False)
-class Question:
+class AuditInput:
     """One input, a batch of 1.
 
     Attributes:
-        args, kwargs: what the model is called with.
-        text: where the input is one.
-        tokenizer: what made numbers of it.
         labels: what the items are called; None where that is not known.
-        special: places of special tokens.
-        folds: by site, how many rows of its batch an input has, where that is not one: a model
-            may take channels as a batch.
+        special: positions of special tokens.
+        folds: by site, how many rows of its batch an input has: a model may take channels as one.
         rows: how many copies of the input the model has read.
     """
 
@@ -52,7 +48,7 @@ class Question:
 
     @property
     def takes(self) -> Mapping[str, inspect.Parameter]:
-        """What the model's forward takes."""
+        """The parameters of the model's forward."""
         return inspect.signature(self.model.forward).parameters
 
     def ask(self, copies: int = 1, **more: Any) -> Any:
@@ -90,7 +86,7 @@ class Question:
 
     @torch.no_grad()
     def hidden(self, hide: Mapping[str, Flags], **more: Any) -> Iterator[tuple[Any, Tensor]]:
-        """Outputs with items hidden, a batch of copies at a time, and which items were kept.
+        """Outputs of batches of copies with items hidden, and which items are visible.
 
         Args:
             hide: by site, true where hidden: ``(copy, item)``, or ``(copy, head, item)`` from
@@ -101,7 +97,7 @@ class Question:
         """
         first = next(iter(hide.values()))
         items = first.shape[-1]
-        step = max(1, _MOST_ITEMS // items)
+        step = max(1, _MAX_FORWARD_ITEMS // items)
         for start in range(0, len(first), step):
             some = {
                 site: torch.from_numpy(flags[start : start + step]) for site, flags in hide.items()
@@ -121,7 +117,7 @@ class Question:
             yield output, kept_mask
 
 
-def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
+def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditInput]:
     """The inputs one by one.
 
     Args:
@@ -168,7 +164,7 @@ def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
 
     single_inputs = []
     for at in range(batch):
-        question = Question(
+        question = AuditInput(
             model,
             tuple(row(value, at) for value in args),
             {name: row(value, at) for name, value in kwargs.items()},
@@ -180,13 +176,13 @@ def questions(model: object, inputs: Any, tokens: Any = None) -> list[Question]:
     return single_inputs
 
 
-def recorded(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording:
+def record_input(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording:
     """The attention of one input, with what its items are called.
 
     Raises:
         InputError: as `questions` says, or several inputs.
     """
-    single_inputs = questions(model, inputs, tokens)
+    single_inputs = split_inputs(model, inputs, tokens)
     if len(single_inputs) > 1:
         raise InputError(f"there are {len(single_inputs)} inputs", remedy="give one")
     with torch.no_grad(), record(model) as recording:
@@ -198,7 +194,7 @@ def recorded(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording:
     return recording
 
 
-def _of_text(model: nn.Module, text: str, tokenizer: Any) -> Question:
+def _of_text(model: nn.Module, text: str, tokenizer: Any) -> AuditInput:
     if not callable(tokenizer):
         raise InputError("a text needs its tokenizer", remedy="give tokens=tokenizer")
     if not text.strip():
@@ -226,10 +222,10 @@ def _of_text(model: nn.Module, text: str, tokenizer: Any) -> Question:
         for name, tensor in encoded.items()
         if open_ended or name in parameters
     }
-    return _named_by(Question(model, kwargs=encoded, text=text), tokenizer)
+    return _named_by(AuditInput(model, kwargs=encoded, text=text), tokenizer)
 
 
-def _named_by(question: Question, tokenizer: Any) -> Question:
+def _named_by(question: AuditInput, tokenizer: Any) -> AuditInput:
     """With the words of a tokenizer's numbers as labels."""
     ids = question.kwargs.get("input_ids", question.args[0] if question.args else None)
     if ids is None or not hasattr(tokenizer, "decode"):

@@ -1,0 +1,356 @@
+"""The rules between a p-value and a verdict, each at its exact boundary."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
+from attnlens.evidence.null import MAX_ENUMERATED_SETS, NullDistribution, Pool, stratum
+from attnlens.evidence.trial import Trial, judge_tests, q_over
+from attnlens.evidence.verdict import (
+    AMONG,
+    CHANCE,
+    DISAGREE,
+    ELSEWHERE,
+    EVEN,
+    OPPOSITE,
+    TOO_FEW_LIKE_IT,
+    TOO_SMALL,
+    Judgement,
+    benjamini_hochberg,
+    confirm,
+    fixed_sequence,
+    none_matters,
+    noticeable,
+    others_do_more,
+    too_few,
+)
+
+Floats = NDArray[np.float64]
+NO_BETTER, UNCLEAR = "not better than chance", "cannot be told"
+WINDOW = tuple(range(20))
+
+
+def claim(*removed: int, window: Sequence[int] = WINDOW, **fields: Any) -> Claim:
+    return Claim(text="x", removed=removed, window=tuple(window), **fields)
+
+
+def result(
+    p: float,
+    about: Claim | None = None,
+    *,
+    points: Sequence[float] = (-9.0, 9.0, 0.0),
+    effect: float = 0.1,
+    **fields: Any,
+) -> ClaimTest[Claim]:
+    """A test with this p, large and along its sentence unless it is said otherwise."""
+    return ClaimTest(
+        claim=about or claim(3),
+        removed=(3,),
+        full=np.ones(3) / 3,
+        probabilities=1 / 3 + np.array(points) / 100,
+        effect=effect,
+        singles=np.zeros(1),
+        p=p,
+        **fields,
+    )
+
+
+def verdict_of(*tests: ClaimTest[Claim], **options: Any) -> tuple[str | None, str | None]:
+    """Verdict and reason of the first of these tests."""
+    first = judge_tests(tests, **options)[0]
+    return first.verdict, first.reason
+
+
+def additive(weights: Floats) -> Callable[[NDArray[np.bool_]], Floats]:
+    """Even with everything; hidden items take ``weights (item, outcome)`` from the logits."""
+    return lambda masks: softmax(-(~masks @ weights), -1)
+
+
+def outcome_weights(*log_odds: float) -> Floats:
+    """Weights ``(item, 3)`` that change the log-odds of outcome 1 alone, all else equal."""
+    table = np.zeros((len(log_odds), 3))
+    table[:, 1] = log_odds
+    return table
+
+
+def trial_of(weights: Floats, heads: dict[str, Any] | None = None, **options: Any) -> Trial[Claim]:
+    items = tuple(range(len(weights)))
+    replace = options.pop("replace", None)
+    sites = {MODEL: AblationSite(additive(weights), items, replace)}
+    for name, predict in (heads or {}).items():
+        sites[name] = AblationSite(predict, items)
+    return Trial(sites, seed=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        (result(0.05), ("supported", None)),
+        (result(0.0501), (NO_BETTER, CHANCE)),
+        (result(0.04, effect=0.0004, points=(0.49, -0.49, 0)), (NO_BETTER, TOO_SMALL)),
+        (result(0.04, effect=0.0005, points=(0.49, -0.49, 0)), ("supported", None)),
+        (result(0.04, effect=0.0, points=(0.1, -0.5, 0)), ("supported", None)),
+        # A head that carries a tenth is said to carry the effect; one that carries less is not.
+        (result(0.01, claim(3, site="a"), share=0.1), ("supported", None)),
+        (result(0.01, claim(3, site="a"), share=0.0999), (None, ELSEWHERE)),
+        # An effect as small as few control sets have.
+        (result(0.99, p_low=0.01), ("contradicted", others_do_more("items"))),
+        (result(0.99, p_low=0.0101), (NO_BETTER, CHANCE)),
+        (
+            result(0.99, p_low=0.01, effect=0.0, points=(0, 0, 0)),
+            ("contradicted", others_do_more("items")),
+        ),
+        # Against the sentence: only what is noticeable contradicts it.
+        (result(0.01, claim(3, raises=(1,))), ("contradicted", OPPOSITE)),
+        (result(0.99, claim(3, raises=(1,)), p_low=0.01), ("contradicted", OPPOSITE)),
+        (
+            result(0.99, claim(3, raises=(1,)), p_low=0.01, effect=0.0, points=(0, 0.2, 0)),
+            (NO_BETTER, CHANCE),
+        ),
+        (result(0.01, claim(3, raises=(0,))), ("supported", None)),
+        (result(0.01, claim(3, raises=(0, 1)), points=(-9, 8, 1)), ("supported", None)),
+        # What no set could have reached, or no set does, is inconclusive.
+        (result(0.9, p_best=0.05), (NO_BETTER, CHANCE)),
+        (result(0.9, p_best=0.0501), (UNCLEAR, too_few("items"))),
+        (result(0.9, claim(window=()), p_best=0.0501), (UNCLEAR, TOO_FEW_LIKE_IT)),
+        (result(0.9, best_matters=False), (UNCLEAR, none_matters("items"))),
+        (
+            result(0.04, effect=0, points=(0, 0, 0), best_matters=False),
+            (UNCLEAR, none_matters("items")),
+        ),
+        (result(0.04, best_matters=False), ("supported", None)),
+    ],
+)
+def test_the_verdict_on_one_claim(
+    test: ClaimTest[Claim], expected: tuple[str | None, str | None]
+) -> None:
+    assert verdict_of(test) == expected
+
+
+def test_among_many_claims_p_alone_is_not_enough() -> None:
+    others = [result(0.9)]
+    assert verdict_of(result(0.04), *others) == (NO_BETTER, AMONG)
+    assert verdict_of(result(0.05), *others) == (NO_BETTER, AMONG)
+    assert verdict_of(result(0.06), *others) == (NO_BETTER, CHANCE)
+    assert verdict_of(result(0.025), *others) == ("supported", None)
+    # Reachable is what the best set would have had among the same claims.
+    assert verdict_of(result(0.9, p_best=0.025), result(0.9)) == (NO_BETTER, CHANCE)
+    assert verdict_of(result(0.9, p_best=0.026), result(0.9)) == (UNCLEAR, too_few("items"))
+    # The small tail is corrected for itself, too.
+    assert verdict_of(result(0.9, p_low=0.006), *others) == (NO_BETTER, CHANCE)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_one_outcome_that_claims_raise_or_lower(sign: int) -> None:
+    options = {"outcome": 1, "lowers": sign < 0}
+    falls, rises = [(0.0, -sign * 9.0, sign * 9.0), (0.0, sign * 9.0, -sign * 9.0)]
+    assert verdict_of(result(0.01, points=falls), **options) == ("supported", None)
+    assert verdict_of(result(0.01, points=rises), **options) == ("contradicted", OPPOSITE)
+    # A claim that names its outcomes says that its items raise them, whatever the trial explains.
+    own = claim(3, raises=(2,))
+    assert verdict_of(result(0.01, own, points=(9, 0, -9)), **options) == ("supported", None)
+    assert verdict_of(result(0.01, own, points=(-9, 0, 9)), **options) == ("contradicted", OPPOSITE)
+    # What happens to other outcomes makes an effect no larger.
+    small = result(0.01, points=(9, 0.4, -9.4), effect=0.0)
+    assert verdict_of(small, **options) == (NO_BETTER, TOO_SMALL)
+
+
+def test_each_family_has_its_own_q_and_the_first_claim_its_own_level() -> None:
+    head, known = claim(3, site="a"), claim(window=())
+    tests = [
+        result(0.5),
+        result(0.012, head, share=0.5),
+        result(0.018, claim(3, first=True)),
+        result(0.01),
+        result(0.04, known),
+        result(0.03, head, share=0.5),
+    ]
+    found = judge_tests(tests)
+    assert [test.q for test in found] == pytest.approx([0.5, 0.024, 0.03, 0.02, 0.04, 0.03])
+    assert [test.p for test in found] == [test.p for test in tests]
+    assert q_over(tests) == pytest.approx([0.5, 0.024, 0.027, 0.027, 0.04, 0.03])
+    assert benjamini_hochberg([0.04, 0.01, 0.9, 0.02]) == pytest.approx([0.16 / 3, 0.04, 0.9, 0.04])
+    # If the first claim fails, the others share the rest of the level.
+    for first, own, other in ((0.03, 0.05, 0.01), (0.031, 0.155 / 3, 0.025)):
+        q_first, q_others = fixed_sequence(first, [0.01])
+        assert [q_first, *q_others] == pytest.approx([own, other])
+
+
+@pytest.mark.parametrize(
+    ("items", "first", "tested"), [(20, 0, 1), (19, 0, 0), (33, 1, 0), (34, 1, 1)]
+)
+def test_a_claim_is_tested_if_the_best_of_its_sets_could_reach_its_level(
+    items: int, first: int, tested: int
+) -> None:
+    window = range(items)
+    trial = trial_of(outcome_weights(*np.linspace(0.1, 2, items)))
+    claims = [claim(items - 1, window=window, first=bool(first)), claim(2, window=window)]
+    best, other = trial.verdicts(trial.compare(claims))
+    assert (best.p, len(best.null_effects)) == ((1 / items, items - 1) if tested else (None, 0))
+    if not tested:
+        assert (best.verdict, best.reason) == (UNCLEAR, too_few("items"))
+        # It takes nothing of the level of the claims that are tested.
+        assert other.q == other.p
+
+
+def test_a_look_is_even_below_a_quarter_more_than_the_mean() -> None:
+    trial = trial_of(outcome_weights(*np.linspace(0.1, 2, 20)))
+    even, uneven = trial.verdicts(trial.compare([claim(19, lift=1.2499), claim(19, lift=1.25)]))
+    assert (even.verdict, even.reason, even.p) == (None, EVEN, None)
+    assert uneven.p == 0.05
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "matters"),
+    [
+        (0.3, {}, True),
+        (0.0001, {}, False),
+        (0.3, {"outcome": 1}, True),
+        (-0.3, {"outcome": 1}, False),
+        (-0.3, {"outcome": 1, "lowers": True}, True),
+        (0.3, {"outcome": 1, "lowers": True}, False),
+        (0.0001, {"outcome": 1}, False),
+    ],
+)
+def test_the_best_set_is_noticeable_and_goes_the_way_that_is_claimed(
+    size: float, options: dict[str, Any], matters: bool
+) -> None:
+    trial = trial_of(outcome_weights(*(size * np.linspace(1, 2, 24))), **options)
+    [test] = trial.verdicts(trial.compare([claim(12, window=range(24))]))
+    assert test.best_matters == matters
+    assert test.reason == (CHANCE if matters else none_matters("items"))
+
+
+def test_what_items_do_is_signed_as_it_is_claimed() -> None:
+    raised, lowered = np.array([0.2, 0.5, 0.3]), np.array([0.2, 0.3, 0.5])
+    gap = np.log(0.5 / 0.5) - np.log(0.3 / 0.7)
+    weights = np.zeros((3, 3))
+    raising, lowering = (trial_of(weights, outcome=1, lowers=lowers) for lowers in (False, True))
+    assert float(raising.change(raised, lowered)) == pytest.approx(gap)
+    assert float(lowering.change(raised, lowered)) == pytest.approx(-gap)
+    for trial in (raising, lowering):  # a claim that names its outcomes says that they rise
+        assert float(trial.change(raised, lowered, (1,))) == pytest.approx(gap)
+    kl = 0.5 * np.log(0.5 / 0.3) + 0.3 * np.log(0.3 / 0.5)
+    assert float(trial_of(weights).change(raised, lowered)) == pytest.approx(kl)
+
+
+def test_a_head_has_at_most_the_whole_effect() -> None:
+    weights = outcome_weights(*[0.1] * 19, 1.0)
+    heads = {str(part): additive(part * weights) for part in (2.0, 0.5)}
+    trial = trial_of(weights, heads)
+    double, half = trial.compare([claim(19, site=name) for name in heads])
+    assert double.share == 1.0
+    assert half.share == pytest.approx(half.effect / trial.compare([claim(19)])[0].effect)
+    assert half.share < 1
+
+
+@pytest.mark.parametrize("outcome", [None, 1])
+def test_sums_are_in_multiples_of_what_is_usual_for_the_position(outcome: int | None) -> None:
+    items = range(8)
+    usual = {item: 0.01 * (1 + item) for item in items}
+    weights = outcome_weights(*np.random.default_rng(2).normal(0.5, 0.2, 8))
+    trial = trial_of(weights, {"a": additive(weights)}, usual=usual, outcome=outcome)
+    loo = trial.leave_one_out(MODEL)
+    about = claim(1, 4, window=items)
+    changes = {item: float(trial.change(loo.full, loo.loo_probs[item])) for item in items}
+    scale = {item: usual[item] ** (0.5 if outcome else 1) for item in items}
+    statistics = trial.item_statistics(MODEL, about)
+    assert statistics == pytest.approx({item: changes[item] / scale[item] for item in items})
+    assert trial.item_statistics("a", about) == pytest.approx(changes), "a head has no usual effect"
+    if outcome is None:
+        # Log-odds are the unit of a claim that names its outcomes, in any trial.
+        signed = trial.change(loo.full, np.array(list(loo.loo_probs.values())), (1,))
+        named = trial.item_statistics(MODEL, claim(1, 4, window=items, raises=(1,)))
+        assert list(named.values()) == pytest.approx(signed / np.sqrt(list(usual.values())))
+
+    [test] = trial.compare([about])
+    pairs = list(itertools.combinations(items, 2))
+    own_scale = (usual[1] + usual[4]) / 2
+    expected = {
+        pair: own_scale * sum(loo.effects[item] / usual[item] for item in pair) for pair in pairs
+    }
+    own = expected.pop((1, 4))
+    np.testing.assert_allclose(np.sort(test.null_effects), np.sort(list(expected.values())))
+    assert own == pytest.approx(own_scale * sum(loo.effects[n] / usual[n] for n in (1, 4)))
+    sums = [sum(statistics[item] for item in pair) for pair in pairs]
+    assert test.statistic == pytest.approx(statistics[1] + statistics[4])
+    assert test.p == np.mean(np.array(sums) >= test.statistic - 1e-9)
+    assert test.p_low == np.mean(np.array(sums) <= test.statistic + 1e-9)
+    assert test.p_best == 1 / 28
+
+
+def test_replacing_is_judged_in_the_direction_and_the_unit_of_the_claim() -> None:
+    weights = outcome_weights(*[0.1] * 19, 1.0)
+
+    def replaced(own: float, others: float) -> Callable[[Sequence[tuple[int, ...]]], Floats]:
+        """A second operator that takes this much from the logit of outcome 1."""
+
+        def replace(sets: Sequence[tuple[int, ...]]) -> Floats:
+            size = np.array([own if 19 in items else others for items in sets])
+            return softmax(-size[:, None] * np.array([0, 1, 0]), -1)
+
+        return replace
+
+    def verdict(own: float, others: float, **options: Any) -> str | None:
+        trial = trial_of(weights, replace=replaced(own, others), outcome=1, **options)
+        [test] = trial.judge(trial.compare([claim(19)]))
+        assert test.replaced is not None
+        assert test.reason == (None if test.verdict == "supported" else DISAGREE)
+        return test.verdict
+
+    assert verdict(1.0, 0.5) == "supported"
+    assert verdict(0.5, 1.0) == NO_BETTER
+    assert verdict(-2.0, 0.5) == NO_BETTER, "much, and the opposite of what hiding does"
+    # An effect twice as large, where four times as much is usual in nats, is as large as usual.
+    usual = dict.fromkeys(range(19), 1.0) | {19: 4.0}
+    assert verdict(1.9, 1.0, usual=usual) == NO_BETTER
+    assert verdict(2.1, 1.0, usual=usual) == "supported"
+
+
+def test_a_claim_stands_if_replacing_does_more_than_replacing_controls() -> None:
+    supported = Judgement("supported", None)
+    more, less = np.array([0.3, 0.1]), np.array([0.1, 0.1])
+    assert confirm(supported, more, less) == supported
+    assert confirm(supported, less, less) == Judgement(NO_BETTER, DISAGREE)
+    other = Judgement(NO_BETTER, CHANCE)
+    assert confirm(other, more, less) == other
+
+
+@pytest.mark.parametrize(
+    ("effect", "points", "expected"),
+    [
+        (0.0005, 0.0, True),
+        (0.00049, 0.49, False),
+        (0.0, 0.5, True),
+        (0.0, -0.5, True),
+    ],
+)
+def test_what_is_noticeable(effect: float, points: float, expected: bool) -> None:
+    assert noticeable(effect, np.array([0.0, points])) == expected
+
+
+def test_the_strata_of_distance() -> None:
+    ends = [stratum(distance) for distance in (1, 3, 4, 6, 7, 12, 13, 24, 25, 300)]
+    assert ends == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_p_of_drawn_and_of_enumerated_sets() -> None:
+    values = np.array([1.0, 2.0, 2.0, 3.0])
+    listed, drawn = NullDistribution(values, True), NullDistribution(values, False)
+    assert [listed.p_high(2), listed.p_low(2), listed.p_high(3)] == [0.75, 0.75, 0.25]
+    assert listed.p_high(4) == 0.25, "the claim's own set is one of them"
+    assert [drawn.p_high(2), drawn.p_low(2), drawn.p_high(4)] == [0.8, 0.8, 0.2]
+    # A sum that differs by the order of adding is the same sum.
+    assert listed.p_high(2 * (1 + 1e-10)) == listed.p_low(2 * (1 - 1e-10)) == 0.75
+    for items, exhaustive in ((MAX_ENUMERATED_SETS, True), (MAX_ENUMERATED_SETS + 1, False)):
+        pool = Pool((1,), (tuple(range(items)),))
+        null = pool.null(dict.fromkeys(range(items), 1.0), np.random.default_rng(0))
+        assert null.exhaustive == exhaustive
