@@ -26,11 +26,9 @@ from attnlens.errors import InputError
 from attnlens.evidence.scores import SMALLEST
 
 TargetChoice = str | int | Callable[[Any], Tensor] | None
-"""What an audit may be asked about."""
 
 Scores = Callable[[Any, Tensor], Tensor]
-"""An output and which items are kept ``(row, item)`` to numbers with a gradient
-``(row, score)``."""
+"""An output and which items are visible ``(row, item)`` to differentiable ``(row, score)``."""
 
 _EMBEDDING: Final = "embedding"
 _ANY_OTHER: Final = "any other"
@@ -40,16 +38,13 @@ _FUNCTION: Final = "give target= a function of its output: (batch,) or (batch, o
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """What is asked.
+    """The target of an audit.
 
     Attributes:
-        name: in words.
-        outcomes: what its probabilities are of.
         kind: what the scores are: the log-odds of one outcome, log-probabilities of all,
             a number, or an embedding of length 1.
-        scores: of an output.
-        query: the one place that the answer is read from; None: many, or not known.
-        places: how many places there are where the answer is read.
+        query: the one position that the answer is read from; None: many, or not known.
+        places: how many positions the output has.
     """
 
     name: str
@@ -60,14 +55,10 @@ class Target:
     places: int = 0
 
     def probs(self, scores: Floats, full: Floats, nothing: Floats) -> Floats:
-        """Probabilities of scores.
+        """Probabilities ``(row, outcome)`` of scores ``(row, score)``.
 
         Args:
-            scores: ``(row, score)``.
-            full, nothing: those of the full input, and with every item hidden, ``(score,)``.
-
-        Returns:
-            ``(row, outcome)``.
+            full, nothing: scores of the full input, and with every item hidden, ``(score,)``.
         """
         if self.kind == "all":
             return np.exp(scores).clip(SMALLEST)
@@ -85,10 +76,10 @@ class Target:
 def resolve_target(
     single_input: AuditInput, output: Any, choice: TargetChoice, *, causal: Collection[int]
 ) -> Target:
-    """The target meant, for one output.
+    """The target for one output.
 
     Args:
-        causal: numbers of places of which none sees a later one.
+        causal: lengths of which no position sees a later one.
 
     Raises:
         InputError: no such target; it lists some there are.
@@ -112,7 +103,6 @@ def resolve_target(
 
 
 def output_of(output: Any, name: str) -> Tensor | None:
-    """A tensor of an output by name."""
     value = output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
     return value if isinstance(value, Tensor) else None
 
@@ -184,7 +174,8 @@ def _token(single_input: AuditInput, logits: Tensor, choice: TargetChoice, causa
     # A model that is asked for its last logits alone returns no others.
     at = -1 if query == logits.shape[1] - 1 else query
     token_id = _number(single_input, logits[0, at], choice)
-    word = _word(single_input, token_id)
+    tokenizer = single_input.tokenizer
+    word = repr(tokenizer.decode([token_id])) if tokenizer else str(token_id)
     return Target(
         f"{answer_kind} {word}",
         (word, _ANY_OTHER),
@@ -195,12 +186,7 @@ def _token(single_input: AuditInput, logits: Tensor, choice: TargetChoice, causa
     )
 
 
-def _word(single_input: AuditInput, number: int) -> str:
-    return repr(single_input.tokenizer.decode([number])) if single_input.tokenizer else str(number)
-
-
 def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> int:
-    """The number of a token."""
     count = len(logits)
     if choice is None:
         return int(logits.argmax())
@@ -215,9 +201,8 @@ def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> i
     single = [form[0] for form in forms if len(form) == 1 and form[0] != tokenizer.unk_token_id]
     if single:
         return int(max(single, key=lambda number: float(logits[number])))
-    likely = ", ".join(
-        _word(single_input, number) for number in logits.topk(_MAX_LISTED).indices.tolist()
-    )
+    likeliest = logits.topk(_MAX_LISTED).indices.tolist()
+    likely = ", ".join(repr(tokenizer.decode([number])) for number in likeliest)
     raise InputError(
         f"target {text!r} is not one token of this model", remedy=f"the likeliest are {likely}"
     )

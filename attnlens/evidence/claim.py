@@ -1,9 +1,7 @@
 """A claim: that some items mattered to a prediction, or that a head's look at them did.
 
-An item is a key of attention: a word, a frame. Claims are of two kinds that are never mixed. *These
-items mattered* names no head: the items are hidden from the whole model. *This head's look
-mattered* hides them from that head alone, and reports the share: the head's effect divided by that
-of hiding the same items from the whole model.
+An item is a key of attention: a word, a frame. Items are hidden from the whole model, or from one
+head alone.
 """
 
 from __future__ import annotations
@@ -26,14 +24,13 @@ Predict = Callable[[NDArray[np.bool_]], Floats]
 """Masks ``(mask, item)``, true where an item is visible, to probabilities ``(mask, outcome)``."""
 
 Replace = Callable[[ItemSets], Floats]
-"""Sets of items, each replaced by items drawn from similar situations, to probabilities
+"""Sets of items to be replaced by items drawn from similar situations, to probabilities
 ``(set, outcome)``; a set that is listed again is another draw."""
 
 MODEL: Final = "model"
 """The site of claims about the whole model; every other site is a head."""
 
 _ROUNDING: Final = 1e-3
-"""Probabilities sum to 1, and none is below 0, by no more than this."""
 
 A = TypeVar("A", bound=Sequence[object] | NDArray[np.bool_])
 
@@ -42,9 +39,6 @@ def check_probabilities(
     predict: Callable[[A], Floats], inputs: A, outcomes: int | None = None
 ) -> Floats:
     """The model's probabilities for each input, ``(input, outcome)``.
-
-    Args:
-        outcomes: how many there are, where that is known.
 
     Raises:
         InputError: the answer is not one row of probabilities for each input.
@@ -72,15 +66,11 @@ class Claim:
     """Something the attention says, and the items to hide to test it.
 
     Attributes:
-        removed: the items, a subset of ``window``.
-        window: the items that could have been named instead.
-        matched: whether control sets must have as many items of each kind as the claim's: as many
-            at each distance, for example.
-        raises: outcomes (columns) that the items raise, as ``text`` says; empty where the text
-            gives no direction.
+        window: the items that could have been named instead of ``removed``.
+        matched: whether control sets must have as many items of each kind, such as a distance.
+        raises: outcomes (columns) that the items raise, if ``text`` says so.
         lift: the mean weight of the items over the mean weight of all, where the text says that a
-            head looked at them. Below `MIN_LIFT` the head did not, and there is nothing to
-            test: the top items of uniform attention are arbitrary.
+            head looked at them; below `MIN_LIFT` there is nothing to test.
         first: whether the claim is tested before the others of the model, at its own level.
         site: where its items are hidden: `MODEL`, or the name of a head.
     """
@@ -96,17 +86,14 @@ class Claim:
 
     @property
     def family(self) -> str:
-        """The claims that it is corrected with: those of its kind.
-
-        A claim without a window is about what was known apart from the items.
-        """
+        """The claims that it is corrected with; without a window it is about no items."""
         if not self.window:
             return "known"
         return "model" if self.site == MODEL else "head"
 
     @property
     def even(self) -> bool:
-        """Whether a head looked at the items hardly more than at others."""
+        """Whether a head looked at the items not much more than at others."""
         return self.lift is not None and self.lift < MIN_LIFT
 
 
@@ -118,11 +105,9 @@ class AblationSite:
     """Where items can be hidden: the whole model, or one head's edges alone.
 
     Attributes:
-        predict: the model's probabilities with items hidden there.
         items: the items, in the order of the masks' columns.
         replace: the second operator, if there is one.
         translate: a claim in these items, where they are not the model's own.
-        outcomes: how many there are, where that is known.
     """
 
     predict: Predict
@@ -142,13 +127,7 @@ class AblationSite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeaveOneOut:
-    """Probabilities at one site with nothing hidden, and with each item hidden alone.
-
-    Attributes:
-        full: probabilities with everything, ``(outcome,)``.
-        loo_probs: item to probabilities without it.
-        effects: item to the effect of hiding it alone, nats.
-    """
+    """Probabilities ``(outcome,)`` with nothing hidden and without each item; its effect, nats."""
 
     full: Floats
     loo_probs: Mapping[int, Floats]
@@ -169,17 +148,16 @@ class ClaimTest(Generic[C]):
         null_effects: the summed effects of the control sets, rescaled to these items' positions,
             nats; empty where the claim is not tested.
         statistic: what p compares: the sum of `attnlens.evidence.trial.Trial.item_statistics`.
-        null_statistics: the statistic of each control set; empty where the claim is not tested.
+        null_statistics: the statistic of each control set.
         p: one-sided, of a statistic as large; ``None`` where the claim is not tested.
         p_low: one-sided, of a statistic as small.
         p_best: p of the best set of as many items.
         best_matters: whether hiding that set is noticeable, and goes the way that is claimed.
         untested: the judgement of a claim that is not tested.
         removed: the items as the site has them.
-        control_sets: sets for the second operator.
-        q: p corrected over the family; ``None`` before `judged` and where p is.
-        replaced: nats of each draw of the second operator; ``None`` where it did not run.
-        replaced_controls: the same for each control set.
+        q: p corrected over the family.
+        replaced, replaced_controls: nats of each draw of the second operator, for the claim's
+            items and for ``control_sets``; ``None`` where it did not run.
     """
 
     claim: C
@@ -214,12 +192,10 @@ class ClaimTest(Generic[C]):
 
     @property
     def family(self) -> str:
-        """As `Claim.family`."""
         return self.claim.family
 
     @property
     def removed_from(self) -> Literal["model", "head"]:
-        """``model`` or ``head``."""
         return "model" if self.claim.site == MODEL else "head"
 
     @property
@@ -229,5 +205,4 @@ class ClaimTest(Generic[C]):
 
     @property
     def reason(self) -> str | None:
-        """Why the verdict is not *supported*, or why there is none."""
         return self.judgement.reason

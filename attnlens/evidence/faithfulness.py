@@ -144,9 +144,9 @@ def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Fl
     return masks
 
 
-def curve_counts(parts: int, steps: int = _MAX_STEPS) -> Integers:
+def curve_counts(parts: int) -> Integers:
     """How many parts are gone at each point of a curve, from none to all."""
-    counts: Integers = np.round(np.linspace(0, parts, min(parts, steps) + 1)).astype(np.int64)
+    counts: Integers = np.round(np.linspace(0, parts, min(parts, _MAX_STEPS) + 1)).astype(np.int64)
     return counts
 
 
@@ -191,11 +191,7 @@ def remove_each(predict: Predict, parts: int) -> SingleRemovals:
 
 
 def removal_figures(
-    predict: Predict,
-    removed: SingleRemovals,
-    orders: Sequence[Integers],
-    *,
-    steps: int = _MAX_STEPS,
+    predict: Predict, removed: SingleRemovals, orders: Sequence[Integers]
 ) -> list[dict[str, float]]:
     """The figures of `HIGH_IS_FAITHFUL` for each ordering of the parts.
 
@@ -214,7 +210,7 @@ def removal_figures(
     """
     parts = len(removed.singles)
     sizes = [min(size, parts) for size in _SIZES]
-    counts = curve_counts(parts, steps)
+    counts = curve_counts(parts)
     masks = []
     for order in orders:
         few, many = masks_without_first(order, sizes), masks_without_first(order, counts)
@@ -247,12 +243,11 @@ def judge_scores(
     *,
     generator: np.random.Generator,
     controls: int = CONTROLS,
-    steps: int = _MAX_STEPS,
 ) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
     """Removal figures of every method by name, and of each of as many random orderings."""
     orders = [descending(score, generator) for score in scores.values()]
     orders += [generator.permutation(len(removed.singles)) for _ in range(controls)]
-    figures = removal_figures(predict, removed, orders, steps=steps)
+    figures = removal_figures(predict, removed, orders)
     return dict(zip(scores, figures, strict=False)), figures[len(scores) :]
 
 

@@ -38,14 +38,7 @@ MAX_HEAD_ITEMS: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatheredEvidence(Generic[C]):
-    """The results of every intervention on one input.
-
-    Attributes:
-        leave_one_out: probabilities with everything, and without each item.
-        contributions: the prediction shared out over groups.
-        tests: the claims, tested.
-        n_evaluations: masks evaluated, by purpose.
-    """
+    """The results of every intervention on one input; masks evaluated, by purpose."""
 
     leave_one_out: LeaveOneOut
     contributions: Contributions
@@ -122,14 +115,12 @@ def gather(
 
     Args:
         predict: masks over ``items``, true where visible, to probabilities.
-        claims: what to test, such as `head_claims` of a recording.
         groups: name to items; every item in exactly one group.
         items: the items, in the order of the masks' columns.
-        replace: the second operator, if there is one.
+        replace: the second operator.
         distances: item to how far back it lies; needed for matched claims.
         outcome: the outcome (column) to explain; without, the whole distribution.
         lowers: whether claims say that their items lower its probability; else that they raise it.
-        seed: of the control sets that are drawn.
         heads: by the names that claims have as their `Claim.site`, the model's probabilities with
             items hidden from that head alone.
 
@@ -181,7 +172,7 @@ def gather(
 def _check(
     claim: Claim, sites: Mapping[str, AblationSite], distances: Mapping[int, int], outcomes: range
 ) -> None:
-    """Refuse a claim about what does not exist, or is named twice."""
+    """Raise InputError for a claim about what does not exist, or is named twice."""
     removed, window = set(claim.removed), set(claim.window)
     without_distance = window - set(distances) if claim.matched else set()
     lift = {claim.lift} if math.isnan(claim.lift or 0) else set()

@@ -1,11 +1,7 @@
 """The null distribution of a claim: other sets of as many items, and the sums of their effects.
 
-A set's *sum* is that of the effects of its items, each hidden alone. Effects of single items are
-computed once, so the sums of thousands of control sets cost next to nothing, and p is exact: if
-the claim's items had been drawn as the control sets are, every rank would be equally likely.
-
-Control sets are drawn from the same window. Where something simpler could explain the choice of
-items (their distance, who played them), control sets have as many items of each such kind.
+If the claim's items were drawn as the control sets are, every rank of its sum would be equally
+likely, so p is exact. Matched control sets have as many items of each kind, such as a distance.
 """
 
 from __future__ import annotations
@@ -32,7 +28,7 @@ _STRATA_ENDS: Final[tuple[int, ...]] = (3, 6, 12, 24)
 """Upper ends of the distance strata 1-3, 4-6, 7-12, 13-24; 25 and more is the last."""
 
 _TIE: Final = 1e-9
-"""Sums are equal that differ by less than this share of the largest: the order of adding."""
+"""Sums that differ by less than this share of the largest are equal."""
 
 
 def stratum(distance: int) -> int:
@@ -42,12 +38,7 @@ def stratum(distance: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What control sets are drawn from, and how many items of each stratum they have.
-
-    Attributes:
-        take: how many items, one number per stratum, which is a kind of item.
-        strata: the items of the window by stratum, in the order of ``take``.
-    """
+    """The items of a window by stratum (a kind of item), and how many a set takes of each."""
 
     take: tuple[int, ...]
     strata: tuple[tuple[int, ...], ...]
@@ -58,10 +49,9 @@ class Pool:
         return math.prod(math.comb(len(stratum), count) for stratum, count in self._parts())
 
     def seed(self, seed: int) -> tuple[int, int]:
-        """Seed of the draws from this pool: ``seed``, and a hash of the pool's integers alone.
+        """Seed of the draws: ``seed``, and a hash of the pool's integers.
 
-        No name of a class, an attribute or a head enters it, nor an integer's type, so that a
-        renaming changes no p-value.
+        It depends on no name and no integer's type, so that a renaming changes no p-value.
         """
         sizes = [len(stratum) for stratum in self.strata]
         items = itertools.chain.from_iterable(self.strata)
@@ -115,12 +105,7 @@ def _samples(size: int, count: int, sets: int, generator: np.random.Generator) -
 
 @dataclass(frozen=True, eq=False)
 class NullDistribution:
-    """The statistics of the control sets.
-
-    Attributes:
-        values: ``(set,)``.
-        exhaustive: whether they are of all sets there are, the claim's own among them.
-    """
+    """The values ``(set,)`` of drawn control sets, or of all sets, the claim's own included."""
 
     values: Floats
     exhaustive: bool
@@ -151,13 +136,7 @@ class NullDistribution:
 def pool_for(
     removed: Sequence[int], window: Sequence[int], kinds: Mapping[int, int] | None = None
 ) -> Pool:
-    """The pool of sets that are like ``removed``.
-
-    Args:
-        removed: the items a claim is about, all in ``window``.
-        window: the items that could have been named.
-        kinds: item to its kind; if given, the sets have as many items of each kind.
-    """
+    """The pool of sets that are like ``removed``, with as many items of each kind if given."""
     if kinds is None:
         return Pool((len(removed),), (tuple(window),))
     numbers = sorted({kinds[item] for item in window})

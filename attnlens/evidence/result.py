@@ -1,8 +1,4 @@
-"""The result of a claim's test as typed data that is written as JSON.
-
-Explanations and audits have the same fields, which are listed once, here. Where a field can hold
-less, such as one of a few kinds, their own classes narrow its type.
-"""
+"""The result of a claim's test as typed data that is written as JSON, by explain and by audit."""
 
 from __future__ import annotations
 

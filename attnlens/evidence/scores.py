@@ -19,7 +19,7 @@ from attnlens.arrays import Flags, Floats, Integers
 Interval = tuple[float, float]
 
 SMALLEST: Final = 1e-12
-"""The least distance of a probability from 0, and from 1, that logarithms are taken of."""
+"""Probabilities are clipped to this distance from 0 and 1 before logarithms."""
 
 _BINS: Final = 15
 _Z: Final = 1.959963984540054
@@ -32,11 +32,9 @@ def log_losses(chances: Floats, actual: Integers) -> Floats:
 
 
 def divergence(full: Floats, ablated: Floats) -> Floats:
-    """``KL(full ‖ ablated)`` in nats along the last axis, both probabilities.
+    """``KL(full ‖ ablated)`` in nats along the last axis, never negative, at most 708.
 
-    Never negative: what rounding takes below zero is zero. What has no chance in ``full`` adds
-    nothing; a chance that ``ablated`` leaves nothing of counts as the least number above zero, so
-    that the nats (708 at most) stay finite.
+    A probability of 0 in ``ablated`` counts as the least number above zero.
     """
     smallest = np.finfo(float).tiny
     logs = np.log(np.where(full > 0, full, 1)) - np.log(np.where(ablated > 0, ablated, smallest))
@@ -71,10 +69,7 @@ def equal_bins(values: Floats, bins: int = _BINS) -> Integers:
 
 
 def filled_bins(values: Floats, bins: int = _BINS) -> Integers:
-    """The bin of each value among at most ``bins`` that hold about as many rows each.
-
-    Equal values share a bin.
-    """
+    """The bin of each value among at most ``bins`` of about equal size; equal values share one."""
     cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins))
     return np.searchsorted(cuts, values, side="right").astype(np.int64)
 
@@ -88,10 +83,7 @@ def calibration_error(chances: Floats, actual: Integers, bins: int = _BINS) -> f
 def calibration_error_by_luck(
     chances: Floats, bins: int = _BINS, *, draws: int = 200, seed: int = 5
 ) -> float:
-    """What `calibration_error` is at most in 19 of 20 cases where every chance is exactly right.
-
-    Rows are drawn as the chances say, each for itself. Few rows are never quite calibrated.
-    """
+    """The 95th percentile of `calibration_error` if every probability were exactly right."""
     confidence = chances.max(1)
     row_bins, generator = equal_bins(confidence, bins), np.random.default_rng(seed)
     lots = (generator.random(len(confidence)) < confidence for _ in range(draws))
@@ -99,10 +91,9 @@ def calibration_error_by_luck(
 
 
 def calibration_gap(confidence: Floats, right: Floats | Flags, integers: Integers) -> float:
-    """Between what was said and what came, per bin, mean over the rows.
+    """The mean over rows of the gap between confidence and accuracy per bin.
 
     Args:
-        confidence: what was said ``(rows,)``; ``right``: what came, 0 to 1 ``(rows,)``.
         integers: the bin of each row, as of `equal_bins`.
     """
     distance = np.bincount(integers, right - confidence)
@@ -121,11 +112,9 @@ class Estimates:
 class Bootstrap:
     """Means and ratios over rows, with intervals from resampling whole groups of rows.
 
-    All figures of one bootstrap share their resamples, so they can be compared.
-
     Args:
         group: the group of each row, numbers from 0, ``(rows,)``.
-        draws: how many resamples.
+        draws: how many resamples; all figures of one bootstrap share them.
     """
 
     def __init__(self, group: Integers, *, draws: int = 1000, seed: int = 5) -> None:
@@ -140,15 +129,7 @@ class Bootstrap:
         self._times = times
 
     def interval(self, values: Floats, rows: NDArray[np.bool_] | None = None) -> Interval | None:
-        """The 95% interval of the mean of ``values``.
-
-        Args:
-            values: one per row, ``(rows,)``.
-            rows: which of them count; all where not given.
-
-        Returns:
-            ``None`` where the rows come from fewer than two groups.
-        """
+        """The 95% interval of the mean of ``values``, or of some rows; ``None`` of one group."""
         some = np.ones(len(values), bool) if rows is None else rows
         if len(np.unique(self._group[some])) < 2 or not len(self._times):
             return None

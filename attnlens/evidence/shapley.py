@@ -22,11 +22,10 @@ class Contributions:
     """Exact Shapley values.
 
     Attributes:
-        groups: their names.
-        table: each group's part ``(group, outcome)``, in probability; the parts sum to
-            ``full - baseline``. A group without an item is not played: its part is zero.
+        table: each group's part ``(group, outcome)``, in probability, summing to
+            ``full - baseline``; zero for a group without an item.
         played: the groups that have an item.
-        values: what is said with every subset of those, in the order of `subsets`,
+        values: probabilities with every subset of those, in the order of `subsets`,
             ``(subset, outcome)``.
     """
 
@@ -49,15 +48,14 @@ class Contributions:
 
     @property
     def masks(self) -> int:
-        """How many subsets were asked about."""
+        """How many subsets were evaluated."""
         return len(self.values)
 
     def beyond(self, group: str) -> tuple[Floats, Floats]:
-        """What is said with one group alone, and the others' parts of what they add to it.
+        """Probabilities with one group alone, and the parts of the others in the rest of ``full``.
 
         Returns:
-            ``(outcome,)``, and ``(group, outcome)`` with zeros for the group itself; they sum
-            to ``full``.
+            ``(outcome,)``, and ``(group, outcome)`` with zeros for the group itself.
         """
         position = self.played.index(group)
         with_group = (np.arange(self.masks) >> position) & 1 == 1
@@ -77,19 +75,33 @@ def contributions(
     """Each group's part of the prediction with everything minus that with nothing.
 
     Args:
-        predict: masks ``(mask, item)``, true where kept, to probabilities ``(mask, outcome)``.
+        predict: masks ``(mask, item)``, true where visible, to probabilities ``(mask, outcome)``.
         groups: name to items.
         items: the items, in the order of the masks' columns.
 
     Raises:
         InputError: an item in two groups or in none, a group's item that does not exist, or
-            more than `_GROUPS` groups.
+            more than 10 groups.
 
     Reference:
         Shapley 1953, "A Value for n-Person Games".
     """
-    columns = check_groups(groups, items)
+    columns = {item: number for number, item in enumerate(items)}
+    grouped = [item for members in groups.values() for item in members]
+    faults = {
+        "does not exist": set(grouped) - set(columns),
+        "is in groups twice": {item for item, times in Counter(grouped).items() if times > 1},
+        "is in no group": set(columns) - set(grouped),
+    }
+    for fault, culprits in faults.items():
+        if culprits:
+            raise InputError(f"item {min(culprits)} {fault}", remedy="put every item in one group")
     played = [name for name in groups if len(groups[name])]
+    if len(played) > _GROUPS:
+        raise InputError(
+            f"{len(played)} groups are too many to ask about every subset",
+            remedy=f"make at most {_GROUPS}",
+        )
     flags = subsets(len(played))
     masks = np.zeros((len(flags), len(items)), bool)
     for number, name in enumerate(played):
@@ -101,70 +113,30 @@ def contributions(
     return Contributions(tuple(groups), table, tuple(played), values)
 
 
-def check_groups(groups: Mapping[str, Sequence[int]], items: Sequence[int]) -> dict[int, int]:
-    """Each item's column.
-
-    Raises:
-        InputError: see `contributions`.
-    """
-    columns = {item: number for number, item in enumerate(items)}
-    grouped = [item for members in groups.values() for item in members]
-    wrongs = {
-        "does not exist": set(grouped) - set(columns),
-        "is in groups twice": {item for item, times in Counter(grouped).items() if times > 1},
-        "is in no group": set(columns) - set(grouped),
-    }
-    for problem, wrong in wrongs.items():
-        if wrong:
-            raise InputError(f"item {min(wrong)} {problem}", remedy="put every item in one group")
-    played = sum(bool(len(members)) for members in groups.values())
-    if played > _GROUPS:
-        raise InputError(
-            f"{played} groups are too many to ask about every subset",
-            remedy=f"make at most {_GROUPS}",
-        )
-    return columns
-
-
 def subsets(groups: int) -> Flags:
-    """Every subset of ``groups`` as a row of flags, ``(2**groups, groups)``.
-
-    Row ``n`` holds the binary digits of ``n``, lowest first: row 0 is the empty set, the
-    last row all of them.
-    """
+    """Every subset as a row of flags, ``(2**groups, groups)``: the binary digits of its number."""
     numbers = np.arange(2**groups)[:, None]
     flags: Flags = (numbers >> np.arange(groups)) & 1 == 1
     return flags
 
 
 def shapley_values(values: Floats) -> Floats:
-    """Each group's part of ``values[all] - values[none]``.
+    """Each group's part of ``values[all] - values[none]``, ``(n, ...)``, to which they sum.
 
     Args:
         values: the worth of every subset in the order of `subsets`, ``(2**n, ...)``.
-
-    Returns:
-        ``(n, ...)``; the sum over groups is exactly the difference, up to rounding.
-
-    Reference:
-        Shapley 1953, "A Value for n-Person Games".
     """
     count = len(values)
     groups = count.bit_length() - 1
     if count != 2**groups:
         raise ValueError(f"{count} values are not one for each subset")
     sizes = np.array([number.bit_count() for number in range(count)])
+    weights = np.array([1 / (groups * math.comb(groups - 1, size)) for size in range(groups)])
     numbers = np.arange(count)
     shares = []
     for group in range(groups):
         without = numbers[(numbers >> group) & 1 == 0]
-        weight = np.array(
-            [
-                math.factorial(size) * math.factorial(groups - size - 1) / math.factorial(groups)
-                for size in sizes[without]
-            ]
-        )
         gain = values[without | (1 << group)] - values[without]
-        shares.append(np.tensordot(weight, gain, axes=(0, 0)))
+        shares.append(np.tensordot(weights[sizes[without]], gain, axes=(0, 0)))
     result: Floats = np.stack(shares)
     return result

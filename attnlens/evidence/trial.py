@@ -56,7 +56,7 @@ _TOLERANCE: Final = 1e-6
 """Probabilities of the same input, in one batch, differ by no more than this."""
 
 BATCH_TOLERANCE: Final = 0.01
-"""Probabilities of the same input, in another batch, differ by no more than this."""
+"""The same in another batch."""
 
 _UNSTEADY: Final = "the model gives another answer each time it is asked"
 _EVAL: Final = "call model.eval() first"
@@ -71,16 +71,14 @@ class Trial(Generic[C]):
 
     Args:
         sites: by name; `MODEL` is among them.
-        seed: of every draw. The same seed gives the same answer.
         kinds: item to its kind, for matched claims, such as the stratum of its distance.
-        usual: item to the usual effect of hiding an item in its position, nats, for claims about
-            the whole model: sums are then of effects as multiples of that.
-        outcome: the outcome (column) that is explained, which claims then say that their items
-            raise; without, the whole distribution.
+        usual: item to the usual effect of hiding an item in its position, nats; effects on the
+            whole model are then taken in multiples of it.
+        outcome: the outcome (column) that claims say their items raise; None: the whole
+            distribution.
         lowers: whether claims say instead that their items lower it.
         items: what the items are called, in reasons.
-        tolerance: probabilities of the same input, in one batch, differ by no more: rounding,
-            where a model runs them in several batches.
+        tolerance: probabilities of the same input, in one batch, differ by no more.
     """
 
     def __init__(
@@ -128,11 +126,7 @@ class Trial(Generic[C]):
         return self.sites[site].probs_without(sets)
 
     def leave_one_out(self, site: str) -> LeaveOneOut:
-        """A site's probabilities with nothing hidden, and without each item; computed once.
-
-        Raises:
-            InputError: as `probs_without`.
-        """
+        """A site's probabilities with nothing hidden, and without each item; computed once."""
         if site not in self._leave_one_out:
             items = self.sites[site].items
             sets = [(), *((item,) for item in items)]
@@ -151,14 +145,10 @@ class Trial(Generic[C]):
         return self._leave_one_out[site]
 
     def change(self, full: Floats, other: Floats, raises: Sequence[int] = ()) -> Floats:
-        """Distance of probabilities from those with everything, as it is claimed.
+        """Distance of probabilities ``(..., outcome)`` from those with everything, as claimed.
 
-        In nats; for a claim with a direction, or about one outcome, the signed change of its
-        log-odds, which grows as the square root of nats.
-
-        Args:
-            full, other: ``(..., outcome)``.
-            raises: as `Claim.raises`.
+        In nats; for a claim with a direction (``raises``), or about one outcome, the signed change
+        of its log-odds, which grows as the square root of nats.
         """
         outcomes = raises or (() if self.outcome is None else (self.outcome,))
         if not outcomes:
@@ -171,10 +161,7 @@ class Trial(Generic[C]):
         return np.sqrt(usual) if claim.raises or self.outcome is not None else usual
 
     def item_statistics(self, site: str, claim: Claim) -> Mapping[int, float]:
-        """Item to its part of a claim's statistic.
-
-        `change`, in multiples of what is usual in its position where that is known.
-        """
+        """Item to its part of a claim's statistic: `change`, in multiples of the usual one."""
         loo, scale = self.leave_one_out(site), self._scale(self._usual(site), claim)
         changes = self.change(loo.full, np.array(list(loo.loo_probs.values())), claim.raises)
         return dict(zip(loo.loo_probs, (changes / scale).tolist(), strict=True))
@@ -236,8 +223,8 @@ class Trial(Generic[C]):
 
         Args:
             site_claim: the same in the items of its site.
-            probs: of a head's claim, those with its items hidden from the whole model; then those
-                with its items hidden at its site, and with the best set's.
+            probs: with its items hidden from the whole model (of a head's claim alone), with them
+                hidden at its site, and with the best set hidden there.
         """
         *model_probs, own, best = probs
         loo = self.leave_one_out(claim.site)
@@ -283,10 +270,7 @@ class Trial(Generic[C]):
         return along and noticeable(float(self.effect(full, best)), points)
 
     def _share(self, claim: Claim, own: Floats, model_probs: Floats) -> float:
-        """A head's part of the effect of hiding its items from the whole model, 0 to 1.
-
-        0 where the two go opposite ways: then the head carries none of it.
-        """
+        """A head's part of the effect on the whole model, 0 to 1; 0 where they go opposite ways."""
         full, full_own = self.leave_one_out(MODEL).full, self.leave_one_out(claim.site).full
         head_change = self.change(full_own, own, claim.raises)
         same_way = head_change * self.change(full, model_probs, claim.raises) > 0
@@ -294,7 +278,6 @@ class Trial(Generic[C]):
         return min(1.0, effect / total) if same_way and total > 0 else 0.0
 
     def _untested(self, claim: Claim, pool: Pool) -> Judgement | None:
-        """The judgement of a claim that is not tested, known before anything is hidden."""
         level = FIRST_LEVEL if claim.first else Q_LEVEL
         if pool.n_sets * level < 1:
             return Judgement("cannot be told", too_few(self.items))
@@ -337,11 +320,10 @@ def judge_tests(
     lowers: bool = False,
     items: str = ITEMS,
 ) -> list[ClaimTest[C]]:
-    """The tests with q over the claims of a kind, and the verdicts that follow.
+    """The tests with q over each family of claims, and the verdicts that follow.
 
-    Claims about the whole model and claims about single heads are families of their own
-    (`Claim.family`), each with its own q: heads often differ by little but surely, and should not
-    lend that to claims about the model.
+    Claims about the whole model and about single heads are families of their own: heads often
+    differ by little but surely.
 
     Args:
         outcome, lowers, items: as `Trial` has them.
@@ -373,8 +355,6 @@ def judge_tests(
 
 
 class HasP(Protocol):
-    """A claim after its test: the claims it is corrected with, and p where it was tested."""
-
     @property
     def family(self) -> str: ...
     @property
@@ -382,7 +362,6 @@ class HasP(Protocol):
 
 
 def _families(tests: Sequence[HasP]) -> Iterator[tuple[list[int], list[float]]]:
-    """Numbers and p of the claims of each family that were tested."""
     families: dict[str, dict[int, float]] = {}
     for number, test in enumerate(tests):
         if test.p is not None:
@@ -392,16 +371,9 @@ def _families(tests: Sequence[HasP]) -> Iterator[tuple[list[int], list[float]]]:
 
 
 def q_over(tests: Sequence[HasP]) -> list[float | None]:
-    """q over the claims of many predictions together, each kind a family (`Claim.family`).
+    """q over the claims of many predictions, by family; ``None`` where a claim was not tested.
 
-    Whoever looks for the best of many explanations should go by these: of a thousand claims, some
-    dozens are supported by chance.
-
-    Args:
-        tests: of all predictions, after their own verdicts.
-
-    Returns:
-        by claim; ``None`` where it was not tested.
+    To choose the best of many explanations, use these.
     """
     q_values: list[float | None] = [None] * len(tests)
     for numbers, p_values in _families(tests):
@@ -418,7 +390,6 @@ def _goes_against(test: ClaimTest[C], outcome: int | None, lowers: bool) -> bool
 
 
 def _points_about(claim: Claim, points: Floats, outcome: int | None) -> Floats:
-    """The changes of the outcomes that a claim is about; all of them, where it names none."""
     outcomes = list(claim.raises or (() if outcome is None else (outcome,)))
     return points[outcomes] if outcomes else points
 
@@ -430,7 +401,6 @@ def _elsewhere(test: ClaimTest[C]) -> Judgement | None:
 
 
 def _q_values(tests: Sequence[ClaimTest[C]], p_values: Sequence[float]) -> list[float]:
-    """q of each, with the claim that is tested first at its own level."""
     first = next((at for at, test in enumerate(tests) if test.claim.first), None)
     if first is None:
         return benjamini_hochberg(p_values)

@@ -1,12 +1,4 @@
-"""From p to a verdict: did the claim's items matter more than a control set would have?
-
-A claim is *supported* where few control sets have as large an effect (q at most `Q_LEVEL`), where
-hiding the items is noticeable, and where the effect goes the way its sentence says. It is
-*contradicted* where few control sets have as small an effect (q at most `_LOW_LEVEL`, corrected for
-itself); where it goes against the sentence, hiding the items must be noticeable too. It *cannot be
-told* where even the best set of as many items would not have been supported: too few to compare
-with, or none that matters. Every other claim is *not better than chance*.
-"""
+"""From p to a verdict (`judge`), and the corrections for many claims."""
 
 from __future__ import annotations
 
@@ -25,7 +17,7 @@ FIRST_LEVEL: Final = 0.03
 """Of `Q_LEVEL`, what the claim that is tested first may use. One item of 36 can reach it."""
 
 MIN_POINTS: Final = 0.5
-"""A change of a probability, in percentage points, that is noticeable."""
+"""A noticeable change of a probability, in percentage points."""
 
 MIN_NATS: Final = 0.0005
 """An effect in nats that is noticeable."""
@@ -50,17 +42,14 @@ TOO_FEW_LIKE_IT: Final = "too few others like it to compare with"
 
 
 def too_few(items: str) -> str:
-    """Reason of an inconclusive test: there are not enough other ``items``."""
     return f"too few other {items} to compare with"
 
 
 def others_do_more(items: str) -> str:
-    """Reason of a contradiction: hiding other ``items`` has a larger effect."""
     return f"other {items} do more"
 
 
 def none_matters(items: str) -> str:
-    """Reason of an inconclusive test: no set of as many ``items`` has a noticeable effect."""
     return f"no {items} do enough here to matter"
 
 
@@ -96,16 +85,10 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def fixed_sequence(first: float, other_p_values: Sequence[float]) -> tuple[float, list[float]]:
-    """q-values of a family one of whose claims is tested first, at its own level.
+    """q-values of the claim tested first and of the others.
 
     The first claim may use `FIRST_LEVEL` of `Q_LEVEL`, the others the rest of it; if the first
     holds, all of it. The family-wide error rate does not grow.
-
-    Args:
-        first: p of the claim tested first.
-
-    Returns:
-        its q, and those of the others.
 
     Reference:
         Wiens 2003, "A fixed sequence Bonferroni procedure for testing multiple endpoints".
@@ -135,6 +118,11 @@ def judge(
     items: str = ITEMS,
 ) -> Judgement:
     """The verdict on a claim that could have been supported.
+
+    It is *supported* where few control sets have as large an effect (q at most `Q_LEVEL`), where
+    hiding the items is noticeable, and where the effect goes the way its sentence says. It is
+    *contradicted* where few control sets have as small an effect (q at most `_LOW_LEVEL`), or where
+    a noticeable effect goes against the sentence. Else it is *not better than chance*.
 
     Args:
         effect: of hiding its items together, nats.
