@@ -71,13 +71,12 @@ def choose(recording: Recording, **kwargs: str | None) -> Recording:
 
 
 def _chosen(record: AttentionRecord, axis: str, word: str) -> AttentionRecord:
-    is_label = word in record.names(record.place_of(axis))
+    selection: str | int = word
+    if word not in record.names(record.place_of(axis)):
+        with suppress(ValueError):
+            selection = int(word)
     try:
-        number = None if is_label else int(word)
-    except ValueError:
-        number = None
-    try:
-        return record.sel(**{axis: word if number is None else number})
+        return record.sel(**{axis: selection})
     except RecordingError as error:
         raise InputError(str(error), remedy=f"choose another --{axis}") from None
 
@@ -175,7 +174,7 @@ def maps_data(
     record_pictures: list[list[Picture]] = []
     for record, entry in zip(records, sites_data(Recording(records)), strict=True):
         *_, queries, keys = ("",), *map(record.names, range(len(record.axes)))
-        tall, wide = (_block(len(names), side) for names in (queries, keys))
+        tall, wide = (math.ceil(len(names) / side) for names in (queries, keys))
         if tall * wide > 1:
             entry["notes"].append(
                 f"{len(queries)} by {len(keys)} cells are shown as {-(-len(queries) // tall)} by "
@@ -229,7 +228,7 @@ def _fitting(records: Sequence[AttentionRecord], max_cells: int) -> int:
     while side >= _MIN_SIDE_CELLS:
         cells = sum(
             len(_leads(record))
-            * math.prod(-(-size // _block(size, side)) for size in _sides(record))
+            * math.prod(math.ceil(size / math.ceil(size / side)) for size in _sides(record))
             for record in records
         )
         if cells <= max_cells:
@@ -244,10 +243,6 @@ def _fitting(records: Sequence[AttentionRecord], max_cells: int) -> int:
 def _sides(record: AttentionRecord) -> tuple[int, int]:
     sizes = record.sizes
     return (sizes[-2] if len(sizes) > 1 else 1), sizes[-1]
-
-
-def _block(size: int, side: int) -> int:
-    return max(1, -(-size // side))
 
 
 def _leads(record: AttentionRecord) -> list[tuple[int, ...]]:

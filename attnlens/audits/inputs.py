@@ -99,22 +99,18 @@ class AuditInput:
         items = first.shape[-1]
         step = max(1, _MAX_FORWARD_ITEMS // items)
         for start in range(0, len(first), step):
-            some = {
-                site: torch.from_numpy(flags[start : start + step]) for site, flags in hide.items()
-            }
-            rows = next(iter(some.values()))
-            kept_mask = self.attention_mask(items).expand(len(rows), -1)
+            rows = torch.from_numpy(first[start : start + step])
+            visible = self.attention_mask(items).expand(len(rows), -1)
             if rows.dim() == 2:
-                kept_mask = kept_mask & ~rows
-            else:
-                some = {site: flags[:, :, None] for site, flags in some.items()}
-            some = {
-                site: flags.repeat_interleave(self.folds.get(site, 1), 0)
-                for site, flags in some.items()
-            }
-            with intervene(self.model, hide=some):
+                visible = visible & ~rows
+            hidden = {}
+            for site, flags in hide.items():
+                some = torch.from_numpy(flags[start : start + step])
+                some = some[:, :, None] if rows.dim() == 3 else some
+                hidden[site] = some.repeat_interleave(self.folds.get(site, 1), 0)
+            with intervene(self.model, hide=hidden):
                 output = self.ask(len(rows), **more)
-            yield output, kept_mask
+            yield output, visible
 
 
 def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditInput]:
@@ -145,10 +141,10 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
     labels = None
     if isinstance(tokens, Sequence) and not isinstance(tokens, str):
         labels = tuple(map(str, tokens))
-    args, kwargs = ((), dict(inputs)) if isinstance(inputs, Mapping) else (inputs, {})
-    args = (
-        (args,) if isinstance(args, Tensor) else tuple(args) if isinstance(args, Sequence) else ()
-    )
+    kwargs = dict(inputs) if isinstance(inputs, Mapping) else {}
+    args = (inputs,) if isinstance(inputs, Tensor) else ()
+    if isinstance(inputs, Sequence):
+        args = tuple(inputs)
     tensors = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Tensor) and arg.dim()]
     if not tensors or not all(map(len, tensors)):
         empty = inputs is None or (hasattr(inputs, "__len__") and not len(inputs)) or tensors
@@ -162,17 +158,17 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
         is_batched = isinstance(value, Tensor) and value.dim() and len(value) == batch
         return value[at : at + 1] if is_batched else value
 
-    single_inputs = []
-    for at in range(batch):
-        question = AuditInput(
+    single_inputs = [
+        AuditInput(
             model,
             tuple(row(value, at) for value in args),
             {name: row(value, at) for name, value in kwargs.items()},
             labels=labels,
         )
-        if labels is None and tokens is not None:
-            question = _named_by(question, tokens)
-        single_inputs.append(question)
+        for at in range(batch)
+    ]
+    if labels is None and tokens is not None:
+        return [_with_labels(each, tokens) for each in single_inputs]
     return single_inputs
 
 
@@ -222,12 +218,11 @@ def _of_text(model: nn.Module, text: str, tokenizer: Any) -> AuditInput:
         for name, tensor in encoded.items()
         if open_ended or name in parameters
     }
-    return _named_by(AuditInput(model, kwargs=encoded, text=text), tokenizer)
+    return _with_labels(AuditInput(model, kwargs=encoded, text=text), tokenizer)
 
 
-def _named_by(question: AuditInput, tokenizer: Any) -> AuditInput:
-    """With the words of a tokenizer's numbers as labels."""
-    ids = question.kwargs.get("input_ids", question.args[0] if question.args else None)
+def _with_labels(single_input: AuditInput, tokenizer: Any) -> AuditInput:
+    ids = single_input.kwargs.get("input_ids", single_input.args[0] if single_input.args else None)
     if ids is None or not hasattr(tokenizer, "decode"):
         raise InputError(
             "tokens= is neither a tokenizer of these inputs nor a list of labels",
@@ -235,7 +230,7 @@ def _named_by(question: AuditInput, tokenizer: Any) -> AuditInput:
         )
     numbers = ids[0].tolist()
     special = set(getattr(tokenizer, "all_special_ids", ()))
-    question.labels = tuple(tokenizer.decode([number]) for number in numbers)
-    question.special = frozenset(at for at, number in enumerate(numbers) if number in special)
-    question.tokenizer = tokenizer
-    return question
+    single_input.labels = tuple(tokenizer.decode([number]) for number in numbers)
+    single_input.special = frozenset(at for at, number in enumerate(numbers) if number in special)
+    single_input.tokenizer = tokenizer
+    return single_input

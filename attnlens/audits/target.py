@@ -1,12 +1,10 @@
-"""What a single_input is about: a token, a class, a step of a forecast, an embedding, any function.
+"""What an audit is about: a token, a class, a step of a forecast, an embedding, any function.
 
-Claims are tested on probabilities. Of a token or a class they are its own and that of any other.
-Other answers are brought to two that act as probabilities:
+Numbers and embeddings are mapped to two values that act as probabilities:
 
-- A number ``y``: ``sigmoid((y - y of the full input) / s)``, where ``s`` is how far hiding every
-  item moves it. So the full input has 1/2, and the log-odds count parts of what all items do.
+- A number ``y``: ``sigmoid((y - y of the full input) / s)``, ``s`` its change with all hidden.
 - An embedding: ``(1 + c) / 2``, with ``c`` the cosine to the embedding of the full input, mean
-  pooled over the items that are not hidden, as sentence encoders pool over those not masked.
+  pooled over the visible items.
 """
 
 from __future__ import annotations
@@ -210,13 +208,9 @@ def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> i
 
 def _step(values: Tensor, choice: TargetChoice, match: re.Match[str] | None) -> Target:
     """A number of ``(row,)``, ``(row, step)`` or ``(row, step, channel)``."""
-    indices = (
-        [int(group or 0) for group in match.groups()]
-        if match
-        else [int(str(choice or 0)), 0]
-        if (choice is None or str(choice).isdecimal())
-        else []
-    )
+    indices = [int(group or 0) for group in match.groups()] if match else []
+    if not match and (choice is None or str(choice).isdecimal()):
+        indices = [int(str(choice or 0)), 0]
     sizes = [*values.shape[1:], 1, 1][:2]
     if not indices or any(at >= size for at, size in zip(indices, sizes, strict=True)):
         raise InputError(

@@ -101,11 +101,6 @@ class _Case:
         order = np.argsort(-weights[items], kind="stable")[:n]
         return tuple(sorted(items[order].tolist()))
 
-    def lift(self, weights: Floats, items: Sequence[int]) -> float:
-        """The mean weight of some items over that of all."""
-        mean = float(weights[list(self.screening.items)].mean())
-        return float(weights[list(items)].mean()) / mean if mean > 0 else 1.0
-
     def item_names(self, items: Sequence[int]) -> tuple[str, ...]:
         """Labels of items, with their positions where several have the same label."""
         labels = self.screening.labels
@@ -124,12 +119,16 @@ class _Case:
         row: HeadRow | None = None,
     ) -> AuditClaim:
         """A claim about items, which ``weights`` say are attended to."""
+        lift = None
+        if weights is not None:
+            mean = float(weights[list(self.screening.items)].mean())
+            lift = float(weights[list(items)].mean()) / mean if mean > 0 else 1.0
         return AuditClaim(
             kind=kind,
             text=f"{subject} mattered: {', '.join(self.item_names(items))}",
             removed=items,
             window=self.screening.items,
-            lift=None if weights is None else self.lift(weights, items),
+            lift=lift,
             first=kind == "weighed most",
             row=row,
             site=MODEL if row is None else f"{row.site} {row.head}",

@@ -14,7 +14,6 @@ from typing import Final, Generic
 
 import numpy as np
 
-from attnlens.arrays import Floats
 from attnlens.errors import InputError
 from attnlens.evidence.claim import (
     MODEL,
@@ -30,7 +29,6 @@ from attnlens.evidence.claim import (
 from attnlens.evidence.null import stratum
 from attnlens.evidence.shapley import Contributions, contributions
 from attnlens.evidence.trial import BATCH_TOLERANCE, Trial
-from attnlens.recording.attention_record import AttentionRecord
 
 MAX_HEAD_ITEMS: Final = 4
 """At most this many items are named per head."""
@@ -44,58 +42,6 @@ class GatheredEvidence(Generic[C]):
     contributions: Contributions
     tests: list[ClaimTest[C]] = field(default_factory=list)
     n_evaluations: dict[str, int] = field(default_factory=dict)
-
-
-def head_claims(
-    attention: AttentionRecord | Floats,
-    *,
-    labels: Sequence[str] | None = None,
-    max_items: int = MAX_HEAD_ITEMS,
-    matched: bool = False,
-) -> list[Claim]:
-    """One claim per head: the items that it gave most weight, and how much more than even.
-
-    Args:
-        attention: a record of ``(batch, head, query, key)``, whose first batch entry and last
-            query are taken, or weights ``(head, key)``.
-        labels: names of the keys; those of the record's key axis, else their numbers.
-        max_items: how many items a head names at most.
-        matched: whether controls must lie as far back as the items named.
-
-    Raises:
-        InputError: other axes, or as many labels as keys there are not.
-    """
-    if isinstance(attention, AttentionRecord):
-        axes = tuple(axis.name for axis in attention.axes)
-        if axes != ("batch", "head", "query", "key"):
-            raise InputError(
-                f"{attention.site} has the axes {', '.join(axes)}",
-                remedy="give weights (head, key)",
-            )
-        labels = labels or attention.axes[-1].labels
-        attention = attention.weights[0, :, -1].detach().double().cpu().numpy()
-    rows = np.asarray(attention, dtype=float)
-    if rows.ndim != 2:
-        raise InputError(f"weights have {rows.ndim} dimensions", remedy="give weights (head, key)")
-    keys = range(rows.shape[1])
-    labels = list(map(str, keys)) if labels is None else labels
-    if len(labels) != len(keys):
-        raise InputError(f"{len(labels)} labels for {len(keys)} keys", remedy="name every key once")
-    claims = []
-    for head, row in enumerate(rows):
-        order = [int(key) for key in np.argsort(-row, kind="stable")[:max_items] if row[key] > 0]
-        if order:
-            names = ", ".join(labels[key] for key in sorted(order))
-            claims.append(
-                Claim(
-                    text=f"what head {head} looked at most mattered: {names}",
-                    removed=tuple(order),
-                    window=tuple(keys),
-                    matched=matched,
-                    lift=float(row[order].mean() / row[row > 0].mean()),
-                )
-            )
-    return claims
 
 
 def gather(
