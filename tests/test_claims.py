@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from claim_cases import EVERY, ITEMS, Floats, additive, claim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.special import softmax
 from scipy.stats import false_discovery_control
 
 from attnlens.errors import InputError
@@ -35,21 +37,7 @@ from attnlens.evidence.verdict import (
     too_few,
 )
 
-Floats = NDArray[np.float64]
 GUIDE = Path(__file__).resolve().parent.parent / "docs" / "evidence.md"
-ITEMS = tuple(range(100, 130))
-EVERY = {"all": list(ITEMS)}
-
-
-def softmax(logits: Floats) -> Floats:
-    powers = np.exp(logits - logits.max(-1, keepdims=True))
-    result: Floats = powers / powers.sum(-1, keepdims=True)
-    return result
-
-
-def additive(weights: Floats) -> Callable[[NDArray[np.bool_]], Floats]:
-    """A model whose logits are sums over the items that are kept: ``weights (item, outcome)``."""
-    return lambda masks: softmax(masks.astype(float) @ weights)
 
 
 def weights_with(strong: Sequence[int], size: float = 0.8, seed: int = 0) -> Floats:
@@ -57,10 +45,6 @@ def weights_with(strong: Sequence[int], size: float = 0.8, seed: int = 0) -> Flo
     table = 0.02 * np.random.default_rng(seed).normal(size=(len(ITEMS), 3))
     table[[ITEMS.index(item) for item in strong], 1] += size
     return table
-
-
-def claim(*removed: int, **more: Any) -> Claim:
-    return Claim(text=f"it looked at {removed}", removed=removed, window=ITEMS, **more)
 
 
 def test_the_guide_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,7 +225,7 @@ def two_heads(weights: Floats, shares: tuple[float, float]) -> dict[str, Any]:
 
     def through(way: int) -> Callable[[NDArray[np.bool_]], Floats]:
         kept = weights.sum(0) * (1 - shares[way])
-        return lambda masks: softmax(kept + shares[way] * (masks.astype(float) @ weights))
+        return lambda masks: softmax(kept + shares[way] * (masks @ weights), -1)
 
     return {"left": through(0), "right": through(1)}
 
@@ -276,7 +260,7 @@ def test_a_head_that_moves_the_other_way_carries_nothing() -> None:
     table = weights_with(strong)
 
     def against(masks: NDArray[np.bool_]) -> Floats:
-        return softmax(table.sum(0) + (~masks).astype(float) @ table)
+        return softmax(table.sum(0) + ~masks @ table, -1)
 
     heads = {"against": against, "along": additive(table)}
     asked = [claim(*strong, site=place) for place in heads]
@@ -398,7 +382,7 @@ def test_contributions_sum_to_full_minus_baseline(seed: int, size: int, parts: i
 
     def predict(masks: NDArray[np.bool_]) -> Floats:
         kept = masks.astype(float)
-        return softmax(np.einsum("mi,mj,ijo->mo", kept, kept, mixing))
+        return softmax(np.einsum("mi,mj,ijo->mo", kept, kept, mixing), -1)
 
     home = generator.integers(parts, size=size)
     groups = {f"g{part}": np.flatnonzero(home == part).tolist() for part in range(parts)}

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from claim_cases import EVERY, ITEMS, Floats, Predict, additive, claim
 from numpy.typing import NDArray
-from scipy.special import softmax
 from scipy.stats import entropy
 
 from attnlens.errors import InputError
@@ -21,20 +20,13 @@ from attnlens.evidence.gather import gather
 from attnlens.evidence.scores import divergence
 from attnlens.evidence.trial import Trial
 
-Floats = NDArray[np.float64]
-ITEMS = tuple(range(100, 130))
-EVERY = {"all": list(ITEMS)}
 WEIGHTS = 0.02 * np.random.default_rng(0).normal(size=(len(ITEMS), 3))
 WEIGHTS[3, 1] += 0.8
 
 
-def model(size: float) -> Callable[[NDArray[np.bool_]], Floats]:
-    """Logits that are sums over the items kept; item 103 counts most."""
-    return lambda masks: softmax(masks @ WEIGHTS * size, -1)
-
-
-def claim(*removed: int, **more: Any) -> Claim:
-    return Claim(text=f"it looked at {removed}", removed=removed, window=ITEMS, **more)
+def model(size: float) -> Predict:
+    """Item 103 counts most."""
+    return additive(size * WEIGHTS)
 
 
 GOOD = model(1)

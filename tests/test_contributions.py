@@ -94,6 +94,8 @@ def test_one_outcome_has_its_own_answer() -> None:
         after = top["after"]
         nats = before * np.log(before / after) + (1 - before) * np.log((1 - before) / (1 - after))
         assert one["effect_nats"] == pytest.approx(nats, abs=2e-7, rel=0.02)
+        log_odds = np.log(after / (1 - after)) - np.log(before / (1 - before))
+        assert one["effect_log_odds"] == pytest.approx(log_odds, abs=2e-4)
         assert one["effect_nats"] <= other["effect_nats"] + 1e-9
         if one["verdict"] == "supported":
             assert one["effect_nats"] >= 0.0005 or abs(one["changes"][place]["points"]) >= 0.5

@@ -241,23 +241,6 @@ def test_claims_are_of_what_a_reader_would_name() -> None:
     assert MODEL not in places
 
 
-def test_under_an_outcome_every_claim_is_tested_and_told_of_that_outcome() -> None:
-    data = explain_ball(MATCH, find_ball(MATCH, 50, 1), PREDICTOR, outcome="1").to_dict()
-    claims = {one["kind"]: one for one in data["evidence"] if one["removed_from"] == "model"}
-    boundaries = claims["boundaries"]
-    assert "raise" not in boundaries["claim"]
-    for one in claims.values():
-        assert one["top_change"]["outcome"] == "1"
-    now = next(row for row in data["prediction"]["outcomes"] if row["outcome"] == "1")[
-        "probability"
-    ]
-    then = boundaries["top_change"]["after"]
-    nats = now * math.log(now / then) + (1 - now) * math.log((1 - now) / (1 - then))
-    assert boundaries["effect_nats"] == pytest.approx(nats, abs=2e-5)
-    log_odds = math.log(then / (1 - then)) - math.log(now / (1 - now))
-    assert boundaries["effect_log_odds"] == pytest.approx(log_odds, abs=5e-5)
-
-
 @pytest.mark.parametrize("which", [(1, 1), (1, 2), (1, 13), (2, 47), (2, "last")])
 def test_a_head_is_told_by_what_it_does_alone_and_its_share(
     explained: Explained, which: tuple[int, int | str]

@@ -10,17 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claim_cases import ITEMS, Floats, additive
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from scipy.special import softmax
 
 from attnlens.evidence.claim import Claim
 from attnlens.evidence.gather import gather
 from attnlens.evidence.null import MAX_ENUMERATED_SETS, N_DRAWS, Pool, pool_for
-
-Floats = NDArray[np.float64]
-ITEMS = tuple(range(100, 130))
 
 
 @settings(max_examples=20, deadline=None)
@@ -64,11 +60,7 @@ def test_drawn_sets_tell_what_listed_ones_would() -> None:
 @given(seed=st.integers(0, 10_000), size=st.integers(3, 5), matched=st.booleans())
 def test_p_depends_on_no_integer_type_and_on_no_name(seed: int, size: int, matched: bool) -> None:
     generator = np.random.default_rng(seed)
-    weights = 0.3 * generator.normal(size=(len(ITEMS), 3))
-
-    def predict(masks: NDArray[np.bool_]) -> Floats:
-        return softmax(masks @ weights, -1)
-
+    predict = additive(0.3 * generator.normal(size=(len(ITEMS), 3)))
     chosen = generator.choice(ITEMS, size, replace=False)
 
     @dataclass(frozen=True, slots=True, kw_only=True)

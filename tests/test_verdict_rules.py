@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from claim_cases import Floats, Predict
+from claim_cases import claim as claim_of
 from scipy.special import softmax
 
 from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
@@ -33,13 +35,8 @@ from attnlens.evidence.verdict import (
     too_few,
 )
 
-Floats = NDArray[np.float64]
 NO_BETTER, UNCLEAR = "not better than chance", "cannot be told"
 WINDOW = tuple(range(20))
-
-
-def claim(*removed: int, window: Sequence[int] = WINDOW, **fields: Any) -> Claim:
-    return Claim(text="x", removed=removed, window=tuple(window), **fields)
 
 
 def result(
@@ -69,7 +66,10 @@ def verdict_of(*tests: ClaimTest[Claim], **options: Any) -> tuple[str | None, st
     return first.verdict, first.reason
 
 
-def additive(weights: Floats) -> Callable[[NDArray[np.bool_]], Floats]:
+claim = partial(claim_of, window=WINDOW)
+
+
+def undecided(weights: Floats) -> Predict:
     """Even with everything; hidden items take ``weights (item, outcome)`` from the logits."""
     return lambda masks: softmax(-(~masks @ weights), -1)
 
@@ -84,7 +84,7 @@ def outcome_weights(*log_odds: float) -> Floats:
 def trial_of(weights: Floats, heads: dict[str, Any] | None = None, **options: Any) -> Trial[Claim]:
     items = tuple(range(len(weights)))
     replace = options.pop("replace", None)
-    sites = {MODEL: AblationSite(additive(weights), items, replace)}
+    sites = {MODEL: AblationSite(undecided(weights), items, replace)}
     for name, predict in (heads or {}).items():
         sites[name] = AblationSite(predict, items)
     return Trial(sites, seed=1, **options)
@@ -190,9 +190,12 @@ def test_each_family_has_its_own_q_and_the_first_claim_its_own_level() -> None:
 def test_a_claim_is_tested_if_the_best_of_its_sets_could_reach_its_level(
     items: int, first: int, tested: int
 ) -> None:
-    window = range(items)
+    window = tuple(range(items))
     trial = trial_of(outcome_weights(*np.linspace(0.1, 2, items)))
-    claims = [claim(items - 1, window=window, first=bool(first)), claim(2, window=window)]
+    claims = [
+        claim(items - 1, window=window, first=bool(first)),
+        claim(2, window=window),
+    ]
     best, other = trial.verdicts(trial.compare(claims))
     assert (best.p, len(best.null_effects)) == ((1 / items, items - 1) if tested else (None, 0))
     if not tested:
@@ -224,7 +227,7 @@ def test_the_best_set_is_noticeable_and_goes_the_way_that_is_claimed(
     size: float, options: dict[str, Any], matters: bool
 ) -> None:
     trial = trial_of(outcome_weights(*(size * np.linspace(1, 2, 24))), **options)
-    [test] = trial.verdicts(trial.compare([claim(12, window=range(24))]))
+    [test] = trial.verdicts(trial.compare([claim(12, window=tuple(range(24)))]))
     assert test.best_matters == matters
     assert test.reason == (CHANCE if matters else none_matters("items"))
 
@@ -244,7 +247,7 @@ def test_what_items_do_is_signed_as_it_is_claimed() -> None:
 
 def test_a_head_has_at_most_the_whole_effect() -> None:
     weights = outcome_weights(*[0.1] * 19, 1.0)
-    heads = {str(part): additive(part * weights) for part in (2.0, 0.5)}
+    heads = {str(part): undecided(part * weights) for part in (2.0, 0.5)}
     trial = trial_of(weights, heads)
     double, half = trial.compare([claim(19, site=name) for name in heads])
     assert double.share == 1.0
@@ -257,9 +260,9 @@ def test_sums_are_in_multiples_of_what_is_usual_for_the_position(outcome: int | 
     items = range(8)
     usual = {item: 0.01 * (1 + item) for item in items}
     weights = outcome_weights(*np.random.default_rng(2).normal(0.5, 0.2, 8))
-    trial = trial_of(weights, {"a": additive(weights)}, usual=usual, outcome=outcome)
+    trial = trial_of(weights, {"a": undecided(weights)}, usual=usual, outcome=outcome)
     loo = trial.leave_one_out(MODEL)
-    about = claim(1, 4, window=items)
+    about = claim(1, 4, window=tuple(items))
     changes = {item: float(trial.change(loo.full, loo.loo_probs[item])) for item in items}
     scale = {item: usual[item] ** (0.5 if outcome else 1) for item in items}
     statistics = trial.item_statistics(MODEL, about)
@@ -268,7 +271,7 @@ def test_sums_are_in_multiples_of_what_is_usual_for_the_position(outcome: int | 
     if outcome is None:
         # Log-odds are the unit of a claim that names its outcomes, in any trial.
         signed = trial.change(loo.full, np.array(list(loo.loo_probs.values())), (1,))
-        named = trial.item_statistics(MODEL, claim(1, 4, window=items, raises=(1,)))
+        named = trial.item_statistics(MODEL, claim(1, 4, window=tuple(items), raises=(1,)))
         assert list(named.values()) == pytest.approx(signed / np.sqrt(list(usual.values())))
 
     [test] = trial.compare([about])
