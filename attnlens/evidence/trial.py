@@ -8,7 +8,9 @@ which replaces the items by items drawn from similar situations.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final, Generic, Protocol
 
 import numpy as np
@@ -66,6 +68,7 @@ _HEAD_REPEATS: Final = 4
 """How many inputs of the whole model, and of each head, are run twice to find a random model."""
 
 
+@dataclass(eq=False)
 class Trial(Generic[C]):
     """The claims of one prediction, tested together.
 
@@ -81,27 +84,17 @@ class Trial(Generic[C]):
         tolerance: probabilities of the same input, in one batch, differ by no more.
     """
 
-    def __init__(
-        self,
-        sites: Mapping[str, AblationSite],
-        *,
-        seed: int,
-        kinds: Mapping[int, int] | None = None,
-        usual: Mapping[int, float] | None = None,
-        outcome: int | None = None,
-        lowers: bool = False,
-        items: str = ITEMS,
-        tolerance: float = _TOLERANCE,
-    ) -> None:
-        self.sites = sites
-        self.seed = seed
-        self.kinds = kinds
-        self.usual = usual
-        self.outcome = outcome
-        self.lowers = lowers
-        self.items, self.tolerance = items, tolerance
-        self.n_evaluations: dict[str, int] = dict.fromkeys(sites, 0)
-        self._leave_one_out: dict[str, LeaveOneOut] = {}
+    sites: Mapping[str, AblationSite]
+    _: KW_ONLY
+    seed: int
+    kinds: Mapping[int, int] | None = None
+    usual: Mapping[int, float] | None = None
+    outcome: int | None = None
+    lowers: bool = False
+    items: str = ITEMS
+    tolerance: float = _TOLERANCE
+    n_evaluations: Counter[str] = field(default_factory=Counter, init=False)
+    _leave_one_out: dict[str, LeaveOneOut] = field(default_factory=dict, init=False)
 
     def effect(self, full: Floats, other: Floats) -> Floats:
         """Nats between probabilities, of all outcomes or of the explained one and the rest."""
