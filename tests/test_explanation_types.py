@@ -26,13 +26,22 @@ def example() -> dict[str, Any]:
     return json.loads(EXAMPLE.read_text(encoding="utf-8"))
 
 
+def keeps(read: Any, written: Any) -> bool:
+    """Whether all that was written is read, new fields aside."""
+    if isinstance(written, dict):
+        return all(name in read and keeps(read[name], value) for name, value in written.items())
+    if isinstance(written, list):
+        return len(read) == len(written) and all(map(keeps, read, written))
+    return bool(read == written)
+
+
 @pytest.mark.parametrize("path", sorted(DOCUMENTS.glob("*.json")), ids=lambda path: path.stem)
 def test_what_a_released_version_wrote_still_loads(path: Path) -> None:
     name, version = path.stem.rsplit("-", 1)
     kind = {"explanation": Explanation, "story": MatchStory, "what-if": WhatIf}[name]
     data = json.loads(path.read_text("utf-8"))
     assert data["schema_version"] == version
-    assert kind.from_dict(data).to_dict().items() >= data.items()
+    assert keeps(kind.from_dict(data).to_dict(), data)
     for strange in ("1.1", "2.0", ""):
         with pytest.raises(InputError, match=rf"of schema {strange}; this attnlens reads 1\.0"):
             kind.from_dict({**data, "schema_version": strange})

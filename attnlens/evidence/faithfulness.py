@@ -18,7 +18,7 @@ from attnlens.evidence.scores import divergence, log_odds
 
 Predict = Callable[[Flags], Floats]
 
-_SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
+SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
 """How many parts are removed or kept for comprehensiveness and sufficiency."""
 
 _MAX_STEPS: Final = 20
@@ -195,11 +195,11 @@ def removal_figures(
 ) -> list[dict[str, float]]:
     """The figures of `HIGH_IS_FAITHFUL` for each ordering of the parts.
 
-    - comprehensiveness: the mean over `_SIZES` of ``y(all) - y(without the first k)``;
-    - sufficiency: the mean over `_SIZES` of ``y(all) - y(only the first k)``;
+    - comprehensiveness: the mean over `SIZES` of ``y(all) - y(without the first k)``;
+    - sufficiency: the mean over `SIZES` of ``y(all) - y(only the first k)``;
     - deletion: the area under ``y`` while the first parts are removed one after another;
       insertion: while they come back to nothing, first ones first;
-    - sign violations: the share of the first k that hold ``y`` down, mean over `_SIZES`.
+    - sign violations: the share of the first k that hold ``y`` down, mean over `SIZES`.
 
     Args:
         orders: positions from the part that is claimed to matter most to the least.
@@ -209,7 +209,7 @@ def removal_figures(
         insertion); Liu et al. 2022 (sign violations).
     """
     parts = len(removed.singles)
-    sizes = [min(size, parts) for size in _SIZES]
+    sizes = [min(size, parts) for size in SIZES]
     counts = curve_counts(parts)
     masks = []
     for order in orders:
