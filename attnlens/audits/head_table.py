@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-<<<<<<< HEAD:attnlens/audits/heads.py
-from dataclasses import asdict, dataclass, fields
-from pkgutil import resolve_name
-=======
 from dataclasses import dataclass, fields
->>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller):attnlens/audits/head_table.py
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 import numpy as np

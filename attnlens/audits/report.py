@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-<<<<<<< HEAD
-from dataclasses import asdict, dataclass, fields
-from pkgutil import resolve_name
-=======
 from dataclasses import asdict, dataclass, replace
->>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller)
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from attnlens.audits.head_table import HeadTable

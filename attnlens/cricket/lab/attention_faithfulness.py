@@ -61,10 +61,6 @@ from attnlens.evidence.faithfulness import (
     CONTROLS,
     CORRELATIONS,
     HIGH_IS_FAITHFUL,
-<<<<<<< HEAD
-=======
-    SingleRemovals,
->>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller)
     against_controls,
     judge_scores,
     partial_spearman,
@@ -356,15 +352,9 @@ def measure_ball(
     batch = window_batch(arrays, position)
     predict = partial(under_masks, model, batch)
     orders = permutations(generator, position)
-<<<<<<< HEAD
-    removed = removed_alone(predict, position)
+    removed = remove_each(predict, position)
     permuted = scrambled_probabilities(model, arrays, [position], [orders])[0]
     actual = int(arrays.outcome[position])
-=======
-    alone = remove_each(predict, position)
-    mixed = scrambled_probabilities(model, encoded.arrays, [position], [orders])[0]
-    actual = int(encoded.arrays.outcome[position])
->>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller)
     scores = attributions(model, batch)
     removals, controls = judge_scores(predict, removed, scores, generator=generator)
     same_players = np.array(
@@ -400,18 +390,7 @@ def measure_ball(
     )
 
 
-<<<<<<< HEAD
 def _correlations(score: Floats, effects: Floats, same_players: Floats) -> dict[str, float]:
-=======
-def who_played(encoded: Encoded, position: int) -> Floats:
-    """Whether each past ball had the same batter, and the same bowler, ``(2, past)``."""
-    arrays = encoded.arrays
-    same = [who[:position] == who[position] for who in (arrays.batter, arrays.bowler)]
-    return np.array(same, float)
-
-
-def correlations(score: Floats, removed: SingleRemovals, played: Floats) -> dict[str, float]:
->>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller)
     """Rank agreement with single-ball effects, over the last 36 balls and over all.
 
     ``same_players``: whether each ball had the same batter, and the same bowler, ``(2, past)``.

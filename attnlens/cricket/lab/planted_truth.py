@@ -142,11 +142,7 @@ def point(
         against those of them with the same event, such as other dots (its name and ``_decoys``).
     """
     model, batch = predictor.model, window_batch(innings.arrays, position)
-<<<<<<< HEAD
-    effects = removed_alone(partial(under_masks, model, batch), position).effects
-=======
-    alone = remove_each(lambda masks: under_masks(model, batch, masks), position)
->>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller)
+    effects = remove_each(partial(under_masks, model, batch), position).effects
     seed = int(generator.integers(2**31))
     scores = {
         **attributions(model, batch),

@@ -162,11 +162,7 @@ def hiding_effects(
         batch = window_batch(arrays, position)
         with torch.no_grad():
             paths = paths_of(model, batch, model.predict(batch))
-<<<<<<< HEAD
-        removed = removed_alone(partial(under_masks, model, batch), position)
-=======
-        alone = remove_each(partial(under_masks, model, batch), position)
->>>>>>> 3291556 (Claims tell effect_log_odds; evidence, attention and audits are smaller)
+        removed = remove_each(partial(under_masks, model, batch), position)
         ways.append(paths.attention_each()[:, -RECENT:])
         effects.append(removed.effects[-RECENT:])
         past = slice(position - RECENT, position)
