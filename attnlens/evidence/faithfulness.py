@@ -49,10 +49,12 @@ HIGH_IS_FAITHFUL: Final[dict[str, bool]] = {
 
 def ranks(values: Floats) -> Floats:
     """Ranks from 1 along the last axis; equal values share their mean rank."""
-    import pandas
-
     flat = np.asarray(values, dtype=float).reshape(-1, np.shape(values)[-1])
-    ranked: Floats = pandas.DataFrame(flat.T).rank().to_numpy().T
+    ranked = np.empty_like(flat)
+    for row, vector in enumerate(flat):
+        _, inverse, counts = np.unique(vector, return_inverse=True, return_counts=True)
+        last = np.cumsum(counts)
+        ranked[row] = (last - (counts - 1) / 2)[inverse]
     return ranked.reshape(np.shape(values))
 
 
