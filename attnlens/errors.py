@@ -34,8 +34,8 @@ class InputError(AttnlensError):
         self.path = None if path is None else str(path)
         self.line = line
         self.remedy = remedy
-        place = "" if path is None else f"{path}:" if line is None else f"{path}:{line}:"
-        text = f"{place} {problem}" if place else problem
+        location = "" if path is None else f"{path}:" if line is None else f"{path}:{line}:"
+        text = f"{location} {problem}" if location else problem
         if remedy:
             text = f"{text}; {remedy}"
         super().__init__(text)

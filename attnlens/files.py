@@ -18,7 +18,7 @@ Json: TypeAlias = dict[str, Any]
 
 def read_whole(
     path: str | os.PathLike[str],
-    most: int,
+    max_bytes: int,
     *,
     kind: str = "file",
     remedy: str,
@@ -27,7 +27,7 @@ def read_whole(
     """The bytes of a file, which is no device: reading a pipe would wait for whoever writes to it.
 
     Args:
-        most: bytes.
+        max_bytes: bytes.
         kind: what it is meant to be, in words.
         remedy: what to do where it is not.
 
@@ -40,7 +40,7 @@ def read_whole(
         raise error(f"is a device or a pipe, not a {kind}", path=path, remedy=remedy)
     try:
         with open(path, "rb") as file:
-            data = file.read(most + 1)
+            data = file.read(max_bytes + 1)
     except FileNotFoundError:
         raise error(f"no such {kind}", path=path, remedy=remedy) from None
     except (OSError, ValueError) as problem:
@@ -49,22 +49,22 @@ def read_whole(
             path=path,
             remedy=remedy,
         ) from None
-    if len(data) > most:
-        size = f"{most >> 20} MB" if most >> 20 else f"{most >> 10} kB"
+    if len(data) > max_bytes:
+        size = f"{max_bytes >> 20} MB" if max_bytes >> 20 else f"{max_bytes >> 10} kB"
         raise error(f"is larger than {size}", path=path, remedy=remedy)
     return data
 
 
-def is_ours(about: os.stat_result, others: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
+def is_ours(status: os.stat_result, rights: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
     """Whether nobody but this user, or the system's, can have written a file or folder.
 
     Args:
-        others: the rights that none but its owner may have.
+        rights: the rights that none but its owner may have.
 
     Returns:
         on Windows, where rights are told otherwise, always true.
     """
-    return os.name == "nt" or (about.st_uid in (os.geteuid(), 0) and not about.st_mode & others)
+    return os.name == "nt" or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & rights)
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> It
     """
     check_writable(path)
     target = Path(os.path.realpath(path))  # a link stays one: what it points at is replaced
-    part = _beside(target)
+    part = _part_path(target)
     try:
         # Some libraries make files that nobody else may read.
         part.touch()
@@ -128,7 +128,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         if not target.parent.is_dir():
             raise InputError("its folder does not exist", path=path, remedy="make the folder first")
         # Rights do not tell all: a file system may refuse even whoever may write.
-        trial = _beside(target)
+        trial = _part_path(target)
         trial.open("ab").close()
         trial.unlink(missing_ok=True)
     except OSError as error:
@@ -139,7 +139,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def _beside(target: Path) -> Path:
+def _part_path(target: Path) -> Path:
     """Where a file is written before it takes its place."""
     return target.with_name(f"{target.name}.{os.getpid()}.part")
 

@@ -15,7 +15,7 @@ from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.words.clauses import clauses_prompt, explanation_clauses
 from attnlens.cricket.words.facts import resolve
 from attnlens.errors import InputError
-from attnlens.llm.clauses import Clause, ids_in
+from attnlens.llm.clause_bank import Clause, ids_in
 
 BANK = (
     Clause("sentence1", "Gold is at 15%."),

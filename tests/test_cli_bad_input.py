@@ -205,14 +205,28 @@ def test_control_characters_in_a_name_reach_no_terminal(attnlens_here: Here) -> 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("train", "x"), "`attnlens train` has moved; use `attnlens lab train`"),
-        (("heads",), "`attnlens heads` has moved; use `attnlens lab heads`"),
+        (("train", "x"), "`attnlens train` is gone since version 0.3; use `attnlens lab train`"),
+        (("heads",), "`attnlens heads` is gone since version 0.3; use `attnlens lab heads`"),
         (
             ("text", "train", "x.csv"),
-            "`attnlens text train` has moved; use `attnlens lab text-train`",
+            "`attnlens text train` is gone since version 0.3; use `attnlens lab text-train`",
         ),
-        (("corpus", "explain", "x"), "`corpus` is gone; use `attnlens explain --all SRC"),
-        (("completion", "bash"), "`completion` is gone; use `attnlens --print-completion bash`"),
+        (
+            ("check", "a.json", "b.md", "--judge"),
+            "check --judge` is gone since version 0.3; leave it out",
+        ),
+        (
+            ("explain", "x", "--references"),
+            "explain --references` is gone since version 0.3; use --clauses",
+        ),
+        (
+            ("corpus", "explain", "x"),
+            "`attnlens corpus` is gone since version 0.3; use `attnlens explain --all SRC",
+        ),
+        (
+            ("completion", "bash"),
+            "`attnlens completion` is gone since version 0.3; use `attnlens --print",
+        ),
     ],
 )
 def test_a_command_of_an_earlier_version_says_where_it_went(

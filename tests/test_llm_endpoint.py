@@ -15,7 +15,7 @@ from chat_server import (
 )
 
 from attnlens.errors import EndpointError, InputError
-from attnlens.llm.endpoint import Answer, Endpoint, stream
+from attnlens.llm.endpoint import MAX_ANSWER_CHARACTERS, Endpoint, ask
 
 MESSAGES = [{"role": "user", "content": "Tell ball 7.2 — “plainly”."}]
 KEY = "sk-a-key-nobody-may-see"
@@ -30,11 +30,8 @@ def endpoint(url: str, **more: object) -> Endpoint:
 def test_an_answer_comes_in_pieces_and_whole(size: int) -> None:
     text = "A four is at 17%.\nÀ quatre — naïve ☃\n"
     with serving(streams(text, size=size)) as server:
-        told = Answer()
-        pieces = list(stream(endpoint(server.url, key=KEY), MESSAGES, answer=told, max_tokens=50))
-    assert "".join(pieces) == text
-    assert len(pieces) == -(-len(text) // size)
-    assert told.finish_reason == "stop"
+        answer = ask(endpoint(server.url, key=KEY), MESSAGES, max_tokens=50)
+    assert (answer.text, answer.finish_reason, answer.cut) == (text, "stop", False)
     (request,) = server.requests
     assert request == {"model": "small", "messages": MESSAGES, "stream": True, "max_tokens": 50}
     assert server.paths == ["/v1/chat/completions"]
@@ -42,25 +39,22 @@ def test_an_answer_comes_in_pieces_and_whole(size: int) -> None:
     assert server.headers[0]["Content-Type"] == "application/json"
 
 
-def test_a_piece_is_given_before_the_answer_has_ended() -> None:
-    with serving(streams("abcdef", size=1, pause=0.2)) as server:
-        pieces = stream(endpoint(server.url), MESSAGES)
-        first = next(pieces)
-        # The server is still asleep after its first letter.
-        assert (first, len(server.requests)) == ("a", 1)
-        assert "".join(pieces) == "bcdef"
+def test_an_answer_that_is_too_long_is_cut() -> None:
+    with serving(sends(event("x" * 300_000))) as server:
+        answer = ask(endpoint(server.url), MESSAGES)
+    assert (len(answer.text), answer.cut) == (MAX_ANSWER_CHARACTERS, True)
 
 
 def test_a_server_that_does_not_stream_is_understood() -> None:
     with serving(answers("whole")) as server:
-        assert list(stream(endpoint(server.url), MESSAGES)) == ["whole"]
+        assert ask(endpoint(server.url), MESSAGES).text == "whole"
 
 
 def failure(*acts: object, **more: object) -> tuple[str, int]:
     """What is said of an answer that is none, and how often it was asked for."""
     with serving(*acts) as server:  # type: ignore[arg-type]
         with pytest.raises(EndpointError) as caught:
-            list(stream(endpoint(server.url, key=KEY, **more), MESSAGES))
+            ask(endpoint(server.url, key=KEY, **more), MESSAGES)
         text = str(caught.value)
         assert KEY not in text
         assert "\n" not in text
@@ -108,7 +102,6 @@ def test_an_answer_that_is_cut_is_an_error_and_is_not_asked_for_again() -> None:
         ('data: {"error": {"message": "no\\nluck"}}\n\n', "reports an error: no luck"),
         ("", "the connection was cut after 0 characters"),
         ("data: [DONE]\n\n", "answered nothing"),
-        (event("x" * 300_000), "answers more than 200,000 characters"),
         ("data: " + "x" * 1_100_000, "sends an event without an end"),
     ],
 )

@@ -17,8 +17,8 @@ from chat_server import Act, Handler, event, refuses, sends, serving, streams
 from command_line import clean_environment
 
 from attnlens.errors import EndpointError
-from attnlens.llm.clauses import Clause
-from attnlens.llm.endpoint import Endpoint, stream
+from attnlens.llm.clause_bank import Clause
+from attnlens.llm.endpoint import Endpoint, ask
 from attnlens.llm.narration import chosen_ids
 
 pytestmark = pytest.mark.skipif(
@@ -31,13 +31,12 @@ PATIENCE = 50.0
 
 ASKS = """import sys
 from attnlens.errors import EndpointError
-from attnlens.llm.endpoint import Endpoint, stream
+from attnlens.llm.endpoint import Endpoint, ask
 def peak():
     return int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]) / 1024
 before, said = peak(), "answered"
 try:
-    for piece in stream(Endpoint(sys.argv[1], "m", timeout=20.0, deadline=float(sys.argv[2])), []):
-        pass
+    ask(Endpoint(sys.argv[1], "m", timeout=20.0, deadline=float(sys.argv[2])), [])
 except EndpointError as error:
     said = error.problem
 print(peak() - before, said, sep="|")
@@ -147,14 +146,14 @@ def test_a_drip_before_keys_are_agreed_on_ends_in_time() -> None:
 
 def test_all_answers_of_a_narration_share_one_deadline() -> None:
     def late(handler: Handler) -> None:
-        time.sleep(0.6)
+        time.sleep(1.5)
         refuses(400, "no response_format here")(handler)
 
     # Within a deadline of its own the second answer would end.
-    slow = streams("sentence", size=1, pause=0.1)
+    slow = streams("sentence", size=1, pause=0.3)
     with serving(late, slow) as server:
-        endpoint = Endpoint(server.url, "m", timeout=5.0, deadline=DEADLINE)
-        with pytest.raises(EndpointError, match=ENDED):
+        endpoint = Endpoint(server.url, "m", timeout=5.0, deadline=3.0)
+        with pytest.raises(EndpointError, match="did not end within 3 seconds"):
             chosen_ids(endpoint, [], BANK)
         assert len(server.requests) == 2
 
@@ -169,5 +168,5 @@ def test_an_error_of_the_server_is_not_asked_again_blindly(message: str, tries: 
 
 def test_half_a_sign_can_be_shown() -> None:
     with serving(sends(event("a \ud800 b", "stop") + "data: [DONE]\n\n")) as server:
-        said = "".join(stream(Endpoint(server.url, "m"), []))
+        said = ask(Endpoint(server.url, "m"), []).text
     assert said == "a ? b"

@@ -22,8 +22,22 @@ _FOLDERS = ("FOLDER", "DIR")
 _REMOVED = {
     "completion": f"use `attnlens {_COMPLETION} bash` (or zsh, tcsh)",
     "corpus": "use `attnlens explain --all SRC ... --out DIR`, and read DIR with DuckDB or pandas",
+    "text train": "use `attnlens lab text-train`",
+    **{
+        name: f"use `attnlens lab {name}`"
+        for name in ["train", "ratings", "evaluate", "faithfulness", "heads", "planted", "simulate"]
+    },
+    "check --judge": "leave it out: only numbers and names are checked",
+    "check --llm-model": "leave it out: only numbers and names are checked",
+    "dashboard --corpus": "read the corpus's Parquet files with DuckDB or pandas",
+    "explain --references": "use --clauses",
+    "lab faithfulness --per-ball": "`measure` of attnlens.cricket.lab.attention_faithfulness "
+    "returns the balls",
+    "lab simulate --strength": "`lab planted` simulates matches whose dependencies are known",
+    "lab train --kind": "use --model",
+    "over --overs-model": "use --model",
 }
-"""Commands of earlier versions, and what to use instead."""
+"""Commands and options of version 0.2, and what to use instead."""
 
 
 _COMMANDS = (
@@ -39,8 +53,6 @@ GROUPS = {
     "others": "schema",
 }
 """Commands as the help lists them."""
-
-_MOVED_TO_LAB = ("train", "ratings", "evaluate", "faithfulness", "heads", "planted", "simulate")
 
 
 def build_parser() -> Parser:
@@ -58,15 +70,16 @@ def build_parser() -> Parser:
     return parser
 
 
-def _moved(words: Sequence[str]) -> str | None:
-    """Where the command that the words name has gone; ``None`` if it is there."""
-    command = words[0] if words else ""
-    if command in _REMOVED:
-        return f"`{command}` is gone; {_REMOVED[command]}"
-    if command in _MOVED_TO_LAB:
-        return f"`attnlens {command}` has moved; use `attnlens lab {command}`"
-    if [*words[:2]] == ["text", "train"]:
-        return "`attnlens text train` has moved; use `attnlens lab text-train`"
+def _removed(words: Sequence[str]) -> str | None:
+    """What to use instead of a removed command or option among the words."""
+    for name, remedy in _REMOVED.items():
+        *command, last = name.split()
+        if last.startswith("--"):
+            present = any(word.partition("=")[0] == last for word in words)
+        else:
+            command, present = [*command, last], True
+        if present and [*words[: len(command)]] == command:
+            return f"`attnlens {name}` is gone since version 0.3; {remedy}"
     return None
 
 
@@ -94,8 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if arguments is None else list(arguments)
         if _COMPLETION in words:
             _offer_completion(parser)
-        elif moved := _moved(words):
-            return complain(moved)
+        elif removed := _removed(words):
+            return complain(removed)
         options = parser.parse_args(words)
         if options.command is None:
             parser.print_help()
@@ -116,8 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         # A full disk, say. What is left would be complained about again on the way out.
         _drop_output()
-        place = f"{error.filename}: " if error.filename else ""
-        return complain(f"{place}cannot be written or read ({error.strerror or error})")
+        location = f"{error.filename}: " if error.filename else ""
+        return complain(f"{location}cannot be written or read ({error.strerror or error})")
     except Exception as error:
         if os.environ.get("ATTNLENS_DEBUG"):
             raise

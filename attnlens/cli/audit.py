@@ -7,7 +7,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from attnlens.cli.options import add_formats, add_out, whole
+from attnlens.cli.options import add_formats, add_out, whole_number
 from attnlens.cli.output import check_outputs, emit, page, progress, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -56,12 +56,12 @@ def _add_audit(commands: Commands) -> None:
     )
     parser.add_argument(
         "--heads",
-        type=whole(0, 10_000),
+        type=whole_number(0, 10_000),
         default=8,
         metavar="N",
         help="claims are made of so many heads, those screened highest (default 8)",
     )
-    add_formats(parser, _FORMATS, what="default by the ending of --out, else {}")
+    add_formats(parser, _FORMATS, help_text="default by the ending of --out, else {}")
     add_out(parser)
     parser.set_defaults(run=run, format=None)
 
@@ -85,13 +85,13 @@ def _add_path(parser: argparse.ArgumentParser) -> None:
 
 def _layers(text: str) -> list[int]:
     """``2,7-9`` as layers."""
-    found: list[int] = []
+    layers: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()) or len(part) > 9:
             raise argparse.ArgumentTypeError(f"{text!r} are no layers such as 3, 0-5 or 2,7-9")
-        found += range(int(first), int(last or first) + 1)
-    return found
+        layers += range(int(first), int(last or first) + 1)
+    return layers
 
 
 def _inputs(options: argparse.Namespace, model: ModelSource) -> Any:
@@ -122,14 +122,16 @@ def run(options: argparse.Namespace) -> int:
 
     form = options.format or _form(options.out)
     model = _model(options)
-    report = audit(model.model, _inputs(options, model), tokens=model.tokens, **_asked(options))
+    report = audit(
+        model.model, _inputs(options, model), tokens=model.tokens, **_audit_options(options)
+    )
     progress("")
     if form != "text":
         utf8_stdout()
     render = {
-        "text": lambda one: render_audit(one, **page(options.out)),
+        "text": lambda report: render_audit(report, **page(options.out)),
         "html": audit_page,
-        "json": lambda one: one.to_json(),
+        "json": lambda report: report.to_json(),
         "md": audit_markdown,
     }[form]
     emit(render(report), options.out)
@@ -143,14 +145,16 @@ def _form(out: str | None) -> str:
         InputError: nothing that is known.
     """
     ending = os.path.splitext(out or "")[1]
-    found = {"": "text", ".txt": "text", **{f".{one}": one for one in _FORMATS}}.get(ending.lower())
-    if found is None:
+    form = {"": "text", ".txt": "text", **{f".{name}": name for name in _FORMATS}}.get(
+        ending.lower()
+    )
+    if form is None:
         raise InputError(
             f"'{ending}' is no form of an audit",
             path=out,
             remedy="end it in .html, .json, .md or .txt, or give --format",
         )
-    return found
+    return form
 
 
 def _model(options: argparse.Namespace) -> ModelSource:
@@ -160,7 +164,7 @@ def _model(options: argparse.Namespace) -> ModelSource:
     return load_model(options.path)
 
 
-def _asked(options: argparse.Namespace) -> dict[str, Any]:
+def _audit_options(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "target": options.target,
         "layers": options.layers,
@@ -192,7 +196,7 @@ def _many(options: argparse.Namespace) -> int:
                 model.model,
                 text,
                 tokens=model.tokens,
-                **{**_asked(options), "progress": lambda _: None},
+                **{**_audit_options(options), "progress": lambda _: None},
             )
             file.write(json.dumps(report.to_dict(), ensure_ascii=False) + "\n")
             file.flush()

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_model_options, whole
+from attnlens.cli.options import add_model_options, whole_number
 from attnlens.cli.output import progress, say
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -40,7 +40,11 @@ def add_to(commands: Commands) -> None:
         "--host", type=str.lower, default="127.0.0.1", help="default 127.0.0.1: this machine only"
     )
     parser.add_argument(
-        "--port", type=whole(0, 65535), default=8050, metavar="N", help="default 8050; 0: any free"
+        "--port",
+        type=whole_number(0, 65535),
+        default=8050,
+        metavar="N",
+        help="default 8050; 0: any free",
     )
     parser.add_argument("--no-browser", action="store_true", help="open no browser")
     parser.add_argument(
@@ -54,17 +58,11 @@ def add_to(commands: Commands) -> None:
         metavar="FILE",
         help="what `attnlens lab heads --json` wrote",
     )
-    parser.add_argument("--corpus", metavar="DIR", help=argparse.SUPPRESS)
     add_model_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.corpus is not None:
-        raise InputError(
-            "dashboard --corpus is gone: the dashboard has no corpus pages any more",
-            remedy="read the corpus's Parquet files with DuckDB or pandas",
-        )
     try:
         from attnlens.dashboard.app import create_app
         from attnlens.dashboard.library import Matches, Recordings

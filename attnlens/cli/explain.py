@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from attnlens.cli.follow import add_follow_options, check_follow, follow
-from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out, whole
+from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out, whole_number
 from attnlens.cli.output import check_files, emit, opened, page, progress, say, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.cli.sources import ball_of, session_of
@@ -38,7 +38,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--workers",
-        type=whole(1, 4096),
+        type=whole_number(1, 4096),
         default=1,
         metavar="N",
         help="with --all --out: processes (default 1)",
@@ -175,8 +175,8 @@ def _folder(options: argparse.Namespace) -> Path | None:
 
     from attnlens.cricket.answers import default_folder
 
-    given = getattr(options, "cache", None)
-    return Path(given) if given else default_folder()
+    folder = getattr(options, "cache", None)
+    return Path(folder) if folder else default_folder()
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -219,8 +219,8 @@ def _explain_all(options: argparse.Namespace) -> None:
 
     session = session_of(options)
     match = session.read(options.match)
-    one = options.innings
-    sides = match.innings if one is None else [innings_numbered(match, one)]
+    number = options.innings
+    sides = match.innings if number is None else [innings_numbered(match, number)]
 
     with opened(options.out) as file:
         for side in sides:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from attnlens.cricket.session import Session
     from attnlens.files import Json
 
-_EVERY = 0.1
+_POLL_SECONDS = 0.1
 """Seconds between looks at the file."""
 
-_LONGEST = 10_000_000
+_MAX_IDLE_SECONDS = 10_000_000
 """Seconds that anybody waits."""
 
 
@@ -36,7 +36,7 @@ def add_follow_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--idle",
-        type=number(0, _LONGEST),
+        type=number(0, _MAX_IDLE_SECONDS),
         metavar="SECONDS",
         help="with --follow: end when nothing new has come for so long (default: stay)",
     )
@@ -76,7 +76,7 @@ def follow(options: argparse.Namespace, render: Callable[[Explanation], str]) ->
     from attnlens.cricket.readers.following import Growing
 
     session = session_of(options)
-    growing, told, quiet = Growing(options.match), "", time.monotonic()
+    growing, last_problem, quiet = Growing(options.match), "", time.monotonic()
     if not growing.is_there:
         session.read(options.match)  # says so
     session.predictor  # noqa: B018  # a wrong --model is told at once
@@ -84,20 +84,20 @@ def follow(options: argparse.Namespace, render: Callable[[Explanation], str]) ->
     while True:
         news = growing.poll()
         if news is not None:
-            _tell(news, session, options, first, render)
-            first, told, quiet = False, "", time.monotonic()
+            _report_news(news, session, options, first, render)
+            first, last_problem, quiet = False, "", time.monotonic()
         elif growing.error is not None and growing.settled:
             if first:
                 raise growing.error
-            if told != str(growing.error):
-                told = str(growing.error)
-                say(f"waiting: {told}")
+            if last_problem != str(growing.error):
+                last_problem = str(growing.error)
+                say(f"waiting: {last_problem}")
         if options.idle is not None and time.monotonic() - quiet >= options.idle:
             return 0
-        time.sleep(_EVERY)
+        time.sleep(_POLL_SECONDS)
 
 
-def _tell(
+def _report_news(
     news: News,
     session: Session,
     options: argparse.Namespace,
@@ -135,11 +135,11 @@ def _tell(
         say("balls that were there before have been changed")
     ahead = f"next: {waiting}" if explanation is None else _forecast(explanation)
     if in_lines(options):
-        lines = [_sentence(one) for one in bowled] or [news.match.match_id]
+        lines = [_sentence(ball_row) for ball_row in bowled] or [news.match.match_id]
         print("\n".join([*lines[:-1], f"{lines[-1]} · {ahead}"]), flush=True)
         return
-    for one in bowled:
-        print(f"{_sentence(one)}\n", flush=True)
+    for ball_row in bowled:
+        print(f"{_sentence(ball_row)}\n", flush=True)
     if explanation is None:
         say(f"waiting: {waiting}")
     else:
@@ -151,7 +151,7 @@ def in_lines(options: argparse.Namespace) -> bool:
     return options.format == "text" and not options.full and options.scale is None
 
 
-_TOLD = 0.03
+_MIN_LISTED_PROBABILITY = 0.03
 """Outcomes at least so likely stand in a line."""
 
 
@@ -161,22 +161,22 @@ def _forecast(explanation: Explanation) -> str:
     from attnlens.render.numbers import percent_seen
 
     ball, win = explanation.ball, explanation.win_probability
-    told = ", ".join(
+    outcomes = ", ".join(
         f"{OUTCOME_WORDS[outcome.outcome].removeprefix('a ')} {percent_seen(outcome.probability)}"
         for outcome in explanation.prediction.outcomes
-        if outcome.probability >= _TOLD
+        if outcome.probability >= _MIN_LISTED_PROBABILITY
     )
     winning = "" if win is None else f" · {win.team} to win {percent_seen(win.before)}"
-    return f"next {ball.label} {ball.bowler} to {ball.batter}: {told}{winning}"
+    return f"next {ball.label} {ball.bowler} to {ball.batter}: {outcomes}{winning}"
 
 
 def _bowled(explanation: Explanation) -> Json:
     """A ball that was bowled, and what the model had given what happened."""
     ball, prediction = explanation.ball, explanation.prediction
     expected = next(row for row in prediction.outcomes if row.outcome == prediction.actual)
-    told = ("innings", "index", "label", "batter", "bowler")
+    fields = ("innings", "index", "label", "batter", "bowler")
     return {
-        **{name: getattr(ball, name) for name in told},
+        **{name: getattr(ball, name) for name in fields},
         "actual": expected.outcome,
         "probability": expected.probability,
         "likeliest": expected.outcome == prediction.top,

@@ -12,19 +12,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from attnlens.cli.options import (
-    MOST,
-    MOST_SEED,
+    MAX_COUNT,
+    MAX_SEED,
     add_days,
     add_formats,
     add_history,
     add_model,
     add_out,
-    add_removed,
     add_sources,
     date,
-    given,
+    given_options,
     number,
-    whole,
+    whole_number,
 )
 from attnlens.cli.output import (
     check_files,
@@ -117,13 +116,13 @@ def _add_train(commands: Commands) -> None:
     )
     parser.add_argument(
         "--head-balls",
-        type=whole(1, MOST),
+        type=whole_number(1, MAX_COUNT),
         metavar="N",
         help="balls on which heads can earn their names (default 200; fewer is faster)",
     )
     # Starting very many would bring the process down.
     parser.add_argument(
-        "--threads", type=whole(1, _MOST_THREADS), metavar="N", help="default: all cores"
+        "--threads", type=whole_number(1, _MOST_THREADS), metavar="N", help="default: all cores"
     )
     parser.add_argument(
         "--state",
@@ -147,10 +146,11 @@ def _train(options: argparse.Namespace) -> int:
     from attnlens.cricket.lab.training_loop import TrainingLoop, processes
 
     kind, train = TRAINERS[options.model]
-    numbers = given(options, "epochs", "seed", "hidden_dim")
+    numbers = given_options(options, "epochs", "seed", "hidden_dim")
     recipe, sizes = recipe_and_sizes(kind, options.set, numbers)
     plan = TrainingPlan(
-        sizes=sizes, **given(options, "train_until", "validate_until", "teacher", "head_balls")
+        sizes=sizes,
+        **given_options(options, "train_until", "validate_until", "teacher", "head_balls"),
     )
     among = processes(options.device)
     use_threads(options.threads, among.count)
@@ -271,14 +271,12 @@ def _add_faithfulness(commands: Commands) -> None:
     _add_matches(parser, sample=True)
     parser.add_argument(
         "--wide",
-        type=whole(0, MOST),
+        type=whole_number(0, MAX_COUNT),
         default=5000,
         metavar="N",
         help="balls of any place in an innings for the log-loss with, without and with scrambled "
         "past (default 5000)",
     )
-    remedy = "`measure` of attnlens.cricket.lab.attention_faithfulness returns the balls"
-    add_removed(parser, "--per-ball", remedy)
     parser.set_defaults(run=_faithfulness)
 
 
@@ -302,10 +300,14 @@ def _add_matches(parser: argparse.ArgumentParser, *, sample: bool = False) -> No
     if sample:
         add_history(parser)
         parser.add_argument(
-            "--balls", type=whole(1, MOST), default=500, metavar="N", help="default 500"
+            "--balls", type=whole_number(1, MAX_COUNT), default=500, metavar="N", help="default 500"
         )
         parser.add_argument(
-            "--seed", type=whole(0, MOST), default=5, metavar="N", help="of the sample; default 5"
+            "--seed",
+            type=whole_number(0, MAX_COUNT),
+            default=5,
+            metavar="N",
+            help="of the sample; default 5",
         )
     add_days(parser)
     parser.add_argument(
@@ -464,7 +466,7 @@ def _add_planted(commands: Commands) -> None:
         ("--claims", 1, "balls to pass verdicts on (default 50)"),
         ("--seed", 0, "of everything random (default 5)"),
     ):
-        parser.add_argument(name, type=whole(low, MOST), metavar="N", help=words)
+        parser.add_argument(name, type=whole_number(low, MAX_COUNT), metavar="N", help=words)
     add_formats(parser)
     add_out(parser)
     parser.set_defaults(run=_planted)
@@ -477,7 +479,7 @@ def _planted(options: argparse.Namespace) -> int:
     from attnlens.cricket.lab.planted_truth import FULL, QUICK, planted, render_planted
 
     check_files(options)  # before the work, not after it
-    changed = given(options, "matches", "epochs", "balls", "claims", "seed")
+    changed = given_options(options, "matches", "epochs", "balls", "claims", "seed")
     plan = dataclasses.replace(QUICK if options.quick else FULL, **changed)
     data = to_json(planted(plan, report=since_now()))
     return show(options, lambda: data, lambda **_: render_planted(data))
@@ -497,11 +499,11 @@ def _add_simulate(commands: Commands) -> None:
         help="one match: a .csv or .json file; several: a .zip",
     )
     parser.add_argument(
-        "--seed", type=whole(0, MOST_SEED), default=0, metavar="N", help="default 0"
+        "--seed", type=whole_number(0, MAX_SEED), default=0, metavar="N", help="default 0"
     )
     parser.add_argument(
         "--matches",
-        type=whole(1, _MOST_MATCHES),
+        type=whole_number(1, _MOST_MATCHES),
         default=1,
         metavar="N",
         help="how many, with the seeds that follow (default 1)",
@@ -511,8 +513,6 @@ def _add_simulate(commands: Commands) -> None:
         choices=("csv2", "json"),
         help="of a zip (default csv2); a file's name tells",
     )
-    remedy = "`attnlens lab planted` has the matches whose dependencies are known"
-    add_removed(parser, "--strength", remedy)
     parser.set_defaults(run=_simulate)
 
 
@@ -555,7 +555,7 @@ def _add_text_train(commands: Commands) -> None:
     parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
     for name, low, high, words in (
         ("epochs", 1, 10_000, "default 30"),
-        ("seed", 0, MOST_SEED, "default 0"),
+        ("seed", 0, MAX_SEED, "default 0"),
         ("batch", 1, 10_000, "default 64"),
         ("width", 1, 4096, "of the vectors (default 64)"),
         ("heads", 1, 64, "of each attention (default 4)"),
@@ -563,13 +563,13 @@ def _add_text_train(commands: Commands) -> None:
         ("encoder-layers", 1, 24, "default 1"),
         ("decoder-layers", 1, 24, "default 1"),
     ):
-        parser.add_argument(f"--{name}", type=whole(low, high), metavar="N", help=words)
+        parser.add_argument(f"--{name}", type=whole_number(low, high), metavar="N", help=words)
     parser.add_argument(
         "--learning-rate", type=number(0, 1), metavar="X", help="at its highest (default 0.003)"
     )
     parser.add_argument(
         "--leading",
-        type=whole(0, 100),
+        type=whole_number(0, 100),
         default=0,
         metavar="N",
         help="the first N tokens of an answer say who, not what: they are no part of the "
@@ -604,10 +604,10 @@ def _text_train(options: argparse.Namespace) -> int:
     from attnlens.reference.text.sentences import HeldOutRule
     from attnlens.reference.text.text_model import TextRecipe, TextSizes, train_text
 
-    sizes = given(options, "width", "heads", "d_ff", "encoder_layers", "decoder_layers")
+    sizes = given_options(options, "width", "heads", "d_ff", "encoder_layers", "decoder_layers")
     model = train_text(
         pairs,
-        recipe=TextRecipe(**given(options, "epochs", "batch", "learning_rate", "seed")),
+        recipe=TextRecipe(**given_options(options, "epochs", "batch", "learning_rate", "seed")),
         sizes=TextSizes(**sizes),
         rule=HeldOutRule.of(pairs.pairs, leading=options.leading),
         report=since_now(),

@@ -107,17 +107,17 @@ def _check(
 
 def _row(
     file: str | None,
-    what: Doubt | MatchFileError,
+    problem: Doubt | MatchFileError,
     line: int | None = None,
     match: str | None = None,
 ) -> dict[str, Any]:
     """A doubt, or why a file cannot be read, as data."""
     row: dict[str, Any] = {"file": file, "line": line, "match": match}
     for key in ("innings", "over", "ball"):
-        row[key] = getattr(what, key, None)
-    told = str(what) if isinstance(what, Exception) else what.problem
-    kind, refused = getattr(what, "kind", "unreadable"), getattr(what, "refused", True)
-    return {**row, "kind": kind, "what": told, "refused": refused}
+        row[key] = getattr(problem, key, None)
+    text = str(problem) if isinstance(problem, Exception) else problem.problem
+    kind, refused = getattr(problem, "kind", "unreadable"), getattr(problem, "refused", True)
+    return {**row, "kind": kind, "what": text, "refused": refused}
 
 
 def _data(match: Match) -> dict[str, Any]:

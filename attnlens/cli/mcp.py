@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from attnlens.cli.options import add_model_options, whole
+from attnlens.cli.options import add_model_options, whole_number
 from attnlens.cli.output import say
 from attnlens.cli.parser import Commands
 from attnlens.cli.sources import session_of
@@ -30,7 +30,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
     parser.add_argument("--host", default="127.0.0.1", help="with --http; default 127.0.0.1")
     parser.add_argument(
-        "--port", type=whole(1, 65535), default=8000, help="with --http; default 8000"
+        "--port", type=whole_number(1, 65535), default=8000, help="with --http; default 8000"
     )
     parser.set_defaults(run=run)
 

@@ -43,7 +43,7 @@ def add_to(commands: Commands) -> None:
     add_formats(
         describe,
         ("text", "markdown", "json", "latex"),
-        what="default {}; latex is a whole document",
+        help_text="default {}; latex is a whole document",
     )
     add_out(describe)
     describe.set_defaults(run=run_describe)
@@ -76,7 +76,7 @@ def run_models(options: argparse.Namespace) -> int:
     from attnlens.render.canvas import terminal_page
 
     check_files(options)
-    listed = [about(entry) for entry in catalogue()]
+    listed = [model_summary(entry) for entry in catalogue()]
     render_models = terminal_page(min_width=1, max_width=1000)(_add_models)
     return show(options, lambda: listed, partial(render_models, listed))
 
@@ -101,7 +101,7 @@ def catalogue() -> tuple[ReferenceModel, ...]:
     return MODELS
 
 
-def about(entry: ReferenceModel) -> Json:
+def model_summary(entry: ReferenceModel) -> Json:
     """An entry with the sizes of the model that comes with attnlens."""
     from attnlens.reference.symbolic.equations import sizes_of
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from attnlens.cli.explain import add_ball_options, explained
-from attnlens.cli.options import whole
+from attnlens.cli.options import whole_number
 from attnlens.cli.output import say
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -47,7 +47,7 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--max-tokens",
-        type=whole(1, 1_000_000),
+        type=whole_number(1, 1_000_000),
         default=1000,
         metavar="COUNT",
         help="of an answer, thoughts included; default 1000",
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     )
     explanation = explained(options)
     from attnlens.cricket.words.clauses import clauses_prompt, explanation_clauses
-    from attnlens.llm.clauses import render_clauses
+    from attnlens.llm.clause_bank import render_clauses
     from attnlens.llm.narration import chosen_ids
 
     clauses = explanation_clauses(explanation)

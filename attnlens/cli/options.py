@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import datetime
 
-MOST = 999_999
+MAX_COUNT = 999_999
 """Of what is counted where nobody asks for more."""
 
-MOST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 
 
 def date(text: str) -> datetime.date:
@@ -25,34 +25,34 @@ def date(text: str) -> datetime.date:
         raise argparse.ArgumentTypeError(f"{text!r} is no date like 2024-10-24") from None
 
 
-def given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """The options of these names that were given, by name."""
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def whole(least: int, most: int) -> Any:
+def whole_number(low: int, high: int) -> Any:
     """A whole number within limits, as argparse takes it."""
 
     def read(text: str) -> int:
         value = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
         return value
 
     return read
 
 
-def number(least: int, most: int) -> Any:
+def number(low: int, high: int) -> Any:
     """A number within limits, as argparse takes it."""
 
     def read(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
-            value = least - 1.0
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
+            value = low - 1.0
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
         return value
 
     return read
@@ -105,15 +105,15 @@ def add_formats(
     parser: argparse.ArgumentParser,
     formats: Sequence[str] = ("text", "json"),
     *,
-    what: str = "default {}",
+    help_text: str = "default {}",
 ) -> None:
     """``--format``, the first being the default, and ``--json`` for short.
 
     Args:
-        what: the help of ``--format``, with the default put in.
+        help_text: the help of ``--format``, with the default put in.
     """
     parser.add_argument(
-        "--format", choices=formats, default=formats[0], help=what.format(formats[0])
+        "--format", choices=formats, default=formats[0], help=help_text.format(formats[0])
     )
     parser.add_argument(
         "--json",
@@ -144,16 +144,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def add_history(parser: argparse.ArgumentParser, several: str = "") -> None:
     """``--history``, of one source; of ``several`` where that says what they are."""
-    one = "matches (a zip, a folder or a file) that bring the ratings to the match's date"
+    default = "matches (a zip, a folder or a file) that bring the ratings to the match's date"
     parser.add_argument(
-        "--history", metavar="SRC", nargs="+" if several else None, help=several or one
+        "--history", metavar="SRC", nargs="+" if several else None, help=several or default
     )
-
-
-def add_removed(parser: argparse.ArgumentParser, option: str, remedy: str) -> None:
-    """Add an option of an earlier version: using it is an error that says what to do instead."""
-
-    def refuse(_: str) -> NoReturn:
-        raise argparse.ArgumentTypeError(f"is gone; {remedy}")
-
-    parser.add_argument(option, nargs="?", const="", type=refuse, help=argparse.SUPPRESS)

@@ -182,19 +182,19 @@ def check_outputs(
     """
     from attnlens.files import check_writable
 
-    given = {option: path for option, path in outputs.items() if path is not None}
-    for path in given.values():
+    files = {option: path for option, path in outputs.items() if path is not None}
+    for path in files.values():
         check_writable(path)
-    for one, other in combinations(given, 2):
-        if _same(given[one], given[other]):
+    for first, other in combinations(files, 2):
+        if _same(files[first], files[other]):
             raise InputError(
-                f"is the file of {one} and of {other}",
-                path=given[one],
+                f"is the file of {first} and of {other}",
+                path=files[first],
                 remedy="give each a file of its own",
             )
-    for path in given.values():
+    for path in files.values():
         problem = None
-        if any(_same(path, one) or _inside(path, one) for one in inputs):
+        if any(_same(path, first) or _inside(path, first) for first in inputs):
             problem = "is read by this command too"
         elif any(_is_match_of(source, path) for source in sources):
             problem = "is one of the matches read"
@@ -207,22 +207,22 @@ def _is_match_of(source: str, path: str) -> bool:
     from attnlens.cricket.readers import INFO_SUFFIX, describes_matches
     from attnlens.cricket.readers.files import source_of
 
-    place = str(source_of(source).path)
-    beside = f"{os.path.splitext(place)[0]}{INFO_SUFFIX}"
+    location = str(source_of(source).path)
+    info = f"{os.path.splitext(location)[0]}{INFO_SUFFIX}"
     # What else lies in a folder of matches, such as an answer of yesterday, may go.
     return (
-        _same(path, place)
-        or (os.path.exists(path) and _same(path, beside))
-        or (_inside(path, place) and describes_matches(path))
+        _same(path, location)
+        or (os.path.exists(path) and _same(path, info))
+        or (_inside(path, location) and describes_matches(path))
     )
 
 
-def _same(one: str, other: str) -> bool:
+def _same(path: str, other: str) -> bool:
     """Whether two paths lead to one file, whatever their spelling."""
     try:
-        return os.path.samefile(one, other)
+        return os.path.samefile(path, other)
     except OSError:  # one of them is not there yet
-        return os.path.realpath(one) == os.path.realpath(other)
+        return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _inside(path: str, folder: str) -> bool:

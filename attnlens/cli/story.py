@@ -30,7 +30,9 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"
     )
-    add_formats(parser, _FORMATS, what="default {}; card: a picture to post, SVG or --out X.png")
+    add_formats(
+        parser, _FORMATS, help_text="default {}; card: a picture to post, SVG or --out X.png"
+    )
     add_out(parser)
     parser.set_defaults(run=run)
 
@@ -59,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     render = {
         "markdown": match_story.render_story_markdown,
         "html": match_story.render_story_html,
-        "prompt": lambda one: match_story.story_prompt(one).text,
+        "prompt": lambda story: match_story.story_prompt(story).text,
         "card": match_story.render_card,
     }
     utf8_stdout()

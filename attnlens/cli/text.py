@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from attnlens.cli.options import MOST_SEED, add_formats, add_out, whole
+from attnlens.cli.options import MAX_SEED, add_formats, add_out, whole_number
 from attnlens.cli.output import check_files, show
 from attnlens.cli.parser import Commands
 
@@ -43,7 +43,7 @@ def _add_explain(actions: Commands) -> None:
         "--no-evidence", action="store_true", help="skip the interventions: nothing tested"
     )
     parser.add_argument(
-        "--seed", type=whole(0, MOST_SEED), default=0, metavar="N", help="of control sets"
+        "--seed", type=whole_number(0, MAX_SEED), default=0, metavar="N", help="of control sets"
     )
     parser.set_defaults(run=_explain)
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import MOST, add_formats, whole
+from attnlens.cli.options import MAX_COUNT, add_formats, whole_number
 from attnlens.cli.output import check_files, emit, progress, say, utf8_stdout
 from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
@@ -33,7 +33,11 @@ def add_to(commands: Commands) -> None:
         "--query", metavar="Q", help="only this query, likewise; --json: default last"
     )
     parser.add_argument(
-        "--top", type=whole(1, MOST), default=8, metavar="N", help="strongest keys told; default 8"
+        "--top",
+        type=whole_number(1, MAX_COUNT),
+        default=8,
+        metavar="N",
+        help="strongest keys told; default 8",
     )
     add_formats(parser, ("html", "json"))
     parser.add_argument("--out", metavar="FILE", help="write there, and open nothing")
@@ -74,9 +78,9 @@ def _chosen(options: argparse.Namespace) -> Recording:
     from attnlens.attention.views import choose
 
     recording = recording_of(options.recording)
-    asked = {name: getattr(options, name) for name in ("site", "batch", "head", "query")}
+    choice = {name: getattr(options, name) for name in ("site", "batch", "head", "query")}
     try:
-        return choose(recording, **asked)
+        return choose(recording, **choice)
     except InputError as error:
         raise InputError(error.problem, path=options.recording, remedy=error.remedy) from None
 

@@ -124,7 +124,8 @@ def export_matches(
         history: matches that bring the ratings to each match's date; they may be the same.
         workers: processes.
         ray: run the processes by Ray, on the cluster of ``RAY_ADDRESS`` or on this machine.
-        report: takes passing words of progress; ``warn``: a line for each unreadable match.
+        report: takes passing words of progress.
+        warn: takes a line for each match that cannot be read, or whose id another file has.
 
     Returns:
         How many files or matches could not be read.
@@ -141,7 +142,7 @@ def export_matches(
     digests = tuple(file_digest(path) or path for path in past)
     task = ExportTask(name, sha256, past, outcome, evidence, digests)
     problems: list[str] = []
-    entries = _entries(sources, problems, report)
+    entries = _entries(sources, problems, report, warn)
     for problem in problems:
         warn(problem)
     waiting = [entry for entry in entries if not _is_finished(folder / entry.file_name, task)]
@@ -200,7 +201,7 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
 
 
 def _entries(
-    sources: Sequence[str | os.PathLike[str]], problems: list[str], report: Report
+    sources: Sequence[str | os.PathLike[str]], problems: list[str], report: Report, warn: Report
 ) -> list[MatchEntry]:
     """The matches of the sources by date, each id once; ``problems`` receives unreadable files."""
     entries: dict[str, MatchEntry] = {}
@@ -208,7 +209,9 @@ def _entries(
         skipped: list[MatchFileError] = []
         for match in read_matches(source, on_error="skip", skipped=skipped):
             entry = MatchEntry(match.source, match.match_id, match.date)
-            entries.setdefault(match.match_id, entry)
+            first = entries.setdefault(match.match_id, entry)
+            if first.file != entry.file:
+                warn(f"{entry.file}: left out, {first.file} has the id {entry.match_id}")
             report(f"finding matches: {len(entries):,}")
         problems += map(str, skipped)
     if not entries:

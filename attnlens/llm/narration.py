@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any, Final
 
 from attnlens.errors import EndpointError
 from attnlens.files import Json
-from attnlens.llm.clauses import MAX_IDS, Clause, ids_in
-from attnlens.llm.endpoint import Answer, Endpoint, stream
+from attnlens.llm.clause_bank import MAX_IDS, Clause, ids_in
+from attnlens.llm.endpoint import Endpoint, ask
 
-Messages = Sequence[dict[str, str]]
-_MAX_ANSWER_CHARACTERS: Final = 20_000
 _REFUSES_SCHEMA: Final = frozenset({400, 415, 422, 501})
 """HTTP statuses of endpoints that do not take a schema; they are asked again without one."""
 
@@ -22,7 +19,10 @@ _ABOUT_SCHEMA: Final = re.compile(r"format|schema|grammar|json", re.IGNORECASE)
 
 
 def chosen_ids(
-    endpoint: Endpoint, messages: Messages, clauses: Sequence[Clause], **settings: Any
+    endpoint: Endpoint,
+    messages: Sequence[dict[str, str]],
+    clauses: Sequence[Clause],
+    **settings: Any,
 ) -> tuple[list[str], bool]:
     """The ids that a language model chooses from a bank, in its order.
 
@@ -34,15 +34,17 @@ def chosen_ids(
         the ids, of which some may not be in the bank, and whether the answer was cut.
 
     Raises:
-        EndpointError: as `attnlens.llm.endpoint.stream`.
+        EndpointError: as `attnlens.llm.endpoint.ask`.
     """
-    ids, answer, text = [clause.id for clause in clauses], Answer(), ""
-    for piece in _pieces(endpoint, messages, answer, {**settings, "response_format": _schema(ids)}):
-        text += piece
-        if len(text) > _MAX_ANSWER_CHARACTERS:
-            break
-    cut = answer.finish_reason == "length" or len(text) > _MAX_ANSWER_CHARACTERS
-    return ids_in(text[:_MAX_ANSWER_CHARACTERS], set(ids)), cut
+    ids, until = [clause.id for clause in clauses], endpoint.until()
+    try:
+        answer = ask(endpoint, messages, until=until, response_format=_schema(ids), **settings)
+    except EndpointError as error:
+        unsure = error.status == 500 and _ABOUT_SCHEMA.search(error.problem)
+        if not (error.status in _REFUSES_SCHEMA or unsure):
+            raise
+        answer = ask(endpoint, messages, until=until, **settings)
+    return ids_in(answer.text, set(ids)), answer.cut
 
 
 def _schema(ids: list[str]) -> Json:
@@ -56,19 +58,3 @@ def _schema(ids: list[str]) -> Json:
     }
     wrapped = {"name": "ids", "strict": True, "schema": schema}
     return {"type": "json_schema", "json_schema": wrapped}
-
-
-def _pieces(
-    endpoint: Endpoint, messages: Messages, answer: Answer, settings: Json
-) -> Iterator[str]:
-    """The answer in pieces; asked again without the schema where the endpoint does not take it."""
-    until = endpoint.until()
-    pieces = stream(endpoint, messages, answer=answer, until=until, **settings)
-    try:
-        return chain([next(pieces)], pieces)
-    except EndpointError as error:
-        unsure = error.status == 500 and _ABOUT_SCHEMA.search(error.problem)
-        if not (error.status in _REFUSES_SCHEMA or unsure):
-            raise
-    del settings["response_format"]
-    return stream(endpoint, messages, answer=answer, until=until, **settings)

@@ -305,8 +305,8 @@ class _Checker:
         if not findings:
             return Statement(statement, "not read", "no number and no name that can be checked")
         first = min(findings, key=lambda finding: get_args(Answer).index(finding[0]))
-        what = "; ".join(dict.fromkeys(row[1] for row in findings if row[0] == first[0]))
-        return Statement(statement, first[0], what, *first[2:])
+        message = "; ".join(dict.fromkeys(row[1] for row in findings if row[0] == first[0]))
+        return Statement(statement, first[0], message, *first[2:])
 
     def _numbers(self, text: str, statement: str) -> Iterator[Finding]:
         """What the data says of each number; of one in words only where it is borne out."""

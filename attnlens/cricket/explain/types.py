@@ -26,7 +26,7 @@ from attnlens.files import Json
 from attnlens.render.safe import visible
 
 if TYPE_CHECKING:
-    from attnlens.llm.clauses import Clause
+    from attnlens.llm.clause_bank import Clause
 
 
 Integer = Annotated[int, Field(strict=True)]

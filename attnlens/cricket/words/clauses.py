@@ -21,7 +21,7 @@ from attnlens.cricket.words.narrative import (
     outcome_index,
     plural,
 )
-from attnlens.llm.clauses import Clause, RenderedText, clauses_from, parsed_json, render_clauses
+from attnlens.llm.clause_bank import Clause, RenderedText, clauses_from, parsed_json, render_clauses
 from attnlens.render.prompt_template import Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
 

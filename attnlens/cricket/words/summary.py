@@ -46,7 +46,7 @@ class _Shares(BaseModel):
     last_over: float | None = None
 
 
-class _HeatMap(BaseModel):
+class _SummaryInput(BaseModel):
     """The keys of a heat map that the summary reads; each may be missing."""
 
     attention_by_head: dict[str, _Head] | None = None
@@ -128,7 +128,7 @@ def before_after(claim: Evidence) -> str:
     return f"P({change.outcome}) {before} → {after}"
 
 
-def _read(heatmap: Any) -> _HeatMap:
+def _read(heatmap: Any) -> _SummaryInput:
     for name in ("across_balls", "medium", "temporal_attention"):
         heatmap = _value(heatmap, name) or heatmap
     if not isinstance(heatmap, Mapping | BaseModel):
@@ -137,7 +137,7 @@ def _read(heatmap: Any) -> _HeatMap:
             remedy='give {"temporal_attention": {...}} or the object inside it',
         )
     try:
-        return _HeatMap.model_validate(heatmap, from_attributes=True)
+        return _SummaryInput.model_validate(heatmap, from_attributes=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         pointer = "".join(f"/{step}" for step in first["loc"])
@@ -156,7 +156,7 @@ def _ball(history: BallHistory | None, index: int) -> Any:
     return history[index - 1] if history and 1 <= index <= len(history) else None
 
 
-def _current_over(heatmap: _HeatMap) -> str:
+def _current_over(heatmap: _SummaryInput) -> str:
     shares = heatmap.aggregate_attention
     share = 0.0 if shares is None else shares.last_over or 0.0
     return f"Strong focus on current over ({share:.0%})" if share > _STRONG_FOCUS else ""
@@ -183,12 +183,12 @@ def _bowlers_boundaries(head: _Head | None, history: BallHistory | None) -> str:
     )
 
 
-def _is_boundary(ball: Any, listed: str | None) -> bool | None:
+def _is_boundary(ball: Any, head_outcome: str | None) -> bool | None:
     """Whether a ball went for four or six; ``None`` where neither place knows the ball."""
     recorded = _value(ball, "boundary")
     if recorded is not None:
         return bool(recorded)
-    outcome = _value(ball, "outcome") if listed is None else listed
+    outcome = _value(ball, "outcome") if head_outcome is None else head_outcome
     return None if outcome is None else str(outcome) in _BOUNDARIES
 
 

@@ -14,13 +14,15 @@ from typing import Any, Final
 
 from attnlens.errors import InputError
 from attnlens.files import Json
-from attnlens.llm.endpoint import without_thoughts
 from attnlens.render.safe import visible
 
 MAX_IDS: Final = 200
 _MAX_JSON_CHARACTERS: Final = 1 << 26
 _MAX_ID_CHARACTERS: Final = 60
 _LIST: Final = re.compile(r"\[[^\[\]{}]*\]")
+_THOUGHTS: Final = re.compile(
+    r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)|^(?:(?!<think).)*</think(?:ing)?>", re.DOTALL
+)
 _NUMBER_AT_THE_END: Final = re.compile(r"\d+$")
 
 
@@ -144,7 +146,7 @@ def ids_in(answer: str, bank_ids: Collection[str]) -> list[str]:
     Args:
         bank_ids: the ids of the bank.
     """
-    text = without_thoughts(answer)
+    text = _THOUGHTS.sub("", answer)
     ids = next(_json_lists(text), None)
     if ids is None:
         kinds = {_NUMBER_AT_THE_END.sub("", name) for name in bank_ids}
