@@ -213,11 +213,11 @@ def test_control_characters_in_a_name_reach_no_terminal(attnlens_here: Here) -> 
         ),
         (
             ("check", "a.json", "b.md", "--judge"),
-            "check --judge` is gone since version 0.3; leave it out",
+            "`attnlens check --judge` is gone since version 0.3; leave it out",
         ),
         (
             ("explain", "x", "--references"),
-            "explain --references` is gone since version 0.3; use --clauses",
+            "`attnlens explain --references` is gone since version 0.3; use --clauses",
         ),
         (
             ("corpus", "explain", "x"),
