@@ -36,7 +36,7 @@ ROOMS = {
     "weights": "",
     "reference": "torch numpy safetensors",
     "audits": "torch numpy pandas transformers",
-    "llm": "numpy",
+    "llm": "numpy httpx",
     "cricket": "",
     "cricket.errors": "",
     "cricket.match": "",
