@@ -1,11 +1,16 @@
-"""Everything attnlens raises on purpose. A domain adds its own under `InputError`, in a file of
-its own.
+"""Everything attnlens raises on purpose, and the words that its messages count and list with.
+
+A domain adds its own errors under `InputError`, in a file of its own.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from os import PathLike
+
+_MAX_CHOICES = 12
+"""Names that a message lists."""
 
 
 class AttnlensError(Exception):
@@ -79,3 +84,19 @@ class IncompleteRecordingError(RecordingError):
 
 class InterventionError(AttnlensError):
     """An intervention that cannot be made as asked, or that touched nothing."""
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """``1 site``, ``1,200 sites``; ``plural`` where the plural is not ``singular`` and an s."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def choices(name: object, available: Iterable[str]) -> str:
+    """The available names, those similar to ``name`` first: ``'head', 'key' and 4 more``."""
+    from difflib import get_close_matches
+
+    names = list(dict.fromkeys(available))
+    similar = get_close_matches(str(name), names)
+    ordered = [*similar, *(name for name in names if name not in similar)]
+    more = f" and {len(ordered) - _MAX_CHOICES} more" if len(ordered) > _MAX_CHOICES else ""
+    return ", ".join(map(repr, ordered[:_MAX_CHOICES])) + more

@@ -1,4 +1,4 @@
-"""Files: read whole if they are files, written so that no half-written one is ever seen."""
+"""Files, read and written whole, and type aliases for JSON and for arrays."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from attnlens.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
+Floats32: TypeAlias = "NDArray[np.float32]"
+Integers: TypeAlias = "NDArray[np.int64]"
+Flags: TypeAlias = "NDArray[np.bool_]"
 
 Json: TypeAlias = dict[str, Any]
 """A JSON object: what ``json.loads`` has just read, or what ``json.dumps`` is about to write."""

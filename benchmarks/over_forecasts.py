@@ -17,7 +17,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from attnlens.arrays import Floats, Integers
 from attnlens.cricket.lab.held_out import last_day, sides
 from attnlens.cricket.lab.training import read_dated
 from attnlens.cricket.match.competition import phase_of, quota_of
@@ -42,6 +41,7 @@ from attnlens.cricket.over.trained_overs import (
 from attnlens.cricket.predictor.ratings import PHASES
 from attnlens.cricket.predictor.trained import Timeline
 from attnlens.evidence.scores import SMALLEST, Bootstrap, group_numbers
+from attnlens.files import Floats, Integers
 
 SAMPLES = 200
 """Overs drawn for each that is judged."""

@@ -26,8 +26,6 @@ ROOMS = {
     "_version": "",
     "errors": "",
     "files": "",
-    "words": "",
-    "arrays": "numpy",
     "recording": "torch numpy safetensors pandas",
     "attention": "torch numpy",
     "evidence": "torch numpy pydantic",
@@ -259,7 +257,7 @@ def test_data_is_typed_but_where_json_is_read_or_written() -> None:
 
 
 def test_the_command_line_loads_nothing_heavy_before_a_command_runs() -> None:
-    cheap = {"_version", "errors", "files", "words", "cli", "cricket.errors"}
+    cheap = {"_version", "errors", "files", "cli", "cricket.errors"}
     broken = [
         f"{path.name} imports {name} at once"
         for path in sorted((PACKAGE / "cli").glob("*.py"))

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_predictors import arrays_of, simulated, small_predictor
 
-from attnlens.arrays import Floats
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.lab.held_out import EncodedInnings
@@ -38,6 +37,7 @@ from attnlens.cricket.predictor.win import (
 from attnlens.cricket.predictor.window import predict_match
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.readers.writers import write_match
+from attnlens.files import Floats
 
 MATCH = simulated(40)
 PREDICTOR = small_predictor()

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnlens.arrays import Floats
 from attnlens.attention.focus import AttentionValues, Numbers, as_floats, attention_of, weights_of
-from attnlens.errors import InputError
+from attnlens.errors import InputError, choices
+from attnlens.files import Floats
 from attnlens.recording.axes import Positions, positions
 from attnlens.recording.axes import places as places_of
 from attnlens.recording.recording import Recording
-from attnlens.words import choices
 
 
 def rollout(layers: Sequence[Numbers] | Recording, rows: Positions = None) -> Floats:

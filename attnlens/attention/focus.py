@@ -16,11 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Flags, Floats, Integers
-from attnlens.errors import InputError
+from attnlens.errors import InputError, choices
+from attnlens.files import Flags, Floats, Integers
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.recording import Recording
-from attnlens.words import choices
 
 AttentionValues = Tensor | NDArray[np.generic] | AttentionRecord
 

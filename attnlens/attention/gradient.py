@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from attnlens.arrays import Floats
+from attnlens.files import Floats
 
 
 def kl_jacobian(logits: Tensor, items: Tensor) -> Floats:

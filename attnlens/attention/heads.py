@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.arrays import Flags, Floats, Integers
 from attnlens.attention.focus import Numbers, as_flags, as_floats, attention_of
 from attnlens.errors import InputError
+from attnlens.files import Flags, Floats, Integers
 from attnlens.recording.attention_record import AttentionRecord
 
 

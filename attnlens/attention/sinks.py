@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.arrays import Flags, Floats
 from attnlens.attention.focus import Numbers, query_blocks
+from attnlens.files import Flags, Floats
 
 _SINK_SHARE: Final = 0.3
 _SINK_LIFT: Final = 2.0

@@ -14,11 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.arrays import Floats
 from attnlens.attention.focus import as_floats, entropy, entropy_bounds
 from attnlens.attention.sinks import SINK, looked_at, sinks
 from attnlens.errors import InputError, RecordingError
-from attnlens.files import Json
+from attnlens.files import Floats, Json
 from attnlens.recording.attention_record import AttentionRecord, kind_of
 from attnlens.recording.recording import Recording
 

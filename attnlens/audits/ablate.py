@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.arrays import Floats
 from attnlens.audits.head_table import layer_of
 from attnlens.audits.inputs import AuditInput, split_inputs
 from attnlens.audits.target import answer_of
 from attnlens.errors import InputError
 from attnlens.evidence.null import N_DRAWS
 from attnlens.evidence.verdict import benjamini_hochberg
+from attnlens.files import Floats
 from attnlens.recording import intervene, record
 
 if TYPE_CHECKING:

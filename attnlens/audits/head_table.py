@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from attnlens.arrays import Floats
 from attnlens.attention.focus import as_floats, entropy
 from attnlens.attention.heads import (
     duplicate_token,
@@ -21,6 +20,7 @@ from attnlens.attention.heads import (
 )
 from attnlens.attention.sinks import sink_items
 from attnlens.errors import InputError
+from attnlens.files import Floats
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.recording import Recording
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from attnlens.arrays import Flags
 from attnlens.errors import AttnlensError, InputError, RecordingError
+from attnlens.files import Flags
 from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.arrays import Floats
 from attnlens.attention.sinks import sink_items
 from attnlens.audits.head_table import HeadTable, heads, whole_records
 from attnlens.audits.inputs import AuditInput
 from attnlens.audits.target import Target, TargetChoice, resolve_target
 from attnlens.errors import InputError
+from attnlens.files import Floats
 from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
 

@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.arrays import Floats
 from attnlens.audits.inputs import AuditInput
 from attnlens.errors import InputError
 from attnlens.evidence.scores import SMALLEST
+from attnlens.files import Floats
 
 TargetChoice = str | int | Callable[[Any], Tensor] | None
 

@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from attnlens.arrays import Flags, Floats
 from attnlens.audits.head_table import HeadRow, HeadTable
 from attnlens.audits.inputs import AuditInput
 from attnlens.audits.report import (
@@ -26,6 +25,7 @@ from attnlens.evidence.gather import MAX_HEAD_ITEMS
 from attnlens.evidence.result import figures
 from attnlens.evidence.trial import Trial
 from attnlens.evidence.verdict import MIN_SHARE
+from attnlens.files import Flags, Floats
 
 _RANDOM_LISTS: Final = 10
 _RANDOM_HEADS: Final = 5

@@ -182,7 +182,7 @@ def _folder(options: argparse.Namespace) -> Path | None:
 def _export(options: argparse.Namespace) -> int:
     """Every ball of every match to Parquet files; 1 if a match could not be read."""
     from attnlens.cricket.export import export_matches
-    from attnlens.words import count
+    from attnlens.errors import count
 
     for name in ("follow", "ball", "innings", "batter", "bowler", "scale", "full", "template"):
         if getattr(options, name) not in (None, False):

@@ -214,7 +214,7 @@ def _learnt_sentence(
     before: datetime.date | None, until: datetime.date | None, added: Added, out: str
 ) -> str:
     """What was learnt, in words, and what was not."""
-    from attnlens.words import count
+    from attnlens.errors import count
 
     skipped = ""
     if added.already_known:

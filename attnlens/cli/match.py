@@ -76,8 +76,8 @@ def _check(
     matches: Iterator[Match], skipped: list[MatchFileError], options: argparse.Namespace
 ) -> int:
     """Everything doubted; 1 where a match is refused."""
+    from attnlens.errors import count
     from attnlens.render.safe import on_one_line
-    from attnlens.words import count
 
     rows, lines, number, doubted = [], [], 0, 0
     for match in matches:

@@ -14,10 +14,10 @@ from typing import Final, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.arrays import Floats
 from attnlens.errors import InputError
 from attnlens.evidence.scores import log_odds
 from attnlens.evidence.verdict import MIN_LIFT, NO_VERDICT, Judgement, Verdict
+from attnlens.files import Floats
 
 ItemSets = Sequence[tuple[int, ...]]
 Predict = Callable[[NDArray[np.bool_]], Floats]

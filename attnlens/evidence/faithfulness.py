@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from attnlens.arrays import Flags, Floats, Integers
 from attnlens.evidence.scores import divergence, log_odds
+from attnlens.files import Flags, Floats, Integers
 
 Predict = Callable[[Flags], Floats]
 

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from attnlens.arrays import Floats, Integers
+from attnlens.files import Floats, Integers
 
 N_DRAWS: Final = 3999
 """Sets drawn at random, where there are too many to enumerate."""

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.arrays import Flags, Floats, Integers
+from attnlens.files import Flags, Floats, Integers
 
 Interval = tuple[float, float]
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from attnlens.arrays import Flags, Floats
 from attnlens.errors import InputError
+from attnlens.files import Flags, Floats
 
 _GROUPS: Final = 10
 """Every subset of the groups is asked about: 1,024 of them for ten."""

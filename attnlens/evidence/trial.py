@@ -15,7 +15,6 @@ from typing import Final, Generic, Protocol
 
 import numpy as np
 
-from attnlens.arrays import Floats
 from attnlens.errors import InputError
 from attnlens.evidence.claim import (
     MODEL,
@@ -51,6 +50,7 @@ from attnlens.evidence.verdict import (
     one_against_rest,
     too_few,
 )
+from attnlens.files import Floats
 
 N_REPLACEMENTS: Final = 16
 N_REPLACED_CONTROLS: Final = 24

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from attnlens.arrays import Floats
+    from attnlens.files import Floats
 
 Verdict = Literal["supported", "not better than chance", "contradicted", "cannot be told"]
 

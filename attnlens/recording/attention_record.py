@@ -13,10 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.errors import RecordingError
+from attnlens.errors import RecordingError, choices, count
 from attnlens.recording.axes import SINK_LABEL, Axis, places, positions
 from attnlens.recording.lazy import LazyAttention
-from attnlens.words import choices, count
 
 if TYPE_CHECKING:
     import pandas

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
+from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError, count
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis, Positions
 from attnlens.recording.block import Block, reasons_of, some_of
@@ -34,7 +34,6 @@ from attnlens.recording.sites import (
     sites_meant,
 )
 from attnlens.recording.torch_calls import UNCOMPILED
-from attnlens.words import count
 
 _UNFOLLOWED: Final = "no values or outputs: no product of these weights and values was seen"
 

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from attnlens.errors import InputError, NothingRecordedError, RecordingError, UnknownNameError
+from attnlens.errors import (
+    InputError,
+    NothingRecordedError,
+    RecordingError,
+    UnknownNameError,
+    choices,
+)
 from attnlens.recording.attention_record import (
     MOST_ROWS,
     AttentionRecord,
@@ -16,7 +22,6 @@ from attnlens.recording.attention_record import (
     table_of,
 )
 from attnlens.recording.save import SAVED, read_folder, read_part, write_part
-from attnlens.words import choices
 
 if TYPE_CHECKING:
     import pandas

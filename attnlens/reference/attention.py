@@ -12,10 +12,9 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 from attnlens.recording.probe import AttentionProbe, step
 from attnlens.reference.catalogue import LoadedModel, ModelInput
-from attnlens.words import count
 
 
 def hidden_softmax(logits: Tensor, hidden: Tensor | None = None) -> Tensor:

@@ -19,13 +19,12 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from attnlens.errors import CheckpointError, InputError
+from attnlens.errors import CheckpointError, InputError, count
 from attnlens.recording.probe import step
 from attnlens.reference import one_thread
 from attnlens.reference.attention import MultiHeadAttention, matrix
 from attnlens.reference.catalogue import LoadedModel, ModelInput
 from attnlens.reference.checkpoint import read_checkpoint, shipped, write_checkpoint
-from attnlens.words import count
 
 _KIND: Final = "tiny"
 _EXAMPLE_TOKENS: Final = (3, 1, 4, 1, 5)

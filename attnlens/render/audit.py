@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from attnlens.errors import count
 from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
 from attnlens.render.notebook import WIDTH, frame_page
@@ -20,7 +21,6 @@ from attnlens.render.safe import visible_all
 from attnlens.render.table import Column as Figure
 from attnlens.render.table import add_table
 from attnlens.render.text_terminal import VERDICTS
-from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.audits.ablate import Ablation

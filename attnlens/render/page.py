@@ -18,10 +18,10 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from attnlens.errors import count
 from attnlens.render.heat_map import short
 from attnlens.render.numbers import fine_percent, interval, number, percent_seen, signed_points
 from attnlens.render.safe import latex, markdown, markdown_line
-from attnlens.words import count
 
 
 def template_text(name: str) -> str:

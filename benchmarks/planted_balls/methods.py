@@ -24,7 +24,6 @@ import torch
 from ask import Question, questions
 from torch import Tensor
 
-from attnlens.arrays import Floats
 from attnlens.cricket.explain.claims import BallClaim, trial_of
 from attnlens.cricket.explain.reading import paths_of, read_ball
 from attnlens.cricket.lab.attention_faithfulness import attributions
@@ -33,6 +32,7 @@ from attnlens.cricket.predictor.window import cut_window, one_thread
 from attnlens.evidence.claim import MODEL
 from attnlens.evidence.faithfulness import remove_each
 from attnlens.evidence.scores import divergence
+from attnlens.files import Floats
 
 CAPTUM: Final = ("integrated_gradients", "shapley_sampling")
 METHODS: Final = (

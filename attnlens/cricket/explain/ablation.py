@@ -20,13 +20,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Floats
 from attnlens.cricket.explain.reading import SITES, captured_activations
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, FullModel, Prediction
 from attnlens.cricket.predictor.relations import Balls, Batch, RelationBlock, mapped, relate, take
 from attnlens.cricket.predictor.scales import SCALES
 from attnlens.cricket.predictor.tensors import PAST_OUTCOME_SIZE
+from attnlens.files import Floats
 from attnlens.reference.attention import split_heads
 
 _MASKS_AT_ONCE: Final = 1024

@@ -23,7 +23,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Floats
 from attnlens.cricket.explain.ablation import (
     OneBall,
     Replacement,
@@ -55,6 +54,7 @@ from attnlens.evidence.null import NullDistribution
 from attnlens.evidence.shapley import Contributions, contributions
 from attnlens.evidence.trial import Trial
 from attnlens.evidence.verdict import TOO_FEW_LIKE_IT, Judgement
+from attnlens.files import Floats
 
 _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 

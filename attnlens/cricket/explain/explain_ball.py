@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 from pydantic import BaseModel
 
-from attnlens.arrays import Floats
 from attnlens.cricket.explain import types
 from attnlens.cricket.explain.claims import (
     BallClaimTest,
@@ -48,6 +47,7 @@ from attnlens.cricket.predictor.win import strength_of, win_chances
 from attnlens.cricket.predictor.window import DIGITS, BallWindow, one_thread, window_for
 from attnlens.errors import InputError
 from attnlens.evidence.result import figures
+from attnlens.files import Floats
 from attnlens.render.numbers import rounded
 
 _NOT_COUNTED: Final = frozenset(

@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnlens.arrays import Floats
 from attnlens.attention.heads import built_in
 from attnlens.cricket.explain import types
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
@@ -33,6 +32,7 @@ from attnlens.cricket.predictor.scales import (
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow
+from attnlens.files import Floats
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.render.numbers import rounded

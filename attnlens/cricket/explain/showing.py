@@ -16,7 +16,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Floats, Floats32, Integers
 from attnlens.cricket.explain.explain_ball import cautions_by_ball
 from attnlens.cricket.explain.reading import SITES, subject_outcome
 from attnlens.cricket.match.competition import quota_of
@@ -37,7 +36,7 @@ from attnlens.cricket.predictor.tensors import NODES, InningsArrays, encode_inni
 from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of
 from attnlens.cricket.predictor.win import strength_of, win_chances
 from attnlens.cricket.predictor.window import one_thread, training_batch
-from attnlens.files import Json
+from attnlens.files import Floats, Floats32, Integers, Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.reference.attention import hidden_softmax

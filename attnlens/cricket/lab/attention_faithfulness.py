@@ -28,7 +28,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.arrays import Floats
 from attnlens.attention.gradient import kl_jacobian
 from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.explain.reading import (
@@ -56,7 +55,7 @@ from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.predictor.window import one_thread, window_batch
 from attnlens.cricket.readers.history import Report, silent
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 from attnlens.evidence.faithfulness import (
     CONTROLS,
     CORRELATIONS,
@@ -68,13 +67,12 @@ from attnlens.evidence.faithfulness import (
     spearman,
 )
 from attnlens.evidence.scores import Bootstrap, divergence, group_numbers
-from attnlens.files import Json
+from attnlens.files import Floats, Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.reference.attention import hidden_softmax, unflattened
 from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.table import Cell, Column, Words, add_table
-from attnlens.words import count
 
 METHODS: Final[tuple[str, ...]] = (
     "attention",

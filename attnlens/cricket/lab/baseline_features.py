@@ -17,13 +17,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.arrays import Flags, Floats32, Integers
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.match import Delivery
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.ratings import softmax, team_key, venue_key
 from attnlens.cricket.predictor.tensors import RATING_SCALE, InningsArrays, free_hits
+from attnlens.files import Flags, Floats32, Integers
 
 Doubles = NDArray[np.float64]
 BallColumns = dict[str, NDArray[Any]]

@@ -15,7 +15,6 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from attnlens.arrays import Floats32
 from attnlens.cricket.lab.baseline_features import Doubles, FeatureTable, feature_table
 from attnlens.cricket.lab.evaluation import BaselineForecasts, EvaluatedBalls, aligned
 from attnlens.cricket.lab.fit import rate_and_encode
@@ -27,7 +26,7 @@ from attnlens.cricket.predictor.kinds import differences
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import AttnlensError, InputError
-from attnlens.files import written_beside
+from attnlens.files import Floats32, written_beside
 
 _MAX_LOGISTIC_ROWS: Final = 600_000
 """So many balls the logistic regression is fitted on."""

@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 import torch
 
-from attnlens.arrays import Flags, Floats, Integers
 from attnlens.cricket.lab.figures import Estimate
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
 from attnlens.cricket.match.competition import KINDS, competition_of, phase_of, quota_of, table_of
@@ -21,6 +20,7 @@ from attnlens.cricket.predictor.kinds import differences, kinds_unlike
 from attnlens.cricket.predictor.ratings import PHASES
 from attnlens.cricket.predictor.window import one_thread, training_batch
 from attnlens.cricket.readers.history import Report, silent
+from attnlens.errors import count
 from attnlens.evidence.scores import (
     Bootstrap,
     brier_scores,
@@ -32,11 +32,10 @@ from attnlens.evidence.scores import (
     hits,
     log_losses,
 )
-from attnlens.files import Json
+from attnlens.files import Flags, Floats, Integers, Json
 from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.numbers import interval, percent, rounded_all
 from attnlens.render.table import Cell, Column, Words, add_table
-from attnlens.words import count
 
 InningsSize = tuple[str, int, int]
 """An evaluated innings: its match, its number in it, and how many balls."""

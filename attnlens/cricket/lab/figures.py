@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from attnlens.arrays import Flags, Floats
 from attnlens.evidence.scores import Bootstrap, Estimates
+from attnlens.files import Flags, Floats
 from attnlens.render.numbers import DIGITS, interval, rounded
 
 Interval = tuple[float, float]

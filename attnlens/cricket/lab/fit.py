@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from attnlens.arrays import Floats32, Integers
 from attnlens.cricket.lab.held_out import EncodedInnings, sides
 from attnlens.cricket.lab.training_loop import (
     Schedule,
@@ -46,6 +45,7 @@ from attnlens.cricket.predictor.tensors import (
 from attnlens.cricket.predictor.win import strength_of
 from attnlens.cricket.predictor.window import stacked, to_device, training_batch
 from attnlens.cricket.readers.history import Report, silent
+from attnlens.files import Floats32, Integers
 
 _BASE_WIDTH = 64
 _BASE_EPOCHS = 4

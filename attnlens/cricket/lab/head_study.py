@@ -30,7 +30,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.arrays import Flags, Floats, Integers
 from attnlens.attention.heads import (
     built_in,
     columns_replaced,
@@ -57,7 +56,7 @@ from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.scores import Bootstrap, divergence, group_numbers
 from attnlens.evidence.verdict import MIN_LIFT, MIN_NATS, MIN_POINTS
-from attnlens.files import Json
+from attnlens.files import Flags, Floats, Integers, Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.render.numbers import DIGITS

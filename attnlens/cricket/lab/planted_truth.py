@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from attnlens.arrays import Flags, Floats
 from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
 from attnlens.cricket.explain.claims import gather_evidence
 from attnlens.cricket.explain.reading import ALL, read_ball, subject_of
@@ -47,7 +46,7 @@ from attnlens.cricket.predictor.window import cut_window, one_thread, window_bat
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.faithfulness import auc, matched_auc, remove_each
 from attnlens.evidence.scores import divergence
-from attnlens.files import Json
+from attnlens.files import Flags, Floats, Json
 from attnlens.render.page import render_plain
 
 POINTERS: Final[tuple[str, ...]] = (

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.arrays import Floats, Integers
 from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.explain.reading import paths_of
 from attnlens.cricket.lab.held_out import EncodedInnings
@@ -29,6 +28,7 @@ from attnlens.cricket.predictor.win import WinModel, contest_of, states_before, 
 from attnlens.cricket.predictor.window import one_thread, window_batch
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.evidence.faithfulness import ranks, remove_each
+from attnlens.files import Floats, Integers
 
 _EPOCHS: Final = 10
 _AT_ONCE: Final = 8192

@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Floats, Integers
 from attnlens.cricket.lab.figures import Estimate
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.relations import Batch, mapped
@@ -25,7 +24,7 @@ from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.tensors import Encoded, InningsArrays
 from attnlens.cricket.predictor.window import balls, past_side, query_side, training_batch, truncate
 from attnlens.cricket.readers.history import Report
-from attnlens.files import Json
+from attnlens.files import Floats, Integers, Json
 
 Hook = Callable[[int], AbstractContextManager[Any]]
 E = TypeVar("E", bound=Encoded)

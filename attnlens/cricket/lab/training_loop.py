@@ -18,10 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
-from attnlens.arrays import Floats32
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import CheckpointError, InputError
-from attnlens.files import written_beside
+from attnlens.files import Floats32, written_beside
 
 _CPU: Final = torch.device("cpu")
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from attnlens.arrays import Floats, Integers
 from attnlens.cricket.lab.evaluation import (
     DRAWS,
     SEED,
@@ -22,12 +21,11 @@ from attnlens.cricket.lab.figures import Estimate
 from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.predictor.win import win_chances, won
 from attnlens.cricket.readers.history import Report, silent
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 from attnlens.evidence.scores import Bootstrap, calibration_gap, equal_bins
-from attnlens.files import Json
+from attnlens.files import Floats, Integers, Json
 from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.table import Cell, Words, add_table
-from attnlens.words import count
 
 _BINS: Final = 10
 

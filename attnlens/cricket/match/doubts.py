@@ -23,7 +23,7 @@ from attnlens.cricket.match.competition import (
 )
 from attnlens.cricket.match.match import UNKNOWN_PLAYER, Delivery, Doubt, Innings, Match, Player
 from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
-from attnlens.words import count
+from attnlens.errors import count
 
 MAX_RUNS_OFF_THE_BAT: Final = 7
 """More runs off the bat of one ball are doubted; eight have been run, rarely."""

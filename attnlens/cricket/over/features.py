@@ -16,7 +16,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Floats32, Integers
 from attnlens.cricket.match.competition import phase_of, quota_of
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import over_ended, unbowled
@@ -26,6 +25,7 @@ from attnlens.cricket.over.encoder_decoder import END, PAD, START, OverSizes
 from attnlens.cricket.predictor.ratings import Ratings, softmax
 from attnlens.cricket.predictor.tensors import BaseModel, balls_in_over, base_inputs, scoreboard
 from attnlens.cricket.predictor.window import to_tensor
+from attnlens.files import Floats32, Integers
 
 SPECIAL: Final[tuple[str, ...]] = ("<pad>", "<start>", "<end>")
 _MAX_WIDE_RUNS: Final = 4

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.arrays import Floats
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Innings, Match, match_particulars
 from attnlens.cricket.match.naming import (
@@ -45,7 +44,7 @@ from attnlens.cricket.predictor.kinds import cautions, few_before
 from attnlens.cricket.predictor.window import one_thread
 from attnlens.errors import InputError
 from attnlens.evidence.scores import divergence
-from attnlens.files import Json
+from attnlens.files import Floats, Json
 from attnlens.recording import record
 from attnlens.render.numbers import rounded
 

@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.arrays import Floats, Integers
 from attnlens.cricket.match.competition import ALL_OUT
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
@@ -37,6 +36,7 @@ from attnlens.cricket.predictor.trained import (
     save_trained,
     tensors_under,
 )
+from attnlens.files import Floats, Integers
 from attnlens.reference.checkpoint import read_checkpoint
 from attnlens.render.numbers import rounded
 

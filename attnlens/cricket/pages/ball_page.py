@@ -15,12 +15,11 @@ from attnlens.cricket.pages.parts import (
 from attnlens.cricket.predictor.scales import SCALE_NAMES
 from attnlens.cricket.words.narrative import headline, supported, tested, then, winning, without
 from attnlens.cricket.words.summary import summary_of
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 from attnlens.files import render_json
 from attnlens.render.canvas import FULL, LOST, Line, Page, bar, pad, terminal_page, tone
 from attnlens.render.numbers import percent_seen, signed_points
 from attnlens.render.safe import clean
-from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import (

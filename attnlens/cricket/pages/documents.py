@@ -10,10 +10,10 @@ from attnlens.cricket.pages.attention_strip import BallLabels, leading_rows, sin
 from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
 from attnlens.cricket.predictor.scales import SCALE_NAMES
 from attnlens.cricket.words.facts import OUTCOME_WORDS, claims_in_order
+from attnlens.errors import count
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
 from attnlens.render.numbers import percent_seen, signed_points
 from attnlens.render.page import render_page, render_part, render_plain
-from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import (

@@ -25,10 +25,10 @@ from attnlens.cricket.pages.parts import (
 )
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.cricket.words.narrative import aim
+from attnlens.errors import count
 from attnlens.evidence.verdict import CHANCE
 from attnlens.render.canvas import Line, Page, Span, display_width, pad, terminal_page, width_of
 from attnlens.render.numbers import percent_seen
-from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import (

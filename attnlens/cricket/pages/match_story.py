@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from attnlens.cricket.match.competition import ALL_OUT
 from attnlens.cricket.pages.ball_page import REMARKS, dotted
 from attnlens.cricket.pages.parts import VERDICTS, model_line, occasion, shown_story
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 from attnlens.render.canvas import SHADES, Line, Page, cut, pad, terminal_page, tone, width_of
 from attnlens.render.numbers import fine_percent, percent, rounded_all
 from attnlens.render.page import render_page, render_part, render_plain
 from attnlens.render.prompt_template import MAX_PROMPT_TOKENS, Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
-from attnlens.words import count
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.ball_page import add_outcome_bars
+from attnlens.errors import count
 from attnlens.render.canvas import Page, terminal_page
-from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import BallFacts

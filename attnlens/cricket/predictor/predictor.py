@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.arrays import Flags, Integers
 from attnlens.cricket.predictor.relations import Batch, mapped, relate, take
 from attnlens.cricket.predictor.scales import SCALES
 from attnlens.cricket.predictor.temporal import (
@@ -24,7 +23,7 @@ from attnlens.cricket.predictor.temporal import (
     PastSlots,
     WithinBallEncoder,
 )
-from attnlens.files import Json
+from attnlens.files import Flags, Integers, Json
 from attnlens.recording.probe import AttentionProbe, step
 
 DISTANCES: Final = (1, 2, 3, 4, 6, 9, 12, 18, 24, 30)

@@ -16,10 +16,10 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.arrays import Floats32
 from attnlens.cricket.match.competition import competition_of, era_of, phase_of, quota_of
 from attnlens.cricket.match.match import Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.files import Floats32
 
 STEP: Final = 0.45
 PHASES: Final[tuple[str, ...]] = ("powerplay", "middle", "death")

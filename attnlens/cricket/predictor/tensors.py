@@ -16,7 +16,6 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.arrays import Floats32, Integers
 from attnlens.cricket.match.competition import (
     KIND_SIZE,
     competition_of,
@@ -27,6 +26,7 @@ from attnlens.cricket.match.competition import (
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.ratings import KINDS, Ratings, softmax, team_key
+from attnlens.files import Floats32, Integers
 
 OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)

@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.arrays import Floats32
 from attnlens.cricket.match.competition import TABLES
 from attnlens.cricket.match.match import Innings, Match, Player
 from attnlens.cricket.match.naming import find_players, people_of
@@ -35,7 +34,7 @@ from attnlens.cricket.predictor.scales import SCALES, UNSPECIALISED
 from attnlens.cricket.predictor.tensors import BASE_SIZE, NODES, OVER_CLASSES, BaseModel
 from attnlens.cricket.predictor.win import WinModel
 from attnlens.errors import CheckpointError, InputError
-from attnlens.files import Json
+from attnlens.files import Floats32, Json
 from attnlens.reference.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 
 _KIND: Final = "temporal"

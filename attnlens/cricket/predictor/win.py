@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.arrays import Floats
 from attnlens.cricket.match.competition import ALL_OUT, quota_of, table_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.ratings import Ratings, softmax
 from attnlens.cricket.predictor.tensors import BaseModel, InningsArrays
+from attnlens.files import Floats
 
 RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], float)
 """Runs that each outcome brings, by `OUTCOMES`; extras as they mostly are."""

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.arrays import Floats, Floats32
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import BallReference, innings_numbered
@@ -21,6 +20,7 @@ from attnlens.cricket.predictor.scales import SHARES, WindowBall
 from attnlens.cricket.predictor.tensors import PAST_NODES, InningsArrays, encode_innings, free_hits
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import WinChances, strength_of, win_chances
+from attnlens.files import Floats, Floats32
 from attnlens.reference import one_thread as one_thread
 
 

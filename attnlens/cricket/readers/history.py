@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers import read_matches
-from attnlens.errors import InputError
-from attnlens.words import count
+from attnlens.errors import InputError, count
 
 File: TypeAlias = str | os.PathLike[str]
 Report: TypeAlias = Callable[[str], None]

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from attnlens.arrays import Floats
 from attnlens.cricket.explain.explain_ball import model_particulars
 from attnlens.cricket.explain.reading import TALKED_OF
 from attnlens.cricket.explain.types import Explanation
@@ -33,11 +32,11 @@ from attnlens.cricket.words.narrative import (
     outcome_index,
     supported,
 )
+from attnlens.errors import count
 from attnlens.evidence.trial import q_over
 from attnlens.evidence.verdict import Q_LEVEL, Verdict
-from attnlens.files import Json
+from attnlens.files import Floats, Json
 from attnlens.render.numbers import rounded
-from attnlens.words import count
 
 
 def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from attnlens.arrays import Floats
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.ablation import ask
 from attnlens.cricket.explain.explain_ball import (
@@ -45,6 +44,7 @@ from attnlens.cricket.words.facts import OUTCOME_WORDS, quote_change, sentence, 
 from attnlens.cricket.words.narrative import MIN_GROUP_POINTS
 from attnlens.errors import InputError
 from attnlens.evidence.scores import divergence
+from attnlens.files import Floats
 from attnlens.render.numbers import rounded
 
 PLAIN: Final[dict[str, tuple[int, dict[str, int]]]] = {

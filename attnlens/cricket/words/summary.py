@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 from attnlens.render.numbers import percent_seen
-from attnlens.words import count
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import ClaimKind, Evidence, Explanation

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Flags, Floats
+from attnlens.files import Flags, Floats
 
 _LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
 """Kinds of expressions that have no parts."""

@@ -10,12 +10,11 @@ from typing import Any, Final
 import numpy as np
 from torch import Tensor
 
-from attnlens.errors import UnknownNameError
+from attnlens.errors import UnknownNameError, choices, count
 from attnlens.files import Json
 from attnlens.reference.symbolic.description import Equation, shape_text
 from attnlens.render.canvas import cut, display_width, pad
 from attnlens.render.safe import clean
-from attnlens.words import choices, count
 
 MAX_TABLE_ROWS: Final = 12
 """Of a longer table the first and the last rows are shown."""

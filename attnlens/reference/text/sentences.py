@@ -18,10 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 from attnlens.files import read_whole
 from attnlens.reference.transformer import BOS, EOS, PAD, SPECIAL, UNK
-from attnlens.words import count
 
 _TOKEN: Final = re.compile(
     r"\d+(?:[.,]\d+)*(?!\w)"  # 7, 7.4, 1,000

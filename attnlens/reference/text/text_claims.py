@@ -17,12 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.arrays import Floats
 from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
 from attnlens.evidence.scores import SMALLEST
 from attnlens.evidence.trial import Trial, judge_tests
 from attnlens.evidence.verdict import Verdict, one_against_rest
-from attnlens.files import Json
+from attnlens.files import Floats, Json
 from attnlens.recording import intervene, record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.recording import Recording
