@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from command_line import REPOSITORY, Here
 
-from attnlens.cli.models import describe_entry
 from attnlens.cricket.reference_models import MODELS
 from attnlens.reference.tiny import TinyTransformer, save_tiny
 from attnlens.render.safe import to_ascii
@@ -138,8 +137,7 @@ def test_rows_may_begin_with_a_minus(attnlens_here: Here) -> None:
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in MODELS])
-def test_every_sign_of_a_description_has_a_word_in_ascii(name: str) -> None:
-    entry = next(entry for entry in MODELS if entry.name == name)
-    text = to_ascii(str(describe_entry(entry, entry.loaded())))
+def test_every_sign_of_a_description_has_a_word_in_ascii(attnlens_here: Here, name: str) -> None:
+    text = to_ascii(attnlens_here.good("describe", name))
     assert text.isascii()
     assert "?" not in text

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from attnlens._version import VERSION
+from attnlens.cli.arguments import Parser
 from attnlens.cli.output import complain, serve_any_terminal
-from attnlens.cli.parser import Parser
 from attnlens.errors import AttnlensError
 
 DONE, INTERRUPTED = 0, 130
@@ -40,11 +40,15 @@ _REMOVED = {
 """Commands and options of version 0.2, and what to use instead."""
 
 
-_COMMANDS = (
-    "explain", "story", "predict", "whatif", "over", "match", "dashboard", "narrate", "check",
-    "mcp", "audit", "view", "models", "text", "lab", "schema",
-)  # fmt: skip
-"""The modules of `attnlens.cli` that add commands."""
+_COMMANDS = {
+    "explain": "explain", "story": "whole_match", "predict": "forecasts", "whatif": "forecasts",
+    "over": "forecasts", "match": "whole_match", "dashboard": "dashboard",
+    "narrate": "language_models", "check": "language_models", "mcp": "language_models",
+    "audit": "recordings", "record": "recordings", "view": "recordings",
+    "models": "model_internals", "describe": "model_internals", "trace": "model_internals",
+    "text": "model_internals", "lab": "lab", "schema": "explain",
+}  # fmt: skip
+"""For every command the module of `attnlens.cli` that adds it."""
 
 GROUPS = {
     "a match": "explain story predict whatif over match dashboard narrate check mcp",
@@ -64,8 +68,8 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"attnlens {VERSION}")
     commands = parser.command_group("command")
-    for name in _COMMANDS:
-        import_module(f"attnlens.cli.{name}").add_to(commands)
+    for name, module in _COMMANDS.items():
+        getattr(import_module(f"attnlens.cli.{module}"), f"add_{name}")(commands)
     parser.groups = GROUPS
     return parser
 

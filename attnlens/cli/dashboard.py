@@ -7,9 +7,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from attnlens.cli.options import add_model_options, whole_number
+from attnlens.cli.arguments import Commands, add_shared, whole_number
 from attnlens.cli.output import progress, say
-from attnlens.cli.parser import Commands
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,9 +21,11 @@ _MAX_HEADS_BYTES = 50_000_000
 """Of a document of heads."""
 
 
-def add_to(commands: Commands) -> None:
+def add_dashboard(commands: Commands) -> None:
+    """Add ``dashboard``."""
     parser = commands.add_parser(
         "dashboard",
+        run=_run,
         help="walk through a match ball by ball in the browser",
         description="A page for each ball: what the model expects and why, every head, every "
         "claim with its test, and what if. Saved recordings (.safetensors) are opened too; "
@@ -58,11 +59,10 @@ def add_to(commands: Commands) -> None:
         metavar="FILE",
         help="what `attnlens lab heads --json` wrote",
     )
-    add_model_options(parser)
-    parser.set_defaults(run=run)
+    add_shared(parser, "--model", "--history")
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     try:
         from attnlens.dashboard.app import create_app
         from attnlens.dashboard.library import Matches, Recordings
@@ -245,7 +245,7 @@ def _texts() -> dict[str, Callable[[Data], str]]:
 
 def _recording_page(path: str, name: str) -> str:
     from attnlens.attention.views import maps_data
-    from attnlens.cli.view import recording_of
+    from attnlens.cli.recordings import recording_of
     from attnlens.render.notebook import render_recording_page
 
     return render_recording_page(maps_data(recording_of(path)), name=name)

@@ -1,17 +1,23 @@
-"""``attnlens explain``: why the model expects what it expects of one ball."""
+"""``attnlens explain``, why the model expects what it expects of one ball; and its ``schema``."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
+from attnlens.cli.arguments import (
+    Commands,
+    add_formats,
+    add_shared,
+    ball_of,
+    session_of,
+    whole_number,
+)
 from attnlens.cli.follow import add_follow_options, check_follow, follow
-from attnlens.cli.options import add_ball, add_formats, add_model_options, add_out, whole_number
-from attnlens.cli.output import check_files, emit, opened, page, progress, say, utf8_stdout
-from attnlens.cli.parser import Commands
-from attnlens.cli.sources import ball_of, session_of
-from attnlens.errors import InputError
+from attnlens.cli.output import check_files, emit, opened, progress, say, show, utf8_stdout
+from attnlens.errors import InputError, count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,17 +25,19 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
 
 _FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
-SCALES = ("micro", "short", "medium", "long")
+_SCALES = ("micro", "short", "medium", "long")
 
 
-def add_to(commands: Commands) -> None:
+def add_explain(commands: Commands) -> None:
+    """Add ``explain``."""
     parser = commands.add_parser(
         "explain",
+        run=_run,
         help="why the model expects what it expects of a ball",
         description="Explain the prediction for one ball from the balls before it, "
         "and test the explanation against the model.",
     )
-    add_ball_options(parser, several=True)
+    add_ball_options(parser, nargs="+")
     parser.add_argument(
         "--all",
         action="store_true",
@@ -47,7 +55,7 @@ def add_to(commands: Commands) -> None:
         "--ray", action="store_true", help="with --all --out: let Ray run the processes"
     )
     parser.add_argument(
-        "--scale", choices=SCALES, help="the scale to show (text and heatmap; default medium)"
+        "--scale", choices=_SCALES, help="the scale to show (text and heatmap; default medium)"
     )
     parser.add_argument(
         "--full", action="store_true", help="every claim, every head, and where they looked (text)"
@@ -69,7 +77,7 @@ def add_to(commands: Commands) -> None:
         help="the prompt that lists attnlens's own sentences by id and asks which to print, for "
         "`attnlens.render_text` (implies --format prompt)",
     )
-    add_out(parser)
+    add_shared(parser, "--out")
     parser.add_argument(
         "--cache",
         metavar="FOLDER",
@@ -80,17 +88,17 @@ def add_to(commands: Commands) -> None:
         "--no-cache", action="store_true", help="work it out anew, and keep no answer"
     )
     add_follow_options(parser)
-    parser.set_defaults(run=run)
 
 
-def add_ball_options(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """The match (or ``several``), the ball, the model and what is asked of them."""
+def add_ball_options(parser: argparse.ArgumentParser, *, nargs: str | None = None) -> None:
+    """The match (``nargs`` of them), the ball, the model and what is asked of them."""
     from attnlens.cricket.match.outcomes import OUTCOMES, parse_outcome
 
-    add_ball(parser, several=several)
+    add_shared(parser, "match", nargs=nargs)
+    add_shared(parser, "--ball", "--innings")
     parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
     parser.add_argument("--bowler", metavar="NAME", help="who bowls (only with --ball next)")
-    add_model_options(parser)
+    add_shared(parser, "--model", "--history")
     parser.add_argument(
         "--outcome",
         type=parse_outcome,
@@ -99,12 +107,31 @@ def add_ball_options(parser: argparse.ArgumentParser, *, several: bool = False) 
         "its code, or its name such as six (default the "
         "one furthest from what is usual; all: the whole distribution)",
     )
-    parser.add_argument(
-        "--no-evidence", action="store_true", help="skip the interventions: faster, nothing tested"
+    add_shared(parser, "--no-evidence")
+
+
+def add_schema(commands: Commands) -> None:
+    """Add ``schema``."""
+    parser = commands.add_parser(
+        "schema",
+        run=_run_schema,
+        help="the JSON Schema of an explanation",
+        description="Print the JSON Schema (draft 2020-12) of `explain --format json`.",
     )
+    add_shared(parser, "--out")
 
 
-def run(options: argparse.Namespace) -> int:
+def _run_schema(options: argparse.Namespace) -> int:
+    from importlib.resources import files
+
+    # The shipped file is the schema; a test holds it equal to the types, which are slow to load.
+    text = files("attnlens.cricket.explain").joinpath("schema.json").read_text(encoding="utf-8")
+    utf8_stdout()
+    emit(text.rstrip("\n"), options.out)
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
     if options.all and options.out is not None:
         return _export(options)
     if options.workers > 1 or options.ray:
@@ -119,14 +146,12 @@ def run(options: argparse.Namespace) -> int:
     if not (options.all or options.follow) and options.ball is None:
         raise InputError("say which ball", remedy="give --ball 47, --ball last, or --all")
     if options.follow:
-        return follow(options, lambda explanation: render(explanation, options))
+        return follow(options, partial(_show, options))
     # The answer should not be lost for want of a place.
     check_files(options)
     if options.all:
-        _explain_all(options)
-    else:
-        emit(render(explained(options), options), options.out)
-    return 0
+        return _explain_all(options)
+    return _show(options, explain_named_ball(options))
 
 
 def _check_form(options: argparse.Namespace) -> None:
@@ -155,19 +180,19 @@ def _check_form(options: argparse.Namespace) -> None:
         )
 
 
-def explained(options: argparse.Namespace) -> Explanation:
+def explain_named_ball(options: argparse.Namespace) -> Explanation:
     """The explanation of the ball that the options name.
 
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
     """
-    session = session_of(options, cache=_folder(options))
+    session = session_of(options, cache=_answers_folder(options))
     match, reference = ball_of(session, options)
     evidence, outcome = not options.no_evidence, options.outcome
     return session.explain(match, ball=reference, evidence=evidence, outcome=outcome)
 
 
-def _folder(options: argparse.Namespace) -> Path | None:
+def _answers_folder(options: argparse.Namespace) -> Path | None:
     """Where answers are kept; ``None`` where none are."""
     if getattr(options, "no_cache", False):
         return None
@@ -182,7 +207,6 @@ def _folder(options: argparse.Namespace) -> Path | None:
 def _export(options: argparse.Namespace) -> int:
     """Every ball of every match to Parquet files; 1 if a match could not be read."""
     from attnlens.cricket.export import export_matches
-    from attnlens.errors import count
 
     for name in ("follow", "ball", "innings", "batter", "bowler", "scale", "full", "template"):
         if getattr(options, name) not in (None, False):
@@ -213,7 +237,7 @@ def _export(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _explain_all(options: argparse.Namespace) -> None:
+def _explain_all(options: argparse.Namespace) -> int:
     """Every ball of a match, or of one of its innings, a JSON line each."""
     from attnlens.cricket.match.naming import BallReference, innings_numbered
 
@@ -221,49 +245,53 @@ def _explain_all(options: argparse.Namespace) -> None:
     match = session.read(options.match)
     number = options.innings
     sides = match.innings if number is None else [innings_numbered(match, number)]
+    evidence, outcome = not options.no_evidence, options.outcome
 
     with opened(options.out) as file:
         for side in sides:
             for ball in side.deliveries:
                 progress(f"innings {side.number}, ball {ball.index} of {len(side.deliveries)}")
+                reference = BallReference(side.number, ball.index)
                 explanation = session.explain(
-                    match,
-                    ball=BallReference(side.number, ball.index),
-                    evidence=not options.no_evidence,
-                    outcome=options.outcome,
+                    match, ball=reference, evidence=evidence, outcome=outcome
                 )
                 file.write(f"{explanation.to_json()}\n")
         progress("")
+    return 0
 
 
-def render(explanation: Explanation, options: argparse.Namespace) -> str:
-    """One explanation in the form that was asked for."""
-    from attnlens.cricket.pages.ball_page import render_ball, render_heatmap, render_summary
-    from attnlens.files import render_json
+def _show(options: argparse.Namespace, explanation: Explanation) -> int:
+    """Write one explanation in the form that was asked for."""
+    from attnlens.cricket.pages import ball_page
 
     scale = options.scale or "medium"
-    if options.format == "text":
-        if options.full or options.scale is not None:
-            from attnlens.cricket.pages.full_page import render_full_page
+    render = partial(ball_page.render_ball, explanation)
+    if options.format == "text" and (options.full or options.scale is not None):
+        from attnlens.cricket.pages.full_page import render_full_page
 
-            return render_full_page(explanation, scale=scale, **page(options.out))
-        return render_ball(explanation, **page(options.out))
-    utf8_stdout()
-    if options.format == "json":
-        return render_json(explanation.to_dict())
-    if options.format == "heatmap":
-        return render_heatmap(explanation, scale)
-    if options.format == "summary":
-        return render_summary(explanation)
-    if options.format == "prompt":
-        return _prompt(explanation, options)
+        render = partial(render_full_page, explanation, scale=scale)
+    return show(
+        options,
+        explanation.to_dict,
+        render,
+        heatmap=lambda: ball_page.render_heatmap(explanation, scale),
+        summary=lambda: ball_page.render_summary(explanation),
+        prompt=lambda: _prompt(explanation, options),
+        markdown=lambda: _document(explanation, "markdown"),
+        html=lambda: _document(explanation, "html"),
+    )
+
+
+def _document(explanation: Explanation, form: str) -> str:
     from attnlens.cricket.pages.documents import render_html, render_markdown
 
-    return (render_html if options.format == "html" else render_markdown)(explanation)
+    return (render_html if form == "html" else render_markdown)(explanation)
 
 
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
     """The prompt as text to pipe, or as messages."""
+    import json
+
     from attnlens.cricket.pages.prompt import prompt_of
     from attnlens.cricket.words.clauses import clauses_prompt
 
@@ -271,6 +299,4 @@ def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
     prompt = make_prompt(explanation, template=options.template)
     if options.messages is None:
         return prompt.text
-    import json
-
     return json.dumps(prompt.messages(options.messages), ensure_ascii=False, indent=2)

@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attnlens.cli.options import number
+from attnlens.cli.arguments import number, session_of
 from attnlens.cli.output import say, utf8_stdout
-from attnlens.cli.sources import session_of
 from attnlens.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,11 +66,11 @@ def check_follow(options: argparse.Namespace) -> None:
         raise InputError("--follow writes to stdout, not to a file", remedy="use > FILE")
 
 
-def follow(options: argparse.Namespace, render: Callable[[Explanation], str]) -> int:
+def follow(options: argparse.Namespace, show_page: Callable[[Explanation], int]) -> int:
     """Stay with a match until it is left alone for ``--idle`` seconds, or the user ends it.
 
     Args:
-        render: the next ball's explanation as a page, where not a line a ball is told.
+        show_page: print the next ball's explanation, where each ball is not one line.
     """
     from attnlens.cricket.readers.following import Growing
 
@@ -84,7 +83,7 @@ def follow(options: argparse.Namespace, render: Callable[[Explanation], str]) ->
     while True:
         news = growing.poll()
         if news is not None:
-            _report_news(news, session, options, first, render)
+            _report_news(news, session, options, first, show_page)
             first, last_problem, quiet = False, "", time.monotonic()
         elif growing.error is not None and growing.settled:
             if first:
@@ -102,7 +101,7 @@ def _report_news(
     session: Session,
     options: argparse.Namespace,
     first: bool,
-    render: Callable[[Explanation], str],
+    show_page: Callable[[Explanation], int],
 ) -> None:
     """What was bowled since, and what to expect now."""
     if news.another:
@@ -143,7 +142,7 @@ def _report_news(
     if explanation is None:
         say(f"waiting: {waiting}")
     else:
-        print(render(explanation), flush=True)
+        show_page(explanation)
 
 
 def in_lines(options: argparse.Namespace) -> bool:

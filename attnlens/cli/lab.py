@@ -11,15 +11,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from attnlens.cli.options import (
+from attnlens.cli.arguments import (
     MAX_COUNT,
     MAX_SEED,
-    add_days,
+    Commands,
     add_formats,
-    add_history,
-    add_model,
-    add_out,
-    add_sources,
+    add_shared,
     date,
     given_options,
     number,
@@ -36,8 +33,7 @@ from attnlens.cli.output import (
     show,
     since_now,
 )
-from attnlens.cli.parser import Commands
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 
 if TYPE_CHECKING:
     import datetime
@@ -49,13 +45,14 @@ if TYPE_CHECKING:
     from attnlens.reference.text.sentences import SentencePairs
     from attnlens.render.canvas import Renderer
 
-_MOST_THREADS = 1024
-DONE, NOTHING_NEWER = 0, 1
+_MAX_THREADS = 1024
+_NOTHING_NEWER = 1
 _BASELINES = ("prior", "logistic", "boosted_trees")
-_MOST_MATCHES = 100_000
+_MAX_MATCHES = 100_000
 
 
-def add_to(commands: Commands) -> None:
+def add_lab(commands: Commands) -> None:
+    """Add ``lab`` and its commands."""
     parser = commands.add_parser(
         "lab",
         help="train, simulate and measure models",
@@ -63,22 +60,26 @@ def add_to(commands: Commands) -> None:
         "explanations are.",
     )
     actions = parser.command_group("lab_command", required=True)
-    for add in (
-        *(_add_train, _add_ratings, _add_evaluate, _add_faithfulness),
-        *(_add_heads, _add_planted, _add_simulate, _add_text_train),
-    ):
-        add(actions)
+    _add_train(actions)
+    _add_ratings(actions)
+    _add_evaluate(actions)
+    _add_faithfulness(actions)
+    _add_heads(actions)
+    _add_planted(actions)
+    _add_simulate(actions)
+    _add_text_train(actions)
 
 
 def _add_train(commands: Commands) -> None:
     parser = commands.add_parser(
         "train",
+        run=_train,
         help="train a predictor on match files",
         description="Train a predictor, and the ratings it needs, on the matches of SRC, "
         "split by date. On one machine, the same seed, matches and --threads give the same model.",
     )
-    add_sources(parser)
-    parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
+    add_shared(parser, "sources")
+    add_shared(parser, "--out", required=True, help="the checkpoint to write")
     parser.add_argument(
         "--model",
         choices=("temporal", "cricket"),
@@ -122,14 +123,13 @@ def _add_train(commands: Commands) -> None:
     )
     # Starting very many would bring the process down.
     parser.add_argument(
-        "--threads", type=whole_number(1, _MOST_THREADS), metavar="N", help="default: all cores"
+        "--threads", type=whole_number(1, _MAX_THREADS), metavar="N", help="default: all cores"
     )
     parser.add_argument(
         "--state",
         metavar="FILE",
         help="keep the run's state here after every epoch, and go on from it",
     )
-    parser.set_defaults(run=_train)
 
 
 def _train(options: argparse.Namespace) -> int:
@@ -165,16 +165,16 @@ def _train(options: argparse.Namespace) -> int:
 def _add_ratings(commands: Commands) -> None:
     parser = commands.add_parser(
         "ratings",
+        run=_ratings,
         help="bring player and venue ratings up to date without retraining",
         description="Write a copy of the checkpoint whose ratings have learnt every match of SRC "
         "that is later than they are, date by date; the network's weights stay as they are. "
         "Exit status 1 where there is nothing newer.",
     )
-    add_sources(parser)
-    parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
-    add_model(parser)
+    add_shared(parser, "sources")
+    add_shared(parser, "--out", required=True, help="the checkpoint to write")
+    add_shared(parser, "--model")
     add_formats(parser)
-    parser.set_defaults(run=_ratings)
 
 
 def _ratings(options: argparse.Namespace) -> int:
@@ -207,15 +207,13 @@ def _ratings(options: argparse.Namespace) -> int:
         )
     else:
         emit(_learnt_sentence(predictor.ratings.until, until, added, options.out), None)
-    return DONE if added.matches else NOTHING_NEWER
+    return 0 if added.matches else _NOTHING_NEWER
 
 
 def _learnt_sentence(
     before: datetime.date | None, until: datetime.date | None, added: Added, out: str
 ) -> str:
     """What was learnt, in words, and what was not."""
-    from attnlens.errors import count
-
     skipped = ""
     if added.already_known:
         matches = count(added.already_known, "match", "matches")
@@ -231,13 +229,15 @@ def _learnt_sentence(
 def _add_evaluate(commands: Commands) -> None:
     parser = commands.add_parser(
         "evaluate",
+        run=_evaluate,
         help="log-loss, Brier, calibration and accuracy, beside the baselines",
         description="Judge a predictor on the matches of SRC that were played after its "
         "training, with ratings as of each match's date, beside baselines fitted on the dates "
         "it was trained on. Intervals are 95%, from resampling whole matches.",
     )
     _add_matches(parser)
-    add_history(parser, "more matches for the ratings and for the baselines to be fitted on")
+    history_help = "more matches for the ratings and for the baselines to be fitted on"
+    add_shared(parser, "--history", nargs="+", help=history_help)
     parser.add_argument(
         "--baselines",
         type=_baselines,
@@ -256,12 +256,12 @@ def _add_evaluate(commands: Commands) -> None:
         help="write how often calls came true, per outcome and level; as NAME.calibration.json "
         "beside NAME.safetensors, explanations quote it",
     )
-    parser.set_defaults(run=_evaluate)
 
 
 def _add_faithfulness(commands: Commands) -> None:
     parser = commands.add_parser(
         "faithfulness",
+        run=_faithfulness,
         help="does attention say which past balls mattered?",
         description="Over a sample of balls with at least 36 before them: what hiding past balls "
         "does to the prediction, and how well attention and other scores tell it, beside "
@@ -277,12 +277,12 @@ def _add_faithfulness(commands: Commands) -> None:
         help="balls of any place in an innings for the log-loss with, without and with scrambled "
         "past (default 5000)",
     )
-    parser.set_defaults(run=_faithfulness)
 
 
 def _add_heads(commands: Commands) -> None:
     parser = commands.add_parser(
         "heads",
+        run=_heads,
         help="what every head does on many balls, and the name it has earned",
         description="For every scale and head: its learnt biases, what it looks at beside what "
         "even attention would, with 95% intervals, what the prediction loses without it, and "
@@ -290,15 +290,13 @@ def _add_heads(commands: Commands) -> None:
         "training; earlier ones bring its ratings up to date.",
     )
     _add_matches(parser, sample=True)
-    parser.set_defaults(run=_heads)
 
 
 def _add_matches(parser: argparse.ArgumentParser, *, sample: bool = False) -> None:
     """Matches, the model, where the answer goes, and of a ``sample`` how many balls it has."""
-    add_sources(parser)
-    add_model(parser)
+    add_shared(parser, "sources", "--model")
     if sample:
-        add_history(parser)
+        add_shared(parser, "--history")
         parser.add_argument(
             "--balls", type=whole_number(1, MAX_COUNT), default=500, metavar="N", help="default 500"
         )
@@ -309,14 +307,14 @@ def _add_matches(parser: argparse.ArgumentParser, *, sample: bool = False) -> No
             metavar="N",
             help="of the sample; default 5",
         )
-    add_days(parser)
+    add_shared(parser, "--from", "--until")
     parser.add_argument(
         "--allow-in-sample",
         action="store_true",
         help="take matches inside the model's training dates too: flattering figures",
     )
     add_formats(parser)
-    add_out(parser)
+    add_shared(parser, "--out")
 
 
 def _baselines(text: str) -> tuple[str, ...]:
@@ -448,6 +446,7 @@ def _measure_held_out(
 def _add_planted(commands: Commands) -> None:
     parser = commands.add_parser(
         "planted",
+        run=_planted,
         help="train on matches with known dependencies, and see whether they are found",
         description="Simulate matches played by rules, so that it is known which past balls "
         "each ball depends on and by how much; train a small predictor on them; then ask "
@@ -468,8 +467,7 @@ def _add_planted(commands: Commands) -> None:
     ):
         parser.add_argument(name, type=whole_number(low, MAX_COUNT), metavar="N", help=words)
     add_formats(parser)
-    add_out(parser)
-    parser.set_defaults(run=_planted)
+    add_shared(parser, "--out")
 
 
 def _planted(options: argparse.Namespace) -> int:
@@ -488,22 +486,19 @@ def _planted(options: argparse.Namespace) -> int:
 def _add_simulate(commands: Commands) -> None:
     parser = commands.add_parser(
         "simulate",
+        run=_simulate,
         help="write T20 matches from a seeded generator",
         description="Write invented T20 matches as Cricsheet CSV2 or JSON. The same seed writes "
         "the same bytes.",
     )
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        required=True,
-        help="one match: a .csv or .json file; several: a .zip",
-    )
+    out_help = "one match: a .csv or .json file; several: a .zip"
+    add_shared(parser, "--out", required=True, help=out_help)
     parser.add_argument(
         "--seed", type=whole_number(0, MAX_SEED), default=0, metavar="N", help="default 0"
     )
     parser.add_argument(
         "--matches",
-        type=whole_number(1, _MOST_MATCHES),
+        type=whole_number(1, _MAX_MATCHES),
         default=1,
         metavar="N",
         help="how many, with the seeds that follow (default 1)",
@@ -513,7 +508,6 @@ def _add_simulate(commands: Commands) -> None:
         choices=("csv2", "json"),
         help="of a zip (default csv2); a file's name tells",
     )
-    parser.set_defaults(run=_simulate)
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -536,6 +530,7 @@ def _simulate(options: argparse.Namespace) -> int:
 def _add_text_train(commands: Commands) -> None:
     parser = commands.add_parser(
         "text-train",
+        run=_text_train,
         help="train on a CSV of sentence pairs",
         description="Train an encoder-decoder on sentence pairs. A tenth of the inputs, and every "
         "pair of some combinations of answers, is held out, and how many of those are answered "
@@ -552,7 +547,7 @@ def _add_text_train(commands: Commands) -> None:
     parser.add_argument(
         "--separator", type=_separator, default=",", metavar="C", help="default a comma; or `tab`"
     )
-    parser.add_argument("--out", metavar="FILE", required=True, help="the checkpoint to write")
+    add_shared(parser, "--out", required=True, help="the checkpoint to write")
     for name, low, high, words in (
         ("epochs", 1, 10_000, "default 30"),
         ("seed", 0, MAX_SEED, "default 0"),
@@ -575,7 +570,6 @@ def _add_text_train(commands: Commands) -> None:
         help="the first N tokens of an answer say who, not what: they are no part of the "
         "combinations that are held out (default 0)",
     )
-    parser.set_defaults(run=_text_train)
 
 
 def _separator(text: str) -> str:

@@ -14,11 +14,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, TextIO
 
 from attnlens.errors import InputError
+from attnlens.files import check_writable, render_json, write_text, written_beside
 
 if TYPE_CHECKING:
     from attnlens.cricket.errors import MatchFileError
 
 _PLAIN_WIDTH = 100
+_BAR_COLUMNS = 24
 _BAD = 2
 
 
@@ -38,11 +40,9 @@ def complain(text: str) -> int:
 def emit(text: str, out: str | None) -> None:
     """Text and a line end, to a file or to stdout."""
     if out is None:
-        print(text)
-        return
-    from attnlens.files import write_text
-
-    write_text(out, text + "\n")
+        print(text, flush=True)
+    else:
+        write_text(out, text + "\n")
 
 
 @contextmanager
@@ -53,16 +53,12 @@ def opened(out: str | None, *, utf8: bool = True) -> Iterator[TextIO]:
             utf8_stdout()
         yield sys.stdout
         return
-    from attnlens.files import written_beside
-
     with written_beside(out) as part, part.open("w", encoding="utf-8", newline="") as file:
         yield file
 
 
 def emit_json(data: Any, out: str | None) -> None:
     """Indented JSON, to a file or to stdout."""
-    from attnlens.files import render_json
-
     utf8_stdout()
     emit(render_json(data), out)
 
@@ -119,6 +115,12 @@ def progress(text: str) -> None:
         print(f"\r\x1b[2K{on_one_line(text)}", end="", file=sys.stderr, flush=True)
 
 
+def progress_bar(done: int, total: int, counted: str) -> None:
+    """How much of the work is done, as a passing bar."""
+    full = _BAR_COLUMNS * done // total
+    progress(f"{'█' * full}{'░' * (_BAR_COLUMNS - full)} {done} of {total} {counted}")
+
+
 def since_now() -> Callable[[str], None]:
     """What prints a line on stderr that stays, with the seconds since this call."""
     started = time.perf_counter()
@@ -129,16 +131,26 @@ def since_now() -> Callable[[str], None]:
     return report
 
 
-def show(options: argparse.Namespace, data: Callable[[], Any], render: Callable[..., str]) -> int:
-    """Write JSON or a page, whichever ``--format`` says; the exit status of what is done.
+def show(
+    options: argparse.Namespace,
+    data: Callable[[], Any],
+    render: Callable[..., str],
+    **documents: Callable[[], str],
+) -> int:
+    """Write what ``--format`` says; the exit status of what is done.
 
     Args:
-        render: the page, given its width and whether it has colours.
+        data: what ``json`` holds.
+        render: the page that ``text`` is, given its width and whether it has colours.
+        documents: by the name of any other format.
     """
-    if options.format == "json":
+    if options.format == "text":
+        emit(render(**page(options.out)), options.out)
+    elif options.format == "json":
         emit_json(data(), options.out)
     else:
-        emit(render(**page(options.out)), options.out)
+        utf8_stdout()
+        emit(documents[options.format](), options.out)
     return 0
 
 
@@ -158,7 +170,7 @@ def check_files(options: argparse.Namespace, *more: str) -> None:
     check_outputs(
         {f"--{name.replace('_', '-')}": getattr(options, name) for name in ("out", *more)},
         sources=read("match", "matches", "sources", "history"),
-        inputs=read("model", "csv", "recording"),
+        inputs=read("model", "csv", "recording", "path", "texts"),
     )
 
 
@@ -180,8 +192,6 @@ def check_outputs(
     Raises:
         InputError: a file cannot be written, is read too, or is written twice.
     """
-    from attnlens.files import check_writable
-
     files = {option: path for option, path in outputs.items() if path is not None}
     for path in files.values():
         check_writable(path)

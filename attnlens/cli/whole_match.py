@@ -1,4 +1,4 @@
-"""``attnlens match``: what was read from a match file, or from many."""
+"""``attnlens match`` and ``attnlens story``: what a match file holds, and how the match went."""
 
 from __future__ import annotations
 
@@ -8,50 +8,52 @@ import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from attnlens.cli.options import add_formats, add_on_error, add_out
+from attnlens.cli.arguments import Commands, add_formats, add_shared, session_of
 from attnlens.cli.output import (
     check_files,
     emit_json,
     opened,
     progress,
+    progress_bar,
     report_skipped,
     say,
     show,
 )
-from attnlens.cli.parser import Commands
+from attnlens.errors import InputError, count
+from attnlens.files import written_beside
 
 if TYPE_CHECKING:
     from attnlens.cricket.errors import MatchFileError
     from attnlens.cricket.match.match import Doubt, Match
+    from attnlens.files import Json
+
+_STORY_FORMATS = ("text", "json", "markdown", "html", "prompt", "card")
+_CARD_SUFFIXES = (".svg", ".png")
 
 
-def add_to(commands: Commands) -> None:
+def add_match(commands: Commands) -> None:
+    """Add ``match``."""
     parser = commands.add_parser(
         "match",
+        run=_run_match,
         help="who played, the scorecards, and every oddity in the file",
         description="Show what was read from a match file: teams, result, a scorecard per "
         "innings, and what was missing, odd or repaired. Of several matches (a zip, a folder, "
         "a table), one line each; with --json, one JSON line each. With --check, only what is "
         "doubted, a line each; exit status 1 where a match is refused.",
     )
-    parser.add_argument(
-        "match",
-        metavar="MATCH",
-        nargs="+",
-        help="match files, ARCHIVE.zip::MEMBER, zips and folders",
-    )
+    match_help = "match files, ARCHIVE.zip::MEMBER, zips and folders"
+    add_shared(parser, "match", nargs="+", help=match_help)
     parser.add_argument(
         "--check", action="store_true", help="list what cannot be, or is hard to believe"
     )
     add_formats(parser)
-    add_on_error(parser)
-    add_out(parser)
-    parser.set_defaults(run=run)
+    add_shared(parser, "--on-error", "--out")
 
 
-def run(options: argparse.Namespace) -> int:
+def _run_match(options: argparse.Namespace) -> int:
     from attnlens.cricket.pages.match_page import render_scorecard
     from attnlens.cricket.readers import read_matches
 
@@ -65,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         return _check(matches, skipped, options)
     first = list(itertools.islice(matches, 2))
     if len(first) == 1:
-        show(options, partial(_data, first[0]), partial(render_scorecard, first[0]))
+        show(options, partial(_match_data, first[0]), partial(render_scorecard, first[0]))
     else:
         _list(itertools.chain(first, matches), options)
     report_skipped(skipped)
@@ -76,7 +78,6 @@ def _check(
     matches: Iterator[Match], skipped: list[MatchFileError], options: argparse.Namespace
 ) -> int:
     """Everything doubted; 1 where a match is refused."""
-    from attnlens.errors import count
     from attnlens.render.safe import on_one_line
 
     rows, lines, number, doubted = [], [], 0, 0
@@ -84,7 +85,7 @@ def _check(
         number += 1
         doubted += bool(match.doubts)
         for doubt in match.doubts:
-            rows.append(_row(match.source, doubt, match=match.match_id))
+            rows.append(_doubt_data(match.source, doubt, match=match.match_id))
             # A table holds many matches.
             of = "" if Path(match.source or "").stem == match.match_id else f" {match.match_id}:"
             lines.append(f"{match.source}:{of} {doubt}")
@@ -92,7 +93,7 @@ def _check(
             progress(f"{number} matches read, {doubted} of them doubted")
     progress("")
     for error in skipped:
-        rows.append(_row(error.path, getattr(error, "doubt", None) or error, error.line))
+        rows.append(_doubt_data(error.path, getattr(error, "doubt", None) or error, error.line))
         lines.append(f"refused: {error}")
     if options.format == "json":
         emit_json(rows, options.out)
@@ -105,22 +106,23 @@ def _check(
     return 1 if skipped else 0
 
 
-def _row(
+def _doubt_data(
     file: str | None,
     problem: Doubt | MatchFileError,
     line: int | None = None,
     match: str | None = None,
-) -> dict[str, Any]:
+) -> Json:
     """A doubt, or why a file cannot be read, as data."""
-    row: dict[str, Any] = {"file": file, "line": line, "match": match}
-    for key in ("innings", "over", "ball"):
-        row[key] = getattr(problem, key, None)
-    text = str(problem) if isinstance(problem, Exception) else problem.problem
-    kind, refused = getattr(problem, "kind", "unreadable"), getattr(problem, "refused", True)
-    return {**row, "kind": kind, "what": text, "refused": refused}
+    return {
+        **{"file": file, "line": line, "match": match},
+        **{name: getattr(problem, name, None) for name in ("innings", "over", "ball")},
+        "kind": getattr(problem, "kind", "unreadable"),
+        "what": str(problem) if isinstance(problem, Exception) else problem.problem,
+        "refused": getattr(problem, "refused", True),
+    }
 
 
-def _data(match: Match) -> dict[str, Any]:
+def _match_data(match: Match) -> Json:
     from attnlens.cricket.match.scorecard import match_data, result_sentence
 
     return {**match_data(match), "result": result_sentence(match)}
@@ -137,6 +139,50 @@ def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
                 progress(f"{number} matches read")
             line = clean(f"{match.match_id}  {match}")
             if as_json:
-                line = json.dumps(_data(match), ensure_ascii=False, separators=(",", ":"))
+                line = json.dumps(_match_data(match), ensure_ascii=False, separators=(",", ":"))
             print(line, file=file)
         progress("")
+
+
+def add_story(commands: Commands) -> None:
+    """Add ``story``."""
+    parser = commands.add_parser(
+        "story",
+        run=_run_story,
+        help="a match told: who was winning, where it turned, who beat expectation",
+        description="The story of a match: the result, who was winning ball by ball, where it "
+        "turned, what surprised, and who beat what was expected of the balls they played.",
+    )
+    add_shared(parser, "match", "--model", "--history", "--no-evidence")
+    format_help = "default {}; card: a picture to post, SVG or --out X.png"
+    add_formats(parser, _STORY_FORMATS, help_text=format_help)
+    add_shared(parser, "--out")
+
+
+def _run_story(options: argparse.Namespace) -> int:
+    check_files(options)
+    suffix = Path(options.out or "").suffix.lower()
+    if options.format == "text" and suffix in _CARD_SUFFIXES:
+        options.format = "card"
+    if options.format == "card" and suffix not in ("", *_CARD_SUFFIXES):
+        raise InputError("a card is SVG or PNG", path=options.out, remedy="end it in .svg or .png")
+    report, evidence = partial(progress_bar, counted="balls tested"), not options.no_evidence
+    try:
+        story = session_of(options).story(options.match, evidence=evidence, report=report)
+    finally:
+        progress("")
+    from attnlens.cricket.pages import match_story
+
+    if options.format == "card" and suffix == ".png":
+        with written_beside(options.out) as part:
+            match_story.save_card(story, part)
+        return 0
+    return show(
+        options,
+        story.to_dict,
+        partial(match_story.render_match_story, story),
+        markdown=lambda: match_story.render_story_markdown(story),
+        html=lambda: match_story.render_story_html(story),
+        prompt=lambda: match_story.story_prompt(story).text,
+        card=lambda: match_story.render_card(story),
+    )

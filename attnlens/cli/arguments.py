@@ -1,0 +1,234 @@
+"""Command-line arguments: the parser, what several commands share, and what the arguments name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from attnlens.cli.output import complain, progress, say
+
+if TYPE_CHECKING:
+    import datetime
+    from pathlib import Path
+
+    from attnlens.cricket.match.match import Match
+    from attnlens.cricket.match.naming import BallReference
+    from attnlens.cricket.session import Session
+
+MAX_COUNT = 999_999
+"""Of what is counted where nobody asks for more."""
+
+MAX_SEED = 2**63 - 1
+
+
+class Commands(Protocol):
+    """What a command adds itself to."""
+
+    def add_parser(self, name: str, **settings: Any) -> Parser:
+        """A parser for the command ``name``."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that complains in one line.
+
+    Args:
+        run: what the command does with its options, and its exit status.
+
+    Attributes:
+        commands: the parsers of its commands, by name; empty if it has none.
+        groups: the names of the commands under each heading of the help; empty for one list.
+    """
+
+    def __init__(
+        self, *, run: Callable[[argparse.Namespace], int] | None = None, **settings: Any
+    ) -> None:
+        self.commands: dict[str, Parser] = {}
+        self.groups: dict[str, str] = {}
+        # An abbreviation that works today would break when a longer option comes.
+        super().__init__(allow_abbrev=False, **settings)
+        if run is not None:
+            self.set_defaults(run=run)
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with one line on stderr and status 2."""
+        self.exit(complain(f"{message}; see `{self.prog} --help`"))
+
+    def all_arguments(self) -> Iterator[argparse.Action]:
+        """The arguments of this parser and of its commands."""
+        yield from self._actions
+        for parser in self.commands.values():
+            yield from parser.all_arguments()
+
+    def format_help(self) -> str:
+        """The help, its commands in their groups."""
+        if not self.groups:
+            return super().format_help()
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        helps = {
+            entry.dest: entry
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for entry in action._choices_actions
+        }
+        sections = {
+            heading: [helps[name] for name in names.split()]
+            for heading, names in self.groups.items()
+        }
+        sections["options"] = [action for action in self._actions if action.option_strings]
+        for heading, actions in sections.items():
+            formatter.start_section(heading)
+            formatter.add_arguments(actions)
+            formatter.end_section()
+        return formatter.format_help()
+
+    def command_group(self, dest: str, *, required: bool = False) -> Commands:
+        """Room for commands, the name of the one given under ``dest``."""
+        group = self.add_subparsers(
+            title="commands", metavar="COMMAND", dest=dest, required=required
+        )
+        self.commands = group.choices  # by name; it grows
+        return group
+
+
+def date(text: str) -> datetime.date:
+    """A date such as 2024-10-24."""
+    import datetime
+
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date like 2024-10-24") from None
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    """A whole number within limits, as argparse takes it."""
+
+    def read(text: str) -> int:
+        value = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
+        return value
+
+    return read
+
+
+def number(low: int, high: int) -> Callable[[str], float]:
+    """A number within limits, as argparse takes it."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = low - 1.0
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
+        return value
+
+    return read
+
+
+_SHARED: Mapping[str, Any] = {
+    "match": {
+        "metavar": "MATCH",
+        "help": "a match file of any format that is read, or ARCHIVE.zip::MEMBER",
+    },
+    "sources": {"metavar": "SRC", "nargs": "+", "help": "match files, folders or zips"},
+    "--ball": {
+        "metavar": "BALL",
+        "help": "47 (delivery, wides and no-balls included), -1, last, 7.4 (the file's label), "
+        "legal:47, legal:7.4, 2:47, next (not yet bowled)",
+    },
+    "--innings": {"type": int, "metavar": "N", "help": "default 1, of next the last"},
+    "--model": {"metavar": "PATH", "help": "a checkpoint, or `bundled` (default) or `measured`"},
+    "--history": {
+        "metavar": "SRC",
+        "help": "matches (a zip, a folder or a file) that bring the ratings to the match's date",
+    },
+    "--no-evidence": {
+        "action": "store_true",
+        "help": "skip the interventions: faster, nothing tested",
+    },
+    "--from": {"type": date, "dest": "first", "metavar": "DATE", "help": "from this day on"},
+    "--until": {"type": date, "dest": "last", "metavar": "DATE", "help": "to this day"},
+    "--on-error": {
+        "choices": ("stop", "skip"),
+        "default": "stop",
+        "help": "at a file that cannot be read: stop (default), or skip it and say so",
+    },
+    "--out": {"metavar": "FILE", "help": "write there instead of to stdout"},
+}
+
+
+def add_shared(parser: argparse.ArgumentParser, *names: str, **changes: Any) -> None:
+    """Add arguments that several commands have, by name, with these settings of theirs changed."""
+    for name in names:
+        parser.add_argument(name, **{**_SHARED[name], **changes})
+
+
+def add_formats(
+    parser: argparse.ArgumentParser,
+    formats: Sequence[str] = ("text", "json"),
+    *,
+    help_text: str = "default {}",
+) -> None:
+    """``--format``, the first being the default, and ``--json`` for short.
+
+    Args:
+        help_text: the help of ``--format``, with the default put in.
+    """
+    parser.add_argument(
+        "--format", choices=formats, default=formats[0], help=help_text.format(formats[0])
+    )
+    parser.add_argument(
+        "--json",
+        action="store_const",
+        const="json",
+        dest="format",
+        help="short for --format json",
+    )
+
+
+def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """The options of these names that were given, by name."""
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def session_of(options: argparse.Namespace, cache: Path | None = None) -> Session:
+    """What answers by ``--model`` and ``--history``.
+
+    Args:
+        cache: a folder in which explanations are kept.
+    """
+    from attnlens.cricket.session import Session
+
+    return Session(options.model, options.history, cache=cache, report=progress, tell=say)
+
+
+def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:
+    """The match and the ball that ``MATCH``, ``--ball`` and ``--innings`` name.
+
+    A name that can mean two balls is told on stderr.
+
+    Raises:
+        AttnlensError: the file cannot be read, or has no such ball.
+    """
+    from attnlens.cricket.match.naming import balls_of
+
+    match = session.read(options.match)
+    with balls_of(options.match):
+        reference = session.find(match, options.ball, options.innings)
+        tell_names(match, {options.ball: reference})
+        return session.ball(match, reference, batter=options.batter, bowler=options.bowler)
+
+
+def tell_names(match: Match, balls: Mapping[str, BallReference]) -> None:
+    """Which ball each name means, on stderr, where it can mean two."""
+    from attnlens.cricket.match.naming import hint
+
+    for name, ball in balls.items():
+        if note := hint(match, name, ball):
+            say(note)

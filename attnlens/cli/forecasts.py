@@ -1,0 +1,240 @@
+"""``attnlens predict``, ``whatif`` and ``over``: what the model expects of balls and of overs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain, islice
+from typing import TYPE_CHECKING, TextIO
+
+from attnlens.cli.arguments import Commands, add_formats, add_shared, session_of, tell_names
+from attnlens.cli.output import check_files, opened, progress, report_skipped, say, show
+from attnlens.errors import InputError
+from attnlens.files import written_beside
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attnlens.cricket.errors import MatchFileError
+    from attnlens.cricket.match.match import Match
+    from attnlens.cricket.predictor.window import Row
+    from attnlens.cricket.session import Session
+
+_ROWS_AT_ONCE = 20_000
+_SAMPLES = 500
+
+
+def add_predict(commands: Commands) -> None:
+    """Add ``predict``."""
+    parser = commands.add_parser(
+        "predict",
+        run=_run_predict,
+        help="the outcome probabilities of every delivery",
+        description="One row per delivery: which ball, what happened, and the probability "
+        "the model gave to each of the eleven outcomes.",
+    )
+    parser.add_argument(
+        "matches", metavar="MATCH", nargs="+", help="match files, folders or Cricsheet zips"
+    )
+    add_shared(parser, "--model", "--history")
+    add_shared(parser, "--out", help="a .csv or .parquet file (default: stdout)")
+    add_shared(parser, "--on-error")
+
+
+def _run_predict(options: argparse.Namespace) -> int:
+    suffix = os.path.splitext(options.out)[1].lower() if options.out else ".csv"
+    if suffix not in (".csv", ".parquet"):
+        raise InputError(
+            f"cannot write {suffix or 'a file without a suffix'}",
+            path=options.out,
+            remedy="end it in .csv or .parquet",
+        )
+    from attnlens.cricket.readers import read_matches
+
+    check_files(options)
+    session = session_of(options)
+    session.predictor  # noqa: B018  # a wrong --model is told before anything is read
+    skipped: list[MatchFileError] = []
+    matches = chain.from_iterable(
+        read_matches(source, on_error=options.on_error, skipped=skipped)
+        for source in options.matches
+    )
+    rows = _rows(matches, session)
+    if suffix == ".parquet":
+        with written_beside(options.out) as part:
+            _write_parquet(rows, part)
+    else:
+        with opened(options.out) as file:
+            _write_csv(rows, file)
+    progress("")
+    report_skipped(skipped)
+    return 0
+
+
+def _rows(matches: Iterable[Match], session: Session) -> Iterator[Row]:
+    """Rows of every match; in order of date where ratings have to be brought up to it."""
+    import datetime
+
+    if session.history is not None:
+        # Ratings only move forward, so all matches are read before the first is predicted.
+        matches = sorted(matches, key=lambda m: (m.date or datetime.date.min, m.match_id))
+    number = 0
+    for number, match in enumerate(matches, 1):
+        progress(f"match {number}: {match.match_id}")
+        yield from session.rows(match)
+    if not number:
+        raise InputError("no match left to predict", remedy="give other files")
+
+
+def _write_csv(rows: Iterator[Row], file: TextIO) -> None:
+    import csv
+
+    from attnlens.cricket.predictor.window import COLUMNS
+    from attnlens.render.safe import cell
+
+    first = list(islice(rows, 1))  # an error leaves no header behind
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in chain(first, rows):
+        writer.writerow({name: cell(value) for name, value in row.items()})
+
+
+def _write_parquet(rows: Iterator[Row], path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    from attnlens.cricket.predictor.window import COLUMNS
+
+    types = dict.fromkeys(COLUMNS, pyarrow.string())
+    types |= {name: pyarrow.float64() for name in COLUMNS if name.startswith(("p_", "win_"))}
+    types |= dict.fromkeys(("innings", "index", "free_hit"), pyarrow.int32())
+    schema = pyarrow.schema(types)
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        while rows_at_once := list(islice(rows, _ROWS_AT_ONCE)):
+            writer.write_table(pyarrow.Table.from_pylist(rows_at_once, schema))
+
+
+def add_whatif(commands: Commands) -> None:
+    """Add ``whatif``."""
+    parser = commands.add_parser(
+        "whatif",
+        run=_run_whatif,
+        help="what the model would have expected, had something been different",
+        description="Ask about one ball again with another bowler, batter or target, or with "
+        "past balls that went otherwise: before and after side by side.",
+    )
+    add_shared(parser, "match", "--ball", "--innings")
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="what is different: bowler=NAME, batter=NAME, target=N, ball:43=0 (an earlier ball, "
+        "named as for --ball, and its outcome) or last=W (the ball before); may be given often",
+    )
+    parser.add_argument(
+        "--change",
+        metavar="BALL=OUTCOME",
+        dest="set",
+        action="append",
+        default=[],
+        type="ball:{}".format,
+        help="an earlier ball went otherwise: --change 43=0 is --set ball:43=0",
+    )
+    add_shared(parser, "--model", "--history")
+    add_formats(parser)
+    add_shared(parser, "--out")
+
+
+def _run_whatif(options: argparse.Namespace) -> int:
+    if options.ball is None:
+        raise InputError("say which ball", remedy="give --ball 47, --ball last or --ball next")
+    from attnlens.cricket.whatif.types import LAST, question_of
+
+    question = question_of(options.set)
+    # A wrong name should not wait for torch, nor the answer be lost for want of a place.
+    check_files(options)
+    from attnlens.cricket.match.naming import balls_of
+    from attnlens.cricket.pages.what_if_page import render_what_if
+
+    session = session_of(options)
+    match = session.read(options.match)
+    with balls_of(options.match):
+        reference = session.find(match, options.ball, options.innings)
+        balls = {options.ball: reference}
+        for name, _ in question.balls:
+            if name.lower() != LAST:
+                balls[name] = session.find(match, name, None if ":" in name else reference.innings)
+        tell_names(match, balls)
+        answer = session.what_if(match, question, ball=reference)
+    return show(options, answer.to_dict, partial(render_what_if, answer))
+
+
+def add_over(commands: Commands) -> None:
+    """Add ``over``."""
+    parser = commands.add_parser(
+        "over",
+        run=_run_over,
+        help="the next over: runs, wickets, boundaries, and what it looked at",
+        description="What the encoder-decoder expects of an over from the balls before it: runs, "
+        "wickets and boundaries of overs that it draws; then the likeliest over token by token, "
+        "which past balls each token looked at, and what hiding each of those does.",
+    )
+    add_shared(parser, "match")
+    parser.add_argument(
+        "--over",
+        metavar="OVER",
+        help="12 (as the file labels it, from 0: the 13th), last, next (not yet bowled), or 2:12",
+    )
+    add_shared(parser, "--innings")
+    add_shared(parser, "--model", help="an encoder-decoder, or `cricket` (default)")
+    add_shared(parser, "--history")
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        metavar="T",
+        help="draw the over instead of taking the likeliest token each time; 1: as it is",
+    )
+    parser.add_argument(
+        "--top-k", type=int, metavar="K", help="draw among the K likeliest tokens only"
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=_SAMPLES,
+        metavar="N",
+        help=f"overs to draw, for runs, wickets and boundaries (default {_SAMPLES}; 0: none)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of whatever is drawn (default 0)"
+    )
+    add_shared(parser, "--no-evidence", help="do not hide past balls: faster")
+    add_formats(parser)
+    add_shared(parser, "--out")
+
+
+def _run_over(options: argparse.Namespace) -> int:
+    if options.over is None:
+        raise InputError("say which over", remedy="give --over 12, --over last or --over next")
+    check_files(options)
+    from attnlens.cricket.match.naming import balls_of
+    from attnlens.cricket.over.next_over import OVER_REMEDY
+    from attnlens.cricket.pages.over_page import render_over
+    from attnlens.cricket.session import Session
+
+    session = Session(None, options.history, overs=options.model, report=progress, tell=say)
+    match = session.read(options.match)
+    with balls_of(options.match, OVER_REMEDY):
+        answer = session.over(
+            match,
+            over=options.over,
+            innings=options.innings,
+            samples=options.samples,
+            temperature=options.temperature,
+            top_k=options.top_k,
+            seed=options.seed,
+            evidence=not options.no_evidence,
+        )
+    return show(options, answer.to_dict, partial(render_over, answer))

@@ -1,0 +1,261 @@
+"""``attnlens narrate``, ``check`` and ``mcp``: a language model beside an explanation."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from attnlens.cli.arguments import (
+    Commands,
+    add_formats,
+    add_shared,
+    session_of,
+    whole_number,
+)
+from attnlens.cli.explain import add_ball_options, explain_named_ball
+from attnlens.cli.output import say, show
+from attnlens.errors import InputError
+from attnlens.files import check_writable, read_whole
+
+if TYPE_CHECKING:
+    from attnlens.llm.endpoint import Endpoint
+    from attnlens.llm.spot_check import SpotCheck, Statement
+
+_NARRATIVE = "sentence"
+_KEY_NAMES = ("ATTNLENS_API_KEY", "OPENAI_API_KEY")
+_MAX_TEXT_BYTES = 200_000
+_MAX_DATA_BYTES = 1 << 26
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+"""Where only this machine is heard, and for which the SDK refuses the pages of others."""
+
+
+def add_narrate(commands: Commands) -> None:
+    """Add ``narrate``."""
+    parser = commands.add_parser(
+        "narrate",
+        run=_run_narrate,
+        help="a language model chooses and orders the sentences of an explanation",
+        description="Send the sentences that attnlens wrote about a ball, each under an id, to an "
+        "OpenAI-compatible endpoint, and print those that it chooses, in its order. Cautions are "
+        "always printed. If the answer names no sentence, attnlens's own narrative is printed. The "
+        "sentences, with the players' names, leave this machine for the address that "
+        "--base-url names. The key is taken from the environment: ATTNLENS_API_KEY, else "
+        "OPENAI_API_KEY.",
+    )
+    add_ball_options(parser)
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="the endpoint, such as https://host/v1 or http://localhost:11434/v1",
+    )
+    parser.add_argument("--llm-model", metavar="NAME", help="the language model's name there")
+    parser.add_argument(
+        "--template", metavar="FILE", help="a Jinja template in place of the prompt's own"
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit 1 if an id is unknown or stands twice, or if no sentence is named",
+    )
+    parser.add_argument(
+        "--max-tokens",
+        type=whole_number(1, 1_000_000),
+        default=1000,
+        metavar="COUNT",
+        help="of an answer, thoughts included; default 1000",
+    )
+    parser.add_argument(
+        "--temperature", type=float, default=0.2, metavar="T", help="0 to 2; default 0.2"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="without a byte; default 300, which a local model may need to begin",
+    )
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        default=900.0,
+        metavar="SECONDS",
+        help="for all that is asked, whatever comes; default 900",
+    )
+
+
+def _run_narrate(options: argparse.Namespace) -> int:
+    for name, value in (("--ball", options.ball), ("--base-url", options.base_url)):
+        if not value:
+            raise InputError(f"{name} is missing", remedy=f"give {name}; see `narrate --help`")
+    if not options.llm_model:
+        raise InputError("--llm-model is missing", remedy="name the model that is to write")
+    if not 0 <= options.temperature <= 2:
+        raise InputError("--temperature is from 0 to 2", remedy="give one such as 0.2")
+    endpoint = _endpoint_at(
+        options.base_url, options.llm_model, timeout=options.timeout, deadline=options.deadline
+    )
+    explanation = explain_named_ball(options)
+    from attnlens.cricket.words.clauses import clauses_prompt, explanation_clauses
+    from attnlens.llm.clause_bank import render_clauses
+    from attnlens.llm.narration import chosen_ids
+
+    clauses = explanation_clauses(explanation)
+    ids, cut = chosen_ids(
+        endpoint,
+        clauses_prompt(explanation, template=options.template).chat,
+        clauses,
+        max_tokens=options.max_tokens,
+        temperature=options.temperature,
+    )
+    rendered = render_clauses(clauses, ids)
+    if cut:
+        say("the answer was cut at its most tokens; give more with --max-tokens")
+    for entry in rendered.dropped:
+        say(f"dropped {entry.id!r}: {entry.reason}")
+    failed = all(clause.required for clause in rendered.clauses)
+    if failed:
+        say("the answer names no sentence; this is attnlens's own narrative")
+        own = [clause.id for clause in clauses if clause.id.startswith(_NARRATIVE)]
+        rendered = render_clauses(clauses, own)
+    print(*(clause.text for clause in rendered.clauses), sep="\n")
+    return 1 if options.strict and (failed or rendered.dropped) else 0
+
+
+def _endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
+    """Whom to ask, with the key of the environment alone: a command line can be read by others."""
+    from attnlens.llm.endpoint import Endpoint
+
+    key = next((value for name in _KEY_NAMES if (value := os.environ.get(name, "").strip())), None)
+    endpoint = Endpoint(url, model, key=key, **patience)
+    if key is not None and not endpoint.sends_key:
+        say("the key is not sent over plain HTTP to another machine")
+    return endpoint
+
+
+def add_check(commands: Commands) -> None:
+    """Add ``check``."""
+    parser = commands.add_parser(
+        "check",
+        run=_run_check,
+        help="a spot check of a text's numbers and names against a JSON or CSV",
+        description="Compare the numbers and names of a text with data. Each statement is borne "
+        "out, not borne out (the data contradicts a number), not in the data, or not read; the "
+        "exit status is 1 if one is not borne out.",
+    )
+    parser.add_argument("facts", metavar="FACTS", help="a JSON or CSV file, or - for stdin")
+    parser.add_argument("text", metavar="TEXT", help="a file with the text, or - for stdin")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit status 1 also if no statement was read"
+    )
+    add_formats(parser)
+    add_shared(parser, "--out")
+
+
+def _run_check(options: argparse.Namespace) -> int:
+    if options.facts == options.text == "-":
+        raise InputError("stdin can be one of the two", remedy="give a file for the other")
+    from attnlens.cricket.words.grounding import check_grounding
+
+    if options.out is not None:
+        check_writable(options.out)
+    facts = _read(options.facts, _MAX_DATA_BYTES)
+    text = _read(options.text, _MAX_TEXT_BYTES)
+    try:
+        checked = check_grounding(facts, text)
+    except InputError as error:
+        raise InputError(error.problem, path=options.facts, remedy=error.remedy) from None
+    show(options, checked.to_dict, lambda **_: _render_check(checked))
+    if options.strict and not checked.read:
+        say("no statement was read: nothing is borne out")
+        return 1
+    return 1 if checked.faults else 0
+
+
+def _render_check(checked: SpotCheck) -> str:
+    """How many statements were read, and those that are not borne out or were not judged."""
+    parts = [f"{checked.read} of {len(checked.statements)} statements read"]
+    for answer in ("not borne out", "not in the data", "not read"):
+        rows = [_statement_lines(row) for row in checked.statements if row.answer == answer]
+        if rows:
+            parts += [f"\n{answer}: {len(rows)}", "\n\n".join(rows)]
+    return "\n".join(parts)
+
+
+def _statement_lines(statement: Statement) -> str:
+    """A statement, and below it what decided the answer and what the data holds instead."""
+    from attnlens.render.safe import clean
+
+    nearest = "" if statement.nearest is None else f"; the facts hold {clean(statement.nearest)}"
+    pointer = "" if statement.pointer is None else f" ({clean(statement.pointer)})"
+    return f"  {clean(statement.text)}\n    {clean(statement.what)}{nearest}{pointer}"
+
+
+def _read(path: str, max_bytes: int) -> str:
+    """A file, or what comes from a pipe, as text.
+
+    Raises:
+        InputError: it cannot be read, is no UTF-8 text, or is too large.
+    """
+    if path != "-":
+        data = read_whole(path, max_bytes, remedy="give text")
+    elif len(data := sys.stdin.buffer.read(max_bytes + 1)) > max_bytes:
+        raise InputError("is too large", path=path, remedy="give a part of it")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", path=path, remedy="save it as UTF-8") from None
+
+
+def add_mcp(commands: Commands) -> None:
+    """Add ``mcp``."""
+    parser = commands.add_parser(
+        "mcp",
+        run=_run_mcp,
+        help="a Model Context Protocol server",
+        description="Answer a language model's client over the Model Context Protocol: find "
+        "matches and balls, explain a ball, ask what if, check a text. Over stdio, or with "
+        "--http over streamable HTTP. Only match files inside the folders given are read. Needs "
+        "the extra `mcp`.",
+    )
+    parser.add_argument(
+        "folders", metavar="FOLDER", nargs="*", help="a folder of match files that may be read"
+    )
+    add_shared(parser, "--model", "--history")
+    parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
+    parser.add_argument("--host", default="127.0.0.1", help="with --http; default 127.0.0.1")
+    parser.add_argument(
+        "--port", type=whole_number(1, 65535), default=8000, help="with --http; default 8000"
+    )
+
+
+def _run_mcp(options: argparse.Namespace) -> int:
+    host = options.host.lower()
+    if options.http and host not in _LOCAL_HOSTS:
+        raise InputError(
+            f"--host {options.host} can be reached from other machines, and the server asks nobody "
+            "who they are",
+            remedy="use 127.0.0.1, and a proxy that does in front of it",
+        )
+    try:
+        from attnlens.cricket.mcp.server import server_of
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise InputError(
+            "the Model Context Protocol's SDK is not installed",
+            remedy="pip install 'attnlens[mcp]'",
+        ) from None
+    from attnlens.cricket.mcp.match_folders import Folders
+
+    folders = Folders(options.folders)
+    if not folders.roots:
+        say("no folder is given, so no match can be read")
+    server = server_of(folders, session_of(options))
+    if not options.http:
+        server.run("stdio")
+        return 0
+    say(f"http://{host}:{options.port}/mcp")
+    server.run("streamable-http", host=host, port=options.port)
+    return 0

@@ -1,0 +1,205 @@
+"""``attnlens models``, ``describe``, ``trace`` and ``text``: the reference models from inside."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from attnlens.cli.arguments import MAX_SEED, Commands, add_formats, add_shared, whole_number
+from attnlens.cli.output import check_files, show
+
+if TYPE_CHECKING:
+    from attnlens.files import Json
+    from attnlens.reference.catalogue import LoadedModel, ReferenceModel
+    from attnlens.render.canvas import Page
+
+_MODEL_HELP = "a name that `attnlens models` lists, or a checkpoint's file"
+_TEXT_MODEL_HELP = "seq2seq, which comes with attnlens, or a file that `lab text-train` wrote"
+
+
+def add_models(commands: Commands) -> None:
+    """Add ``models``."""
+    parser = commands.add_parser(
+        "models",
+        run=_run_models,
+        help="list the reference models",
+        description="List the reference models: what each is, where it comes from, how large it "
+        "is, and what `trace` takes as its input.",
+    )
+    add_formats(parser)
+    add_shared(parser, "--out")
+
+
+def _run_models(options: argparse.Namespace) -> int:
+    from attnlens.cricket.reference_models import MODELS
+    from attnlens.render.canvas import terminal_page
+
+    check_files(options)
+    models = [_model_data(model) for model in MODELS]
+    render_models = terminal_page(min_width=1, max_width=1000)(_add_models_to_page)
+    return show(options, lambda: models, partial(render_models, models))
+
+
+def _add_models_to_page(page: Page, models: Sequence[Json]) -> None:
+    """A paragraph for each model."""
+    for model in models:
+        page.blank()
+        heading = "{name}: {title}, {parameters:,} parameters"
+        page.paragraph(heading.format(**model), indent=0)
+        page.paragraph(f"for: {model['purpose']}")
+        if sizes := ", ".join(f"{name} {value}" for name, value in model["sizes"].items()):
+            page.paragraph(f"sizes: {sizes}")
+        page.paragraph(f"source: {model['source']}")
+        page.paragraph(f"input of `trace`: {model['input']}")
+
+
+def _model_data(entry: ReferenceModel) -> Json:
+    """A model with the sizes of the weights that come with attnlens."""
+    from attnlens.reference.symbolic.equations import sizes_of
+
+    sizes = sizes_of(entry.loaded().module)
+    return {
+        **{name: getattr(entry, name) for name in ("name", "title", "source", "purpose")},
+        "input": entry.written,
+        "parameters": int(sizes.pop("parameters")),
+        "sizes": sizes,
+    }
+
+
+def add_describe(commands: Commands) -> None:
+    """Add ``describe``."""
+    parser = commands.add_parser(
+        "describe",
+        run=_run_describe,
+        help="a model as sizes, parameters and equations",
+        description="Print a model's sizes, notation, parameters and equations with their "
+        "shapes. All of it is derived from the live model by running it once: another model, "
+        "another text.",
+    )
+    parser.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
+    formats = ("text", "markdown", "json", "latex")
+    add_formats(parser, formats, help_text="default {}; latex is a whole document")
+    add_shared(parser, "--out")
+
+
+def _run_describe(options: argparse.Namespace) -> int:
+    check_files(options)
+    from attnlens.reference import one_thread
+    from attnlens.reference.symbolic import describe
+
+    entry, loaded = _load(options.model)
+    reading = entry.reading(loaded)
+    with one_thread():
+        description = describe(
+            loaded.module, *reading.inputs, name=entry.name, **reading.describe_args
+        )
+    return show(
+        options,
+        description.to_dict,
+        lambda **_: str(description),
+        latex=description.latex,
+        markdown=description.markdown,
+    )
+
+
+def add_trace(commands: Commands) -> None:
+    """Add ``trace``."""
+    parser = commands.add_parser(
+        "trace",
+        run=_run_trace,
+        help="every number of a forward pass, named as in the equations",
+        description="Run a model on one input and print every intermediate result under its "
+        "equation. Each equation is worked out again by numpy from the numbers shown, and the "
+        "largest difference is told.",
+    )
+    parser.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        help="what comes in: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1; "
+        "for temporal and cricket a match file",
+    )
+    parser.add_argument("--ball", metavar="N", help="temporal: the ball, as `explain` names it")
+    parser.add_argument("--over", metavar="N", help="cricket: the over, as `over` names it")
+    parser.add_argument("--innings", type=int, metavar="N", help="temporal, cricket: the innings")
+    add_formats(parser)
+    add_shared(parser, "--out")
+    # Rows of numbers may begin with a minus, and are no option.
+    parser._negative_number_matcher = re.compile(r"-[0-9.]")
+
+
+def _run_trace(options: argparse.Namespace) -> int:
+    check_files(options)
+    from attnlens.reference import one_thread
+    from attnlens.reference.symbolic import trace
+
+    entry, loaded = _load(options.model)
+    input_options = {name: getattr(options, name) for name in entry.options}
+    reading = entry.reading(loaded, options.input, **input_options)
+    with one_thread():
+        result = trace(
+            loaded.module,
+            *reading.inputs,
+            name=entry.name,
+            labels=reading.labels,
+            caption=reading.caption,
+            **reading.describe_args,
+        )
+    return show(options, result.to_dict, lambda width, **_: result.text(width))
+
+
+def _load(name: str) -> tuple[ReferenceModel, LoadedModel]:
+    from attnlens.cricket.reference_models import reference_model
+
+    entry, path = reference_model(name)
+    return entry, entry.loaded(path)
+
+
+def add_text(commands: Commands) -> None:
+    """Add ``text`` and its commands."""
+    parser = commands.add_parser(
+        "text",
+        help="explain an encoder-decoder of sentences",
+        description="An encoder-decoder that reads a sentence and writes another: which words its "
+        "answer came from, and whether that holds. `lab text-train` trains one.",
+    )
+    actions = parser.command_group("text_command", required=True)
+    parser = actions.add_parser(
+        "explain",
+        run=_run_text_explain,
+        help="answer a sentence, and say which words the answer came from",
+        description="The answer, token by token, with how sure the model is; the words that each "
+        "token looked at; and whether taking those away does more than taking away others.",
+    )
+    parser.add_argument("model", metavar="MODEL", help=_TEXT_MODEL_HELP)
+    parser.add_argument("sentence", metavar="WORDS", help="the sentence, in quotes")
+    add_formats(parser)
+    add_shared(parser, "--out")
+    parser.add_argument(
+        "--record",
+        metavar="FILE",
+        help="keep all attention of the answer, for `attnlens view` (.safetensors)",
+    )
+    add_shared(parser, "--no-evidence", help="skip the interventions: nothing tested")
+    parser.add_argument(
+        "--seed", type=whole_number(0, MAX_SEED), default=0, metavar="N", help="of control sets"
+    )
+
+
+def _run_text_explain(options: argparse.Namespace) -> int:
+    check_files(options, "record")
+    from attnlens.reference.text import TextModel, explain_text
+    from attnlens.render.text_terminal import render_text
+
+    model = TextModel.load(options.model)
+    explanation = explain_text(
+        model, options.sentence, evidence=not options.no_evidence, seed=options.seed
+    )
+    if options.record is not None:
+        from attnlens.reference.text.text_claims import record_answer
+
+        record_answer(model, options.sentence).save(options.record)
+    return show(options, explanation.to_dict, partial(render_text, explanation))
