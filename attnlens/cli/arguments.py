@@ -50,6 +50,14 @@ class Parser(argparse.ArgumentParser):
         if run is not None:
             self.set_defaults(run=run)
 
+    def option(self, name: str, metavar: str, text: str, **settings: Any) -> None:
+        """Add an argument with a value, shown as ``metavar``; ``text`` is its help."""
+        self.add_argument(name, metavar=metavar, help=text, **settings)
+
+    def flag(self, name: str, text: str) -> None:
+        """Add an option without a value; ``text`` is its help."""
+        self.add_argument(name, action="store_true", help=text)
+
     def error(self, message: str) -> NoReturn:
         """Exit with one line on stderr and status 2."""
         self.exit(complain(f"{message}; see `{self.prog} --help`"))
@@ -162,14 +170,14 @@ _SHARED: Mapping[str, Any] = {
 }
 
 
-def add_shared(parser: argparse.ArgumentParser, *names: str, **changes: Any) -> None:
+def add_shared(parser: Parser, *names: str, **changes: Any) -> None:
     """Add arguments that several commands have, by name, with these settings of theirs changed."""
     for name in names:
         parser.add_argument(name, **{**_SHARED[name], **changes})
 
 
 def add_formats(
-    parser: argparse.ArgumentParser,
+    parser: Parser,
     formats: Sequence[str] = ("text", "json"),
     *,
     help_text: str = "default {}",

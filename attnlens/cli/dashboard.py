@@ -22,7 +22,6 @@ _MAX_HEADS_BYTES = 50_000_000
 
 
 def add_dashboard(commands: Commands) -> None:
-    """Add ``dashboard``."""
     parser = commands.add_parser(
         "dashboard",
         run=_run,
@@ -31,34 +30,24 @@ def add_dashboard(commands: Commands) -> None:
         "claim with its test, and what if. Saved recordings (.safetensors) are opened too; "
         "without any file, an invented match.",
     )
-    parser.add_argument(
+    parser.option(
         "files",
-        metavar="MATCH",
+        "MATCH",
+        "match files, folders or zips, and recordings saved as .safetensors",
         nargs="*",
-        help="match files, folders or zips, and recordings saved as .safetensors",
     )
     parser.add_argument(
         "--host", type=str.lower, default="127.0.0.1", help="default 127.0.0.1: this machine only"
     )
-    parser.add_argument(
-        "--port",
-        type=whole_number(0, 65535),
-        default=8050,
-        metavar="N",
-        help="default 8050; 0: any free",
+    parser.option(
+        "--port", "N", "default 8050; 0: any free", type=whole_number(0, 65535), default=8050
     )
-    parser.add_argument("--no-browser", action="store_true", help="open no browser")
-    parser.add_argument(
-        "--follow",
-        action="store_true",
-        help="read the match files again as they grow: each new ball is shown as it comes",
+    parser.flag("--no-browser", "open no browser")
+    parser.flag(
+        "--follow", "read the match files again as they grow: each new ball is shown as it comes"
     )
-    parser.add_argument("--public", action="store_true", help="read-only: nothing can be uploaded")
-    parser.add_argument(
-        "--heads",
-        metavar="FILE",
-        help="what `attnlens lab heads --json` wrote",
-    )
+    parser.flag("--public", "read-only: nothing can be uploaded")
+    parser.option("--heads", "FILE", "what `attnlens lab heads --json` wrote")
     add_shared(parser, "--model", "--history")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from attnlens.cli.arguments import (
     Commands,
+    Parser,
     add_formats,
     add_shared,
     ball_of,
@@ -29,7 +30,6 @@ _SCALES = ("micro", "short", "medium", "long")
 
 
 def add_explain(commands: Commands) -> None:
-    """Add ``explain``."""
     parser = commands.add_parser(
         "explain",
         run=_run,
@@ -38,66 +38,58 @@ def add_explain(commands: Commands) -> None:
         "and test the explanation against the model.",
     )
     add_ball_options(parser, nargs="+")
-    parser.add_argument(
+    parser.flag(
         "--all",
-        action="store_true",
-        help="every ball: of one match a JSON line each; with --out DIR, of every MATCH (files, "
+        "every ball: of one match a JSON line each; with --out DIR, of every MATCH (files, "
         "folders, zips) DIR/MATCH_ID.parquet, a row each; the same command resumes",
     )
-    parser.add_argument(
+    parser.option(
         "--workers",
+        "N",
+        "with --all --out: processes (default 1)",
         type=whole_number(1, 4096),
         default=1,
-        metavar="N",
-        help="with --all --out: processes (default 1)",
     )
-    parser.add_argument(
-        "--ray", action="store_true", help="with --all --out: let Ray run the processes"
-    )
+    parser.flag("--ray", "with --all --out: let Ray run the processes")
     parser.add_argument(
         "--scale", choices=_SCALES, help="the scale to show (text and heatmap; default medium)"
     )
-    parser.add_argument(
-        "--full", action="store_true", help="every claim, every head, and where they looked (text)"
-    )
+    parser.flag("--full", "every claim, every head, and where they looked (text)")
     add_formats(parser, _FORMATS)
     parser.add_argument(
         "--messages",
         choices=("openai", "anthropic"),
         help="the prompt as the JSON messages of such an API (implies --format prompt)",
     )
-    parser.add_argument(
+    parser.option(
         "--template",
-        metavar="FILE",
-        help="a Jinja template in place of the prompt's own (implies --format prompt)",
+        "FILE",
+        "a Jinja template in place of the prompt's own (implies --format prompt)",
     )
-    parser.add_argument(
+    parser.flag(
         "--clauses",
-        action="store_true",
-        help="the prompt that lists attnlens's own sentences by id and asks which to print, for "
+        "the prompt that lists attnlens's own sentences by id and asks which to print, for "
         "`attnlens.render_text` (implies --format prompt)",
     )
     add_shared(parser, "--out")
-    parser.add_argument(
+    parser.option(
         "--cache",
-        metavar="FOLDER",
-        help="keep answers there, to give them again at once (default attnlens in the user's "
+        "FOLDER",
+        "keep answers there, to give them again at once (default attnlens in the user's "
         "cache folder)",
     )
-    parser.add_argument(
-        "--no-cache", action="store_true", help="work it out anew, and keep no answer"
-    )
+    parser.flag("--no-cache", "work it out anew, and keep no answer")
     add_follow_options(parser)
 
 
-def add_ball_options(parser: argparse.ArgumentParser, *, nargs: str | None = None) -> None:
+def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
     """The match (``nargs`` of them), the ball, the model and what is asked of them."""
     from attnlens.cricket.match.outcomes import OUTCOMES, parse_outcome
 
     add_shared(parser, "match", nargs=nargs)
     add_shared(parser, "--ball", "--innings")
-    parser.add_argument("--batter", metavar="NAME", help="who faces (only with --ball next)")
-    parser.add_argument("--bowler", metavar="NAME", help="who bowls (only with --ball next)")
+    parser.option("--batter", "NAME", "who faces (only with --ball next)")
+    parser.option("--bowler", "NAME", "who bowls (only with --ball next)")
     add_shared(parser, "--model", "--history")
     parser.add_argument(
         "--outcome",
@@ -111,7 +103,6 @@ def add_ball_options(parser: argparse.ArgumentParser, *, nargs: str | None = Non
 
 
 def add_schema(commands: Commands) -> None:
-    """Add ``schema``."""
     parser = commands.add_parser(
         "schema",
         run=_run_schema,

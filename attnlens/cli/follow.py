@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attnlens.cli.arguments import number, session_of
+from attnlens.cli.arguments import Parser, number, session_of
 from attnlens.cli.output import say, utf8_stdout
 from attnlens.errors import InputError
 
@@ -25,19 +25,18 @@ _MAX_IDLE_SECONDS = 10_000_000
 """Seconds that anybody waits."""
 
 
-def add_follow_options(parser: argparse.ArgumentParser) -> None:
+def add_follow_options(parser: Parser) -> None:
     """``--follow`` and ``--idle``."""
-    parser.add_argument(
+    parser.flag(
         "--follow",
-        action="store_true",
-        help="stay with a file that grows: a line for each new ball, how surprising it was and "
+        "stay with a file that grows: a line for each new ball, how surprising it was and "
         "what is expected of the next; --full: the next one explained, --format json: a line each",
     )
-    parser.add_argument(
+    parser.option(
         "--idle",
+        "SECONDS",
+        "with --follow: end when nothing new has come for so long (default: stay)",
         type=number(0, _MAX_IDLE_SECONDS),
-        metavar="SECONDS",
-        help="with --follow: end when nothing new has come for so long (default: stay)",
     )
 
 

@@ -27,7 +27,6 @@ _SAMPLES = 500
 
 
 def add_predict(commands: Commands) -> None:
-    """Add ``predict``."""
     parser = commands.add_parser(
         "predict",
         run=_run_predict,
@@ -35,9 +34,7 @@ def add_predict(commands: Commands) -> None:
         description="One row per delivery: which ball, what happened, and the probability "
         "the model gave to each of the eleven outcomes.",
     )
-    parser.add_argument(
-        "matches", metavar="MATCH", nargs="+", help="match files, folders or Cricsheet zips"
-    )
+    parser.option("matches", "MATCH", "match files, folders or Cricsheet zips", nargs="+")
     add_shared(parser, "--model", "--history")
     add_shared(parser, "--out", help="a .csv or .parquet file (default: stdout)")
     add_shared(parser, "--on-error")
@@ -117,7 +114,6 @@ def _write_parquet(rows: Iterator[Row], path: Path) -> None:
 
 
 def add_whatif(commands: Commands) -> None:
-    """Add ``whatif``."""
     parser = commands.add_parser(
         "whatif",
         run=_run_whatif,
@@ -126,22 +122,22 @@ def add_whatif(commands: Commands) -> None:
         "past balls that went otherwise: before and after side by side.",
     )
     add_shared(parser, "match", "--ball", "--innings")
-    parser.add_argument(
+    parser.option(
         "--set",
-        metavar="NAME=VALUE",
+        "NAME=VALUE",
+        "what is different: bowler=NAME, batter=NAME, target=N, ball:43=0 (an earlier ball, "
+        "named as for --ball, and its outcome) or last=W (the ball before); may be given often",
         action="append",
         default=[],
-        help="what is different: bowler=NAME, batter=NAME, target=N, ball:43=0 (an earlier ball, "
-        "named as for --ball, and its outcome) or last=W (the ball before); may be given often",
     )
-    parser.add_argument(
+    parser.option(
         "--change",
-        metavar="BALL=OUTCOME",
+        "BALL=OUTCOME",
+        "an earlier ball went otherwise: --change 43=0 is --set ball:43=0",
         dest="set",
         action="append",
         default=[],
         type="ball:{}".format,
-        help="an earlier ball went otherwise: --change 43=0 is --set ball:43=0",
     )
     add_shared(parser, "--model", "--history")
     add_formats(parser)
@@ -173,7 +169,6 @@ def _run_whatif(options: argparse.Namespace) -> int:
 
 
 def add_over(commands: Commands) -> None:
-    """Add ``over``."""
     parser = commands.add_parser(
         "over",
         run=_run_over,
@@ -183,33 +178,29 @@ def add_over(commands: Commands) -> None:
         "which past balls each token looked at, and what hiding each of those does.",
     )
     add_shared(parser, "match")
-    parser.add_argument(
+    parser.option(
         "--over",
-        metavar="OVER",
-        help="12 (as the file labels it, from 0: the 13th), last, next (not yet bowled), or 2:12",
+        "OVER",
+        "12 (as the file labels it, from 0: the 13th), last, next (not yet bowled), or 2:12",
     )
     add_shared(parser, "--innings")
     add_shared(parser, "--model", help="an encoder-decoder, or `cricket` (default)")
     add_shared(parser, "--history")
-    parser.add_argument(
+    parser.option(
         "--temperature",
+        "T",
+        "draw the over instead of taking the likeliest token each time; 1: as it is",
         type=float,
-        metavar="T",
-        help="draw the over instead of taking the likeliest token each time; 1: as it is",
     )
-    parser.add_argument(
-        "--top-k", type=int, metavar="K", help="draw among the K likeliest tokens only"
-    )
-    parser.add_argument(
+    parser.option("--top-k", "K", "draw among the K likeliest tokens only", type=int)
+    parser.option(
         "--samples",
+        "N",
+        f"overs to draw, for runs, wickets and boundaries (default {_SAMPLES}; 0: none)",
         type=int,
         default=_SAMPLES,
-        metavar="N",
-        help=f"overs to draw, for runs, wickets and boundaries (default {_SAMPLES}; 0: none)",
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of whatever is drawn (default 0)"
-    )
+    parser.option("--seed", "N", "of whatever is drawn (default 0)", type=int, default=0)
     add_shared(parser, "--no-evidence", help="do not hide past balls: faster")
     add_formats(parser)
     add_shared(parser, "--out")

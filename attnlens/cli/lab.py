@@ -15,6 +15,7 @@ from attnlens.cli.arguments import (
     MAX_COUNT,
     MAX_SEED,
     Commands,
+    Parser,
     add_formats,
     add_shared,
     date,
@@ -52,7 +53,6 @@ _MAX_MATCHES = 100_000
 
 
 def add_lab(commands: Commands) -> None:
-    """Add ``lab`` and its commands."""
     parser = commands.add_parser(
         "lab",
         help="train, simulate and measure models",
@@ -86,23 +86,23 @@ def _add_train(commands: Commands) -> None:
         default="temporal",
         help="temporal: the predictor of balls (default); cricket: the encoder-decoder of overs",
     )
-    parser.add_argument("--train-until", type=date, metavar="DATE", help="last day to train on")
-    parser.add_argument(
+    parser.option("--train-until", "DATE", "last day to train on", type=date)
+    parser.option(
         "--validate-until",
+        "DATE",
+        "last day to validate on; the same day as --train-until: no validation",
         type=date,
-        metavar="DATE",
-        help="last day to validate on; the same day as --train-until: no validation",
     )
-    parser.add_argument("--epochs", type=int, metavar="N", help="passes over the matches")
-    parser.add_argument("--seed", type=int, metavar="N", help="of everything random")
-    parser.add_argument("--hidden-dim", type=int, metavar="N", help="width of the predictor")
-    parser.add_argument(
+    parser.option("--epochs", "N", "passes over the matches", type=int)
+    parser.option("--seed", "N", "of everything random", type=int)
+    parser.option("--hidden-dim", "N", "width of the predictor", type=int)
+    parser.option(
         "--set",
-        metavar="NAME=VALUE",
+        "NAME=VALUE",
+        "any other number of the recipe or of the predictor's sizes, such as "
+        "learning_rate=0.001, dropout=0.2 or heads.medium=8; may be given often",
         action="append",
         default=[],
-        help="any other number of the recipe or of the predictor's sizes, such as "
-        "learning_rate=0.001, dropout=0.2 or heads.medium=8; may be given often",
     )
     parser.add_argument(
         "--teacher",
@@ -115,20 +115,16 @@ def _add_train(commands: Commands) -> None:
         default="cpu",
         help="where to compute; torchrun starts several processes, each with a GPU of its own",
     )
-    parser.add_argument(
+    parser.option(
         "--head-balls",
+        "N",
+        "balls on which heads can earn their names (default 200; fewer is faster)",
         type=whole_number(1, MAX_COUNT),
-        metavar="N",
-        help="balls on which heads can earn their names (default 200; fewer is faster)",
     )
     # Starting very many would bring the process down.
-    parser.add_argument(
-        "--threads", type=whole_number(1, _MAX_THREADS), metavar="N", help="default: all cores"
-    )
-    parser.add_argument(
-        "--state",
-        metavar="FILE",
-        help="keep the run's state here after every epoch, and go on from it",
+    parser.option("--threads", "N", "default: all cores", type=whole_number(1, _MAX_THREADS))
+    parser.option(
+        "--state", "FILE", "keep the run's state here after every epoch, and go on from it"
     )
 
 
@@ -238,22 +234,21 @@ def _add_evaluate(commands: Commands) -> None:
     _add_matches(parser)
     history_help = "more matches for the ratings and for the baselines to be fitted on"
     add_shared(parser, "--history", nargs="+", help=history_help)
-    parser.add_argument(
+    parser.option(
         "--baselines",
+        "NAMES",
+        f"of {','.join(_BASELINES)} (default all), or none; the trees take minutes",
         type=_baselines,
         default=_BASELINES,
-        metavar="NAMES",
-        help=f"of {','.join(_BASELINES)} (default all), or none; the trees take minutes",
     )
-    parser.add_argument(
+    parser.flag(
         "--win",
-        action="store_true",
-        help="judge instead who is winning before every ball, beside a logistic model of the state",
+        "judge instead who is winning before every ball, beside a logistic model of the state",
     )
-    parser.add_argument(
+    parser.option(
         "--calibration-out",
-        metavar="FILE",
-        help="write how often calls came true, per outcome and level; as NAME.calibration.json "
+        "FILE",
+        "write how often calls came true, per outcome and level; as NAME.calibration.json "
         "beside NAME.safetensors, explanations quote it",
     )
 
@@ -269,13 +264,13 @@ def _add_faithfulness(commands: Commands) -> None:
         "training; earlier ones bring its ratings up to date.",
     )
     _add_matches(parser, sample=True)
-    parser.add_argument(
+    parser.option(
         "--wide",
+        "N",
+        "balls of any place in an innings for the log-loss with, without and with scrambled "
+        "past (default 5000)",
         type=whole_number(0, MAX_COUNT),
         default=5000,
-        metavar="N",
-        help="balls of any place in an innings for the log-loss with, without and with scrambled "
-        "past (default 5000)",
     )
 
 
@@ -292,26 +287,19 @@ def _add_heads(commands: Commands) -> None:
     _add_matches(parser, sample=True)
 
 
-def _add_matches(parser: argparse.ArgumentParser, *, sample: bool = False) -> None:
+def _add_matches(parser: Parser, *, sample: bool = False) -> None:
     """Matches, the model, where the answer goes, and of a ``sample`` how many balls it has."""
     add_shared(parser, "sources", "--model")
     if sample:
         add_shared(parser, "--history")
-        parser.add_argument(
-            "--balls", type=whole_number(1, MAX_COUNT), default=500, metavar="N", help="default 500"
-        )
-        parser.add_argument(
-            "--seed",
-            type=whole_number(0, MAX_COUNT),
-            default=5,
-            metavar="N",
-            help="of the sample; default 5",
+        parser.option("--balls", "N", "default 500", type=whole_number(1, MAX_COUNT), default=500)
+        parser.option(
+            "--seed", "N", "of the sample; default 5", type=whole_number(0, MAX_COUNT), default=5
         )
     add_shared(parser, "--from", "--until")
-    parser.add_argument(
+    parser.flag(
         "--allow-in-sample",
-        action="store_true",
-        help="take matches inside the model's training dates too: flattering figures",
+        "take matches inside the model's training dates too: flattering figures",
     )
     add_formats(parser)
     add_shared(parser, "--out")
@@ -453,11 +441,7 @@ def _add_planted(commands: Commands) -> None:
         "whether attention and hiding balls point at those balls, and how often a claim that "
         "should not be is called supported. docs/evidence.md says what each figure means.",
     )
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="a small version that runs every part and finds little",
-    )
+    parser.flag("--quick", "a small version that runs every part and finds little")
     for name, low, words in (
         ("--matches", 1, "simulated matches to train on (default 300)"),
         ("--epochs", 1, "passes over them (default 8)"),
@@ -465,7 +449,7 @@ def _add_planted(commands: Commands) -> None:
         ("--claims", 1, "balls to pass verdicts on (default 50)"),
         ("--seed", 0, "of everything random (default 5)"),
     ):
-        parser.add_argument(name, type=whole_number(low, MAX_COUNT), metavar="N", help=words)
+        parser.option(name, "N", words, type=whole_number(low, MAX_COUNT))
     add_formats(parser)
     add_shared(parser, "--out")
 
@@ -493,15 +477,13 @@ def _add_simulate(commands: Commands) -> None:
     )
     out_help = "one match: a .csv or .json file; several: a .zip"
     add_shared(parser, "--out", required=True, help=out_help)
-    parser.add_argument(
-        "--seed", type=whole_number(0, MAX_SEED), default=0, metavar="N", help="default 0"
-    )
-    parser.add_argument(
+    parser.option("--seed", "N", "default 0", type=whole_number(0, MAX_SEED), default=0)
+    parser.option(
         "--matches",
+        "N",
+        "how many, with the seeds that follow (default 1)",
         type=whole_number(1, _MAX_MATCHES),
         default=1,
-        metavar="N",
-        help="how many, with the seeds that follow (default 1)",
     )
     parser.add_argument(
         "--format",
@@ -536,17 +518,11 @@ def _add_text_train(commands: Commands) -> None:
         "pair of some combinations of answers, is held out, and how many of those are answered "
         "right is said. On one machine, the same pairs and seed give the same weights.",
     )
-    parser.add_argument(
-        "csv", metavar="CSV", help="sentence pairs, a pair a row, columns named in the first row"
+    parser.option("csv", "CSV", "sentence pairs, a pair a row, columns named in the first row")
+    parser.option(
+        "--columns", "A,B", "the names of the two columns, input first (default the first two)"
     )
-    parser.add_argument(
-        "--columns",
-        metavar="A,B",
-        help="the names of the two columns, input first (default the first two)",
-    )
-    parser.add_argument(
-        "--separator", type=_separator, default=",", metavar="C", help="default a comma; or `tab`"
-    )
+    parser.option("--separator", "C", "default a comma; or `tab`", type=_separator, default=",")
     add_shared(parser, "--out", required=True, help="the checkpoint to write")
     for name, low, high, words in (
         ("epochs", 1, 10_000, "default 30"),
@@ -558,17 +534,15 @@ def _add_text_train(commands: Commands) -> None:
         ("encoder-layers", 1, 24, "default 1"),
         ("decoder-layers", 1, 24, "default 1"),
     ):
-        parser.add_argument(f"--{name}", type=whole_number(low, high), metavar="N", help=words)
-    parser.add_argument(
-        "--learning-rate", type=number(0, 1), metavar="X", help="at its highest (default 0.003)"
-    )
-    parser.add_argument(
+        parser.option(f"--{name}", "N", words, type=whole_number(low, high))
+    parser.option("--learning-rate", "X", "at its highest (default 0.003)", type=number(0, 1))
+    parser.option(
         "--leading",
+        "N",
+        "the first N tokens of an answer say who, not what: they are no part of the "
+        "combinations that are held out (default 0)",
         type=whole_number(0, 100),
         default=0,
-        metavar="N",
-        help="the first N tokens of an answer say who, not what: they are no part of the "
-        "combinations that are held out (default 0)",
     )
 
 

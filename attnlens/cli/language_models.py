@@ -32,7 +32,6 @@ _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 def add_narrate(commands: Commands) -> None:
-    """Add ``narrate``."""
     parser = commands.add_parser(
         "narrate",
         run=_run_narrate,
@@ -45,43 +44,35 @@ def add_narrate(commands: Commands) -> None:
         "OPENAI_API_KEY.",
     )
     add_ball_options(parser)
-    parser.add_argument(
-        "--base-url",
-        metavar="URL",
-        help="the endpoint, such as https://host/v1 or http://localhost:11434/v1",
+    parser.option(
+        "--base-url", "URL", "the endpoint, such as https://host/v1 or http://localhost:11434/v1"
     )
-    parser.add_argument("--llm-model", metavar="NAME", help="the language model's name there")
-    parser.add_argument(
-        "--template", metavar="FILE", help="a Jinja template in place of the prompt's own"
+    parser.option("--llm-model", "NAME", "the language model's name there")
+    parser.option("--template", "FILE", "a Jinja template in place of the prompt's own")
+    parser.flag(
+        "--strict", "exit 1 if an id is unknown or stands twice, or if no sentence is named"
     )
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="exit 1 if an id is unknown or stands twice, or if no sentence is named",
-    )
-    parser.add_argument(
+    parser.option(
         "--max-tokens",
+        "COUNT",
+        "of an answer, thoughts included; default 1000",
         type=whole_number(1, 1_000_000),
         default=1000,
-        metavar="COUNT",
-        help="of an answer, thoughts included; default 1000",
     )
-    parser.add_argument(
-        "--temperature", type=float, default=0.2, metavar="T", help="0 to 2; default 0.2"
-    )
-    parser.add_argument(
+    parser.option("--temperature", "T", "0 to 2; default 0.2", type=float, default=0.2)
+    parser.option(
         "--timeout",
+        "SECONDS",
+        "without a byte; default 300, which a local model may need to begin",
         type=float,
         default=300.0,
-        metavar="SECONDS",
-        help="without a byte; default 300, which a local model may need to begin",
     )
-    parser.add_argument(
+    parser.option(
         "--deadline",
+        "SECONDS",
+        "for all that is asked, whatever comes; default 900",
         type=float,
         default=900.0,
-        metavar="SECONDS",
-        help="for all that is asked, whatever comes; default 900",
     )
 
 
@@ -135,7 +126,6 @@ def _endpoint_at(url: str, model: str, **patience: float) -> Endpoint:
 
 
 def add_check(commands: Commands) -> None:
-    """Add ``check``."""
     parser = commands.add_parser(
         "check",
         run=_run_check,
@@ -144,11 +134,9 @@ def add_check(commands: Commands) -> None:
         "out, not borne out (the data contradicts a number), not in the data, or not read; the "
         "exit status is 1 if one is not borne out.",
     )
-    parser.add_argument("facts", metavar="FACTS", help="a JSON or CSV file, or - for stdin")
-    parser.add_argument("text", metavar="TEXT", help="a file with the text, or - for stdin")
-    parser.add_argument(
-        "--strict", action="store_true", help="exit status 1 also if no statement was read"
-    )
+    parser.option("facts", "FACTS", "a JSON or CSV file, or - for stdin")
+    parser.option("text", "TEXT", "a file with the text, or - for stdin")
+    parser.flag("--strict", "exit status 1 also if no statement was read")
     add_formats(parser)
     add_shared(parser, "--out")
 
@@ -209,7 +197,6 @@ def _read(path: str, max_bytes: int) -> str:
 
 
 def add_mcp(commands: Commands) -> None:
-    """Add ``mcp``."""
     parser = commands.add_parser(
         "mcp",
         run=_run_mcp,
@@ -219,11 +206,9 @@ def add_mcp(commands: Commands) -> None:
         "--http over streamable HTTP. Only match files inside the folders given are read. Needs "
         "the extra `mcp`.",
     )
-    parser.add_argument(
-        "folders", metavar="FOLDER", nargs="*", help="a folder of match files that may be read"
-    )
+    parser.option("folders", "FOLDER", "a folder of match files that may be read", nargs="*")
     add_shared(parser, "--model", "--history")
-    parser.add_argument("--http", action="store_true", help="streamable HTTP instead of stdio")
+    parser.flag("--http", "streamable HTTP instead of stdio")
     parser.add_argument("--host", default="127.0.0.1", help="with --http; default 127.0.0.1")
     parser.add_argument(
         "--port", type=whole_number(1, 65535), default=8000, help="with --http; default 8000"

@@ -21,7 +21,6 @@ _TEXT_MODEL_HELP = "seq2seq, which comes with attnlens, or a file that `lab text
 
 
 def add_models(commands: Commands) -> None:
-    """Add ``models``."""
     parser = commands.add_parser(
         "models",
         run=_run_models,
@@ -70,7 +69,6 @@ def _model_data(entry: ReferenceModel) -> Json:
 
 
 def add_describe(commands: Commands) -> None:
-    """Add ``describe``."""
     parser = commands.add_parser(
         "describe",
         run=_run_describe,
@@ -79,7 +77,7 @@ def add_describe(commands: Commands) -> None:
         "shapes. All of it is derived from the live model by running it once: another model, "
         "another text.",
     )
-    parser.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
+    parser.option("model", "MODEL", _MODEL_HELP)
     formats = ("text", "markdown", "json", "latex")
     add_formats(parser, formats, help_text="default {}; latex is a whole document")
     add_shared(parser, "--out")
@@ -106,7 +104,6 @@ def _run_describe(options: argparse.Namespace) -> int:
 
 
 def add_trace(commands: Commands) -> None:
-    """Add ``trace``."""
     parser = commands.add_parser(
         "trace",
         run=_run_trace,
@@ -115,16 +112,16 @@ def add_trace(commands: Commands) -> None:
         "equation. Each equation is worked out again by numpy from the numbers shown, and the "
         "largest difference is told.",
     )
-    parser.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
-    parser.add_argument(
+    parser.option("model", "MODEL", _MODEL_HELP)
+    parser.option(
         "input",
-        metavar="INPUT",
-        help="what comes in: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1; "
+        "INPUT",
+        "what comes in: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1; "
         "for temporal and cricket a match file",
     )
-    parser.add_argument("--ball", metavar="N", help="temporal: the ball, as `explain` names it")
-    parser.add_argument("--over", metavar="N", help="cricket: the over, as `over` names it")
-    parser.add_argument("--innings", type=int, metavar="N", help="temporal, cricket: the innings")
+    parser.option("--ball", "N", "temporal: the ball, as `explain` names it")
+    parser.option("--over", "N", "cricket: the over, as `over` names it")
+    parser.option("--innings", "N", "temporal, cricket: the innings", type=int)
     add_formats(parser)
     add_shared(parser, "--out")
     # Rows of numbers may begin with a minus, and are no option.
@@ -159,7 +156,6 @@ def _load(name: str) -> tuple[ReferenceModel, LoadedModel]:
 
 
 def add_text(commands: Commands) -> None:
-    """Add ``text`` and its commands."""
     parser = commands.add_parser(
         "text",
         help="explain an encoder-decoder of sentences",
@@ -174,19 +170,15 @@ def add_text(commands: Commands) -> None:
         description="The answer, token by token, with how sure the model is; the words that each "
         "token looked at; and whether taking those away does more than taking away others.",
     )
-    parser.add_argument("model", metavar="MODEL", help=_TEXT_MODEL_HELP)
-    parser.add_argument("sentence", metavar="WORDS", help="the sentence, in quotes")
+    parser.option("model", "MODEL", _TEXT_MODEL_HELP)
+    parser.option("sentence", "WORDS", "the sentence, in quotes")
     add_formats(parser)
     add_shared(parser, "--out")
-    parser.add_argument(
-        "--record",
-        metavar="FILE",
-        help="keep all attention of the answer, for `attnlens view` (.safetensors)",
+    parser.option(
+        "--record", "FILE", "keep all attention of the answer, for `attnlens view` (.safetensors)"
     )
     add_shared(parser, "--no-evidence", help="skip the interventions: nothing tested")
-    parser.add_argument(
-        "--seed", type=whole_number(0, MAX_SEED), default=0, metavar="N", help="of control sets"
-    )
+    parser.option("--seed", "N", "of control sets", type=whole_number(0, MAX_SEED), default=0)
 
 
 def _run_text_explain(options: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attnlens.cli.arguments import (
     MAX_COUNT,
     Commands,
+    Parser,
     add_formats,
     add_shared,
     given_options,
@@ -46,7 +47,6 @@ _MAX_TEXTS_BYTES: Final = 64 << 20
 
 
 def add_audit(commands: Commands) -> None:
-    """Add ``audit``."""
     parser = commands.add_parser(
         "audit",
         run=_run_audit,
@@ -55,27 +55,25 @@ def add_audit(commands: Commands) -> None:
         "point at, and say what mattered. Sinks are named and left out. Nothing is downloaded.",
     )
     _add_path(parser)
-    parser.add_argument(
+    parser.option(
         "--texts",
-        metavar="FILE",
-        help="many texts, one a line; a JSON object a line goes to "
+        "FILE",
+        "many texts, one a line; a JSON object a line goes to "
         "--out, and a run that was stopped goes on where it was",
     )
-    parser.add_argument(
+    parser.option(
         "--target",
-        metavar="WHAT",
-        help="a next token, a class, 'step 3', 'embedding' (default "
+        "WHAT",
+        "a next token, a class, 'step 3', 'embedding' (default "
         "the likeliest token or class, the first step, or the embedding)",
     )
-    parser.add_argument(
-        "--layers", type=_layers, metavar="A-B", help="heads of these layers alone: 3, 0-5, 2,7-9"
-    )
-    parser.add_argument(
+    parser.option("--layers", "A-B", "heads of these layers alone: 3, 0-5, 2,7-9", type=_layers)
+    parser.option(
         "--heads",
+        "N",
+        "claims are made of so many heads, those screened highest (default 8)",
         type=whole_number(0, 10_000),
         default=8,
-        metavar="N",
-        help="claims are made of so many heads, those screened highest (default 8)",
     )
     add_formats(parser, _FORMATS, help_text="default by the ending of --out, else {}")
     add_shared(parser, "--out")
@@ -83,7 +81,6 @@ def add_audit(commands: Commands) -> None:
 
 
 def add_record(commands: Commands) -> None:
-    """Add ``record``."""
     parser = commands.add_parser(
         "record",
         run=_run_record,
@@ -95,9 +92,9 @@ def add_record(commands: Commands) -> None:
     add_shared(parser, "--out", required=True, help="the recording to write")
 
 
-def _add_path(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", help=_MODEL_HELP)
-    parser.add_argument("--text", metavar="WORDS", help="the input, in quotes")
+def _add_path(parser: Parser) -> None:
+    parser.option("path", "PATH", _MODEL_HELP)
+    parser.option("--text", "WORDS", "the input, in quotes")
 
 
 def _layers(text: str) -> list[int]:
@@ -239,7 +236,6 @@ def _run_record(options: argparse.Namespace) -> int:
 
 
 def add_view(commands: Commands) -> None:
-    """Add ``view``."""
     parser = commands.add_parser(
         "view",
         run=_run_view,
@@ -249,25 +245,17 @@ def add_view(commands: Commands) -> None:
         "the browser, or written to FILE with --out. --json tells the sites and the strongest "
         "keys of a query.",
     )
-    parser.add_argument("recording", metavar="RECORDING", help="a saved recording")
-    parser.add_argument("--site", metavar="NAME", help="only this site")
-    parser.add_argument("--batch", metavar="B", help="only this batch: a label, or a number from 0")
-    parser.add_argument("--head", metavar="H", help="only this head, likewise")
-    parser.add_argument(
-        "--query", metavar="Q", help="only this query, likewise; --json: default last"
-    )
-    parser.add_argument(
-        "--top",
-        type=whole_number(1, MAX_COUNT),
-        default=8,
-        metavar="N",
-        help="strongest keys told; default 8",
+    parser.option("recording", "RECORDING", "a saved recording")
+    parser.option("--site", "NAME", "only this site")
+    parser.option("--batch", "B", "only this batch: a label, or a number from 0")
+    parser.option("--head", "H", "only this head, likewise")
+    parser.option("--query", "Q", "only this query, likewise; --json: default last")
+    parser.option(
+        "--top", "N", "strongest keys told; default 8", type=whole_number(1, MAX_COUNT), default=8
     )
     add_formats(parser, ("html", "json"))
     add_shared(parser, "--out", help="write there, and open nothing")
-    parser.add_argument(
-        "--no-browser", action="store_true", help="open nothing; the page's path is printed"
-    )
+    parser.flag("--no-browser", "open nothing; the page's path is printed")
 
 
 def _run_view(options: argparse.Namespace) -> int:

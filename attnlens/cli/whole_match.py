@@ -34,7 +34,6 @@ _CARD_SUFFIXES = (".svg", ".png")
 
 
 def add_match(commands: Commands) -> None:
-    """Add ``match``."""
     parser = commands.add_parser(
         "match",
         run=_run_match,
@@ -46,9 +45,7 @@ def add_match(commands: Commands) -> None:
     )
     match_help = "match files, ARCHIVE.zip::MEMBER, zips and folders"
     add_shared(parser, "match", nargs="+", help=match_help)
-    parser.add_argument(
-        "--check", action="store_true", help="list what cannot be, or is hard to believe"
-    )
+    parser.flag("--check", "list what cannot be, or is hard to believe")
     add_formats(parser)
     add_shared(parser, "--on-error", "--out")
 
@@ -145,7 +142,6 @@ def _list(matches: Iterator[Match], options: argparse.Namespace) -> None:
 
 
 def add_story(commands: Commands) -> None:
-    """Add ``story``."""
     parser = commands.add_parser(
         "story",
         run=_run_story,
