@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,14 @@ def tensors(*shape: int, seed: int = 0, many: int = 1) -> list[Tensor]:
     """Normal numbers, the same each time."""
     generator = torch.Generator().manual_seed(seed)
     return [torch.randn(*shape, generator=generator) for _ in range(many)]
+
+
+def module(name: str, forward: Callable[..., Any], **parts: Any) -> nn.Module:
+    """A module of a class of this name: its parts, and its forward, which gets the module first."""
+    made: nn.Module = type(name, (nn.Module,), {"forward": forward})()
+    for part, value in parts.items():
+        setattr(made, part, value)
+    return made
 
 
 def encoder(layers: int = 2, width: int = 12, heads: int = 2, **options: Any) -> nn.Module:

@@ -6,17 +6,24 @@ Both fitted, kept, and no part of the forecast.
 from __future__ import annotations
 
 import copy
+import dataclasses
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
+from scipy.stats import spearmanr
 from small_predictors import arrays_of, simulated, small_predictor
 
 from attnlens.cricket.explain.reading import paths_of
-from attnlens.cricket.lab.attention_faithfulness import measure
 from attnlens.cricket.lab.held_out import EncodedInnings
-from attnlens.cricket.lab.post_training import hiding_effects, path_counts, usual_effects
-from attnlens.cricket.predictor.predictor import PATHS, PLACES, FullModel, places
+from attnlens.cricket.lab.post_training import (
+    HidingEffects,
+    hiding_effects,
+    path_counts,
+    usual_effects,
+)
+from attnlens.cricket.predictor.predictor import PATHS, PLACES, places
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 from attnlens.cricket.predictor.window import training_batch, window_batch
 
@@ -26,6 +33,13 @@ INNINGS = [
     for match in map(simulated, (40, 41, 42))
     for side in match.innings[:2]
 ]
+
+
+@pytest.fixture(scope="module")
+def hidden() -> HidingEffects:
+    effects = hiding_effects(PREDICTOR.model, INNINGS, balls=40, seed=3)
+    assert effects is not None
+    return effects
 
 
 def test_attention_is_the_sum_of_paths_as_they_count() -> None:
@@ -53,46 +67,50 @@ def test_the_forecast_does_not_know_of_them() -> None:
         assert torch.equal(model(batch), before)
 
 
-def test_fitted_they_order_balls_more_as_hiding_them_does() -> None:
-    model = copy.deepcopy(PREDICTOR.model)
-    plain = agreement(model)
-    counts = path_counts(hiding_effects(model, INNINGS, balls=40, seed=3))
-    assert torch.equal(counts, path_counts(hiding_effects(model, INNINGS, balls=40, seed=3)))
+def test_fitted_they_order_balls_more_as_hiding_them_does(hidden: HidingEffects) -> None:
+    counts = path_counts(hidden)
+    assert torch.equal(counts, path_counts(hidden))
     assert counts.shape == (len(PATHS),)
     assert (counts > 0).all()
     assert abs(float(counts.mean()) - 1) < 1e-5
-    model.path_counts.copy_(counts)
-    fitted = agreement(model)
-    assert fitted > plain - 0.005  # an untrained model's paths say about the same already
-    model.path_counts.copy_(counts**-3)
-    assert agreement(model) < fitted - 0.02
+    # On the balls of another seed.
+    others = hiding_effects(PREDICTOR.model, INNINGS, balls=25, seed=8)
+    fitted = agreement(counts, others)
+    # An untrained model's paths say about the same already.
+    assert fitted > agreement(torch.ones(len(PATHS)), others) - 0.005
+    assert agreement(counts**-3, others) < fitted - 0.02
 
 
-def agreement(model: FullModel) -> float:
-    """Mean rank agreement with effects, on the balls of another seed."""
-    measured = measure(model, INNINGS, balls=25, seed=8)
-    return float(np.mean([one.methods["attention"]["spearman_last36"] for one in measured.balls]))
+def agreement(counts: torch.Tensor, hidden: HidingEffects) -> float:
+    """Mean rank agreement of attention with what hiding the last 36 balls does."""
+    attention = np.einsum("p,bpk->bk", counts.double(), hidden.ways)
+    pairs = zip(attention, hidden.effects, strict=True)
+    return float(np.mean([spearmanr(*pair).statistic for pair in pairs]))
 
 
 def test_without_a_long_innings_every_path_counts_alike() -> None:
-    hidden = hiding_effects(PREDICTOR.model, [], balls=5, seed=1)
-    assert hidden is None
-    assert path_counts(hidden).tolist() == [1.0] * len(PATHS)
-    assert usual_effects(hidden).tolist() == [1.0] * PLACES
+    assert hiding_effects(PREDICTOR.model, [], balls=5, seed=1) is None
+    assert path_counts(None).tolist() == [1.0] * len(PATHS)
+    assert usual_effects(None).tolist() == [1.0] * PLACES
 
 
-def test_what_is_usual_is_the_mean_of_a_place_leaning_to_its_distance() -> None:
-    hidden = hiding_effects(PREDICTOR.model, INNINGS, balls=30, seed=2)
-    assert hidden is not None
+def test_the_same_seed_hides_the_same_balls() -> None:
+    one, other = (hiding_effects(PREDICTOR.model, INNINGS, balls=3, seed=3) for _ in range(2))
+    for field in dataclasses.fields(HidingEffects):
+        np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
+
+
+def test_what_is_usual_is_the_mean_of_a_place_leaning_to_its_distance(
+    hidden: HidingEffects,
+) -> None:
     usual = usual_effects(hidden).double().numpy()
-    seen = np.unique(hidden.places)
     # The ball before is the only one of its band: its effects are in the first four places.
     for place in range(4):
         own = hidden.effects[:, -1][hidden.places[:, -1] == place]
         mixed = (own.sum() + 30 * hidden.effects[:, -1].mean()) / (len(own) + 30)
         assert abs(usual[place] - mixed) < 1e-6 * mixed
     assert (usual > 0).all()
-    assert set(seen) <= set(range(PLACES))
+    assert set(np.unique(hidden.places)) <= set(range(PLACES))
 
 
 def test_places_tell_distance_and_players_apart() -> None:

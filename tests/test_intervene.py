@@ -1,22 +1,28 @@
-"""Changed attention equals attention worked out otherwise with changed weights."""
+"""Changed attention equals attention worked out otherwise with changed weights.
+
+Of torch's function and modules, and of probes.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_cases import Calls, reference, tensors, without
+from attention_cases import Calls, encoder, module, reference, tensors, told, without
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numerics import near
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnlens import intervene, record
 from attnlens.recording import Edges
+from attnlens.recording.probe import AttentionProbe
 
 EXACT = 2e-5
 B, H, L, S, D = 2, 3, 5, 7, 11
@@ -199,10 +205,7 @@ def test_blocks_nest_and_the_outer_one_changes_first() -> None:
         (({"hide": 0}, {"hide": [1, 2]}), without(before, cells([0, 1, 2]))),
         (({"hide": 0}, {"scale": 0.5}), without(before, cells([0])) / 2),
         (({"scale": 0.5}, {"hide": 0}), without(before, cells([0]))),
-        (
-            ({"replace": torch.ones(1, S)}, {"scale": 2, "keys": 3}),
-            np.where(cells([3]), 2.0, 1.0),
-        ),
+        (({"replace": torch.ones(1, S)}, {"scale": 2, "keys": 3}), np.where(cells([3]), 2.0, 1.0)),
         (
             ({"scale": 2, "keys": 3}, {"scale": 1, "keys": 1, "renormalise": True}),
             (w := np.where(cells([3]), 2 * before, before)) / w.sum(-1, keepdims=True),
@@ -262,32 +265,19 @@ def test_precisions(dtype: torch.dtype) -> None:
 sizes = st.integers(1, 5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
-    batch=st.integers(1, 3),
-    heads=st.integers(1, 3),
-    queries=sizes,
-    keys=sizes,
-    causal=st.booleans(),
-    added=st.booleans(),
-    weightless=st.booleans(),
-    seed=st.integers(0, 2**16),
+    st.tuples(st.integers(1, 3), st.integers(1, 3), sizes, sizes),
+    st.sampled_from(["none", "causal", "added"]),
+    st.booleans(),
+    st.integers(0, 2**16),
 )
-def test_any_hidden_cells(
-    batch: int,
-    heads: int,
-    queries: int,
-    keys: int,
-    causal: bool,
-    added: bool,
-    weightless: bool,
-    seed: int,
-) -> None:
-    (q,), (k, v) = (
-        tensors(batch, heads, queries, 4, seed=seed),
-        tensors(batch, heads, keys, 4, seed=seed + 1, many=2),
-    )
-    mask = tensors(batch, heads, queries, keys, seed=seed)[0] if added and not causal else None
+def test_any_hidden_cells(shape: tuple[int, ...], masked: str, weightless: bool, seed: int) -> None:
+    batch, heads, queries, keys = shape
+    causal = masked == "causal"
+    (q,) = tensors(batch, heads, queries, 4, seed=seed)
+    k, v = tensors(batch, heads, keys, 4, seed=seed + 1, many=2)
+    mask = tensors(*shape, seed=seed)[0] if masked == "added" else None
     hidden = ~seen_keys(batch, heads, queries, keys, seed=seed)
     model = Calls()
     before = reference(q, k, mask, causal)
@@ -303,9 +293,130 @@ def test_any_hidden_cells(
     untouched = ~hidden.any(-1).numpy()
     assert np.abs((weights - before)[untouched]).max(initial=0) <= EXACT
     with intervene(model, scale=1):
-        torch.testing.assert_close(
-            model(q, k, v, mask, is_causal=causal),
-            F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal),
-            atol=1e-6,
-            rtol=1e-5,
+        same = model(q, k, v, mask, is_causal=causal)
+    plain = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal)
+    torch.testing.assert_close(same, plain, atol=1e-6, rtol=1e-5)
+
+
+Change = Callable[[Tensor], Tensor]
+CLOSE = {"atol": 2e-5, "rtol": 0}
+
+SECOND_KEY = torch.arange(5) == 1
+
+
+def cut(weights: Tensor, hidden: Tensor) -> Tensor:
+    """By hand: weights with cells at 0, and what is left of each such row made to sum to 1."""
+    left = weights * ~hidden
+    total = left.sum(-1, keepdim=True)
+    whole = torch.where(total > 0, left / total, 0.0)
+    return torch.where(hidden.expand(weights.shape).any(-1, keepdim=True), whole, weights)
+
+
+def multi_head(
+    module: nn.MultiheadAttention, x: Tensor, change: Change, hidden: Tensor | None = None
+) -> Tensor:
+    """Self-attention by hand, with its weights changed."""
+    joined = F.linear(x, module.in_proj_weight, module.in_proj_bias)
+    q, k, v = joined.unflatten(-1, (3, module.num_heads, -1)).permute(2, 0, 3, 1, 4)
+    logits = q @ k.transpose(-1, -2) / math.sqrt(module.head_dim)
+    if hidden is not None:
+        logits = logits.masked_fill(hidden, -math.inf)
+    mixed = change(logits.softmax(-1)) @ v
+    return module.out_proj(mixed.transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("needed", [True, False])
+@pytest.mark.parametrize("padded", [True, False])
+def test_multi_head_attention(grad: bool, needed: bool, padded: bool) -> None:
+    torch.manual_seed(3)
+    module = nn.MultiheadAttention(12, 2, batch_first=True).eval()
+    (x,) = tensors(2, 5, 12)
+    padding = torch.zeros(2, 5, dtype=torch.bool)
+    padding[1, 3:] = True
+    named = {"key_padding_mask": padding} if padded else {}
+    hidden = padding[:, None, None] if padded else None
+    with torch.set_grad_enabled(grad):
+        for edit, change in (
+            ({"hide": [1]}, lambda weights: cut(weights, SECOND_KEY)),
+            ({"scale": 0.5, "heads": 1}, lambda w: w * torch.tensor([1, 0.5]).view(2, 1, 1)),
+        ):
+            with intervene(module, **edit), record(module, expected=1) as recording:
+                output, told = module(
+                    x, x, x, need_weights=needed, average_attn_weights=False, **named
+                )
+            torch.testing.assert_close(output, multi_head(module, x, change, hidden), **CLOSE)
+            seen = recording["MultiheadAttention"].weights
+            if needed:
+                torch.testing.assert_close(told.detach(), seen, **CLOSE)
+            with record(module) as plain:
+                module(x, x, x, need_weights=needed, **named)
+            before = plain["MultiheadAttention"].weights
+            torch.testing.assert_close(seen, change(before), **CLOSE)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("padded", [True, False])
+def test_one_edge_of_one_layer_moves_the_row_that_looked(grad: bool, padded: bool) -> None:
+    model = encoder(1)
+    (x,) = tensors(2, 5, 12)
+    padding = torch.zeros(2, 5, dtype=torch.bool)
+    padding[1, 3:] = True
+    named = {"src_key_padding_mask": padding} if padded else {}
+    cells = torch.zeros(2, 2, 5, 5, dtype=torch.bool)
+    cells[:, 1, 2, :2] = True
+    with torch.set_grad_enabled(grad):
+        plain = model(x, **named)
+        edges = {"layers.0.self_attn": Edges(head=1, query=2, key=[0, 1])}
+        with intervene(model, hide=edges) as changed:
+            output = model(x, **named)
+        layer = model.layers[0]
+        mixed = multi_head(
+            layer.self_attn,
+            x,
+            lambda weights: cut(weights, cells),
+            padding[:, None, None] if padded else None,
         )
+        value = layer.norm1(x + mixed)
+        expected = layer.norm2(value + layer.linear2(layer.linear1(value).relu()))
+    assert changed == {"layers.0.self_attn": 1}
+    real = ~padding if padded else torch.ones(2, 5, dtype=torch.bool)
+    torch.testing.assert_close(output[real], expected[real], **CLOSE)
+    rest = real.clone()
+    rest[:, 2] = False
+    torch.testing.assert_close(output[rest], plain[rest], atol=1e-6, rtol=0)
+    assert (output - plain)[:, 2].abs().max() > 1e-4
+
+
+def probed(*axes: str) -> nn.Module:
+    """Attention written by hand, told through a probe."""
+    probe = AttentionProbe(axes) if axes else AttentionProbe()
+    return module("Probed", lambda it, weights: it.probe(weights) * 10, probe=probe)
+
+
+def test_probes() -> None:
+    model = probed()
+    weights = tensors(2, 3, 4, 5)[0].softmax(-1)
+    with record(model) as around, intervene(model, hide=1, heads=0), record(model) as within:
+        output = model(weights)
+    cells = SECOND_KEY & torch.tensor([True, False, False]).view(3, 1, 1)
+    expected = cut(weights, cells)
+    torch.testing.assert_close(output, expected * 10)
+    for recording in (around, within):
+        torch.testing.assert_close(recording["probe"].weights, expected)
+    with intervene(model, scale=2.0), intervene(model, replace=lambda w: w + 1):
+        torch.testing.assert_close(model(weights), (2 * weights + 1) * 10)
+    assert torch.equal(model(weights), weights * 10)
+
+
+def test_probes_of_other_axes_are_left_alone() -> None:
+    model = nn.ModuleDict({"balls": probed(), "nodes": probed("batch", "query", "node")})
+    keys, nodes = tensors(2, 3, 4, 5)[0].softmax(-1), tensors(2, 4, 6)[0].softmax(-1)
+    with intervene(model, hide=1) as changed:
+        model["balls"](keys)
+        assert torch.equal(model["nodes"](nodes), nodes * 10)
+    assert changed == {"balls": 1}
+    text = "nodes: its axes (batch, query, node) are not"
+    with told(text), intervene(model, hide=5, sites="nodes"):
+        model["nodes"](nodes)

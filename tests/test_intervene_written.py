@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_cases import Calls, reference, tensors, told, without
+from attention_cases import Calls, module, reference, tensors, told, without
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch import softmax as held
 
 from attnlens import intervene, record
-from attnlens.errors import IncompleteRecordingError, NothingRecordedError
-from attnlens.recording import Edges, SoftmaxAdapter
+from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError
+from attnlens.recording import Adapter, Edges, SoftmaxAdapter
 from attnlens.recording.probe import AttentionProbe
 
 B, H, L, D = 2, 3, 5, 7
@@ -44,8 +45,8 @@ class ByHand(nn.Module):
         self.way = way
 
     def forward(self, q: Tensor) -> Tensor:
-        weights = WAYS[self.way](q @ q.transpose(-1, -2) / q.shape[-1] ** 0.5)
-        return weights @ q
+        self.weights = WAYS[self.way](q @ q.transpose(-1, -2) / q.shape[-1] ** 0.5)
+        return self.weights @ q
 
 
 class Two(nn.Module):
@@ -57,8 +58,7 @@ class Two(nn.Module):
 
     def forward(self, q: Tensor) -> Tensor:
         q = q + self.by_hand(q)
-        result: Tensor = self.other(q, q, q)
-        return result
+        return self.other(q, q, q)
 
 
 @pytest.fixture(autouse=True)
@@ -73,8 +73,7 @@ def torch_is_as_it_was() -> Any:
 
 def by_hand(q: Tensor, change: Callable[[Array], Array]) -> Array:
     """The same in float64 with numpy, weights changed."""
-    changed: Array = change(reference(q, q)) @ q.double().numpy()
-    return changed
+    return change(reference(q, q)) @ q.double().numpy()
 
 
 FIRST = np.arange(L) == 1
@@ -170,72 +169,50 @@ def test_a_recording_names_the_softmaxes_it_missed(way: str) -> None:
 
 
 def test_softmaxes_that_are_no_attention_are_let_be() -> None:
-    class Gates(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.attention = Calls()
+    def forward(it: Any, q: Tensor) -> Tensor:
+        over_heads = q.softmax(1)  # of four dimensions, but not over the last
+        classes = torch.softmax(q[:, 0], -1)  # of three
+        total = it.attention(q, q, q) * over_heads + classes[:, None] + F.log_softmax(q, -1)
+        return total * q.sum((1, 2)).softmax(-1)[:, None, None]
 
-        def forward(self, q: Tensor) -> Tensor:
-            over_heads = q.softmax(1)  # of four dimensions, but not over the last
-            classes = torch.softmax(q[:, 0], -1)  # of three
-            log = F.log_softmax(q, -1)
-            total = self.attention(q, q, q) * over_heads + classes[:, None] + log
-            return total * q.sum((1, 2)).softmax(-1)[:, None, None]
-
-    model = Gates()
+    model = module("Gates", forward, attention=Calls())
     (q,) = tensors(B, H, L, D)
     with record(model, expected=1), intervene(model, hide=0) as changed:
         model(q)
     assert changed == {"attention": 1}
 
 
-class Additive(nn.Module):
-    """Weights of one head that no product of queries and keys gave."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.score, self.inner = nn.Linear(D, L), Calls()
-
-    def forward(self, x: Tensor) -> Tensor:
-        weights = self.score(x).softmax(-1)
-        return torch.bmm(weights, self.inner(x, x, x))
-
-
-class Head(nn.Module):
-    """Shares of classes at the end, as of a language model with tied embeddings."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner, self.words = Calls(), nn.Parameter(torch.ones(9, D))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.softmax(self.inner(x, x, x) @ self.words.T, -1)
-
-
 def test_what_is_multiplied_with_tells_attention_of_one_head_from_shares_of_classes() -> None:
+    def forward(it: Any, x: Tensor) -> Tensor:
+        """Weights of one head that no product of queries and keys gave."""
+        weights = it.score(x).softmax(-1)
+        return torch.bmm(weights, it.inner(x, x, x))
+
     (x,) = tensors(B, L, D)
-    with told("Additive: a softmax of shape (2, 5, 5)"), intervene(model := Additive(), hide=1):
-        model(x)
-    with record(model := Head(), expected=1), intervene(model, hide=1) as changed:
+    additive = module("Additive", forward, score=nn.Linear(D, L), inner=Calls())
+    with told("Additive: a softmax of shape (2, 5, 5)"), intervene(additive, hide=1):
+        additive(x)
+    # Shares of classes at the end, as of a language model with tied embeddings.
+    words = nn.Parameter(torch.ones(9, D))
+    model = module(
+        "Head", lambda it, x: torch.softmax(it.inner(x, x, x) @ words.T, -1), inner=Calls()
+    )
+    with record(model, expected=1), intervene(model, hide=1) as changed:
         model(x)
     assert changed == {"inner": 1}
 
 
 def test_weights_that_pass_a_probe_are_told_of_once() -> None:
-    class Probed(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.probes = nn.ModuleList([AttentionProbe(), AttentionProbe()])
-
-        def forward(self, q: Tensor) -> Tensor:
-            for probe in self.probes:
-                q = probe(torch.softmax(q @ q.transpose(-1, -2), -1)) @ q
-            return q
+    def forward(it: Any, q: Tensor) -> Tensor:
+        for probe in it.probes:
+            q = probe(torch.softmax(q @ q.transpose(-1, -2), -1)) @ q
+        return q
 
     (q,) = tensors(B, H, L, D)
+    probed = module("Probed", forward, probes=nn.ModuleList([AttentionProbe(), AttentionProbe()]))
     for model, sites in (
-        (Probed(), ["probes.0", "probes.1"]),
-        (nn.Sequential(Probed()), ["0.probes.0", "0.probes.1"]),
+        (probed, ["probes.0", "probes.1"]),
+        (nn.Sequential(probed), ["0.probes.0", "0.probes.1"]),
     ):
         with record(model, expected=2) as recording, intervene(model, hide=1) as changed:
             model(q)
@@ -245,17 +222,79 @@ def test_weights_that_pass_a_probe_are_told_of_once() -> None:
 def test_adapters_that_cannot_be() -> None:
     model = Two()
     (q,) = tensors(B, H, L, D)
-    with (
-        told("SoftmaxAdapter(blocks.*) matches no module; modules: Two, by_hand, other"),
-        intervene(model, hide=1, adapters=SoftmaxAdapter("blocks.*")),
+    for adapter, text in (
+        (SoftmaxAdapter("blocks.*"), "SoftmaxAdapter(blocks.*) matches no module; modules: Two, "),
+        (lambda *_: None, "give SoftmaxAdapter(sites): other adapters read what a module gives"),
+        (SoftmaxAdapter("*"), "key 9 is out of range"),
     ):
+        with told(text), intervene(model, hide=9, adapters=adapter):
+            model(q)
+        hooks = [(it._forward_hooks, it._forward_pre_hooks) for it in model.modules()]
+        assert not any(map(any, hooks))
+    for adapter, name in ((OfByHand(), "OfByHand"), (SoftmaxAdapter("a.*"), "SoftmaxAdapter(a.*)")):
+        text = f"{name} matches no module; modules: Calls"
+        missing = pytest.raises(NothingRecordedError, match=re.escape(text))
+        with missing, record(Calls(), adapters=adapter):
+            pass
+
+
+class OfByHand:
+    """Tells the weights that a `ByHand` kept."""
+
+    def matches(self, module: nn.Module) -> bool:
+        return isinstance(module, ByHand)
+
+    def records(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Tensor | None:
+        del args, kwargs, output
+        return getattr(module, "give", module.weights)
+
+
+class Blocks(nn.Module):
+    """Attention by hand that keeps its weights, twice; then torch's."""
+
+    def __init__(self, way: str = "method") -> None:
+        super().__init__()
+        self.blocks, self.other = nn.ModuleList([ByHand(way), ByHand(way)]), Calls()
+
+    def forward(self, q: Tensor) -> Tensor:
+        for block in self.blocks:
+            q = q + block(q) * torch.softmax(q.sum((1, 2)), -1)[:, None, None]
+        return self.other(q, q, q)
+
+
+def test_an_adapter_speaks_for_its_modules() -> None:
+    assert isinstance(OfByHand(), Adapter)
+    model = Blocks()
+    (q,) = tensors(B, H, L, D)
+    plain = model(q)
+    with record(model, adapters=[OfByHand()], expected=3) as recording:
+        assert torch.equal(model(q), plain)
+    assert list(recording) == ["blocks.0", "blocks.1", "other"]
+    assert abs(recording["blocks.0"].weights.numpy() - reference(q, q)).max() < EXACT
+    with record(model, adapters=OfByHand(), rows=-1, include="blocks.*") as recording:
         model(q)
-    with (
-        told("give SoftmaxAdapter(sites): other adapters read what a module gives"),
-        intervene(model, hide=1, adapters=lambda *_: None),  # type: ignore[arg-type]
-    ):
-        model(q)
+    assert [entry.shape for entry in recording.records()] == [(B, H, 1, L)] * 2
     assert not any(module._forward_hooks for module in model.modules())
-    with told("key 9 is out of range"), intervene(model, hide=9, adapters=SoftmaxAdapter("*")):
+    model.blocks[0].give = torch.ones(5, 8)
+    text = r"blocks.0: an adapter gave \(5, 8\); weights have four dimensions"
+    with pytest.raises(RecordingError, match=text), record(model, adapters=OfByHand()):
         model(q)
-    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize("way", NAMED)
+def test_softmaxes_of_named_modules(way: str) -> None:
+    model = Blocks(way)
+    (q,) = tensors(B, H, L, D)
+    plain = model(q)
+    with record(model, adapters=SoftmaxAdapter("blocks.*"), expected=3) as recording:
+        assert torch.equal(model(q), plain)
+    assert abs(recording["blocks.0"].weights.numpy() - reference(q, q)).max() < EXACT
+    assert list(recording) == ["blocks.0", "blocks.1", "other"]
+    some = {"adapters": SoftmaxAdapter("blocks.1"), "expected": 2, "top_k": 2}
+    text = r"blocks\.0: a softmax of shape"
+    with pytest.raises(IncompleteRecordingError, match=text), record(model, **some):
+        model(q)
+    with record(model, include=["blocks.1", "other"], **some) as recording:
+        model(q)
+    assert list(recording) == ["blocks.1", "other"]
+    assert recording["blocks.1"].keys is not None

@@ -2,80 +2,92 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
+import torch.nn.functional as F
+from attention_cases import Calls, encoder, module, tensors, told
+from refused import refused
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 import attnlens
 from attnlens import attention
-from attnlens.errors import AttnlensError
-from attnlens.recording import SoftmaxAdapter
+from attnlens.errors import (
+    AttnlensError,
+    IncompleteRecordingError,
+    InterventionError,
+    NothingRecordedError,
+    RecordingError,
+)
+from attnlens.recording import Edges, SoftmaxAdapter, intervene, record
+from attnlens.recording.probe import AttentionProbe
 
-SITES = "'layers.0.self_attn', 'layers.1.self_attn'"
+SITE = "layers.0.self_attn"
 X = torch.linspace(-1, 1, 48).sin().view(1, 6, 8)
 
 
-def made() -> nn.Module:
-    torch.manual_seed(0)
-    layer = nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=8, batch_first=True)
-    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+MODEL = encoder(width=8)
 
 
-MODEL = made()
-
-
-def recorded(**options: Any) -> attnlens.Recording:
-    with attnlens.record(MODEL, **options) as recording, torch.no_grad():
-        MODEL(X)
+def recording_of(model: Any, *inputs: Tensor, **options: Any) -> attnlens.Recording:
+    with record(model, **options) as recording:
+        if inputs:
+            model(*inputs)
     return recording
 
 
+def recorded(**options: Any) -> attnlens.Recording:
+    return recording_of(MODEL, X, **options)
+
+
 RECORDING = recorded()
-RECORD = RECORDING["layers.0.self_attn"]
+RECORD = RECORDING[SITE]
+LINEAR = nn.Linear(8, 8)
+ORIGINAL = F.scaled_dot_product_attention
 
 
-def changed(model: Any = MODEL, **options: Any) -> None:
-    with attnlens.intervene(model, **options), torch.no_grad():
-        MODEL(X)
+@pytest.fixture(autouse=True)
+def torch_is_as_it_was() -> Any:
+    yield
+    assert F.scaled_dot_product_attention is torch._C._nn.scaled_dot_product_attention is ORIGINAL
 
 
 def looked_at_too_early() -> None:
-    with attnlens.record(MODEL) as recording:
-        recording["layers.0.self_attn"]
+    with record(MODEL) as recording:
+        recording[SITE]
 
 
 def twice_in_one_block() -> None:
-    with attnlens.record(MODEL) as recording, torch.no_grad():
+    with record(MODEL) as recording:
         MODEL(X)
         MODEL(X)
-    recording["layers.0.self_attn"]
+    recording[SITE]
 
 
 def two_blocks_one_of_them_empty() -> None:
-    with attnlens.record(MODEL), torch.no_grad():
+    with record(MODEL):
         MODEL(X)
-        with attnlens.record(MODEL):
+        with record(MODEL):
             pass
 
 
 def outside_the_block() -> None:
-    with attnlens.record(MODEL):
+    with record(MODEL):
         pass
     MODEL(X)
 
 
 def of_another_model() -> None:
-    with attnlens.record(made()):
+    with record(encoder()):
         MODEL(X)
-
-
-def of_other_sizes() -> None:
-    attention.rollout([RECORD, torch.rand(3, 2, 6, 6)])
 
 
 def a_truncated_file(folder: Path) -> None:
@@ -97,141 +109,60 @@ def a_picture(folder: Path) -> None:
     attnlens.load_recording(folder / "cat.png")
 
 
-MISUSES: dict[str, tuple[Callable[..., Any], str]] = {
+MISUSES: dict[str, Callable[..., Any]] = {
     # What is recorded.
-    "a tensor for a model": (lambda: recorded_of(X), "not Tensor; give a model"),
-    "a class for a model": (
-        lambda: recorded_of(nn.Transformer),
-        "not the class Transformer; give Transformer(...)",
-    ),
-    "a function for a model": (lambda: recorded_of(MODEL.forward), "not method; give a model"),
-    "a model without attention": (
-        lambda: recorded_of(nn.Linear(8, 8)),
-        "no attention of Linear ran in the block; looked for:",
-    ),
-    "called after the block": (outside_the_block, "call the model inside the block"),
-    "another model": (of_another_model, "call the model inside the block"),
-    "two blocks": (two_blocks_one_of_them_empty, "call the model inside the block"),
-    "include matches nothing": (
-        lambda: recorded(include="decoder.*"),
-        "include matched no attention of TransformerEncoder; it has: layers.0.self_attn",
-    ),
-    "include is a module": (
-        lambda: recorded(include=MODEL.layers[0]),
-        "give names, patterns such as 'encoder.*', or a function of a name",
-    ),
-    "include is a number": (lambda: recorded(include=0), "give names, patterns such as"),
-    "rows there are not": (lambda: recorded(rows=6), "row 6 is out of range; there are 6 (0 to 5"),
-    "rows is a text": (lambda: recorded(rows="first"), "give a position (0, 1, ... or -1"),
-    "top_k of too many": (lambda: recorded(top_k=7), "give at most 6"),
-    "top_k and lazy": (lambda: recorded(top_k=2, lazy=True), "choose one of rows="),
-    "a dtype in words": (lambda: recorded(dtype="half"), "choose one of torch.float16"),
-    "adapters of a text": (lambda: recorded(adapters="layers.*"), "or SoftmaxAdapter(sites)"),
-    "an adapter for nothing": (
-        lambda: recorded(adapters=SoftmaxAdapter("attention.*")),
-        "matches no module; modules: TransformerEncoder, layers",
-    ),
-    "too many expected": (lambda: recorded(expected=3), "3 records expected, 2 made: layers.0"),
+    "a tensor for a model": lambda: recording_of(X, X),
+    "a class for a model": lambda: recording_of(nn.Transformer, X),
+    "a function for a model": lambda: recording_of(MODEL.forward, X),
+    "called after the block": outside_the_block,
+    "another model": of_another_model,
+    "two blocks": two_blocks_one_of_them_empty,
+    "an adapter for nothing": lambda: recorded(adapters=SoftmaxAdapter("attention.*")),
     # What is asked of a recording.
-    "a site that is misspelt": (
-        lambda: RECORDING["layer.1.self_attn"],
-        "recorded: 'layers.1.self_attn', 'layers.0.self_attn'",
-    ),
-    "a site by number": (lambda: RECORDING[0], "records go by site: recording['layers.0"),
-    "a recording in its block": (looked_at_too_early, "call the model in the block"),
-    "a site that ran twice": (twice_in_one_block, "use recording.calls('layers.0.self_attn')"),
-    "an empty recording saved": (
-        lambda: attnlens.Recording().save("x"),
-        "nothing was recorded, so there is nothing to save",
-    ),
-    "a head there is not": (lambda: RECORD.sel(head=2), "there are 2 (0 to 1, or -1"),
-    "an axis that is misspelt": (lambda: RECORD.sel(quary=0), "axes: 'query', 'batch', 'head'"),
-    "a label there is not": (
-        lambda: RECORD.labelled(key=list("ABCDEF")).sel(key="a"),
-        "no key is called 'a'; there are 'A', 'B'",
-    ),
-    "too few labels": (lambda: RECORD.labelled(key=["a", "b"]), "2 labels for 'key', which has 6"),
-    "labels for no axis": (lambda: RECORDING.labelled(token=list("ABCDEF")), "'batch 1', 'head 2'"),
+    "a site that is misspelt": lambda: RECORDING["layer.1.self_attn"],
+    "a site by number": lambda: RECORDING[0],
+    "a recording in its block": looked_at_too_early,
+    "a site that ran twice": twice_in_one_block,
+    "an empty recording saved": lambda: attnlens.Recording().save("x"),
+    "a head there is not": lambda: RECORD.sel(head=2),
+    "an axis that is misspelt": lambda: RECORD.sel(quary=0),
+    "a label there is not": lambda: RECORD.labelled(key=list("ABCDEF")).sel(key="a"),
+    "too few labels": lambda: RECORD.labelled(key=["a", "b"]),
+    "labels for no axis": lambda: RECORDING.labelled(token=list("ABCDEF")),
     # What is read from a file.
-    "no file": (
-        lambda folder: attnlens.load_recording(folder / "no"),
-        "give a file that recording.save wrote",
-    ),
-    "a truncated file": (a_truncated_file, "give a file that recording.save wrote, all of it"),
-    "another file": (a_picture, "give a file that recording.save wrote"),
-    "weights of a model": (
-        weights_of_a_model,
-        "not a recording; give a file that recording.save wrote",
-    ),
-    "a recording loaded": (lambda: attnlens.load_recording(RECORDING), "Recording is no path"),
+    "no file": lambda folder: attnlens.load_recording(folder / "no"),
+    "a truncated file": a_truncated_file,
+    "another file": a_picture,
+    "weights of a model": weights_of_a_model,
+    "a recording loaded": lambda: attnlens.load_recording(RECORDING),
     # What is analysed.
-    "a recording of several": (
-        lambda: attention.entropy(RECORDING),
-        f"such as recording.calls('layers.0.self_attn')[0] of {SITES}",
-    ),
-    "a model analysed": (lambda: attention.entropy(MODEL), "give a record, a tensor or an array"),
-    "nothing analysed": (
-        lambda: attention.entropy(None),
-        "NoneType is no attention; give a record",
-    ),
-    "a text for a count": (lambda: attention.strongest_keys(RECORD, "3"), "ask for 1 or more"),
-    "a row there is not": (
-        lambda: attention.rollout(RECORDING, rows=6),
-        "row 6 is out of range; there are 6 (0 to 5",
-    ),
-    "a record rolled out": (lambda: attention.rollout(RECORD), "give a list of attention, first"),
-    "layers of other batches": (of_other_sizes, "layer 0 has shape (1, 2, 6, 6), the last (3, 2"),
-    "rows of the strongest keys": (
-        lambda: attention.entropy(recorded(top_k=2)["layers.0.self_attn"]),
-        "record with top_k=None or lazy=True",
-    ),
+    "a recording of several": lambda: attention.entropy(RECORDING),
+    "a model analysed": lambda: attention.entropy(MODEL),
+    "nothing analysed": lambda: attention.entropy(None),
+    "a text for a count": lambda: attention.strongest_keys(RECORD, "3"),
+    "a row there is not": lambda: attention.rollout(RECORDING, rows=6),
+    "a record rolled out": lambda: attention.rollout(RECORD),
+    "layers of other batches": lambda: attention.rollout([RECORD, torch.rand(3, 2, 6, 6)]),
+    "rows of the strongest keys": lambda: attention.entropy(recorded(top_k=2)[SITE]),
     # What is changed.
-    "hide of another shape": (
-        lambda: changed(hide=torch.ones(2, 6, dtype=torch.bool)),
-        "has shape (2, 6), read as (batch, key); the weights are",
-    ),
-    "hide of another length": (
-        lambda: changed(hide=np.ones(5, dtype=bool)),
-        "it has 5 keys, and layers.0.self_attn has 6",
-    ),
-    "hide of numbers": (lambda: changed(hide=torch.ones(6)), "give booleans, true where hidden"),
-    "a head out of range": (lambda: changed(hide=0, heads=2), "head 2 is out of range; there are"),
-    "a batch there is not": (lambda: changed(hide=0, batch=1), "batch 1 is out of range; there"),
-    "nothing to change": (changed, "give one of hide=, scale=, replace=, val"),
-    "sites that match nothing": (
-        lambda: changed(hide=0, sites="decoder.*"),
-        "calls of each site: layers.0.self_attn 1",
-    ),
-    "a tensor changed": (lambda: changed(X, hide=0), "not Tensor; give a model"),
-    "replaced by a number": (lambda: changed(replace=0.5), "give a tensor, or a function of weigh"),
+    "sites that match nothing": lambda: edited(MODEL, X, hide=0, sites="decoder.*"),
+    "a tensor changed": lambda: edited(X, X, hide=0),
     # What is described.
-    "a class described": (lambda: attnlens.describe(nn.Linear, X), "not the class Linear; give Li"),
-    "nothing to run on": (lambda: attnlens.describe(MODEL), "as an example of its input"),
-    "axes of another input": (
-        lambda: attnlens.describe(nn.Linear(8, 8), X, axes={"x": ("token",)}),
-        "axes of x: ('token',), and its shape is (1, 6, 8)",
-    ),
-    "an array described": (
-        lambda: attnlens.describe(nn.Linear(8, 8), X.numpy()),
-        "give torch tensors as an example",
-    ),
-    "a step there is not": (lambda: attnlens.trace(nn.Linear(8, 8), X)["y"], "there are 'x', 'Y'"),
+    "a class described": lambda: attnlens.describe(nn.Linear, X),
+    "nothing to run on": lambda: attnlens.describe(MODEL),
+    "axes of another input": lambda: attnlens.describe(LINEAR, X, axes={"x": ("token",)}),
+    "an array described": lambda: attnlens.describe(LINEAR, X.numpy()),
+    "a step there is not": lambda: attnlens.trace(LINEAR, X)["y"],
 }
 
 
-def recorded_of(model: Any) -> None:
-    with attnlens.record(model), torch.no_grad():
-        model(X)
-
-
-@pytest.mark.parametrize("name", MISUSES)
-def test_a_misuse_is_told_in_one_line_with_the_choices(name: str, tmp_path: Path) -> None:
-    misuse, told = MISUSES[name]
-    with pytest.raises(AttnlensError) as error:
-        misuse(tmp_path) if "folder" in misuse.__code__.co_varnames[:1] else misuse()
-    assert told in str(error.value)
-    assert "\n" not in str(error.value)
-    assert error.value.__cause__ is None or isinstance(error.value, AttnlensError)
+def test_a_misuse_is_told_in_one_line_with_the_choices(tmp_path: Path, snapshot: Any) -> None:
+    messages = {}
+    for name, misuse in MISUSES.items():
+        inputs = [tmp_path] if "folder" in misuse.__code__.co_varnames[:1] else []
+        message = refused(AttnlensError, misuse, *inputs).replace(str(tmp_path), "FOLDER")
+        messages[name] = re.sub(r"(?<=a recording) \(.*?\)(?=;)", "", message)
+    assert messages == snapshot
 
 
 def test_a_name_that_is_not_there_is_a_key_error_too() -> None:
@@ -251,3 +182,283 @@ def test_a_recording_stands_for_its_only_record_and_for_its_layers() -> None:
 
 def test_the_package_lists_what_it_promises() -> None:
     assert dir(attnlens) == sorted(attnlens.__all__)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"rows": 1, "top_k": 2}, {"lazy": True, "top_k": 2}, {"top_k": 0}, {"rows": "last"},
+    {"rows": [0.5]}, {"dtype": torch.int8}, {"dtype": "half"},
+    {"dtype": torch.float16, "lazy": True}, {"include": []}, {"include": 0}, {"include": nn.ReLU()},
+    {"expected": 0}, {"adapters": "blocks.*"}, {"adapters": [3]},
+]  # fmt: skip
+MISFITS: list[dict[str, Any]] = [
+    {"rows": 5}, {"rows": [0, -6]}, {"rows": slice(9, 12)}, {"top_k": 6},
+]  # fmt: skip
+
+
+def test_options_that_do_not_go_together(snapshot: Any) -> None:
+    assert [refused(RecordingError, recording_of, Calls(), **some) for some in OPTIONS] == snapshot
+
+
+def test_what_does_not_fit_a_call_is_raised_by_it(snapshot: Any) -> None:
+    model, inputs = Calls(), tensors(1, 2, 5, 4, many=3)
+    with record(model) as recording:
+        work = partial(refused, RecordingError, recording_of, model, *inputs)
+        assert [work(**options) for options in MISFITS] == snapshot
+        model(*inputs)
+    assert len(recording.calls("Calls")) == len(MISFITS) + 1
+
+
+def test_a_model_that_was_not_run_or_has_no_attention(snapshot: Any) -> None:
+    cases: list[tuple[Any, ...]] = [(encoder(),), (nn.Linear(3, 3), torch.zeros(3))]
+    assert [refused(NothingRecordedError, recording_of, *case) for case in cases] == snapshot
+
+
+def test_another_thread() -> None:
+    model = nn.ModuleDict({"here": Calls(), "there": Calls()})
+    inputs = tensors(1, 2, 3, 4, many=3)
+
+    def both(here: str | None, **options: Any) -> Any:
+        with record(model, **options) as recording:
+            if here:
+                model[here](*inputs)
+            thread = threading.Thread(target=model["there"], args=tuple(inputs))
+            thread.start()
+            thread.join()
+        return recording
+
+    assert "there: ran in another thread" in refused(NothingRecordedError, both, None)
+    told = "1 site ran and was not recorded: there: ran in another thread; a block is for"
+    assert told in refused(IncompleteRecordingError, both, "here")
+    both("here", include="here")
+    # What was recorded here as well is not missed.
+    assert len(both("there").calls("there")) == 1
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scripts() -> None:
+    model = nn.ModuleDict({"plain": Calls()})
+
+    class Plain(nn.Module):
+        def forward(self, q: Tensor) -> Tensor:
+            return F.scaled_dot_product_attention(q, q, q)
+
+    model["script"] = torch.jit.script(Plain())
+    model["harmless"] = torch.jit.script(nn.Linear(2, 2))
+    q, k, v = tensors(1, 2, 3, 4, many=3)
+
+    def every() -> None:
+        with record(model):
+            model["plain"](q, k, v)
+            model["script"](q)
+            model["harmless"](torch.zeros(2))
+
+    message = refused(IncompleteRecordingError, every)
+    assert "script: is TorchScript" in message
+    assert "harmless" not in message
+    with record(model, expected=1):
+        model["plain"](q, k, v)
+
+
+def test_the_number_expected() -> None:
+    model = encoder()
+    (x,) = tensors(1, 3, 12)
+    recording_of(model, x, expected=2)
+    told = "3 records expected, 2 made: layers.0.self_attn 1, layers.1.self_attn 1"
+    assert told in refused(IncompleteRecordingError, recording_of, model, x, expected=3)
+    assert issubclass(IncompleteRecordingError, AttnlensError)
+
+
+def test_some_sites_only() -> None:
+    model = encoder(3)
+    (x,) = tensors(1, 3, 12)
+    first, last = "layers.0.self_attn", "layers.2.self_attn"
+    assert list(recording_of(model, x, include=first)) == [first]
+    assert list(recording_of(model, x, include=["*.0.*", "layers.[2-9].*"])) == [first, last]
+    assert list(recording_of(model, x, include=lambda site: "2" in site)) == [last]
+    told = refused(NothingRecordedError, recording_of, model, x, include="decoder.*")
+    assert told.startswith("include matched no attention of ")
+    assert "layers.0" in told
+    told = refused(IncompleteRecordingError, recording_of, model, x, include=[first, "head"])
+    assert "nothing that ran is called 'head'" in told
+
+
+def test_tensors_without_values() -> None:
+    with pytest.raises(RecordingError, match="tensors on the device meta have no values"):
+        recording_of(Calls(), *(part.to("meta") for part in tensors(1, 2, 3, 4, many=3)))
+
+
+@pytest.mark.parametrize("transform", [torch.vmap, torch.func.grad])
+def test_transforms_of_functions_are_refused(transform: Any) -> None:
+    model = Calls()
+    (q,) = tensors(2, 1, 2, 3, 4)
+    with pytest.raises(RecordingError, match=r"inside a torch.func transform"), record(model):
+        transform(lambda x: model(x, x, x).sum())(q if transform is torch.vmap else q[0])
+    with (
+        pytest.raises(InterventionError, match=r"inside a torch.func transform .* be changed"),
+        intervene(model, hide=0),
+    ):
+        transform(lambda x: model(x, x, x).sum())(q if transform is torch.vmap else q[0])
+
+
+def edited(model: nn.Module, *inputs: Tensor, times: int = 1, **options: Any) -> None:
+    with intervene(model, **options):
+        for _ in range(times if inputs else 0):
+            model(*inputs)
+
+
+Q = tensors(2, 3, 5, 4, many=3)
+(STATES,) = tensors(1, 3, 12)
+
+
+EDITS: list[dict[str, Any]] = [
+    {}, {"hide": 1, "scale": 2}, {"hide": 1, "keys": 2}, {"hide": []}, {"hide": [True, False]},
+    {"hide": torch.zeros(2, 5)}, {"hide": torch.zeros(1, 1, 1, 1, 1).bool()},
+    {"hide": [Edges(key=1), 3]}, {"hide": Edges(key=1), "heads": 0}, {"hide": {}},
+    {"hide": {"a": 1}, "sites": "b"}, {"hide": 1, "sites": []}, {"scale": "half"}, {"replace": 3},
+]  # fmt: skip
+EDITS_THAT_DO_NOT_FIT: list[dict[str, Any]] = [
+    {"hide": 5},
+    {"hide": slice(7, 9)},
+    {"hide": 0, "heads": 3},
+    {"hide": 0, "batch": [0, 2]},
+    {"hide": Edges(head=4)},
+    {"hide": torch.ones(3, 5).bool()},
+    {"scale": torch.ones(2, 3, 5)},
+    {"replace": lambda weights: weights[..., :2]},
+    {"replace": lambda _: None},
+    # Nothing is touched.
+    {"hide": np.ones(4, dtype=bool)},
+    {"hide": 0, "sites": "head.*"},
+    {"hide": {"x": 1, "Calls": 2}},
+    {"hide": 0, "sites": ["Calls", "x.*"]},
+    {"scale": 1, "sites": lambda site: "y" in site},
+]
+
+
+def test_options_that_cannot_be(snapshot: Any) -> None:
+    assert [refused(InterventionError, edited, Calls(), **some) for some in EDITS] == snapshot
+
+
+def test_what_does_not_fit_a_call(snapshot: Any) -> None:
+    model = Calls()
+    plain, messages = model(*Q), []
+    for options in EDITS_THAT_DO_NOT_FIT:
+        message = refused(InterventionError, edited, model, *Q, times=2, **options)
+        messages.append(message.partition("; calls of each site")[0])
+        assert torch.equal(model(*Q), plain)
+    assert messages == snapshot
+
+
+def test_a_model_that_did_not_run(snapshot: Any) -> None:
+    model = nn.ModuleDict({"a": encoder(1), "b": encoder(1)})
+    model.forward = model["a"].forward
+    cases: list[tuple[Any, ...]] = [
+        (encoder(),),
+        (nn.Linear(3, 3), torch.zeros(3)),
+        (AttentionProbe(("batch", "node")), torch.ones(2, 3)),
+        (lambda x: x,),
+    ]
+    messages = [refused(InterventionError, edited, *case, hide=0) for case in cases]
+    messages.append(refused(InterventionError, edited, model, STATES, hide=0, sites="b.*"))
+    assert messages == snapshot
+
+
+def hooks(model: nn.Module) -> list[int]:
+    return [
+        len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()
+    ]
+
+
+class Probed(nn.Module):
+    """A probe, and a hook of the model's own on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.probe = AttentionProbe(("batch", "head", "query", "key"))
+        self.heard: list[Tensor] = []
+        self.probe.register_forward_hook(lambda _, __, weights: self.heard.append(weights))
+
+    def forward(self, weights: Tensor) -> Any:
+        return self.probe(weights)
+
+
+def test_hooks_go_when_the_block_fails() -> None:
+    model = Probed()
+    before = hooks(model), list(model.probe._forward_hooks)
+    weights = torch.tensor([[[[0.25, 0.75]]]])
+
+    def fail() -> None:
+        with intervene(model, hide=0):
+            assert model(weights).flatten().tolist() == [0.0, 1.0]
+            raise KeyError("ours")
+
+    with pytest.raises(KeyError, match="ours"):
+        fail()
+    with told("key 7 is out of range"):
+        edited(model, weights, hide=7)
+    assert (hooks(model), list(model.probe._forward_hooks)) == before
+    assert torch.equal(model(weights), weights)
+    # A hook that watched before the block sees what the model goes on with.
+    assert model.heard[0].flatten().tolist() == [0.0, 1.0]
+
+
+RUNS: list[tuple[Any, tuple[Tensor, ...], str]] = [
+    (Calls(), tuple(Q), "Calls"),
+    (Probed(), (torch.tensor([[[[0.25, 0.75]]]]),), "probe"),
+]
+
+
+@pytest.mark.parametrize(("model", "inputs", "site"), RUNS)
+def test_other_threads_run_the_model_as_it_is(
+    model: Any, inputs: tuple[Tensor, ...], site: str
+) -> None:
+    plain = model(*inputs)
+    found: dict[int, Tensor] = {}
+    entered, ran = threading.Barrier(3), threading.Barrier(3)
+
+    def work(key: int) -> None:
+        with intervene(model, hide=key) as changed:
+            entered.wait(60)
+            found[key] = model(*inputs)
+            ran.wait(60)
+        assert changed == {site: 1}
+
+    threads = [threading.Thread(target=work, args=(key,)) for key in (0, 1)]
+    for thread in threads:
+        thread.start()
+    entered.wait(60)
+    assert torch.equal(model(*inputs), plain)
+    ran.wait(60)
+    for thread in threads:
+        thread.join()
+    for key in (0, 1):
+        with intervene(model, hide=key):
+            assert torch.equal(model(*inputs), found[key])
+    assert not torch.equal(found[0], found[1])
+
+
+@pytest.mark.parametrize(("model", "inputs", "site"), RUNS)
+def test_a_model_that_ran_in_another_thread_only(
+    model: Any, inputs: tuple[Tensor, ...], site: str
+) -> None:
+    with (
+        told(f"{site}: ran in another thread; a block is for the thread it is in"),
+        intervene(model, hide=0),
+    ):
+        thread = threading.Thread(target=model, args=inputs)
+        thread.start()
+        thread.join()
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpointing_is_refused_where_gradients_would_be_wrong(reentrant: bool) -> None:
+    model = module(
+        "Checkpointed",
+        lambda it, x: checkpoint(it.inner, x, use_reentrant=reentrant),
+        inner=encoder(1),
+    )
+    with told("inner.layers.0.self_attn: gradient checkpointing computes it again"):
+        edited(model, STATES.clone().requires_grad_(), hide=0)
+    if not reentrant:
+        with torch.no_grad():
+            edited(model, STATES, hide=0)

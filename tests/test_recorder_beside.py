@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_cases import Calls, reference, tensors, told
+from attention_cases import Calls, module, reference, tensors, told
 from needed import skip_without
 from torch import Tensor, nn
 
@@ -69,8 +70,7 @@ class Model(nn.Module):
             return weights[:, 0] @ x
         if self.beside == "sdpa":
             return F.scaled_dot_product_attention(x, x, x)
-        result: Tensor = self.known(x, x, x)[0]
-        return result
+        return self.known(x, x, x)[0]
 
 
 SITES = {"module": "known", "sdpa": "Model", "probe": "probe"}
@@ -108,13 +108,12 @@ def test_what_stands_beside_is_told(way: str, batched: bool, beside: str, tmp_pa
 
 
 def test_a_softmax_over_the_last_axis_but_one_is_turned() -> None:
-    class Turned(nn.Module):
-        def forward(self, q: Tensor) -> Tensor:
-            return (q @ q.transpose(-1, -2) / 2).softmax(-2).transpose(-1, -2) @ q
+    def forward(_: Any, q: Tensor) -> Tensor:
+        return (q @ q.transpose(-1, -2) / 2).softmax(-2).transpose(-1, -2) @ q
 
     (q,) = tensors(2, 3, 5, 4)
-    adapter = SoftmaxAdapter("Turned")
-    with record(model := Turned(), adapters=adapter) as recording:
+    model, adapter = module("Turned", forward), SoftmaxAdapter("Turned")
+    with record(model, adapters=adapter) as recording:
         model(q)
     assert abs(recording["Turned"].weights.numpy() - reference(q, q)).max() < 2e-5
     with intervene(model, hide=0, adapters=adapter), record(model, adapters=adapter) as recording:
@@ -122,26 +121,18 @@ def test_a_softmax_over_the_last_axis_but_one_is_turned() -> None:
     weights = recording["Turned"].weights
     assert not weights[..., 0].any()
     torch.testing.assert_close(output, weights @ q, atol=2e-5, rtol=0)
-    with (
-        pytest.raises(attnlens.AttnlensError, match=r"over axis 2, .*SoftmaxAdapter"),
-        record(model),
-    ):
+    text = r"over axis 2, .*SoftmaxAdapter"
+    with pytest.raises(attnlens.AttnlensError, match=text), record(model):
         model(q)
 
 
 def test_probes_speak_for_as_many_softmaxes_as_there_were() -> None:
-    class Both(nn.Module):
-        """Two softmaxes, of which one passes the probe."""
+    def forward(both: Any, x: Tensor) -> Tensor:
+        x = torch.softmax(x @ x.transpose(-1, -2), -1) @ x
+        return both.probe(torch.softmax(x @ x.transpose(-1, -2), -1)) @ x
 
-        def __init__(self) -> None:
-            super().__init__()
-            self.probe = AttentionProbe(("batch", "query", "key"))
-
-        def forward(self, x: Tensor) -> Tensor:
-            x = torch.softmax(x @ x.transpose(-1, -2), -1) @ x
-            return self.probe(torch.softmax(x @ x.transpose(-1, -2), -1)) @ x
-
-    model = Both()
+    # Two softmaxes, of which one passes the probe.
+    model = module("Both", forward, probe=AttentionProbe(("batch", "query", "key")))
     told_of = pytest.raises(IncompleteRecordingError, match="Both: a softmax of shape")
     with told_of, record(model):
         model(X)
@@ -179,14 +170,13 @@ def test_four_dimensions_in_a_module_named_like_attention() -> None:
 
 
 def test_mixtures_that_are_no_attention_can_be_left_out() -> None:
-    class Streams(nn.Module):
+    def forward(_: Any, x: Tensor) -> Tensor:
         """Mixes by shares of four dimensions, without a product of matrices."""
+        shares = x.unflatten(-1, (4, 2)).unsqueeze(-2).expand(-1, -1, -1, 4, -1).sum(-1)
+        return x * shares.softmax(-1).sum((-1, -2)).unsqueeze(-1)
 
-        def forward(self, x: Tensor) -> Tensor:
-            shares = x.unflatten(-1, (4, 2)).unsqueeze(-2).expand(-1, -1, -1, 4, -1).sum(-1)
-            return x * shares.softmax(-1).sum((-1, -2)).unsqueeze(-1)
-
-    model = Model(Streams(), "sdpa")
+    streams = module("Streams", forward)
+    model = Model(streams, "sdpa")
     with record(model, expected=1) as recording:
         model(X)
     assert "note: not recorded: mixer: a softmax of shape (2, 5, 4, 4)" in repr(recording)
@@ -195,7 +185,7 @@ def test_mixtures_that_are_no_attention_can_be_left_out() -> None:
     with intervene(model, hide=1, sites="Model") as changed:
         model(X)
     assert changed == {"Model": 1}
-    with record(model := nn.ModuleList([Calls(), Streams()])) as recording:
+    with record(model := nn.ModuleList([Calls(), streams])) as recording:
         model[0](*tensors(1, 2, 3, 4, many=3))
     assert not recording.notes  # it did not run
 
@@ -208,9 +198,8 @@ def test_x_transformers() -> None:
 
     torch.manual_seed(0)
     layers = x_transformers.Decoder(dim=32, depth=2, heads=4, attn_kv_heads=2)
-    model = x_transformers.TransformerWrapper(
-        num_tokens=9, max_seq_len=8, attn_layers=layers
-    ).eval()
+    sizes = {"num_tokens": 9, "max_seq_len": 8}
+    model = x_transformers.TransformerWrapper(**sizes, attn_layers=layers).eval()
     ids = torch.tensor([[1, 5, 2, 8, 8, 3]])
     plain, inside = model(ids, return_intermediates=True)
     with record(model, expected=2, outputs=True) as recording:
@@ -223,23 +212,17 @@ def test_x_transformers() -> None:
 
 
 def test_attention_that_tells_of_itself_is_told_of_once() -> None:
-    class Attention(CausalSelfAttention):
-        """Named like attention, with a probe, and a gate beside it."""
+    """Named like attention, with a probe, and a gate beside it."""
+    gate = nn.Parameter(torch.ones(8, 2))
 
-        def __init__(self) -> None:
-            super().__init__()
-            self.probe, self.gate = AttentionProbe(), nn.Parameter(torch.ones(8, 2))
+    def forward(it: Any, x: Tensor) -> Tensor:
+        gates = torch.softmax((x @ gate).flatten(0, 1), -1).view(*x.shape[:2], 2)
+        q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in it.parts(x).split(8, -1))
+        weights = it.probe(torch.softmax(q @ k.transpose(-1, -2), -1))
+        return (weights @ v).transpose(1, 2).flatten(2) * gates.repeat_interleave(4, -1)
 
-        def forward(self, x: Tensor) -> Tensor:
-            gates = torch.softmax((x @ self.gate).flatten(0, 1), -1).view(*x.shape[:2], 2)
-            q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in self.parts(x))
-            weights = self.probe(torch.softmax(q @ k.transpose(-1, -2), -1))
-            return (weights @ v).transpose(1, 2).flatten(2) * gates.repeat_interleave(4, -1)
-
-        def parts(self, x: Tensor) -> tuple[Tensor, ...]:
-            return self.c_attn(x).split(8, -1)
-
-    model = nn.Sequential(Attention())
+    parts = {"parts": nn.Linear(8, 24), "probe": AttentionProbe()}
+    model = nn.Sequential(module("Attention", forward, **parts))
     with record(model, expected=1) as recording, intervene(model, hide=1) as changed:
         model(X)
     assert list(recording) == list(changed) == ["0"]
@@ -247,18 +230,13 @@ def test_attention_that_tells_of_itself_is_told_of_once() -> None:
 
 
 def test_a_gate_named_like_attention_is_told_and_not_recorded() -> None:
-    class GatedAttention(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.attn_layer = nn.Linear(5, 5)
-
-        def forward(self, x: Tensor) -> Tensor:
-            return x * self.attn_layer(x).softmax(-1)
-
-    model = nn.ModuleDict({"gate": GatedAttention(), "attention": nn.MultiheadAttention(5, 1)})
+    gate = module(
+        "GatedAttention", lambda it, x: x * it.attn_layer(x).softmax(-1), attn_layer=nn.Linear(5, 5)
+    )
+    model = nn.ModuleDict({"gate": gate, "attention": nn.MultiheadAttention(5, 1)})
     x = torch.randn(2, 3, 4, 5)
     with torch.no_grad(), record(model) as recording:
-        y = model["gate"](x)
-        model["attention"](y[0, 0], y[0, 0], y[0, 0])
+        y = model["gate"](x)[0, 0]
+        model["attention"](y, y, y)
     assert list(recording) == ["attention"]
     assert "not recorded: gate: a softmax of shape (2, 3, 4, 5)" in repr(recording)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from attention_cases import without
 from needed import skip_without
 from text_models import small
 from torch import Tensor, nn
@@ -24,13 +25,13 @@ SMALL = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 40}
 PLACES = {"max_position_embeddings": 20, "vocab_size": 50}
 
 
-def made(name: str, how: str, **sizes: Any) -> Any:
+def made(name: str, how: str, kind: str = "Model", **sizes: Any) -> Any:
     import transformers
 
     config = getattr(transformers, f"{name}Config")(**sizes)
     config._attn_implementation = how
     torch.manual_seed(0)
-    return getattr(transformers, f"{name}Model")(config).eval()
+    return getattr(transformers, f"{name}{kind}")(config).eval()
 
 
 MODELS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
@@ -40,13 +41,7 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
         {"input_ids": IDS, "attention_mask": LEFT_PADDED},
     ),
     "Mistral": (
-        {
-            "num_hidden_layers": 2,
-            "num_key_value_heads": 2,
-            "sliding_window": 3,
-            **SMALL,
-            **PLACES,
-        },
+        {"num_hidden_layers": 2, "num_key_value_heads": 2, "sliding_window": 3, **SMALL, **PLACES},
         {"input_ids": IDS, "attention_mask": LEFT_PADDED},
     ),
     "Bert": (
@@ -63,20 +58,10 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
     ),
     "Whisper": (
         {
-            "d_model": 32,
-            "encoder_layers": 1,
-            "decoder_layers": 1,
-            "encoder_attention_heads": 4,
-            "decoder_attention_heads": 4,
-            "encoder_ffn_dim": 40,
-            "decoder_ffn_dim": 40,
-            "vocab_size": 50,
-            "num_mel_bins": 8,
-            "max_source_positions": 10,
-            "max_target_positions": 10,
-            "pad_token_id": 0,
-            "bos_token_id": 1,
-            "eos_token_id": 2,
+            "d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 40,
+            "encoder_attention_heads": 4, "decoder_attention_heads": 4, "decoder_ffn_dim": 40,
+            "vocab_size": 50, "num_mel_bins": 8, "max_source_positions": 10,
+            "max_target_positions": 10, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
             "decoder_start_token_id": 1,
         },
         {
@@ -84,7 +69,7 @@ MODELS: dict[str, tuple[dict[str, Any], dict[str, Tensor]]] = {
             "decoder_input_ids": IDS[:, :4],
         },
     ),
-}
+}  # fmt: skip
 
 
 def asked(model: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
@@ -122,41 +107,65 @@ def test_weights_are_those_the_library_returns(name: str, how: str, kept: bool) 
     assert len(holder) == kept
 
 
+@pytest.mark.parametrize("how", ["eager", "sdpa"])
+@pytest.mark.parametrize(("name", "site"), [("GPT2", "h.1.attn"), ("Llama", "layers.1.self_attn")])
+@torch.no_grad()
+def test_changed_weights(name: str, how: str, site: str) -> None:
+    sizes = MODELS[name][0]
+    model, others = made(name, how, **sizes), made(name, "eager", **sizes)
+    key = torch.arange(6) == 1
+    head = torch.tensor([False, False, True, False]).view(4, 1, 1)
+    uniform = torch.ones(6, 6).tril()
+    uniform = uniform / uniform.sum(-1, keepdim=True)
+    with record(model) as recording:
+        plain = model(IDS)[0]
+    before = recording[site].weights
+    hidden = torch.from_numpy(without(before.double().numpy(), (key & head).numpy())).float()
+    for edit, expected in (
+        ({"hide": [1], "heads": 2}, hidden),
+        ({"scale": 0.5, "keys": 1}, torch.where(key, before * 0.5, before)),
+        ({"replace": uniform[None, None]}, uniform.expand(before.shape)),
+    ):
+        with intervene(model, sites=site, **edit) as changed, record(model) as recording:
+            output = model(IDS)[0]
+        assert changed == {site: 1}
+        torch.testing.assert_close(recording[site].weights, expected, atol=2e-5, rtol=0)
+        # The other way to attend, its weights replaced by these.
+        with intervene(others, replace={site: expected}):
+            torch.testing.assert_close(output, others(IDS)[0], atol=2e-5, rtol=0)
+    assert torch.equal(model(IDS)[0], plain)
+
+
 def test_biases_of_t5_stand_apart() -> None:
     sizes, inputs = MODELS["T5"]
     model = made("T5", "sdpa", **sizes)
     with torch.no_grad(), record(model, rows=[0, -1]) as recording:
         model(**inputs)
     entry = recording["encoder.block.1.layer.0.SelfAttention"]
-    assert entry.content is not None
-    assert entry.bias is not None
     torch.testing.assert_close((entry.content + entry.bias).softmax(-1), entry.weights)
 
 
 def test_generation_gives_a_record_per_step() -> None:
-    import transformers
-
-    config = transformers.GPT2Config(n_layer=1, n_embd=32, n_head=4, vocab_size=50)
-    model = transformers.GPT2LMHeadModel(config).eval()
-    with torch.no_grad(), record(model, rows=-1) as recording:
-        model.generate(IDS, max_new_tokens=3, do_sample=False, pad_token_id=0)
+    model = made("GPT2", "sdpa", "LMHeadModel", **MODELS["GPT2"][0])
+    steps = {"max_new_tokens": 3, "do_sample": False, "pad_token_id": 0}
+    with record(model, rows=-1) as recording:
+        model.generate(IDS, **steps)
     shapes = [entry.shape for entry in recording.calls("transformer.h.0.attn")]
     assert shapes == [(2, 4, 1, 6), (2, 4, 1, 7), (2, 4, 1, 8)]
+    with intervene(model, hide=1), record(model) as recording:
+        model.generate(IDS, **steps)
+    entries = recording.calls("transformer.h.0.attn")
+    assert [entry.shape[-1] for entry in entries] == [6, 7, 8]
+    assert not any(entry.weights[..., 1].any() for entry in entries)
+    told = r"hide= has a number of keys that some calls"
+    with pytest.raises(InterventionError, match=told), intervene(model, hide=torch.arange(6) == 1):
+        model.generate(IDS, **steps)
 
 
 @pytest.mark.parametrize("options", [{"num_beams": 2}, {"cache_implementation": "static"}])
-def test_steps_of_a_generation_with_grouped_heads_are_rows_of_one_run(
-    options: dict[str, Any],
-) -> None:
-    import transformers
-
-    sizes, _ = MODELS["Llama"]
-    models = {}
-    for how in ("eager", "sdpa"):
-        config = transformers.LlamaConfig(**sizes, pad_token_id=0)
-        config._attn_implementation = how
-        torch.manual_seed(0)
-        models[how] = transformers.LlamaForCausalLM(config).eval()
+def test_steps_of_a_generation_are_rows_of_one_run(options: dict[str, Any]) -> None:
+    sizes = {**MODELS["Llama"][0], "pad_token_id": 0}
+    models = {how: made("Llama", how, "ForCausalLM", **sizes) for how in ("eager", "sdpa")}
     site = "model.layers.1.self_attn"
     asked = {"attention_mask": LEFT_PADDED, "max_new_tokens": 4, "do_sample": False, **options}
     plain = models["sdpa"].generate(IDS, **asked)
@@ -196,7 +205,6 @@ def test_a_sink_is_told() -> None:
     with torch.no_grad(), record(model, expected=1, values=True, outputs=True) as recording:
         model(IDS)
     (entry,) = recording.records()
-    assert entry.values is not None
     assert not entry.values[:, :, -1].any()
     torch.testing.assert_close(entry.weights @ entry.values, entry.outputs, atol=2e-5, rtol=0)
     # The library drops the sink from what it returns.
@@ -218,15 +226,11 @@ def test_a_kernel_that_cannot_be_seen_is_named() -> None:
     transformers.AttentionInterface.register("opaque", opaque)
     hidden.config = transformers.GPT2Config(**sizes)
     hidden.config._attn_implementation = "opaque"
-    with (
-        pytest.raises(
-            IncompleteRecordingError,
-            match=r"h\.1\.attn: attention of GPT2Model computed by a kernel that cannot be seen "
-            r"\('opaque'\); load it with attn_implementation='sdpa' or 'eager'",
-        ),
-        torch.no_grad(),
-        record(model),
-    ):
+    told = (
+        "h.1.attn: attention of GPT2Model computed by a kernel that cannot be seen ('opaque'); "
+        "load it with attn_implementation='sdpa' or 'eager'"
+    )
+    with pytest.raises(IncompleteRecordingError, match=re.escape(told)), record(model):
         model(**inputs)
 
 
@@ -238,17 +242,13 @@ def test_attention_seen_in_part_is_told() -> None:
     sizes = {**SMALL, **BLOCKS, "num_hidden_layers": 1, "num_random_blocks": 2}
     model, site = made("BigBird", "eager", **sizes), "encoder.layer.0.attention.self"
     told = re.escape(f"{site}: a softmax of shape (1, 4, 12, 4, 28), which nothing says is att")
-    with (
-        torch.no_grad(),
-        pytest.raises(IncompleteRecordingError, match=told) as caught,
-        record(model),
-    ):
+    with pytest.raises(IncompleteRecordingError, match=told) as caught, record(model):
         model(LONG)
     assert f"give adapters=SoftmaxAdapter('{site}')" in str(caught.value)
-    with torch.no_grad(), pytest.raises(InterventionError, match=told), intervene(model, hide=1):
+    with pytest.raises(InterventionError, match=told), intervene(model, hide=1):
         model(LONG)
     # What the message advises helps.
-    with torch.no_grad(), record(model, adapters=SoftmaxAdapter(site)) as recording:
+    with record(model, adapters=SoftmaxAdapter(site)) as recording:
         model(LONG)
     assert (12, 4, 28) in [entry.shape[1:] for entry in recording.calls(site)]
 
@@ -279,13 +279,11 @@ def test_what_heads_give_is_what_is_projected(name: str, how: str) -> None:
         for handle in handles:
             handle.remove()
         for entry in recording.records():
-            assert entry.outputs is not None
             joined = entry.outputs.transpose(1, 2).flatten(2)
             alike = [one for one in projected if one.shape == joined.shape]
             assert any(torch.equal(one, joined) for one in alike)
-            torch.testing.assert_close(
-                entry.weights @ entry.values, entry.outputs, atol=2e-5, rtol=0
-            )
+            mixed = entry.weights @ entry.values
+            torch.testing.assert_close(mixed, entry.outputs, atol=2e-5, rtol=0)
         with intervene(model, outputs=recording) as changed:
             torch.testing.assert_close(model(**inputs)[0], plain)
         assert list(changed.values()) == [1] * len(recording)

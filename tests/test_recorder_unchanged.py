@@ -7,12 +7,13 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_cases import Calls, encoder, reference, tensors
+from attention_cases import Calls, encoder, module, reference, tensors
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention as bound_here
 from torch.utils.checkpoint import checkpoint
@@ -103,69 +104,53 @@ def test_a_flash_kernel_asked_for_its_log_sums_gives_the_same_gradients() -> Non
         seen = run()
     assert all(map(torch.equal, plain, seen))
     lazy = recording["Calls"].lazy
-    assert lazy is not None
-    assert lazy.lse is not None
     torch.testing.assert_close(lazy.lse, lazy.logits().logsumexp(-1), atol=1e-5, rtol=0)
 
 
-def holders() -> dict[str, Callable[..., Tensor]]:
-    kept = F.scaled_dot_product_attention
-
-    def closed(*args: Any, **named: Any) -> Tensor:
-        return kept(*args, **named)
-
-    def default(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, do: Any = kept) -> Tensor:
-        result: Tensor = do(q, k, v, dropout_p=dropout_p)
-        return result
-
-    return {
-        "attribute": F.scaled_dot_product_attention,
-        "closure": closed,
-        "default": default,
-        "partial": functools.partial(kept, scale=0.5),
-        "in torch._C": lambda *a, **n: torch._C._nn.scaled_dot_product_attention(*a, **n),
-    }
+def closed(kept: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    return lambda *args, **named: kept(*args, **named)
 
 
-@pytest.mark.parametrize("name", ["attribute", "closure", "default", "partial", "in torch._C"])
+def default(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, do: Any = bound_here) -> Tensor:
+    return do(q, k, v, dropout_p=dropout_p)
+
+
+HOLDERS: dict[str, Callable[[], Callable[..., Tensor]]] = {
+    "attribute": lambda: F.scaled_dot_product_attention,
+    "closure": lambda: closed(F.scaled_dot_product_attention),
+    "default": lambda: default,
+    "partial": lambda: functools.partial(F.scaled_dot_product_attention, scale=0.5),
+    "in torch._C": lambda: lambda *a, **n: torch._C._nn.scaled_dot_product_attention(*a, **n),
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
 def test_the_function_is_seen_wherever_it_is_kept(name: str) -> None:
-    model = Two(holders()[name])
+    model = Two(HOLDERS[name]())
     (x,) = tensors(2, 5, 8)
     torch.manual_seed(0)
     plain = model(x)
     torch.manual_seed(0)
     with record(model, expected=2) as recording:
-        seen = model(x)
-    assert torch.equal(plain, seen)
+        assert torch.equal(model(x), plain)
     assert [entry.call for entry in recording.calls("Two")] == [0, 1]
-
-
-class Operator(nn.Module):
-    """Calls torch's operator, as exported code does."""
-
-    def forward(self, q: Tensor) -> Tensor:
-        result: Tensor = torch.ops.aten.scaled_dot_product_attention.default(q, q, q)
-        return result
 
 
 def test_operators_and_exported_modules_are_named() -> None:
     (q,) = tensors(2, 3, 5, 8)
+    operator = module(
+        "Operator", lambda _, *qkv: torch.ops.aten.scaled_dot_product_attention.default(*qkv)
+    )
     exported = torch.export.export(Calls(), (q, q, q)).module()
-    for model, inputs in ((Operator(), (q,)), (exported, (q, q, q))):
+    for model in (operator, exported):
         with pytest.raises(NothingRecordedError, match="calls torch's operators"), record(model):
-            model(*inputs)
+            model(q, q, q)
 
 
 def test_a_checkpointed_module_is_recorded_once() -> None:
-    class Checkpointed(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = Two()
-
-        def forward(self, x: Tensor) -> Any:
-            return checkpoint(self.inner, x, use_reentrant=False)
-
-    model = Checkpointed()
+    model = module(
+        "Checkpointed", lambda it, x: checkpoint(it.inner, x, use_reentrant=False), inner=Two()
+    )
     (x,) = tensors(2, 5, 8)
     plain = trained(model, x)
     with record(model, expected=2):
@@ -174,21 +159,17 @@ def test_a_checkpointed_module_is_recorded_once() -> None:
 
 
 def state_of(model: nn.Module) -> list[Any]:
-    return [
-        (dict(module.__dict__), len(module._forward_hooks), len(module._forward_pre_hooks))
-        for module in model.modules()
-    ]
+    parts = list(model.modules())
+    hooks = [(len(part._forward_hooks), len(part._forward_pre_hooks)) for part in parts]
+    return [*hooks, *(dict(part.__dict__) for part in parts)]
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
 def test_flex_attention_is_refused_with_a_way_out() -> None:
     from torch.nn.attention.flex_attention import flex_attention
 
-    class Flexes(nn.Module):
-        def forward(self, q: Tensor) -> Any:
-            return flex_attention(q, q, q)
-
-    model, (q,) = Flexes(), tensors(2, 4, 6, 8)
+    model = module("Flexes", lambda _, q: flex_attention(q, q, q))
+    (q,) = tensors(2, 4, 6, 8)
     with pytest.raises(RecordingError, match="Flexes: flex_attention cannot be"), record(model):
         model(q)
     assert model(q).shape == q.shape
@@ -225,31 +206,23 @@ def test_blocks_nest_and_each_sees_its_own() -> None:
 def test_threads_do_not_mix() -> None:
     models = [Two() for _ in range(4)]
     barrier = threading.Barrier(len(models) + 1)
-    found: dict[int, Any] = {}
 
-    def run(number: int) -> None:
+    def run(number: int) -> list[Any]:
         (x,) = tensors(1, 3 + number, 8, seed=number)
-        try:
-            with record(models[number]) as recording:
-                barrier.wait(30)
-                for _ in range(10):
-                    models[number](x)
-                barrier.wait(30)
-            found[number] = [entry.shape for entry in recording.records()]
-        except Exception as error:
-            found[number] = error
-            barrier.abort()
+        with record(models[number]) as recording:
+            barrier.wait(30)
+            for _ in range(10):
+                models[number](x)
+            barrier.wait(30)
+        return [entry.shape for entry in recording.records()]
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(models))]
-    for thread in threads:
-        thread.start()
-    barrier.wait(30)
-    # This thread has no block: its own call is in nobody's recording.
-    models[0](*tensors(1, 20, 8))
-    barrier.wait(30)
-    for thread in threads:
-        thread.join(30)
-    assert found == {n: [(1, 2, 3 + n, 3 + n)] * 20 for n in range(len(models))}
+    with ThreadPoolExecutor(len(models)) as pool:
+        shapes = pool.map(run, range(len(models)))
+        barrier.wait(30)
+        # This thread has no block: its own call is in nobody's recording.
+        models[0](*tensors(1, 20, 8))
+        barrier.wait(30)
+        assert list(shapes) == [[(1, 2, 3 + n, 3 + n)] * 20 for n in range(len(models))]
 
 
 def test_nothing_but_the_recording_stays_alive() -> None:
