@@ -224,9 +224,9 @@ class FullModel(nn.Module):
                 ``base`` (log-probabilities ``(batch, query, outcome)``), ``ratings``
                 (vectors by name, same shape), and optionally ``known`` (group of
                 `KNOWLEDGE` to boolean ``(batch, query)``).
-                ``sequence``: ``current`` and ``past`` (`Balls`), ``visible``
-                ``(batch, query, key)``, ``overs``, and optionally ``shared``
-                ``(batch, key)``; ``past`` holds the past side's tensors. Where
+                ``sequence``: ``now`` and ``balls`` (`Balls`: the queries and the past
+                balls), ``visible`` ``(batch, query, key)``, ``overs``, and optionally
+                ``shared`` ``(batch, key)``. Where
                 ``graph_data`` has one query and ``visible`` has many, the one is asked
                 under each mask.
             key: `past`'s result, where it is at hand.
