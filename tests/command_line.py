@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +102,10 @@ class Here:
         assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1)
         assert answer.err.startswith("attnlens: ")
         return answer.err
+
+    def refusals(self, *cases: Sequence[str | Path | int]) -> list[str]:
+        """The line that each of several commands is refused with."""
+        return [self.refused(*words).rstrip("\n") for words in cases]
 
     def matches(self, count: int) -> str:
         """A folder of simulated matches."""
