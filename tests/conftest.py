@@ -6,7 +6,7 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -142,25 +142,56 @@ def server(
 
 
 @pytest.fixture
-def page(chromium: Any, server: Server) -> Iterator[Any]:
+def new_page(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Opens pages; ``requests``, ``console`` and ``complaints`` of each are kept."""
+    contexts = []
+
+    def open_page(**options: Any) -> Any:
+        contexts.append(
+            chromium.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
+        )
+        one = contexts[-1].new_page()
+        one.set_default_timeout(PATIENCE)
+        one.requests, one.console, one.complaints = [], [], []
+        one.on("request", lambda asked: one.requests.append(asked.url))
+        one.on("console", lambda said: one.console.append((said.type, said.text)))
+        one.on("pageerror", lambda error: one.complaints.append(str(error)))
+        return one
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def file_page(new_page: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """Opens a file as a page; a request of anything else and a complaint fail the test."""
+    pages = []
+
+    def open_page(path: Path, **options: Any) -> Any:
+        pages.append(new_page(**options))
+        pages[-1].goto(path.as_uri())
+        return pages[-1]
+
+    yield open_page
+    for one in pages:
+        one.context.close()
+        assert {url for url in one.requests if not url.startswith("about:srcdoc")} == {one.url}
+        # The tests themselves read pixels again and again.
+        assert [text for _, text in one.console if "getImageData" not in text] == []
+        assert one.complaints == []
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Any], server: Server) -> Iterator[Any]:
     """A page that fails its test on a console error or a request to elsewhere."""
-    context = chromium.new_context(viewport={"width": 1360, "height": 900}, accept_downloads=True)
-    one = context.new_page()
-    one.set_default_timeout(PATIENCE)
-    complaints: list[str] = []
-    one.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    one.on("pageerror", lambda error: complaints.append(str(error)))
-    one.on(
-        "request",
-        lambda asked: (
-            None
-            if asked.url.startswith((server.url, one.also, "data:", "blob:", "file:"))
-            else complaints.append(f"asked elsewhere: {asked.url}")
-        ),
-    )
+    one = new_page(viewport={"width": 1360, "height": 900}, accept_downloads=True)
     # Statuses that a test provokes, which the browser itself reports; another server of ours.
     one.provoked, one.also = (), server.url
     yield one
-    context.close()
+    one.context.close()
+    ours = (server.url, one.also, "data:", "blob:", "file:")
+    assert [url for url in one.requests if not url.startswith(ours)] == []
     refused = [f"status of {status}" for status in one.provoked]
-    assert [said for said in complaints if not any(one in said for one in refused)] == []
+    errors = [text for kind, text in one.console if kind == "error"] + one.complaints
+    assert [text for text in errors if not any(words in text for words in refused)] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,52 +14,43 @@ import torch
 import attnlens
 
 
-def shown(chromium: Any, folder: Path, cell: str) -> Any:
+@pytest.fixture
+def shown(file_page: Callable[..., Any], tmp_path: Path) -> Callable[[str], Any]:
     """The frame of a cell's output, in a page that lets nothing in."""
-    path = folder / "notebook.html"
-    path.write_text(f"<!doctype html><meta charset=utf-8><body>{cell}", encoding="utf-8")
-    page = chromium.new_page()
-    page.complaints = []
-    page.on("pageerror", lambda error: page.complaints.append(str(error)))
-    page.on("console", lambda said: said.type == "error" and page.complaints.append(said.text))
-    page.goto(path.as_uri())
-    return page
+
+    def frame(cell: str) -> Any:
+        path = tmp_path / "notebook.html"
+        path.write_text(f"<!doctype html><meta charset=utf-8><body>{cell}", encoding="utf-8")
+        return file_page(path).frame_locator("iframe")
+
+    return frame
 
 
 def test_an_explanation_shows_its_page(
-    chromium: Any, tmp_path: Path, sample_match_path: Path
+    shown: Callable[[str], Any], sample_match_path: Path
 ) -> None:
     explanation = attnlens.explain(attnlens.read_match(sample_match_path), ball=47)
-    page = shown(chromium, tmp_path, explanation._repr_html_())
-    frame = page.frame_locator("iframe")
+    frame = shown(explanation._repr_html_())
     text = explanation.narrative[0].text
     assert text in " ".join(frame.locator("main").inner_text().split())
     assert frame.locator("svg").count() > 0
-    assert page.complaints == []
-    page.close()
 
 
-def test_a_recording_shows_its_maps_and_its_script_runs(chromium: Any, tmp_path: Path) -> None:
+def test_a_recording_shows_its_maps_and_its_script_runs(shown: Callable[[str], Any]) -> None:
     model = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval()
     x = torch.randn(1, 5, 8)
     with attnlens.record(model) as recording, torch.no_grad():
         model(x, x, x)
     labelled = recording.labelled(key=["</iframe>", "b", "<script>", '"', "e"])
-    page = shown(chromium, tmp_path, labelled._repr_html_())
-    frame = page.frame_locator("iframe")
+    frame = shown(labelled._repr_html_())
     frame.locator("canvas").first.wait_for()
     assert "</iframe>" in frame.locator("main").inner_text()
-    assert page.complaints == []
-    page.close()
     record = labelled.records()[0]
-    page = shown(chromium, tmp_path, record._repr_html_())
-    frame = page.frame_locator("iframe")
+    frame = shown(record._repr_html_())
     frame.locator("#texts [data-kind=row] span").nth(3).click()
-    told = frame.locator("#lists section").first.locator(".weight").all_text_contents()
+    shares = frame.locator("#lists section").first.locator(".weight").all_text_contents()
     paid = sorted(record.weights[0, 0, 3].tolist(), reverse=True)
-    assert [float(one) for one in told] == pytest.approx(paid, abs=6e-5)
-    assert page.complaints == []
-    page.close()
+    assert [float(one) for one in shares] == pytest.approx(paid, abs=6e-5)
 
 
 def test_python_shows_a_line_and_prints_a_page(sample_match_path: Path) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from dashboard_server import PATIENCE
 from recording_cases import AXES, every_kind
 from test_view_command import HOSTILE, hostile_recording, planted_sink
 
@@ -28,30 +27,17 @@ expect = pytest.importorskip("playwright.sync_api", reason="playwright is not in
 
 
 @pytest.fixture
-def opened(chromium: Any, tmp_path: Path) -> Iterator[Open]:
-    """Opens a recording's page; what it asks of a network, and complains of, fails the test."""
-    contexts, asked, said = [], [], []
+def opened(file_page: Open, tmp_path: Path) -> Open:
+    """Opens a recording's page."""
 
     def open_page(recording: Recording, **options: Any) -> Any:
         path = tmp_path / "page.html"
-        page_text = render_recording_page(maps_data(recording), name="r")
-        path.write_text(page_text, encoding="utf-8")
-        context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.goto(path.as_uri())
+        path.write_text(render_recording_page(maps_data(recording), name="r"), encoding="utf-8")
+        page = file_page(path, **options)
         page.evaluate("window.attnlensReady")
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert set(asked) == {(tmp_path / "page.html").as_uri()}
-    assert [one for one in said if "getImageData" not in one] == []  # that is asked for here
+    return open_page
 
 
 def sentence(layers: int = 3) -> Recording:
