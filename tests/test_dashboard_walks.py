@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dashboard_server import (
-    PATIENCE,
-    SAMPLE,
-    Server,
-    fits,
-    opened,
-    serving,
-)
+from dashboard_server import SAMPLE, Server, fits, opened, serving
 from needed import skip_without
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 skip_without("dash")
 expect = playwright.expect
+
+
+def at(page: Any, selector: str) -> Any:
+    """What is expected of the elements of a page."""
+    return expect(page.locator(selector))
 
 
 def test_a_theme_is_chosen_for_a_page_and_what_is_in_it(page: Any, server: Server) -> None:
@@ -29,17 +27,15 @@ def test_a_theme_is_chosen_for_a_page_and_what_is_in_it(page: Any, server: Serve
     body = page.frame_locator("iframe").locator("body")
     for theme in ("light", "dark"):
         page.click("#theme-button")
-        expect(page.locator("html")).to_have_attribute("data-theme", theme)
+        at(page, "html").to_have_attribute("data-theme", theme)
         ground = {"light": "rgb(255, 255, 255)", "dark": "rgb(16, 22, 28)"}[theme]
         expect(body).to_have_css("background-color", ground)
     page.reload()
     expect(body).to_have_css("background-color", "rgb(16, 22, 28)")
 
 
-def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: Server) -> None:
-    context = chromium.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
+def test_a_phone_in_the_dark_needs_no_sideways_scrolling(new_page: Any, server: Server) -> None:
+    page = new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
     for path in (SAMPLE, "/match/simulated-82", "/", "/recordings", "/heads"):
         page.goto(server.url + path)
         page.wait_for_selector("main h1", state="attached")
@@ -50,20 +46,19 @@ def test_a_phone_in_the_dark_needs_no_sideways_scrolling(chromium: Any, server: 
         assert page.locator(".top nav a").count() == 3
         fits(page, 390)
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    context.close()
 
 
 def test_back_from_one_match_to_another(page: Any, server: Server) -> None:
     opened(page, server, "/match/simulated-82/innings/1/ball/5")
     page.click("nav >> text=Matches")
-    expect(page.locator(".card")).to_have_count(2)
+    at(page, ".card").to_have_count(2)
     page.locator(".card").nth(1).click()
     page.locator("#innings-links a").first.click()
     page.wait_for_selector(".score .runs")
     page.keyboard.press("]")
-    expect(page.locator(".team .side")).to_have_text("Saltmarsh Herons")
+    at(page, ".team .side").to_have_text("Saltmarsh Herons")
     page.evaluate("history.go(-4)")  # to the other match, in its other innings
-    expect(page.locator("#say")).to_contain_text("Ewan Thistlemoor")
+    at(page, "#say").to_contain_text("Ewan Thistlemoor")
     expect(page).to_have_url(server.url + "/match/simulated-82/innings/1/ball/5")
 
 
@@ -71,9 +66,9 @@ def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
     page.provoked = (404, 422)
     for path in ("/match/gone/innings/1/ball/1", "/recording/gone", "/nowhere"):
         page.goto(server.url + path)
-        expect(page.locator("h1")).to_have_text("Nothing is here")
+        at(page, "h1").to_have_text("Nothing is here")
     page.goto(server.url + "/match/simulated-82/innings/9/ball/1")
-    expect(page.locator("#score .trouble")).to_contain_text("no innings 9")
+    at(page, "#score .trouble").to_contain_text("no innings 9")
     page.goto(server.url + "/match/simulated-82/innings/1/ball/999")
     page.wait_for_selector("body[data-ready=yes]")
     assert page.url.endswith("/ball/128")
@@ -88,7 +83,7 @@ def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
         ("/models/tiny?step=8", "attnlens trace"),
     ):
         page.goto(server.url + path)
-        expect(page.locator(".hero .lead")).to_contain_text(words)
+        at(page, ".hero .lead").to_contain_text(words)
 
 
 def test_leaving_before_a_ball_is_explained_asks_nothing_more(page: Any, server: Server) -> None:
@@ -108,7 +103,7 @@ def test_leaving_before_a_ball_is_explained_asks_nothing_more(page: Any, server:
     page.wait_for_function("() => window.left?.startsWith('/match/') && location.pathname === '/'")
     # The fixture fails if what the page left behind complains.
     page.wait_for_load_state("networkidle")
-    expect(page.locator("main h1")).to_have_text(re.compile("What did the model look at"))
+    at(page, "main h1").to_have_text(re.compile("What did the model look at"))
 
 
 AXE = Path(__file__).resolve().parent.parent / "node_modules" / "axe-core" / "axe.min.js"
@@ -118,10 +113,14 @@ FAULTS = """axe.run(document).then((results) => results.violations.map(
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not here; where node is: npm install")
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_page_keeps_anybody_out(chromium: Any, server: Server, theme: str) -> None:
-    page = chromium.new_page(viewport={"width": 1440, "height": 900}, color_scheme=theme)
-    page.set_default_timeout(PATIENCE)
+def test_no_page_keeps_anybody_out(new_page: Any, server: Server, theme: str) -> None:
+    page = new_page(color_scheme=theme)
     matches = ("/match/simulated-82", SAMPLE, SAMPLE + "?claim=0", SAMPLE + "?head=2")
+
+    def no_faults() -> None:
+        page.evaluate(AXE.read_text("utf-8"))
+        assert page.evaluate(FAULTS) == [], page.url
+
     for path in (*matches, "/", "/heads", "/recordings", "/nowhere"):
         page.goto(server.url + path)
         page.wait_for_selector("main h1")
@@ -129,90 +128,75 @@ def test_no_page_keeps_anybody_out(chromium: Any, server: Server, theme: str) ->
             page.wait_for_selector("body[data-ready=yes]")
         # While its tests are awaited, and with them.
         if path.startswith(SAMPLE):
-            page.evaluate(AXE.read_text("utf-8"))
-            assert page.evaluate(FAULTS) == [], path
+            no_faults()
             page.wait_for_selector("#claims-button")
-        page.evaluate(AXE.read_text("utf-8"))
-        assert page.evaluate(FAULTS) == [], path
+        no_faults()
     # While the server has not answered.
     page.route(re.compile("/data/"), lambda _: None)
     for path in matches:
         page.goto(server.url + path)
         page.locator(".loading").first.wait_for(state="attached")
         page.wait_for_selector("main h1")
-        page.evaluate(AXE.read_text("utf-8"))
-        assert page.evaluate(FAULTS) == [], path
+        no_faults()
     page.unroute_all(behavior="ignoreErrors")
-    page.close()
 
 
 def test_a_match_without_a_curve_and_one_without_a_ball_have_pages(
-    chromium: Any, tmp_path: Path, shared_data: Path
+    new_page: Any, tmp_path: Path, shared_data: Path
 ) -> None:
     test = shared_data / "formats" / "json" / "test_men" / "225258.json"
     empty = json.loads(test.read_text("utf-8"))
     empty |= {"innings": []}
     (tmp_path / "empty.json").write_text(json.dumps(empty), "utf-8")
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
-    page.set_default_timeout(PATIENCE)
+    page = new_page()
     with serving(tmp_path, test, "empty.json") as server:
         opened(page, server, "/match/225258")
-        expect(page.locator(".curve")).to_have_count(0)
+        at(page, ".curve").to_have_count(0)
         assert page.locator("#surprises").bounding_box()["width"] > 1000
         opened(page, server, "/match/empty")
-        expect(page.locator(".cautions")).to_contain_text("no ball is in the file")
-        expect(page.locator("#story section")).to_have_count(0)
-    page.close()
+        at(page, ".cautions").to_contain_text("no ball is in the file")
+        at(page, "#story section").to_have_count(0)
 
 
 def test_a_folder_of_many_matches_says_that_only_some_are_open(
-    chromium: Any, tmp_path: Path, sample_match_path: Path
+    new_page: Any, tmp_path: Path, sample_match_path: Path
 ) -> None:
     (tmp_path / "many").mkdir()
     head, *balls = sample_match_path.read_text("utf-8").splitlines()
     for number in range(201):
         some = "\n".join([head, *balls[:2]]).replace("simulated-82", f"m{number}")
         (tmp_path / "many" / f"{number}.csv").write_text(some, "utf-8")
-    page = chromium.new_page()
-    page.set_default_timeout(PATIENCE)
+    page = new_page()
     with serving(tmp_path, "many") as server:
         page.goto(server.url)
-        expect(page.locator("#matches .lead")).to_have_text(
-            "many: only the first 200 matches are opened"
-        )
-        expect(page.locator("#matches .card")).to_have_count(200)
-    page.close()
+        at(page, "#matches .lead").to_have_text("many: only the first 200 matches are opened")
+        at(page, "#matches .card").to_have_count(200)
 
 
-def test_a_finger_reads_a_cell_and_enlarges_nothing(chromium: Any, server: Server) -> None:
-    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
+def test_a_finger_reads_a_cell_and_enlarges_nothing(new_page: Any, server: Server) -> None:
+    page = new_page(viewport={"width": 390, "height": 844}, has_touch=True)
     opened(page, server, explained=True)
     page.locator(".head .matrix").nth(1).tap()
-    expect(page.locator("#pointed")).to_contain_text("asked about ")
-    expect(page.locator("#enlarged")).to_be_hidden()
+    at(page, "#pointed").to_contain_text("asked about ")
+    at(page, "#enlarged").to_be_hidden()
     page.locator(".head-title").nth(1).tap()
-    expect(page.locator("#enlarged")).to_be_visible()
+    at(page, "#enlarged").to_be_visible()
     # A claim that is chosen brings the balls it lights above the drawer.
     page.locator("#claims-button").tap()
     page.locator(".claim:enabled").first.tap()
     lit = page.locator("#timeline .lit rect").first.bounding_box()
     assert 0 <= lit["y"] < page.locator("#evidence").bounding_box()["y"]
-    context.close()
 
 
-def test_a_page_outlives_its_server(chromium: Any, tmp_path: Path, sample_match_path: Path) -> None:
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
-    page.set_default_timeout(PATIENCE)
+def test_a_page_outlives_its_server(new_page: Any, tmp_path: Path, sample_match_path: Path) -> None:
+    page = new_page()
     with serving(tmp_path, sample_match_path) as first:
         opened(page, first, explained=True)
     page.keyboard.press("End")
-    expect(page.locator("#toast")).to_contain_text("the server does not answer")
+    at(page, "#toast").to_contain_text("the server does not answer")
     # Leaving aborts the request that waits; the next page notices that the server is back.
     port = first.url.rpartition(":")[2]
     with serving(tmp_path, sample_match_path, port=port):
         page.click("nav >> text=Recordings")
-        expect(page.locator("h1")).to_have_text("Recordings")
-        expect(page.locator("#toast")).to_have_text("")
-    page.close()
+        at(page, "h1").to_have_text("Recordings")
+        at(page, "#toast").to_have_text("")
