@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from chat_server import (
+    Act,
     answers,
     event,
     hangs_up,
@@ -13,6 +14,7 @@ from chat_server import (
     serving,
     streams,
 )
+from syrupy.assertion import SnapshotAssertion
 
 from attnlens.errors import EndpointError, InputError
 from attnlens.llm.endpoint import MAX_ANSWER_CHARACTERS, Endpoint, ask
@@ -50,77 +52,56 @@ def test_a_server_that_does_not_stream_is_understood() -> None:
         assert ask(endpoint(server.url), MESSAGES).text == "whole"
 
 
-def failure(*acts: object, **more: object) -> tuple[str, int]:
-    """What is said of an answer that is none, and how often it was asked for."""
-    with serving(*acts) as server:  # type: ignore[arg-type]
+def failure(act: Act, **more: object) -> str:
+    """What is said of an answer that is none; it is asked for once."""
+    with serving(act) as server:
         with pytest.raises(EndpointError) as caught:
             ask(endpoint(server.url, key=KEY, **more), MESSAGES)
         text = str(caught.value)
         assert KEY not in text
         assert "\n" not in text
         assert text.startswith(f"{server.url}: ")
-        return text.removeprefix(f"{server.url}: "), len(server.requests)
+        assert len(server.requests) == 1
+        return text.removeprefix(f"{server.url}: ")
 
 
-def test_what_stays_wrong_is_one_line() -> None:
-    said, tries = failure(refuses(503, "overloaded"))
-    assert (said, tries) == ("cannot answer (HTTP 503): overloaded", 1)
-    said, tries = failure(refuses(401, f"Incorrect API key provided: {KEY}."))
-    assert tries == 1
-    assert said.startswith("refuses the key; set ATTNLENS_API_KEY (HTTP 401): Incorrect API key")
-    assert "[key]" in said
-    assert failure(refuses(400, "a\nb\tc"))[0] == "cannot answer (HTTP 400): a b c"
-    said, tries = failure(hangs_up)
-    assert (said, tries) == ("cut the connection before it answered", 1)
-    said, tries = failure(keeps_silent(2.0), timeout=0.3)
-    assert (said, tries) == ("did not answer within 0.3 seconds", 1)
+QUICK = {"timeout": 0.3}
+FAILURES: dict[str, tuple[Act, dict[str, float]]] = {
+    "503": (refuses(503, "overloaded"), {}),
+    "401": (refuses(401, f"Incorrect API key provided: {KEY}."), {}),
+    "400": (refuses(400, "a\nb\tc"), {}),
+    "hangs up": (hangs_up, {}),
+    "silence": (keeps_silent(2.0), QUICK),
+    "cut stream": (streams("A four is", done=False), {}),
+    "cut response": (sends(event("A four"), length=4000), {}),
+    "slow": (streams("slow", size=1, pause=1.0), QUICK),
+    "page": (sends("<html>\n<p>Welcome\n</html>\n", kind="text/html; charset=utf-8"), {}),
+    **{
+        f"events: {raw[:60]!r}": (sends(raw), {})
+        for raw in (
+            "data: {\n\n",
+            "data: []\n\n",
+            'data: {"choices": "x"}\n\n',
+            'data: {"error": {"message": "no\\nluck"}}\n\n',
+            "",
+            "data: [DONE]\n\n",
+            "data: " + "x" * 1_100_000,
+        )
+    },
+    **{
+        f"document: {raw}": (sends(raw, kind="application/json"), {})
+        for raw in ("no", '{"choices": [{"message": {"content": null}}]}')
+    },
+}
 
 
-def test_a_redirect_takes_the_text_nowhere() -> None:
+def test_failures_are_one_line(snapshot: SnapshotAssertion) -> None:
+    messages = {name: failure(act, **more) for name, (act, more) in FAILURES.items()}
     with serving(streams("stolen")) as thief:
-        said, tries = failure(refuses(307, Location=f"{thief.url}/chat/completions"))
+        redirect = refuses(307, Location=f"{thief.url}/chat/completions")
+        messages["redirect"] = failure(redirect)
         assert thief.requests == []
-    assert (said, tries) == ("sends us elsewhere (HTTP 307), which is not followed", 1)
-
-
-def test_an_answer_that_is_cut_is_an_error_and_is_not_asked_for_again() -> None:
-    said, tries = failure(streams("A four is", done=False))
-    assert said == "the connection was cut after 9 characters of the answer; ask again"
-    assert tries == 1
-    said, _ = failure(sends(event("A four"), length=4000))
-    assert said.startswith("the connection was cut")
-    late = streams("slow", size=1, pause=1.0)
-    assert failure(late, timeout=0.3)[0] == "stopped answering for 0.3 seconds; ask again"
-
-
-@pytest.mark.parametrize(
-    ("raw", "said"),
-    [
-        ("data: {\n\n", "answers what is not JSON"),
-        ("data: []\n\n", "answers JSON that is no chat completion"),
-        ('data: {"choices": "x"}\n\n', "answers JSON that is no chat completion"),
-        ('data: {"error": {"message": "no\\nluck"}}\n\n', "reports an error: no luck"),
-        ("", "the connection was cut after 0 characters"),
-        ("data: [DONE]\n\n", "answered nothing"),
-        ("data: " + "x" * 1_100_000, "sends an event without an end"),
-    ],
-)
-def test_answers_that_are_none(raw: str, said: str) -> None:
-    assert failure(sends(raw))[0].startswith(said)
-
-
-def test_a_web_page_is_told_from_an_answer_that_was_cut() -> None:
-    said, tries = failure(sends("<html>\n<p>Welcome\n</html>\n", kind="text/html; charset=utf-8"))
-    assert said == "answers with a web page; is it an OpenAI-compatible address, ending in /v1?"
-    assert tries == 1
-
-
-def test_whole_answers_that_are_none() -> None:
-    for raw, said in (
-        ("no", "answers what is not JSON: 'no'"),
-        ('{"choices": [{"message": {"content": null}}]}', "answered nothing"),
-    ):
-        assert failure(sends(raw, kind="application/json"))[0].startswith(said)
+    assert messages == snapshot
 
 
 @pytest.mark.parametrize(

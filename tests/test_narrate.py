@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
-import pytest
 from chat_server import answers, keeps_silent, refuses, serving, streams
 from command_line import Here
 from hostile import save_hostile
+from syrupy.assertion import SnapshotAssertion
 
 KEY = "sk-a-key-nobody-may-see"
 SCORE = "The score is 52 for 1."
 RATE = "The run rate is 7.3 an over."
 QUICK = ("--no-evidence",)
-FALLBACK = "attnlens: the answer names no sentence; this is attnlens's own narrative\n"
 
 
 def chosen(*ids: str) -> str:
@@ -50,38 +48,38 @@ def test_chosen_sentences_are_printed_in_the_models_order(
     assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
 
 
-def test_unknown_ids_are_dropped_and_reported(attnlens_here: Here, sample_match_path: Path) -> None:
-    for strict, status in (((), 0), (("--strict",), 1)):
-        with serving(answers("fact2, fact2, fact999, fact4: so it goes.")) as server:
-            told = narrate(attnlens_here, sample_match_path, server.url, *QUICK, *strict)
-        assert told[:2] == (status, [SCORE, RATE])
-        assert told[2].startswith("attnlens: dropped 'fact999': there is no such id; nearest: fact")
-        assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ["[[[]]] {}\n\x1b[31mJasprit Bumrah is bowling \u202e", chosen("x"), chosen("caution1")],
+FALLEN_BACK = (
+    "[[[]]] {}\n\x1b[31mJasprit Bumrah is bowling \u202e",
+    chosen("x"),
+    chosen("caution1"),
 )
-def test_our_own_narrative_stands_in_for_an_answer_without_a_sentence(
-    attnlens_here: Here, sample_match_path: Path, answer: str
+
+
+def test_what_no_sentence_has_is_dropped_and_reported(
+    attnlens_here: Here, sample_match_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    shown = attnlens_here("explain", sample_match_path, "--ball", 47, *QUICK, "--json")
-    narrative = [sentence["text"] for sentence in json.loads(shown.out)["narrative"]]
-    for strict, expected in (((), 0), (("--strict",), 1)):
-        with serving(streams(answer)) as server:
-            told = narrate(attnlens_here, sample_match_path, server.url, *QUICK, *strict)
-        assert told[:2] == (expected, narrative)
-        assert told[2].endswith(FALLBACK)
-        assert re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", told[2]) is None
-        assert len(server.requests) == 1
+    explained = attnlens_here.good("explain", sample_match_path, "--ball", 47, *QUICK, "--json")
+    narrative = [sentence["text"] for sentence in json.loads(explained)["narrative"]]
+    errors = {}
+    for answer in ("fact2, fact2, fact999, fact4: so it goes.", *FALLEN_BACK):
+        lines = narrative if answer in FALLEN_BACK else [SCORE, RATE]
+        for strict, expected in (((), 0), (("--strict",), 1)):
+            with serving(streams(answer)) as server:
+                *printed, error = narrate(
+                    attnlens_here, sample_match_path, server.url, *QUICK, *strict
+                )
+            assert printed == [expected, lines]
+            assert re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", error) is None
+            assert errors.setdefault(ascii(answer), error) == error
+            assert len(server.requests) == 1
+    assert errors == snapshot
 
 
 def test_a_cut_answer_is_reported(attnlens_here: Here, sample_match_path: Path) -> None:
     with serving(streams(chosen("fact2", "fact4")[:-3], reason="length")) as server:
-        told = narrate(attnlens_here, sample_match_path, server.url, *QUICK)
+        narration = narrate(attnlens_here, sample_match_path, server.url, *QUICK)
     cut = "attnlens: the answer was cut at its most tokens; give more with --max-tokens\n"
-    assert told == (0, [SCORE, RATE], cut)
+    assert narration == (0, [SCORE, RATE], cut)
 
 
 def test_an_endpoint_without_schemas_is_asked_again_without(
@@ -98,46 +96,35 @@ def test_an_endpoint_without_schemas_is_asked_again_without(
     assert (server.requests[1]["max_tokens"], server.requests[1]["temperature"]) == (50, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("act", "said"),
-    [
-        (refuses(401, f"Incorrect API key provided: {KEY}"), "refuses the key"),
-        (streams("A single", done=False), "the connection was cut after 8 characters"),
-        (keeps_silent(2.0), "did not answer within 0.4 seconds"),
-    ],
-)
-def test_what_goes_wrong_is_one_line(
-    attnlens_here: Here, sample_match_path: Path, act: Any, said: str
+def test_a_failure_of_the_endpoint_is_one_line(
+    attnlens_here: Here, sample_match_path: Path
 ) -> None:
+    """Every failure has its line in test_llm_endpoint.py."""
     attnlens_here.patch.setenv("ATTNLENS_API_KEY", KEY)
-    with serving(act) as server:
-        quick = ("--timeout", "0.4", "--no-evidence")
-        status, out, err = narrate(attnlens_here, sample_match_path, server.url, *quick)
-    assert status == 2
-    assert err.startswith(f"attnlens: {server.url}: {said}")
-    assert err.count("\n") == 1
-    assert KEY not in err
-    assert out == []
+    for act, message in (
+        (refuses(401, f"Incorrect API key provided: {KEY}"), "refuses the key"),
+        (keeps_silent(2.0), "did not answer within 0.4 seconds"),
+    ):
+        with serving(act) as server:
+            words = ("--ball", 47, "--base-url", server.url, "--llm-model", "small", *QUICK)
+            error = attnlens_here.refused("narrate", sample_match_path, *words, "--timeout", "0.4")
+        assert error.startswith(f"attnlens: {server.url}: {message}")
+        assert KEY not in error
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--ball", "47", "--llm-model", "m"), "--base-url is missing"),
-        (("--ball", "47", "--base-url", "http://localhost:1/v1"), "--llm-model is missing"),
-        (("--ball", "47", "--base-url", "x", "--llm-model", "m"), "is not an address"),
-        (("--ball", "47", "--base-url", "http://localhost:1/v1", "--llm-model", "m",
-          "--temperature", "3"), "--temperature is from 0 to 2"),
-        (("--ball", "47", "--api-key", "k"), "unrecognized arguments: --api-key k"),
-    ],
-)  # fmt: skip
-def test_what_has_to_be_said(
-    attnlens_here: Here, sample_match_path: Path, words: tuple[str, ...], said: str
+def test_bad_options_are_one_line(
+    attnlens_here: Here, sample_match_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    answer = attnlens_here("narrate", sample_match_path, *words)
-    assert (answer.status, answer.out) == (2, "")
-    assert said in answer.err
-    assert answer.err.count("\n") == 1
+    words = ("narrate", sample_match_path, "--ball", "47")
+    url = ("--base-url", "http://localhost:1/v1")
+    messages = attnlens_here.refusals(
+        (*words, "--llm-model", "m"),
+        (*words, *url),
+        (*words, "--base-url", "x", "--llm-model", "m"),
+        (*words, *url, "--llm-model", "m", "--temperature", "3"),
+        (*words, "--api-key", "k"),
+    )
+    assert messages == snapshot
 
 
 def test_hostile_names_are_only_names(attnlens_here: Here) -> None:
