@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from attnlens.cli.output import complain, progress, say
@@ -115,10 +116,9 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
     """A whole number within limits, as argparse takes it."""
 
     def read(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
-        return value
+        if text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
 
     return read
 
@@ -127,13 +127,10 @@ def number(low: int, high: int) -> Callable[[str], float]:
     """A number within limits, as argparse takes it."""
 
     def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = low - 1.0
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
-        return value
+        with suppress(ValueError):
+            if low <= float(text) <= high:
+                return float(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low} to {high}")
 
     return read
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attnlens.cli.arguments import Commands, add_shared, whole_number
 from attnlens.cli.output import progress, say
 from attnlens.errors import InputError
+from attnlens.files import read_whole
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
@@ -204,7 +205,6 @@ def _heads(path: str) -> Data:
     import json
 
     from attnlens.dashboard.pages import is_measured
-    from attnlens.files import read_whole
 
     remedy = "write one with `attnlens lab heads SRC --json`"
     content = read_whole(path, _MAX_HEADS_BYTES, kind="document of heads", remedy=remedy)
@@ -224,11 +224,12 @@ def _texts() -> dict[str, Callable[[Data], str]]:
     from attnlens.cricket.pages.full_page import render_full_page
     from attnlens.cricket.pages.prompt import prompt_of
 
-    typed = Explanation.from_dict
     return {
-        "prompt.txt": lambda data: prompt_of(typed(data)).text,
-        "explanation.txt": lambda data: render_full_page(typed(data), width=100, color=False),
-        "report.html": lambda data: render_html(typed(data)),
+        "prompt.txt": lambda data: prompt_of(Explanation.from_dict(data)).text,
+        "explanation.txt": lambda data: render_full_page(
+            Explanation.from_dict(data), width=100, color=False
+        ),
+        "report.html": lambda data: render_html(Explanation.from_dict(data)),
     }
 
 

@@ -146,11 +146,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check_form(options: argparse.Namespace) -> None:
-    """Which format goes with what else is asked for.
-
-    Raises:
-        InputError: the one that is asked for does not.
-    """
+    """Which format goes with what else is asked for."""
     for name in ("messages", "template", "clauses"):
         if getattr(options, name) not in (None, False):
             if options.format not in ("text", "prompt"):

@@ -35,6 +35,7 @@ from attnlens.cli.output import (
     since_now,
 )
 from attnlens.errors import InputError, count
+from attnlens.files import write_text
 
 if TYPE_CHECKING:
     import datetime
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from attnlens.cricket.lab.held_out import HeldOut
     from attnlens.cricket.predictor.trained import Added
     from attnlens.files import Json
-    from attnlens.reference.text.sentences import SentencePairs
     from attnlens.render.canvas import Renderer
 
 _MAX_THREADS = 1024
@@ -318,39 +318,30 @@ def _baselines(text: str) -> tuple[str, ...]:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    """How well a predictor's probabilities fit, beside baselines."""
     check_files(options, "calibration_out")
     if options.win:
         return _evaluate_win(options)
     import json
 
+    from attnlens.cricket.lab import evaluation
     from attnlens.cricket.lab.baselines import compare
-    from attnlens.cricket.lab.evaluation import (
-        calibration_table,
-        evaluation,
-        judge,
-        remarks,
-        render_evaluation,
-    )
-    from attnlens.files import write_text
 
     def measure(held: HeldOut) -> Json:
-        balls = judge(held, progress)
+        balls = evaluation.judge(held, progress)
         baselines = compare(held, balls, options.baselines, report=progress)
         if options.calibration_out is not None:
-            table = calibration_table(held, balls)
+            table = evaluation.calibration_table(held, balls)
             write_text(options.calibration_out, json.dumps(table, allow_nan=False) + "\n")
-        document = evaluation(held, balls, baselines)
+        document = evaluation.evaluation(held, balls, baselines)
         progress("")
-        for line in remarks(document):
+        for line in evaluation.remarks(document):
             say(line)
         return document
 
-    return _measure_held_out(options, measure, render_evaluation, digits=6)
+    return _measure_held_out(options, measure, evaluation.render_evaluation, digits=6)
 
 
 def _evaluate_win(options: argparse.Namespace) -> int:
-    """How well the model tells who is winning."""
     if options.calibration_out is not None:
         raise InputError("--calibration-out is of outcomes", remedy="leave out --win")
     from attnlens.cricket.lab.baselines import logistic_value
@@ -366,27 +357,18 @@ def _evaluate_win(options: argparse.Namespace) -> int:
 
 
 def _faithfulness(options: argparse.Namespace) -> int:
-    """Does attention say which past balls mattered?"""
     check_files(options)
     from attnlens.cricket.lab.attention_faithfulness import measure, render_faithfulness
 
     def document(held: HeldOut) -> Json:
         innings = list(held.innings(progress))
-        sample = measure(
-            held.predictor.model,
-            innings,
-            balls=options.balls,
-            seed=options.seed,
-            wide=options.wide,
-            report=progress,
-        )
-        return sample.document(held)
+        sizes = {name: getattr(options, name) for name in ("balls", "seed", "wide")}
+        return measure(held.predictor.model, innings, report=progress, **sizes).document(held)
 
     return _measure_held_out(options, document, render_faithfulness)
 
 
 def _heads(options: argparse.Namespace) -> int:
-    """What every head does on many balls, and the name it has earned."""
     check_files(options)
     from attnlens.cricket.lab.head_report import head_report, render_heads
 
@@ -553,25 +535,20 @@ def _separator(text: str) -> str:
     return sign
 
 
-def _pairs(options: argparse.Namespace) -> SentencePairs:
-    from attnlens.reference.text.sentences import read_pairs
-
-    columns = None
-    if options.columns is not None:
-        columns = [name.strip() for name in options.columns.split(",")]
-        if len(columns) != 2:
-            raise InputError(
-                f"--columns {options.columns!r} is not two names", remedy="give INPUT,OUTPUT"
-            )
-    return read_pairs(options.csv, columns=columns, separator=options.separator)
+def _two_columns(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2:
+        raise InputError(f"--columns {text!r} is not two names", remedy="give INPUT,OUTPUT")
+    return names
 
 
 def _text_train(options: argparse.Namespace) -> int:
     check_files(options)
-    pairs = _pairs(options)
-    from attnlens.reference.text.sentences import HeldOutRule
+    columns = None if options.columns is None else _two_columns(options.columns)
+    from attnlens.reference.text.sentences import HeldOutRule, read_pairs
     from attnlens.reference.text.text_model import TextRecipe, TextSizes, train_text
 
+    pairs = read_pairs(options.csv, columns=columns, separator=options.separator)
     sizes = given_options(options, "width", "heads", "d_ff", "encoder_layers", "decoder_layers")
     model = train_text(
         pairs,

@@ -181,11 +181,7 @@ def _statement_lines(statement: Statement) -> str:
 
 
 def _read(path: str, max_bytes: int) -> str:
-    """A file, or what comes from a pipe, as text.
-
-    Raises:
-        InputError: it cannot be read, is no UTF-8 text, or is too large.
-    """
+    """A file, or what comes from a pipe, as text."""
     if path != "-":
         data = read_whole(path, max_bytes, remedy="give text")
     elif len(data := sys.stdin.buffer.read(max_bytes + 1)) > max_bytes:

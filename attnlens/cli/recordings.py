@@ -109,11 +109,7 @@ def _layers(text: str) -> list[int]:
 
 
 def _inputs(options: argparse.Namespace, model: ModelSource) -> Any:
-    """The text, or what the function gave.
-
-    Raises:
-        InputError: neither, or both.
-    """
+    """The text, or what the function gave."""
     if model.inputs is not None and options.text is not None:
         raise InputError("the function gives its own inputs", remedy="leave --text out")
     if model.inputs is None and options.text is None:
@@ -144,11 +140,7 @@ def _run_audit(options: argparse.Namespace) -> int:
 
 
 def _format_of(out: str | None) -> str:
-    """What a file holds, by its ending.
-
-    Raises:
-        InputError: nothing that is known.
-    """
+    """What a file holds, by its ending."""
     ending = os.path.splitext(out or "")[1]
     formats = {"": "text", ".txt": "text", **{f".{name}": name for name in _FORMATS}}
     if ending.lower() not in formats:
@@ -197,11 +189,7 @@ def _audit_texts(options: argparse.Namespace) -> int:
 
 
 def _keep_audits(out: str, texts: list[str]) -> int:
-    """How many texts a file holds already; a last line cut short is taken away.
-
-    Raises:
-        InputError: it holds other texts, or no audits.
-    """
+    """How many texts a file holds already; a last line cut short is taken away."""
     if not os.path.exists(out):
         return 0
     with open(out, "rb+") as file:
