@@ -26,39 +26,21 @@ EXAMPLE: dict[str, Any] = json.loads(
     Path(__file__).with_name("explanation_example.json").read_text(encoding="utf-8")
 )
 GROUPS = (
-    "venue and teams",
-    "striker's record",
-    "bowler's record",
-    "scoreboard",
-    "this over",
-    "this bowler to this batter",
-    "this bowler's earlier balls",
-    "this batter's earlier balls",
-    "other recent balls",
-    "earlier balls",
+    *("venue and teams", "striker's record", "bowler's record", "scoreboard", "this over"),
+    *("this bowler to this batter", "this bowler's earlier balls", "this batter's earlier balls"),
+    *("other recent balls", "earlier balls"),
 )
-SCALES: dict[Scale, tuple[int, int]] = {
-    "micro": (6, 2),
-    "short": (12, 3),
-    "medium": (36, 6),
-    "long": (0, 2),
-}
+SCALES: dict[Scale, tuple[int, int]] = {"micro": (6, 2), "short": (12, 3), "medium": (36, 6)}
+SCALES["long"] = (0, 2)
+"""Length and heads."""
 BATTERS = ("R Varela", "K Osei-Lund", "T Varela", "J Marchetti", "D Fenwick")
 BOWLERS = ("S Adeyemi", "H Lindqvist", "P Castellane", "N Brandt")
-NAMED = {
-    "attended most": "the ball it attended to most",
-    "attended": "the 4 balls it attended to most",
-    "this over": "this over so far",
-    "boundaries": "the last boundaries",
-    "last balls": "the last 4 balls",
-    "head_0_recency": "head 0 (recency)",
-    "head_1_same_bowler": "head 1",
-    "head_2_same_batsman": "head 2 (same batsman)",
-    "head_3_free": "head 3 (boundary)",
-}
-"""What claims and heads are called in a claim."""
 TOLD = ("index", "label", "over", "batter", "bowler", "outcome", "runs", "runs_batter", "boundary")
-"""What a past ball tells."""
+"""What is known of a past ball."""
+BALL = (
+    *("index", "label", "over", "batter", "non_striker", "bowler", "outcome", "runs"),
+    *("runs_batter", "boundary", "wicket", "score", "wickets", "legal"),
+)
 
 
 def shares_of(values: list[float]) -> list[float]:
@@ -83,24 +65,11 @@ def innings() -> list[dict[str, Any]]:
         bat = 4 if outcome == "nb" else int(outcome) if outcome.isdigit() else 0
         total = bat + (outcome in ("wd", "nb"))
         in_over += 1
-        balls.append(
-            {
-                "index": index,
-                "label": f"{over}.{in_over}",
-                "over": over,
-                "batter": BATTERS[batters[0]],
-                "non_striker": BATTERS[batters[1]],
-                "bowler": BOWLERS[(over % 2) * 2 + (over // 4) % 2],
-                "outcome": outcome,
-                "runs": total,
-                "runs_batter": bat,
-                "boundary": bat in (4, 6),
-                "wicket": outcome == "W",
-                "score": score,
-                "wickets": wickets,
-                "legal": legal,
-            }
-        )
+        bowler = BOWLERS[(over % 2) * 2 + (over // 4) % 2]
+        people = (*(BATTERS[place] for place in batters), bowler)
+        events = (outcome, total, bat, bat in (4, 6), outcome == "W")
+        values = (index, f"{over}.{in_over}", over, *people, *events, score, wickets, legal)
+        balls.append(dict(zip(BALL, values, strict=True)))
         score, wickets = score + total, wickets + (outcome == "W")
         if outcome == "W":
             batters[0], waiting = waiting, waiting + 1
@@ -130,6 +99,7 @@ def heat_map(scale: Scale, now: dict[str, Any], past: list[dict[str, Any]]) -> d
     long = scale == "long"
     window = [ball for ball in past if ball["over"] < now["over"]] if long else past[1 - size :]
     patterns = [*("recency", "same_bowler", "same_batsman"), None, None, None][:heads]
+    earned = ["recency", "unspecialised", "same_batsman", "boundary", *["unspecialised"] * 2]
     chance, rows, own = random.Random(len(past) + heads), [], []
     for head, pattern in enumerate(patterns):
         scores = [
@@ -146,6 +116,12 @@ def heat_map(scale: Scale, now: dict[str, Any], past: list[dict[str, Any]]) -> d
         *row, alone = shares_of([*scores, 0.9 + 0.1 * head])
         rows.append(row)
         own.append(alone)
+
+    def by_over(row: list[float]) -> dict[int, float]:
+        weighed = list(zip(row, window, strict=True))
+        overs = range(now["over"])
+        return {over: math.fsum(w for w, b in weighed if b["over"] == over) for over in overs}
+
     attention = ScaleAttention(
         scale=scale,
         current=now["index"],
@@ -156,19 +132,9 @@ def heat_map(scale: Scale, now: dict[str, Any], past: list[dict[str, Any]]) -> d
         rows=rows,
         own=own,
         patterns=patterns,
-        earned=["recency", "unspecialised", "same_batsman", "boundary", *["unspecialised"] * 2][
-            :heads
-        ],
+        earned=earned[:heads],
         bias_shares=[0.2, 0.3, 0.4, None, None, None][:heads],
-        over_weights=[
-            {
-                over: math.fsum(w for w, b in zip(row, window, strict=True) if b["over"] == over)
-                for over in range(now["over"])
-            }
-            for row in rows
-        ]
-        if long
-        else None,
+        over_weights=[by_over(row) for row in rows] if long else None,
     )
     effects = {ball["index"]: 0.002 / (now["index"] - ball["index"]) for ball in window}
     found = heat_map_of(attention, bowler=now["bowler"], batter=now["batter"], effects=effects)
@@ -189,67 +155,59 @@ def claims(
     few, chance = "too few other balls to compare with", "chance does as much"
     elsewhere = "what they do reaches the prediction by other ways than this head"
     boundaries = [ball["index"] for ball in past[-35:] if ball["boundary"]][-4:]
-    held, by_chance, untold = "supported", "not better than chance", "cannot be told"
-    bowler, batter = heads["head_1_same_bowler"], heads["head_2_same_batsman"]
-    kept: tuple[tuple[str, list[int], float, float | None, str | None, str | None], ...] = (
-        ("attended most", recent[-2:][:1], -3.1, 0.02, held, None),
-        ("attended", recent[-5:-1], -0.9, 0.31, by_chance, chance),
-        ("this over", recent[-1:], 0.4, None, untold, few),
-        ("boundaries", boundaries, 0.7, 0.97, "contradicted", "other balls do more"),
-        ("last balls", recent[-4:], -1.9, 0.2, by_chance, chance),
-        ("head_0_recency", heads["head_0_recency"], -0.1, 0.01, None, elsewhere),
-        ("head_1_same_bowler", bowler, -0.4, 0.4, by_chance, chance),
-        ("head_2_same_batsman", batter, -1.2, 0.03, held, None),
-        ("head_3_free", heads["head_3_free"], -0.2, None, untold, few),
+    held, by_chance, unknown = "supported", "not better than chance", "cannot be told"
+    against, more = "contradicted", "other balls do more"
+    most, last_four = "the ball it attended to most", "the last 4 balls"
+    four = "the 4 balls it attended to most"
+    # Kind, what the claim calls it, balls, points of a four, q, verdict, reason.
+    kept: tuple[tuple[str, str, list[int], float, float | None, str | None, str | None], ...] = (
+        ("attended most", most, recent[-2:][:1], -3.1, 0.02, held, None),
+        ("attended", four, recent[-5:-1], -0.9, 0.31, by_chance, chance),
+        ("this over", "this over so far", recent[-1:], 0.4, None, unknown, few),
+        ("boundaries", "the last boundaries", boundaries, 0.7, 0.97, against, more),
+        ("last balls", last_four, recent[-4:], -1.9, 0.2, by_chance, chance),
+        ("head_0_recency", "head 0 (recency)", [], -0.1, 0.01, None, elsewhere),
+        ("head_1_same_bowler", "head 1", [], -0.4, 0.4, by_chance, chance),
+        ("head_2_same_batsman", "head 2 (same batsman)", [], -1.2, 0.03, held, None),
+        ("head_3_free", "head 3 (boundary)", [], -0.2, None, unknown, few),
     )
     entries = []
-    for kind, balls, moved, q, verdict, reason in kept:
-        if not balls:
-            continue
+    for kind, name, balls, moved, q, verdict, reason in kept:
         alone = kind.startswith("head")
+        removed = heads[kind] if alone else balls
+        if not removed:
+            continue
         if len(recent) < 5 and verdict is not None:
-            q, verdict, reason = None, "cannot be told", few
-        named = ", ".join(labels[ball] for ball in sorted(balls))
+            q, verdict, reason = None, unknown, few
+        listed = ", ".join(labels[ball] for ball in sorted(removed))
+        null = None if q is None else [0.00001, 0.00009, 0.000231, 0.0004, 0.0009]
+        replaced = {"effect_nats": 0.002104, "draws": 16, "control_nats": 0.000817, "controls": 24}
+        like = "hidden from the same head" if alone else "allowing for where they stand"
+        after = round(before + moved / 100, 6)
         entries.append(
             {
-                "claim": f"on the medium scale, {NAMED[kind]} looked most at balls {named}"
+                "claim": f"on the medium scale, {name} looked most at balls {listed}"
                 if alone
-                else f"{NAMED[kind]} (balls {named})",
+                else f"{name} (balls {listed})",
                 "scale": "medium" if alone else None,
                 "head": kind if alone else None,
                 "kind": "head" if alone else kind,
                 "reference": kind == "last balls",
-                "removed": balls,
+                "removed": removed,
                 "removed_from": "head" if alone else "model",
                 "outcome": "4",
                 "effect_nats": round(abs(moved) * 0.0006, 9),
-                "single_effects": [0.0001] * len(balls),
+                "single_effects": [0.0001] * len(removed),
                 "share": None if not alone else 0.02 if verdict is None else 0.34,
                 "changes": points({"4": moved, "0": -moved * 0.75, "1": -moved * 0.25}),
-                "top_change": {
-                    "outcome": "4",
-                    "points": moved,
-                    "before": before,
-                    "after": round(before + moved / 100, 6),
-                },
-                "control": "other sets of as many balls, hidden from the same head"
-                if alone
-                else "other sets of as many balls, allowing for where they stand",
+                "top_change": {"outcome": "4", "points": moved, "before": before, "after": after},
+                "control": f"other sets of as many balls, {like}",
                 "controls": 0 if q is None else 3999,
-                "control_median_nats": None if q is None else 0.000231,
-                "control_quantiles_nats": None
-                if q is None
-                else [0.00001, 0.00009, 0.000231, 0.0004, 0.0009],
+                "control_median_nats": null and null[2],
+                "control_quantiles_nats": null,
                 "p": None if q is None else round(q / 2, 6),
                 "q": q,
-                "replaced": {
-                    "effect_nats": 0.002104,
-                    "draws": 16,
-                    "control_nats": 0.000817,
-                    "controls": 24,
-                }
-                if verdict == "supported"
-                else None,
+                "replaced": replaced if verdict == held else None,
                 "verdict": verdict,
                 "reason": reason,
             }
@@ -277,16 +235,10 @@ def standing(past: list[dict[str, Any]], now: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def gone(now: dict[str, Any]) -> dict[str, Any]:
-    return {"out": now["batter"], "how": "bowled"} if now["wicket"] else {"out": None, "how": None}
-
-
-def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
-    """An explanation of this delivery, without its narrative.
-
-    Options: ``evidence=False``, ``super_over=True``, ``bowled=False`` (the ball
-    has not been bowled yet).
-    """
+def explanation(
+    ball: int = 47, *, evidence: bool = True, super_over: bool = False, bowled: bool = True
+) -> dict[str, Any]:
+    """An explanation of this delivery, without its narrative."""
     every = innings()
     now, past = every[ball - 1], every[: ball - 1]
     chance = random.Random(ball)
@@ -314,41 +266,39 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
         for at, (group, part) in enumerate(zip(GROUPS, [*cut, 0.0, 0.0], strict=True))
     ]
     maps = {scale: heat_map(scale, now, past) for scale in SCALES}
-    evidence = options.get("evidence", True)
-    bowled = options.get("bowled", True)
-    super_over = options.get("super_over", False)
     actual = now["outcome"] if bowled else None
-    seen = set(maps["medium"]["balls"]) | {
-        index
-        for one in maps.values()
-        for head in one["attention_by_head"].values()
-        for index in (*head["top_balls"], *head["top_any"])
-    }
+    heads = [head for one in maps.values() for head in one["attention_by_head"].values()]
+    seen = set(maps["medium"]["balls"]).union(
+        *(head[name] for head in heads for name in ("top_balls", "top_any"))
+    )
     history = [
         {
             **{key: past_ball[key] for key in (*TOLD, "wicket")},
-            "attention": round(0.9 / (1 + now["index"] - past_ball["index"]), 6),
-            "effect_nats": round(0.002 / (now["index"] - past_ball["index"]), 9)
-            if evidence
-            else None,
+            "attention": round(0.9 / (1 + back), 6),
+            "effect_nats": round(0.002 / back, 9) if evidence else None,
             "changes": points({"4": -0.3, "0": 0.3}) if evidence else [],
         }
         for past_ball in past
-        if past_ball["index"] in seen
+        if past_ball["index"] in seen and (back := now["index"] - past_ball["index"])
     ]
-    number = 3 if super_over else 1
-    overs, deliveries = (1, 7) if super_over else (20, 60)
+    number, overs, deliveries = (3, 1, 7) if super_over else (1, 20, 60)
     legal = now["legal"] + 1
+    delivery = f"{(legal - 1) // 6}.{(legal - 1) % 6 + 1}"
     count = f"{now['index']} of {deliveries}" if bowled else f"{now['index']} (not yet bowled)"
-    flags = []
-    if len(past) < 6:
-        flags.append(("no_history", "No ball of this innings has been bowled yet."))
-    if 0 < len(past) < 6:
-        flags = [("short_history", f"Only {len(past)} of the 35 past balls it can see exist yet.")]
-    if super_over:
-        flags.append(("super_over", "A super over: the model was not trained on super overs."))
-    if not evidence:
-        flags.append(("evidence_skipped", "No claim was tested: evidence was switched off."))
+    texts = {
+        "no_history": not past and "No ball of this innings has been bowled yet.",
+        "short_history": 0 < len(past) < 6
+        and f"Only {len(past)} of the 35 past balls it can see exist yet.",
+        "super_over": super_over and "A super over: the model was not trained on super overs.",
+        "evidence_skipped": not evidence and "No claim was tested: evidence was switched off.",
+    }
+    happened = {
+        "runs": now["runs"],
+        "runs_batter": now["runs_batter"],
+        "out": now["batter"] if now["wicket"] else None,
+        "how": "bowled" if now["wicket"] else None,
+    }
+    surprise = -math.log2(probability[OUTCOMES.index(actual)]) if actual is not None else None
     data: dict[str, Any] = {
         "schema_version": "1.0",
         "model": EXAMPLE["model"],
@@ -359,14 +309,10 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
             "deliveries": deliveries if bowled else len(past),
             "over": now["over"],
             "label": now["label"] if bowled else None,
-            "actual_delivery": f"{(legal - 1) // 6}.{(legal - 1) % 6 + 1}" if bowled else None,
+            "actual_delivery": delivery if bowled else None,
             "legal_number": legal if bowled else None,
             "is_legal": now["outcome"] not in ("wd", "nb") if bowled else None,
-            "batter": now["batter"],
-            "non_striker": now["non_striker"],
-            "bowler": now["bowler"],
-            "score": now["score"],
-            "wickets": now["wickets"],
+            **{key: now[key] for key in ("batter", "non_striker", "bowler", "score", "wickets")},
             "target": None,
             "balls_left": overs * 6 - now["legal"],
             "runs_required": None,
@@ -375,19 +321,15 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
             "free_hit": False,
             "super_over": super_over,
             "standing": {**standing(past, now), "phase": None if super_over else "middle overs"},
-            "happened": {"runs": now["runs"], "runs_batter": now["runs_batter"], **gone(now)}
-            if bowled
-            else None,
+            "happened": happened if bowled else None,
             "echo": f"innings {number}, delivery {count} | label {now['label']} | legal ball "
-            f"{(legal - 1) // 6}.{(legal - 1) % 6 + 1} ({ordinal(legal)}) | {now['score']}/"
-            f"{now['wickets']} | {now['bowler']} to {now['batter']}",
+            f"{delivery} ({ordinal(legal)}) | {now['score']}/{now['wickets']} | {now['bowler']} "
+            f"to {now['batter']}",
         },
         "prediction": {
             **EXAMPLE["prediction"],
             "actual": actual,
-            "surprise_bits": None
-            if actual is None
-            else round(-math.log2(probability[OUTCOMES.index(actual)]), 6),
+            "surprise_bits": surprise and round(surprise, 6),
             "calibration": None if super_over else EXAMPLE["prediction"]["calibration"],
         },
         "contributions": contributions if evidence else [],
@@ -396,11 +338,10 @@ def explanation(ball: int = 47, **options: Any) -> dict[str, Any]:
         "fusion_weights": EXAMPLE["fusion_weights"],
         "history": history,
         "evidence": claims(maps["medium"], past, probability[4]) if evidence else [],
-        "flags": [{"flag": flag, "text": text} for flag, text in flags],
+        "flags": [{"flag": flag, "text": text} for flag, text in texts.items() if text],
     }
-    data["summary"] = summarize_temporal_attention(
-        maps["medium"], {entry["index"]: entry for entry in history}
-    )
+    by_index = {entry["index"]: entry for entry in history}
+    data["summary"] = summarize_temporal_attention(maps["medium"], by_index)
     data["narrative"] = []
     return copy.deepcopy(data)
 

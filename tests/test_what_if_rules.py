@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
@@ -43,21 +43,29 @@ def ends_after(striker: str, other: str, outcome: str, ends_over: bool) -> tuple
     return (other, striker) if ends_over else (striker, other)
 
 
+def plain_balls(innings: Innings) -> Iterator[tuple[Delivery, Delivery]]:
+    """Balls that brought what their outcome usually brings, each with the one after it."""
+    for ball, follower in pairwise(innings.deliveries):
+        runs = PLAIN[ball.outcome][0] + (not ball.is_legal)
+        if not ball.wickets and ball.runs_total == runs:
+            yield ball, follower
+
+
 @pytest.mark.parametrize("number", [1, 2])
-def test_what_disturbs_later_balls_is_what_a_replay_tells(number: int) -> None:
+def test_what_disturbs_later_balls_is_what_a_replay_shows(number: int) -> None:
     innings = MATCH.innings[number - 1]
     seen = {True: 0, False: 0}
-    for ball, follower in pairwise(innings.deliveries[:-10]):
+    for ball, follower in plain_balls(innings):
+        if follower.index > len(innings.deliveries) - 10:
+            break
         current = innings.deliveries[ball.index + 7]
-        if ball.wickets or ball.runs_total != PLAIN[ball.outcome][0] + (not ball.is_legal):
-            continue
         for outcome in ("0", "1", "2", "3", "4", "5", "6", "bye", "wd", "nb", "W"):
             ends_over = follower.over != ball.over
             pair = ends_after(ball.batter.name, ball.non_striker.name, outcome, ends_over)
             fits = pair == (follower.batter.name, follower.non_striker.name) and outcome != "W"
             same_count = ball.is_legal == (outcome not in ("wd", "nb")) or ball.over == current.over
-            told = ChangedBall(ball, with_outcome(ball, outcome))
-            assert disturbs(told, current) == (not (fits and same_count)), (ball, outcome)
+            changed = ChangedBall(ball, with_outcome(ball, outcome))
+            assert disturbs(changed, current) == (not (fits and same_count)), (ball, outcome)
             seen[fits and same_count] += 1
     assert min(seen.values()) > 50
 
@@ -77,12 +85,12 @@ def test_what_was_not_bowled_yet_cannot_change(
 def edited(match: Match, innings: int, place: int, now: Delivery) -> dict[str, Any]:
     """The match as a JSON document, one delivery's row written by hand."""
     document: dict[str, Any] = json.loads(texts_of(match, "json", "m")["m.json"])
-    rows = [row for over in document["innings"][innings - 1]["overs"] for row in over["deliveries"]]
+    overs = document["innings"][innings - 1]["overs"]
+    row = [row for over in overs for row in over["deliveries"]][place - 1]
     bat, extras = PLAIN[now.outcome]
-    extra = sum(extras.values())
-    row = rows[place - 1]
     for key in ("extras", "wickets"):
         row.pop(key, None)
+    extra = sum(extras.values())
     row["runs"] = {"batter": bat, "extras": extra, "total": bat + extra}
     if extras:
         row["extras"] = extras
@@ -119,47 +127,37 @@ def test_the_score_is_that_of_a_file_that_says_so(
         assert BOARD(made) == BOARD(expected)
 
 
-def with_last(current: Delivery, ball: Delivery, outcome: str) -> tuple[str | None, str | None]:
-    innings = MATCH.innings[0]
-    told = change_balls(MATCH, 1, current.index, [("last", outcome)])
-    assert told[0].before is ball
-    found = crease_after(innings.deliveries[current.index - 1], told)
-    return (
-        None if found.striker is None else found.striker.name,
-        None if found.other is None else found.other.name,
-    )
-
-
 def test_after_the_last_ball_who_faces_follows() -> None:
-    deliveries = MATCH.innings[0].deliveries
     seen = set()
-    for ball, current in pairwise(deliveries):
+    for ball, current in plain_balls(MATCH.innings[0]):
         ends_over = ball.over != current.over
         batter, other = ball.batter.name, ball.non_striker.name
-        if ball.wickets or ball.runs_total != PLAIN[ball.outcome][0] + (not ball.is_legal):
-            continue
         for outcome in OUTCOMES:
             expected: tuple[str | None, str | None]
             if outcome == "W":
                 expected = (other, None) if ends_over else (None, other)
             else:
                 expected = ends_after(batter, other, outcome, ends_over)
-            assert with_last(current, ball, outcome) == expected, (ball.index, outcome)
+            changed = change_balls(MATCH, 1, current.index, [("last", outcome)])
+            assert changed[0].before is ball
+            crease = crease_after(current, changed)
+            names = tuple(player and player.name for player in (crease.striker, crease.other))
+            assert names == expected, (ball.index, outcome)
             seen.add((ball.outcome == "W", outcome == "W", ends_over))
     assert len(seen) == 4
 
 
-def test_what_cannot_be_told_otherwise_is_refused() -> None:
+def test_what_cannot_be_changed_is_refused() -> None:
     dot = next(ball for ball in MATCH.innings[0].deliveries[20:] if ball.outcome == "0")
-    current = dot.index + 2
-    with pytest.raises(InputError, match="no outcome"):
-        change_balls(MATCH, 1, current, [(str(dot.index), "7")])
-    with pytest.raises(InputError, match="in innings 2"):
-        change_balls(MATCH, 1, current, [("2:3", "0")])
-    with pytest.raises(InputError, match=r"changed to 2 and to 4"):
-        change_balls(MATCH, 1, current, [(str(dot.index), "2"), (dot.label, "4")])
-    with pytest.raises(BallNotFoundError, match="no ball was bowled before the first"):
-        change_balls(MATCH, 1, 1, [("last", "W")])
+    place = str(dot.index)
+    for index, changes, error, message in (
+        (dot.index + 2, [(place, "7")], InputError, "no outcome"),
+        (dot.index + 2, [("2:3", "0")], InputError, "in innings 2"),
+        (dot.index + 2, [(place, "2"), (dot.label, "4")], InputError, "changed to 2 and to 4"),
+        (1, [("last", "W")], BallNotFoundError, "no ball was bowled before the first"),
+    ):
+        with pytest.raises(error, match=message):
+            change_balls(MATCH, 1, index, changes)
 
 
 def test_questions_as_they_are_written() -> None:
@@ -185,28 +183,23 @@ def test_questions_as_they_are_written() -> None:
         question_of_page({"balls": ["46"]})
 
 
-def of_a_test(number: int) -> tuple[Match, Innings]:
-    """An innings of a match without a limit of balls, told what no file of such tells."""
+def test_a_target_that_no_side_could_be_set_is_refused() -> None:
+    chase = MATCH.innings[1]
+    # An innings of a match without a limit of balls, told what no file of such tells.
     sides = tuple(
         replace(MATCH.innings[at % 2], number=at + 1, target=None, target_balls=None)
         for at in range(4)
     )
-    match = replace(MATCH, match_type="Test", overs=None, innings=sides)
-    return match, sides[number - 1]
-
-
-def test_a_target_that_no_side_could_be_set_is_refused() -> None:
-    chase = MATCH.innings[1]
+    test = replace(MATCH, match_type="Test", overs=None, innings=sides)
     refuse_target(MATCH, chase, 720)
-    with pytest.raises(InputError, match="721 off 120 balls is out of reach of any side; give at "):
-        refuse_target(MATCH, chase, 721)
-    short = replace(chase, target_balls=30)
-    with pytest.raises(InputError, match=r"181 off 30 balls is out of reach .*; give at most 180"):
-        refuse_target(MATCH, short, 181)
-    for number in (1, 2, 3):
-        with pytest.raises(InputError, match=f"innings {number} chases nothing; leave the target"):
-            refuse_target(*of_a_test(number), 180)
-    match, last = of_a_test(4)
-    refuse_target(match, last, 836)  # more than was ever asked for
-    with pytest.raises(InputError, match="a target of 100000 is out of reach"):
-        refuse_target(match, last, 100_000)
+    refuse_target(test, sides[3], 836)  # more than was ever asked for
+    for match, side, target, message in (
+        (MATCH, chase, 721, "721 off 120 balls is out of reach of any side; give at "),
+        (MATCH, replace(chase, target_balls=30), 181, "181 off 30 balls is out of reach .*; give at most 180"),
+        (test, sides[0], 180, "innings 1 chases nothing; leave the target"),
+        (test, sides[1], 180, "innings 2 chases nothing; leave the target"),
+        (test, sides[2], 180, "innings 3 chases nothing; leave the target"),
+        (test, sides[3], 100_000, "a target of 100000 is out of reach"),
+    ):
+        with pytest.raises(InputError, match=message):
+            refuse_target(match, side, target)

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import REPOSITORY, Here, run_process
@@ -14,11 +13,6 @@ from command_line import REPOSITORY, Here, run_process
 import attnlens
 
 ECHO = "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 |"
-
-
-def answered(here: Here, match: Path | str, *arguments: str | Path) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(here.good("whatif", match, "--json", *arguments))
-    return data
 
 
 def test_a_process_prints_what_python_says(tmp_path: Path, sample_match_path: Path) -> None:
@@ -34,29 +28,27 @@ def test_a_process_prints_what_python_says(tmp_path: Path, sample_match_path: Pa
 
 
 def test_the_page(attnlens_here: Here, sample_match_path: Path) -> None:
-    asked = ("whatif", sample_match_path, "--ball", "47", "--set", "last=W")
-    asked = (*asked, "--set", "batter=Teodor Brannoch")
-    page = attnlens_here.good(*asked)
-    assert " ".join(page.split()).startswith(ECHO)
-    assert "52/1 after 43 legal balls → 52/2 after 43 legal balls" in page
-    assert "Teodor Brannoch faced, not Anselm Duvivier-Oke" in page
-    assert "\x1b" not in page
-    attnlens_here.patch.setenv("COLUMNS", "44")
-    narrow = attnlens_here.good(*asked)
-    assert max(map(len, narrow.splitlines())) <= 44
-
-
-def test_a_run_that_changes_ends_is_told_otherwise_with_a_caution(
-    attnlens_here: Here, sample_match_path: Path
-) -> None:
+    wicket = ("--ball", 47, "--set", "last=W", "--set", "batter=Teodor Brannoch")
     balls = attnlens.read_match(sample_match_path).innings[0].deliveries
     single = next(ball for ball in balls[20:] if ball.outcome == "1")
-    ask = ("whatif", sample_match_path, "--ball", single.index + 9)
-    page = " ".join(attnlens_here.good(*ask, "--change", f"{single.index}=6").split())
-    assert f"ball {single.index} ({single.label}) was a six" in page
-    assert "stays as recorded, batters too" in page
-    kept = " ".join(attnlens_here.good(*ask, "--change", f"{single.index}=3").split())
-    assert "stays as recorded" not in kept
+    later = ("--ball", single.index + 9, "--change")
+    pages = [
+        " ".join(attnlens_here.good("whatif", sample_match_path, *words).split())
+        for words in (wicket, (*later, f"{single.index}=6"), (*later, f"{single.index}=3"))
+    ]
+    assert "\x1b" not in "".join(pages)
+    assert pages[0].startswith(ECHO)
+    for page, words in (
+        (0, "52/1 after 43 legal balls → 52/2 after 43 legal balls"),
+        (0, "Teodor Brannoch faced, not Anselm Duvivier-Oke"),
+        (1, f"ball {single.index} ({single.label}) was a six"),
+        (1, "stays as recorded, batters too"),  # a six does not change ends
+    ):
+        assert words in pages[page]
+    assert "stays as recorded" not in pages[2]
+    attnlens_here.patch.setenv("COLUMNS", "44")
+    narrow = attnlens_here.good("whatif", sample_match_path, *wicket)
+    assert max(map(len, narrow.splitlines())) <= 44
 
 
 @pytest.mark.parametrize(
@@ -84,15 +76,13 @@ def test_what_cannot_be_asked_is_said_in_one_line(
 def test_the_examples_of_the_document_work(attnlens_here: Here) -> None:
     text = (REPOSITORY / "docs" / "over.md").read_text(encoding="utf-8")
     text = text[text.index("## What if\n") :]
-    block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
-    assert block is not None
-    lines = block[1].splitlines()
-    assert len(lines) >= 5
+    shell, python = (
+        re.findall(rf"```{name}\n(.*?)```", text, re.DOTALL)[0] for name in ("sh", "python")
+    )
+    assert len(shell.splitlines()) >= 5
     attnlens_here.patch.chdir(REPOSITORY)
-    for line in lines:
+    for line in shell.splitlines():
         program, *words = shlex.split(line)
         assert program == "attnlens"
         assert attnlens_here.good(*words)
-    python = re.search(r"```python\n(.*?)```", text, re.DOTALL)
-    assert python is not None
-    exec(compile(python[1], "docs/over.md", "exec"), {"attnlens": attnlens})
+    exec(compile(python, "docs/over.md", "exec"), {"attnlens": attnlens})
