@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.explain import types
 from attnlens.cricket.explain.types import Explanation, json_schema
@@ -56,27 +57,21 @@ def put(data: Any, pointer: str, value: Any) -> None:
 
 def test_a_round_trip_is_exact(example: dict[str, Any]) -> None:
     read = Explanation.from_dict(example)
-    assert read.to_dict() == example
-    assert json.loads(read.to_json()) == example
+    assert read.to_dict() == example == json.loads(read.to_json())
     assert read.to_json(indent=2) == EXAMPLE.read_text(encoding="utf-8").rstrip("\n")
     assert Explanation.from_json(read.to_json()) == read
     assert Explanation.from_json(read.to_json().encode()).to_json() == read.to_json()
     assert "\n" not in read.to_json()
 
 
-def test_the_shipped_schema_is_the_types(example: dict[str, Any]) -> None:
+def test_the_shipped_schema_is_the_types_closed_and_complete(example: dict[str, Any]) -> None:
     shipped = json.loads(SHIPPED_SCHEMA.read_text(encoding="utf-8"))
     assert shipped == json_schema()
     assert shipped["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert shipped["$id"] == "urn:attnlens:explanation:1.0"
     jsonschema.Draft202012Validator.check_schema(shipped)
     jsonschema.Draft202012Validator(shipped).validate(example)
-
-
-def test_every_object_of_the_schema_is_closed_and_complete() -> None:
-    schema = json_schema()
-    objects = [schema, *schema["$defs"].values()]
-    for one in objects:
+    for one in (shipped, *shipped["$defs"].values()):
         assert one["additionalProperties"] is False
         assert sorted(one["required"]) == sorted(one["properties"])
 
@@ -132,23 +127,21 @@ def test_what_is_not_a_number_is_refused(
         Explanation.from_json(json.dumps(example))
 
 
-def test_outcomes_in_another_order_are_refused(example: dict[str, Any]) -> None:
-    example["prediction"]["outcomes"].reverse()
-    with pytest.raises(InputError, match=r"/prediction/outcomes .*in the order 0 1 2 3 4 5 6 W"):
-        Explanation.from_dict(example)
-
-
-def test_a_refusal_is_one_line_that_names_the_place(example: dict[str, Any]) -> None:
-    put(example, "/ball/index", "47")
-    with pytest.raises(InputError) as refused:
-        Explanation.from_json(json.dumps(example))
-    assert str(refused.value) == (
-        "not an explanation: /ball/index Input should be a valid integer; write one with "
-        "`attnlens explain --format json`, check with `schema`"
-    )
-    put(example, "/ball/index", 47)
-    put(example, f"{HEADS}/head_1_same_bowler/bowler", None)
-    with pytest.raises(InputError, match=f"{HEADS}/head_1_same_bowler/bowler Input should be a "):
-        Explanation.from_dict(example)
+def test_a_refusal_is_one_line_that_names_the_place(
+    example: dict[str, Any], snapshot: SnapshotAssertion
+) -> None:
+    outcomes = example["prediction"]["outcomes"]
+    refusals = []
+    for place, wrong, right in (
+        ("/ball/index", "47", 47),
+        (f"{HEADS}/head_1_same_bowler/bowler", None, "J Bumrah"),
+        ("/prediction/outcomes", outcomes[::-1], outcomes),
+    ):
+        put(example, place, wrong)
+        with pytest.raises(InputError) as refused:
+            Explanation.from_json(json.dumps(example))
+        refusals.append(str(refused.value))
+        put(example, place, right)
+    assert refusals == snapshot
     with pytest.raises(InputError, match="Invalid JSON"):
         Explanation.from_json("{")

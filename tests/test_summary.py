@@ -54,15 +54,13 @@ def test_the_reference_heat_map_gives_the_reference_sentence() -> None:
 
 
 def test_runs_and_boundaries_as_recorded_come_before_the_outcome() -> None:
+    rows = {46: ("nb", 7, 1), 45: ("wd", 5, 0), 44: ("W", 1, 0), 43: ("4", 4, 0), 37: ("nb", 7, 1)}
     history = {
-        46: {"outcome": "nb", "runs": 7, "boundary": True},
-        45: {"outcome": "wd", "runs": 5, "boundary": False},
-        44: {"outcome": "W", "runs": 1, "boundary": False},
-        43: {"outcome": "4", "runs": 4, "boundary": False},
-        37: {"outcome": "nb", "runs": 7, "boundary": True},
+        index: {"outcome": outcome, "runs": runs, "boundary": bool(boundary)}
+        for index, (outcome, runs, boundary) in rows.items()
     }
-    summary = summarize_temporal_attention(REFERENCE, history)
-    assert summary.split(" | ")[1:] == [BOWLER, "Recent momentum: 17 runs in last 4 attended balls"]
+    momentum = MOMENTUM.replace("7", "17")
+    assert summarize_temporal_attention(REFERENCE, history) == f"{FOCUS} | {BOWLER} | {momentum}"
     history[43]["boundary"] = True
     assert "3/4 were boundaries" in summarize_temporal_attention(REFERENCE, history)
 
@@ -74,54 +72,39 @@ def test_a_part_whose_balls_are_not_known_is_left_out(history: Any) -> None:
 
 def test_thresholds_are_strict() -> None:
     heatmap = reference()
-    heatmap["aggregate_attention"]["last_over"] = 0.3
-    heatmap["attention_by_head"]["head_1_same_bowler"]["weights"] = [0.1, 0.1, 0.1, 0.1]
-    assert summarize_temporal_attention(heatmap, HISTORY) == MOMENTUM
-    heatmap["aggregate_attention"]["last_over"] = 0.300001
-    heatmap["attention_by_head"]["head_1_same_bowler"]["weights"] = [0.1, 0.1, 0.1, 0.100001]
-    assert summarize_temporal_attention(heatmap, HISTORY) == (
-        f"Strong focus on current over (30%) | {BOWLER} | {MOMENTUM}"
-    )
+    head = heatmap["attention_by_head"]["head_1_same_bowler"]
+    for above, summary in ((0, MOMENTUM), (1e-6, f"{FOCUS[:-5]}(30%) | {BOWLER} | {MOMENTUM}")):
+        heatmap["aggregate_attention"]["last_over"] = 0.3 + above
+        head["weights"] = [0.1, 0.1, 0.1, 0.1 + above]
+        assert summarize_temporal_attention(heatmap, HISTORY) == summary
 
 
-def test_heads_are_known_by_their_pattern_not_by_their_place() -> None:
+def test_heads_are_known_by_their_pattern_and_balls_counted_as_they_are() -> None:
     heatmap = reference()
     heads = heatmap["attention_by_head"]
-    heatmap["attention_by_head"] = {
-        "head_0_free": heads["head_1_same_bowler"],
-        "head_1_same_bowler": heads["head_0_recency"],
-    }
+    recency, bowler = heads["head_0_recency"], heads["head_1_same_bowler"]
+    heatmap["attention_by_head"] = {"head_0_free": bowler, "head_1_same_bowler": recency}
     assert summarize_temporal_attention(heatmap, HISTORY) == f"{FOCUS} | {BOWLER} | {MOMENTUM}"
+    bowler |= {"top_balls": [43, 37], "outcomes": ["4", "1"]}
+    for balls, momentum in (
+        ([46], " | Recent momentum: 1 run in last 1 attended ball"),
+        ([45, 44], " | Recent momentum: 2 runs in last 2 attended balls"),
+        ([], ""),
+    ):
+        recency |= {"top_balls": balls, "weights": [0.6] * len(balls)}
+        summary = summarize_temporal_attention(heatmap, HISTORY)
+        assert summary == f"{FOCUS} | {BOWLER.replace('2/4', '1/2')}{momentum}"
     heatmap["attention_by_head"] = {}
     assert summarize_temporal_attention(heatmap, HISTORY) == FOCUS
 
 
-def test_the_number_of_balls_named_is_the_real_one() -> None:
-    heatmap = reference()
-    heads = heatmap["attention_by_head"]
-    heads["head_0_recency"] |= {"top_balls": [46], "weights": [0.6]}
-    heads["head_1_same_bowler"] |= {"top_balls": [43, 37], "outcomes": ["4", "1"]}
-    assert summarize_temporal_attention(heatmap, HISTORY).split(" | ")[1:] == [
-        "Attended to J Bumrah's previous balls: 1/2 were boundaries",
-        "Recent momentum: 1 run in last 1 attended ball",
-    ]
-    heads["head_0_recency"]["top_balls"] = [45, 44]
-    assert summarize_temporal_attention(heatmap, HISTORY).endswith(
-        "Recent momentum: 2 runs in last 2 attended balls"
-    )
-    heads["head_0_recency"]["top_balls"] = []
-    assert "momentum" not in summarize_temporal_attention(heatmap, HISTORY)
-
-
 def test_another_bowlers_ball_is_not_counted_as_his() -> None:
     heads = REFERENCE["temporal_attention"]["attention_by_head"]
-    others = {head: {"bowler": "J Bumrah"} for head in heads["head_1_same_bowler"]["top_balls"]}
-    assert summarize_temporal_attention(REFERENCE, others) == f"{FOCUS} | {BOWLER}"
-    others[25] = {"bowler": "another"}
-    told = BOWLER.replace("2/4", "2/3")
-    assert summarize_temporal_attention(REFERENCE, others) == f"{FOCUS} | {told}"
-    others[43] = {"bowler": "another"}
-    assert summarize_temporal_attention(REFERENCE, others) == FOCUS
+    history = {ball: {"bowler": "J Bumrah"} for ball in heads["head_1_same_bowler"]["top_balls"]}
+    assert summarize_temporal_attention(REFERENCE, history) == f"{FOCUS} | {BOWLER}"
+    for ball, bowler in ((25, f" | {BOWLER.replace('2/4', '2/3')}"), (43, "")):
+        history[ball] = {"bowler": "another"}
+        assert summarize_temporal_attention(REFERENCE, history) == f"{FOCUS}{bowler}"
 
 
 def test_what_is_no_heat_map_is_refused() -> None:
