@@ -118,11 +118,10 @@ def test_the_shipped_tables_are_of_the_measured_weights() -> None:
     ],
 )
 def test_a_damaged_table_is_one_line(folder: Path, attnlens_here: Here, text: str) -> None:
-    weights = attnlens_here.folder / "mine.safetensors"
-    shutil.copy(folder / "small.safetensors", weights)
-    (attnlens_here.folder / "mine.calibration.json").write_text(text, "utf-8")
-    save_simulated(attnlens_here.folder / "match.json", [7])
-    answer = attnlens_here("explain", "match.json", "--ball", 3, "--model", weights)
-    assert (answer.status, answer.out) == (2, "")
-    assert answer.err.count("\n") == 1
-    assert "mine.calibration.json: is " in answer.err
+    shutil.copy(folder / "small.safetensors", "mine.safetensors")
+    Path("mine.calibration.json").write_text(text, "utf-8")
+    save_simulated("match.json", [7])
+    refusal = attnlens_here.refused(
+        "explain", "match.json", "--ball", 3, "--model", "mine.safetensors"
+    )
+    assert "mine.calibration.json: is " in refusal

@@ -24,6 +24,7 @@ from attnlens.cricket.predictor.window import BallWindow, window_for
 Floats = NDArray[np.float64]
 PREDICTOR = small_predictor(seed=8)
 MATCHES = [simulated(seed) for seed in (40, 41)]
+BALL = BallReference(2, 60)
 LEFT_OUT = 3
 
 
@@ -43,43 +44,34 @@ def test_contributions_sum_to_what_changed(which: int, innings: int, place: floa
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
-    return explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR).to_dict()
+def whole() -> dict[str, Any]:
+    return explain_ball(MATCHES[0], BALL, PREDICTOR, outcome="all").to_dict()
 
 
-def test_the_greatest_balls_of_a_group_are_told_with_what_each_adds(told: dict[str, Any]) -> None:
-    window = window_for(MATCHES[0], BallReference(2, 60), PREDICTOR)
+def test_the_greatest_balls_of_a_group_are_told_with_what_each_adds() -> None:
+    data = explain_ball(MATCHES[0], BALL, PREDICTOR).to_dict()
+    window = window_for(MATCHES[0], BALL, PREDICTOR)
     full = probabilities(PREDICTOR.model, window.batch)[0, 0]
-    effects = {row["index"]: row["effect_nats"] for row in told["history"]}
-    members = {
-        name: [window.past[place].index for place in places]
-        for name, places in groups_of(window).items()
-    }
+    effects = {row["index"]: row["effect_nats"] for row in data["history"]}
+    members = groups_of(window)
     listed = 0
-    for group in told["contributions"]:
+    for group in data["contributions"]:
         indices = [ball["index"] for ball in group["balls"]]
-        inside = members.get(group["group"], [])
+        inside = [window.past[place].index for place in members.get(group["group"], [])]
         assert len(indices) == min(LEFT_OUT, len(inside))
-        assert set(indices) <= set(inside)
-        ranked = sorted(inside, key=lambda index: -effects.get(index, 0.0))
-        known = [index for index in ranked if index in effects]
-        if known:
-            assert effects[indices[0]] == max(effects[index] for index in known)
+        assert set(indices) <= set(inside) & set(effects)
+        known = [effects[index] for index in inside if index in effects]
+        assert not known or effects[indices[0]] == max(known)
         for ball in group["balls"]:
             listed += 1
             without = probabilities(PREDICTOR.model, with_hidden(window.batch, [ball["index"] - 1]))
-            expected = 100 * (full - without[0, 0])
             found = [entry["points"] for entry in ball["points"]]
-            np.testing.assert_allclose(found, expected, atol=1e-4)
+            np.testing.assert_allclose(found, 100 * (full - without[0, 0]), atol=1e-4)
     assert listed >= 6
-    assert set(itertools.chain.from_iterable(
-        [ball["index"] for ball in group["balls"]] for group in told["contributions"]
-    )) <= set(effects)  # fmt: skip
 
 
-def test_one_outcome_has_its_own_answer() -> None:
-    whole = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR, outcome="all").to_dict()
-    four = explain_ball(MATCHES[0], BallReference(2, 60), PREDICTOR, outcome="4").to_dict()
+def test_one_outcome_has_its_own_answer(whole: dict[str, Any]) -> None:
+    four = explain_ball(MATCHES[0], BALL, PREDICTOR, outcome="4").to_dict()
     place = OUTCOMES.index("4")
     assert (whole["prediction"]["explained"], four["prediction"]["explained"]) == (None, "4")
     assert four["prediction"]["outcomes"] == whole["prediction"]["outcomes"]
@@ -99,8 +91,8 @@ def test_one_outcome_has_its_own_answer() -> None:
         assert one["effect_nats"] <= other["effect_nats"] + 1e-9
         if one["verdict"] == "supported":
             assert one["effect_nats"] >= 0.0005 or abs(one["changes"][place]["points"]) >= 0.5
-    groups = [(group["group"], group["points"]) for group in four["contributions"]]
-    assert groups == [(group["group"], group["points"]) for group in whole["contributions"]]
+    for one, other in zip(four["contributions"], whole["contributions"], strict=True):
+        assert (one["group"], one["points"]) == (other["group"], other["points"])
 
 
 def played(window: BallWindow) -> dict[str, list[int]]:

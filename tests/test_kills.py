@@ -18,13 +18,8 @@ FOREVER = 240.0
 
 def killed(words: list[str], folder: Path, until: Callable[[], bool]) -> bool:
     """Starts a command, kills it as soon as something holds; whether it was still at work."""
-    process = subprocess.Popen(
-        words,
-        cwd=folder,
-        env=clean_environment(OMP_NUM_THREADS="1"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    environment, quiet = clean_environment(OMP_NUM_THREADS="1"), subprocess.DEVNULL
+    process = subprocess.Popen(words, cwd=folder, env=environment, stdout=quiet, stderr=quiet)
     end = time.monotonic() + FOREVER
     while process.poll() is None and not until() and time.monotonic() < end:
         time.sleep(0.01)
@@ -32,6 +27,22 @@ def killed(words: list[str], folder: Path, until: Callable[[], bool]) -> bool:
     process.send_signal(signal.SIGKILL)
     process.wait()
     return alive
+
+
+def test_a_killed_process_leaves_the_old_file_and_the_next_one_writes_it(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    target = attnlens_here.folder / "all.jsonl"
+    target.write_text("what was there\n")
+    words = command("explain", sample_match_path, "--all", "--no-evidence", "--out", target)
+    assert killed(
+        words,
+        target.parent,
+        lambda: any(part.stat().st_size for part in target.parent.glob("*.part")),
+    )
+    assert target.read_text() == "what was there\n"
+    attnlens_here.good("schema", "--out", target)
+    assert target.read_text().startswith("{")
 
 
 def test_a_training_that_is_killed_goes_on_to_the_same_weights(attnlens_here: Here) -> None:
@@ -58,20 +69,20 @@ def test_audits_that_are_killed_go_on_where_they_stopped(attnlens_here: Here) ->
     model = saved(folder / "gpt", GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=2)))
     texts = [" ".join(WORDS[at : at + 8]) for at in range(8)]
     (folder / "texts.txt").write_text("\n\n".join(texts), encoding="utf-8")
-    out = folder / "audits.jsonl"
-    asked = ("audit", model, "--texts", "texts.txt", "--out", out)
+    out, whole = folder / "audits.jsonl", folder / "whole.jsonl"
+    asked = ("audit", model, "--texts", "texts.txt", "--out")
     for lines in (1, 3):
         count = lambda: out.exists() and out.read_bytes().count(b"\n") >= lines  # noqa: B023, E731
-        assert killed(command(*asked), folder, count)
-    attnlens_here.good(*asked)
-    told = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert [one["inputs"][0]["text"] for one in told] == texts
-    whole = folder / "whole.jsonl"
-    attnlens_here.good("audit", model, "--texts", "texts.txt", "--out", whole)
-    same = [json.loads(line) for line in whole.read_text(encoding="utf-8").splitlines()]
-    for key, tolerance in (("items", 0), ("effect_nats", 1e-4)):
-        mine, theirs = (
-            [[one[key] for one in row["claims"]] for row in rows] for rows in (told, same)
-        )
-        for claims, expected in zip(mine, theirs, strict=True):
-            assert claims == (pytest.approx(expected, abs=tolerance) if tolerance else expected)
+        assert killed(command(*asked, out), folder, count)
+    for path in (out, whole):
+        attnlens_here.good(*asked, path)
+    resumed, same = (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for path in (out, whole)
+    )
+    assert [one["inputs"][0]["text"] for one in resumed] == texts
+    for mine, theirs in zip(resumed, same, strict=True):
+        assert len(mine["claims"]) == len(theirs["claims"])
+        for claim, expected in zip(mine["claims"], theirs["claims"], strict=True):
+            assert claim["items"] == expected["items"]
+            assert claim["effect_nats"] == pytest.approx(expected["effect_nats"], abs=1e-4)

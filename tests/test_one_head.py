@@ -6,11 +6,12 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numerics import near
-from small_predictors import probabilities, simulated, small_predictor
+from small_predictors import arrays_of, probabilities, simulated, small_predictor, with_delivery
 
 from attnlens.cricket.explain.ablation import (
     OneBall,
@@ -29,11 +30,11 @@ from attnlens.cricket.explain.claims import (
 )
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.match.competition import table_of
-from attnlens.cricket.match.match import Player
+from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.predictor import KNOWLEDGE
-from attnlens.cricket.predictor.tensors import SCOREBOARD_NODES, encode_innings
+from attnlens.cricket.predictor.tensors import SCOREBOARD_NODES
 from attnlens.cricket.predictor.window import BallWindow, window_batch, window_for
 from attnlens.evidence.claim import MODEL, AblationSite, ClaimTest
 from attnlens.evidence.scores import divergence
@@ -45,15 +46,26 @@ MATCH = simulated(40)
 SEED = 11
 
 
-def window_of(innings: int, ball: int) -> BallWindow:
-    return window_for(MATCH, find_ball(MATCH, ball, innings), PREDICTOR)
+def window_of(ball: int, match: Match = MATCH) -> BallWindow:
+    return window_for(match, find_ball(match, ball, 2), PREDICTOR)
 
 
-WINDOW = window_of(2, 60)
+WINDOW = window_of(60)
+PLACE = WINDOW.delivery.index - 1
 BALL = OneBall(PREDICTOR.model, WINDOW.batch)
 FULL = probabilities(PREDICTOR.model, WINDOW.batch)[0, 0]
+KNOWN = Knowledge(PREDICTOR, WINDOW)
 HEADS = [(scale, head) for scale, heads in PREDICTOR.model.sizes.heads.items()
          for head in range(heads)]  # fmt: skip
+
+
+def same(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def with_player(**people: Player) -> Match:
+    """The match with another player on the ball that is explained."""
+    return with_delivery(MATCH, 2, PLACE + 1, **people)
 
 
 def hidden_from(scale: str, head: int, keys: list[int]) -> np.ndarray[Any, Any]:
@@ -80,72 +92,59 @@ def hidden_from(scale: str, head: int, keys: list[int]) -> np.ndarray[Any, Any]:
 def test_hiding_keys_from_one_head_is_masking_its_edges(
     which: tuple[str, int], data: st.DataObject
 ) -> None:
-    scale, head = which
-    keys = BALL.scales[scale].keys
-    chosen = data.draw(st.sets(st.integers(0, keys - 1)))
+    keys = BALL.scales[which[0]].keys
+    chosen = list(data.draw(st.sets(st.integers(0, keys - 1))))
     kept = np.ones((2, keys), bool)
-    kept[1, list(chosen)] = False
-    found = BALL.under_masks(scale, head, kept)
-    np.testing.assert_allclose(found[0], FULL, atol=1e-6)
-    np.testing.assert_allclose(found[1], hidden_from(scale, head, list(chosen)), atol=1e-6)
+    kept[1, chosen] = False
+    same(BALL.under_masks(*which, kept), [FULL, hidden_from(*which, chosen)])
 
 
 def test_what_an_outcome_tells_is_what_a_match_would_write() -> None:
-    arrays = WINDOW.arrays
-    deliveries = WINDOW.innings.deliveries
     usual = {"W": 0, "wd": 1, "nb": 1, "bye": 1}
     seen = set()
-    for row, ball in enumerate(deliveries):
+    for row, ball in enumerate(WINDOW.innings.deliveries):
         runs = usual.get(ball.outcome, ball.runs_batter)
         if ball.runs_total == runs and "penalty" not in ball.extras:
-            np.testing.assert_array_equal(outcome_features(ball.outcome), arrays.past_outcome[row])
+            written = WINDOW.arrays.past_outcome[row]
+            np.testing.assert_array_equal(outcome_features(ball.outcome), written)
             seen.add(ball.outcome)
     assert {"0", "1", "4", "W"} <= seen
 
 
-def told_anew(places: list[int], classes: list[int]) -> dict[str, Any]:
-    """The batch of an innings whose past balls brought these outcomes, scoreboards as they were."""
+def told_anew(swap: Replacement, places: list[int], number: int) -> dict[str, Any]:
+    """The batch of an innings whose past balls brought what is drawn, scoreboards as they were."""
     arrays = WINDOW.arrays
     happened = arrays.past_outcome.copy()
     flags = {name: getattr(arrays, name).copy() for name in ("wicket", "boundary", "dot")}
-    for place, number in zip(places, classes, strict=True):
-        outcome = OUTCOMES[number]
+    for place, drawn in zip(places, swap.draw_outcomes(places, number).tolist(), strict=True):
+        outcome = OUTCOMES[drawn]
         happened[place] = outcome_features(outcome)
         flags["wicket"][place] = outcome == "W"
         flags["boundary"][place] = outcome in ("4", "6")
         flags["dot"][place] = outcome == "0"
-    changed = dataclasses.replace(arrays, past_outcome=happened, **flags)
-    return window_batch(changed, WINDOW.delivery.index - 1)
+    return window_batch(dataclasses.replace(arrays, past_outcome=happened, **flags), PLACE)
 
 
 def test_a_replaced_ball_is_one_that_brought_something_else() -> None:
     swap = Replacement(BALL, SEED)
     sets = [(59, 58, 40), (12,), (), (59, 58, 40)]
     found = swap.everywhere(sets)
-    np.testing.assert_allclose(found[2], FULL, atol=1e-6)
-    times = {}
+    same(found[2], FULL)
     for row, one in enumerate(sets):
-        places = [index - 1 for index in sorted(one)]
-        times[one] = times.get(one, -1) + 1
-        batch = told_anew(places, swap.draw_outcomes(places, times[one]).tolist())
-        expected = probabilities(PREDICTOR.model, batch)[0, 0]
-        np.testing.assert_allclose(found[row], expected, atol=1e-6)
+        batch = told_anew(swap, [index - 1 for index in sorted(one)], sets[:row].count(one))
+        same(found[row], probabilities(PREDICTOR.model, batch)[0, 0])
     # The second draw of a set is another, and the first does not depend on the others.
-    assert (
-        swap.draw_outcomes([39, 57, 58], 0).tolist() != swap.draw_outcomes([39, 57, 58], 1).tolist()
-    )
+    draws = [swap.draw_outcomes([39, 57, 58], number).tolist() for number in (0, 1)]
+    assert draws[0] != draws[1]
     near(swap.everywhere(sets[1:2])[0], found[1], of=torch.float32)
 
 
 def test_replacing_for_one_head_changes_what_that_head_reads_only() -> None:
     swap = Replacement(BALL, SEED)
-    one = (59, 58, 40)
-    places = [39, 57, 58]
-    batch = told_anew(places, swap.draw_outcomes(places, 0).tolist())
-    other = OneBall(PREDICTOR.model, batch)
+    other = OneBall(PREDICTOR.model, told_anew(swap, [39, 57, 58], 0))
     for scale, head in (("medium", 1), ("medium", 4), ("short", 2), ("micro", 0)):
-        np.testing.assert_allclose(swap.for_head(scale, head, [()])[0], FULL, atol=1e-6)
-        found = swap.for_head(scale, head, [one])[0]
+        same(swap.for_head(scale, head, [()])[0], FULL)
+        found = swap.for_head(scale, head, [(59, 58, 40)])[0]
         # The same keys and built-in biases, asked with the intact ball's question.
         attention = PREDICTOR.model.get_submodule(SITES[scale])
         query, _, _, hidden, distance = BALL.scales[scale].attention_inputs
@@ -163,7 +162,7 @@ def test_replacing_for_one_head_changes_what_that_head_reads_only() -> None:
         handle.remove()
         width = heard[0][0].shape[-1] // PREDICTOR.model.sizes.heads[scale]
         read = heard[0][0][0, :, head * width : (head + 1) * width]
-        np.testing.assert_allclose(found, BALL.with_head(scale, head, read)[0], atol=1e-6)
+        same(found, BALL.with_head(scale, head, read)[0])
         assert divergence(FULL, found) > 0
 
 
@@ -179,84 +178,71 @@ def test_drawn_outcomes_are_those_of_the_same_over_and_innings() -> None:
 
 
 def test_knowledge_at_its_null_is_that_of_the_contributions() -> None:
-    found, _ = Knowledge(PREDICTOR, WINDOW).predict({})
+    found, _ = KNOWN.predict({})
     visible = np.ones((1, len(WINDOW.past)), bool)
-    for number, group in enumerate(KNOWLEDGE):
-        if group not in ("venue and teams", "scoreboard"):
-            continue  # a record is taken from past balls too where contributions are worked out
-        known = {name: np.array([name != group]) for name in KNOWLEDGE}
-        expected = under_knowledge(PREDICTOR.model, WINDOW.batch, visible, known)[0]
-        np.testing.assert_allclose(found[number], expected, atol=1e-6)
+    # A record is taken from past balls too where contributions are worked out.
+    for group in ("venue and teams", "scoreboard"):
+        flags = {name: np.array([name != group]) for name in KNOWLEDGE}
+        expected = under_knowledge(PREDICTOR.model, WINDOW.batch, visible, flags)[0]
+        same(found[list(KNOWLEDGE).index(group)], expected)
 
 
-def instead(known: Knowledge, group: str, others: list[int]) -> Any:
+def instead(group: str, others: list[int]) -> Any:
     """Probabilities with others' knowledge in a group's place, ``(other, outcome)``."""
-    return known.predict({group: np.array(others)})[1][group]
+    return KNOWN.predict({group: np.array(others)})[1][group]
 
 
-def test_another_players_record_is_what_the_ratings_say_of_them() -> None:
-    known = Knowledge(PREDICTOR, WINDOW)
-    for group, role in (("striker's record", "batter"), ("bowler's record", "bowler")):
-        kind = "striker" if role == "batter" else "bowler"
-        table = PREDICTOR.ratings.tables[kind]
-        own = table.row(PREDICTOR.ratings.player_key(getattr(WINDOW.delivery, role)))
-        assert own >= 0
-        np.testing.assert_allclose(instead(known, group, [own])[0], FULL, atol=1e-6)
-        others = known.alternatives(group, np.random.default_rng(1))
-        assert own not in others
-        assert len(set(others.tolist())) == len(others) <= MAX_ALTERNATIVES
-        ratio = table.balls[others] / table.balls[own]
-        assert ((ratio >= 0.5) & (ratio <= 2)).all()
-        # The same match with another player on this ball, encoded from the start.
-        keys = list(table.keys)
-        stranger = next(
-            keys[other]
-            for other in others
-            if all(keys[other] not in (b.batter.key, b.bowler.key, b.non_striker.key)
-                   for b in WINDOW.innings.deliveries)
-        )  # fmt: skip
-        place = WINDOW.delivery.index - 1
-        balls = list(WINDOW.innings.deliveries)
-        met = getattr(balls[place], role)
-        unmet = dataclasses.replace(met, id=stranger, name=stranger)
-        balls[place] = balls[place]._replace(**{role: unmet})
-        side = dataclasses.replace(WINDOW.innings, deliveries=tuple(balls))
-        arrays = encode_innings(MATCH, side, PREDICTOR.ratings, PREDICTOR.base)
-        node = "batsman_identity" if role == "batter" else "bowler_identity"
-        graph: dict[str, Any] = {
-            "nodes": {node: torch.tensor(WINDOW.arrays.nodes[node][place])[None, None]},
-            "ratings": {kind: torch.zeros(1, 1, len(OUTCOMES))},
-        }
-        known._replace(graph, slice(0, 1), group, np.array([table.row(stranger)]))
-        swapped = graph["nodes"][node][0, 0].numpy().copy()
-        expected = arrays.nodes[node][place].copy()
-        if role == "batter":  # the place in the order is the striker's, whoever it is
-            expected[-2] = swapped[-2]
-        np.testing.assert_allclose(swapped, expected, atol=1e-6)
-        np.testing.assert_allclose(
-            graph["ratings"][kind][0, 0].numpy(), arrays.ratings[kind][place], atol=1e-6
-        )
+@pytest.mark.parametrize(
+    ("group", "role", "kind", "node"),
+    [
+        ("striker's record", "batter", "striker", "batsman_identity"),
+        ("bowler's record", "bowler", "bowler", "bowler_identity"),
+    ],
+)
+def test_another_players_record_is_what_the_ratings_say_of_them(
+    group: str, role: str, kind: str, node: str
+) -> None:
+    table = PREDICTOR.ratings.tables[kind]
+    player = getattr(WINDOW.delivery, role)
+    own = table.row(PREDICTOR.ratings.player_key(player))
+    assert own >= 0
+    same(instead(group, [own])[0], FULL)
+    others = KNOWN.alternatives(group, np.random.default_rng(1))
+    assert own not in others
+    assert len(set(others.tolist())) == len(others) <= MAX_ALTERNATIVES
+    ratio = table.balls[others] / table.balls[own]
+    assert ((ratio >= 0.5) & (ratio <= 2)).all()
+    # The same match with another player on this ball, encoded from the start.
+    balls, keys = WINDOW.innings.deliveries, list(table.keys)
+    here = {one.key for b in balls for one in (b.batter, b.bowler, b.non_striker)}
+    stranger = next(keys[other] for other in others if keys[other] not in here)
+    unmet = dataclasses.replace(player, id=stranger, name=stranger)
+    arrays = arrays_of(PREDICTOR, with_player(**{role: unmet}), 2)
+    graph: dict[str, Any] = {
+        "nodes": {node: torch.tensor(WINDOW.arrays.nodes[node][PLACE])[None, None]},
+        "ratings": {kind: torch.zeros(1, 1, len(OUTCOMES))},
+    }
+    KNOWN._replace(graph, slice(0, 1), group, np.array([table.row(stranger)]))
+    swapped = graph["nodes"][node][0, 0].numpy().copy()
+    expected = arrays.nodes[node][PLACE].copy()
+    if role == "batter":  # the place in the order is the striker's, whoever it is
+        expected[-2] = swapped[-2]
+    same(swapped, expected)
+    same(graph["ratings"][kind][0, 0].numpy(), arrays.ratings[kind][PLACE])
 
 
 def test_another_scoreboard_is_that_of_an_earlier_ball() -> None:
-    known = Knowledge(PREDICTOR, WINDOW)
-    places = known.alternatives("scoreboard", np.random.default_rng(2))
-    assert sorted(places.tolist()) == list(range(len(WINDOW.past)))[-60:]
-    assert len(WINDOW.past) < 60 < len(window_of(2, 90).past)
-    late = Knowledge(PREDICTOR, window_of(2, 90)).alternatives(
-        "scoreboard", np.random.default_rng(2)
-    )
-    assert sorted(late.tolist()) == list(range(29, 89))
-    own = WINDOW.delivery.index - 1
-    np.testing.assert_allclose(instead(known, "scoreboard", [own])[0], FULL, atol=1e-6)
-    batch = window_batch(WINDOW.arrays, own)
+    for window, places in ((WINDOW, range(59)), (window_of(90), range(29, 89))):
+        known = Knowledge(PREDICTOR, window)
+        others = known.alternatives("scoreboard", np.random.default_rng(2))
+        assert sorted(others.tolist()) == list(places)
+    same(instead("scoreboard", [PLACE])[0], FULL)
+    batch = window_batch(WINDOW.arrays, PLACE)
     for node in SCOREBOARD_NODES:
-        batch["graph_data"]["nodes"][node] = torch.from_numpy(
-            WINDOW.arrays.nodes[node][20:21][None]
-        )
+        board = torch.from_numpy(WINDOW.arrays.nodes[node][20:21][None])
+        batch["graph_data"]["nodes"][node] = board
     batch["graph_data"]["base"] = torch.from_numpy(WINDOW.arrays.base[20:21][None])
-    expected = probabilities(PREDICTOR.model, batch)[0, 0]
-    np.testing.assert_allclose(instead(known, "scoreboard", [20])[0], expected, atol=1e-6)
+    same(instead("scoreboard", [20])[0], probabilities(PREDICTOR.model, batch)[0, 0])
 
 
 def reason_of(one: ClaimTest[BallClaim]) -> str | None:
@@ -275,17 +261,15 @@ def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
     measured, masks = compare_knowledge(PREDICTOR, WINDOW, FULL, empty_trial())
     found = {one.claim.kind: one for one in measured}
     assert list(found) == ["venue and teams", "striker's record", "bowler's record", "the chase"]
-    without, _ = Knowledge(PREDICTOR, WINDOW).predict({})
+    without, _ = KNOWN.predict({})
     for number, one in enumerate(measured):
         near(one.effect, divergence(FULL, without[number]), of=torch.float32)
         near(one.points / 100, without[number] - FULL, of=torch.float32)
-    chase = found["the chase"]
+    chase, ground = found["the chase"], found["venue and teams"]
     assert len(chase.null_effects) == len(WINDOW.past)
-    known = Knowledge(PREDICTOR, WINDOW)
-    every = divergence(instead(known, "scoreboard", [*range(len(WINDOW.past))]), without[3])
+    every = divergence(instead("scoreboard", [*range(len(WINDOW.past))]), without[3])
     # Asked about in one batch here, in two there.
     near(np.sort(chase.null_effects), np.sort(every), of=torch.float32)
-    ground = found["venue and teams"]
     assert (len(ground.null_effects), reason_of(ground)) == (0, ONE_GROUND)
     assert masks >= 4 + len(chase.null_effects)
     for kind in ("striker's record", "bowler's record"):
@@ -296,12 +280,7 @@ def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
 
 
 def test_a_player_never_met_has_no_record_to_take_away() -> None:
-    place = WINDOW.delivery.index - 1
-    balls = list(MATCH.innings[1].deliveries)
-    balls[place] = balls[place]._replace(batter=Player("A Stranger", "nobody-1"))
-    side = dataclasses.replace(MATCH.innings[1], deliveries=tuple(balls))
-    match = dataclasses.replace(MATCH, innings=(MATCH.innings[0], side))
-    window = window_for(match, find_ball(match, place + 1, 2), PREDICTOR)
+    window = window_of(PLACE + 1, with_player(batter=Player("A Stranger", "nobody-1")))
     full = probabilities(PREDICTOR.model, window.batch)[0, 0]
     measured, _ = compare_knowledge(PREDICTOR, window, full, empty_trial())
     striker = next(one for one in measured if one.claim.kind == "striker's record")

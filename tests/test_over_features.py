@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 from random import Random
@@ -12,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from overs import SIZES, small_overs
+from small_predictors import simulated
 
-from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Innings, Match, Player
 from attnlens.cricket.match.next_ball import at_the_crease
 from attnlens.cricket.match.outcomes import OUTCOMES
@@ -50,26 +51,21 @@ def with_side(match: Match, side: Innings) -> Match:
     return dataclasses.replace(match, innings=sides)
 
 
-invented = lru_cache(maxsize=64)(simulate_match)
-
-
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2), innings=st.sampled_from([1, 2]), over=st.integers(0, 19))
 def test_nothing_from_the_overs_first_ball_on_is_told(seed: int, innings: int, over: int) -> None:
     random = Random(seed)
-    match = invented(seed)
+    match = simulated(seed)
     side = match.innings[innings - 1]
     overs = overs_of(side)
     if over not in overs:
         return
     start = overs[over][0].index - 1
-    other = invented(seed + 10).innings[innings - 1]
+    other = simulated(seed + 10).innings[innings - 1]
     stranger = Player("Nobody Known", "ffffffff")
     later = [
         random.choice(other.deliveries)._replace(
-            index=ball.index,
-            over=ball.over,
-            label=ball.label,
+            **{name: getattr(ball, name) for name in ("index", "over", "label")},
             batter=stranger,
             bowler=stranger,
             score_before=random.randrange(300),
@@ -78,25 +74,25 @@ def test_nothing_from_the_overs_first_ball_on_is_told(seed: int, innings: int, o
         )
         for ball in side.deliveries[start:]
     ]
-    changed = dataclasses.replace(side, deliveries=(*side.deliveries[:start], *later))
-    told = []
-    cut = dataclasses.replace(side, deliveries=side.deliveries[:start])
-    for one in (side, changed, *([cut] if start else [])):
-        if len(one.deliveries) > start:
+    features = []
+    for balls in ((), tuple(later), side.deliveries[start:]):
+        one = dataclasses.replace(side, deliveries=(*side.deliveries[:start], *balls))
+        if balls:
             arrays = arrays_of(with_side(match, one), innings)
             row = arrays.over.tolist().index(over)
-            told.append((arrays.history(row, SIZES.history), arrays.context[row]))
-        arrays = arrays_of(with_side(match, one), innings, over)
-        assert len(arrays) == 1
-        told.append((arrays.history(0, SIZES.history), arrays.context[0]))
-    for history, context in told[1:]:
-        np.testing.assert_allclose(history, told[0][0], atol=2e-6)
+            features.append((arrays.history(row, SIZES.history), arrays.context[row]))
+        if one.deliveries:
+            arrays = arrays_of(with_side(match, one), innings, over)
+            assert len(arrays) == 1
+            features.append((arrays.history(0, SIZES.history), arrays.context[0]))
+    for history, context in features[1:]:
         # Rows of matrices of other heights are rounded otherwise.
-        np.testing.assert_allclose(context, told[0][1], atol=2e-6)
+        np.testing.assert_allclose(history, features[0][0], atol=2e-6)
+        np.testing.assert_allclose(context, features[0][1], atol=2e-6)
 
 
 def test_a_past_ball_is_told_as_its_features_names_say() -> None:
-    match = simulate_match(5)
+    match = simulated(5)
     side = match.innings[0]
     arrays = arrays_of(match)
     row = 14
@@ -107,13 +103,10 @@ def test_a_past_ball_is_told_as_its_features_names_say() -> None:
     told = dict(zip(NAMES, history.T, strict=True))
     last = past[-1]
     facing, other = at_the_crease(dataclasses.replace(side, deliveries=past), last)
-    quota = 120
-    bowled: dict[str, int] = {}
-    for ball in past:
-        bowled[ball.bowler.key] = bowled.get(ball.bowler.key, 0) + ball.is_legal
+    bowled = Counter(ball.bowler.key for ball in past if ball.is_legal)
     for at, ball in enumerate(past):
         expected = {
-            "innings_used": ball.legal_balls_before / quota,
+            "innings_used": ball.legal_balls_before / 120,
             "overs_ago": (14 - ball.over) / 20,
             "runs_batter": min(ball.runs_batter, 8) / 6,
             "runs_extras": min(ball.runs_extras, 8) / 4,
@@ -132,9 +125,8 @@ def test_a_past_ball_is_told_as_its_features_names_say() -> None:
             assert told[name][at] == pytest.approx(float(value), abs=1e-6), (name, at)
     chances = np.exp(arrays.base[:start].astype(float))
     place = [OUTCOMES.index(ball.outcome) for ball in past]
-    np.testing.assert_allclose(
-        told["surprise"], -np.log(chances[range(start), place]) / 3, atol=1e-5
-    )
+    surprise = -np.log(chances[range(start), place]) / 3
+    np.testing.assert_allclose(told["surprise"], surprise, atol=1e-5)
     runs = chances @ [0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1]
     above = [min(ball.runs_total, 8) for ball in past] - runs
     np.testing.assert_allclose(told["runs_above"], above / 4, atol=1e-5)
@@ -143,7 +135,7 @@ def test_a_past_ball_is_told_as_its_features_names_say() -> None:
 
 
 def test_the_match_is_told_as_its_features_names_say() -> None:
-    match = simulate_match(5)
+    match = simulated(5)
     side = match.innings[1]
     arrays = arrays_of(match, 2)
     assert side.target is not None
@@ -161,8 +153,8 @@ def test_the_match_is_told_as_its_features_names_say() -> None:
             "wickets": ball.wickets_before / 10,
             "required": needed / 100,
             "required_rate": min(6 * needed / left, 36) / 10,
-            "powerplay": over < 6,
-            "death": over >= 15,
+            "powerplay": float(over < 6),
+            "death": float(over >= 15),
         }
         assert {name: told[name] for name in expected} == pytest.approx(expected, abs=1e-5)
         assert -1 < told["expected_runs"] < 1
@@ -171,31 +163,25 @@ def test_the_match_is_told_as_its_features_names_say() -> None:
 
 
 def test_tokens_are_given_and_wanted_one_place_apart() -> None:
-    match = simulate_match(2)
+    match = simulated(2)
     arrays = arrays_of(match)
-    overs = list(overs_of(match.innings[0]).values())
     batch = over_batch([(arrays, row) for row in range(len(arrays))], SIZES)
-    for row, balls in enumerate(overs):
-        tokens = [TOKEN_INDEX[token_of(ball)] for ball in balls]
-        wanted = [*tokens, 2][: SIZES.length]
-        assert batch.targets[row, : len(wanted)].tolist() == wanted
-        assert batch.targets[row, len(wanted) :].tolist() == [0] * (
-            batch.targets.shape[1] - len(wanted)
-        )
+    for row, balls in enumerate(overs_of(match.innings[0]).values()):
+        wanted = [*(TOKEN_INDEX[token_of(ball)] for ball in balls), 2][: SIZES.length]
+        padding = [0] * (batch.targets.shape[1] - len(wanted))
+        assert batch.targets[row].tolist() == [*wanted, *padding]
         assert batch.inputs[row, : len(wanted)].tolist() == [1, *wanted[:-1]]
 
 
 def test_innings_of_every_kind_can_be_told(shared_data: Path) -> None:
     """A super over, chases cut short, a Test, overs of five balls, an over of seven."""
-    internationals = shared_data / "t20s_male_json.zip"
+    archive, folder = shared_data / "t20s_male_json.zip", shared_data / "formats" / "json"
     odd = ("1289044", "412684", "423788", "1462882")
-    found = [f"{internationals}::{name}.json" for name in odd]
-    folder = shared_data / "formats" / "json"
-    found += [str(path) for path in sorted(folder.glob("hundred*/*.json"))[:1]]
-    found += [str(folder / "test_men" / "225258.json")]
+    paths = [f"{archive}::{name}.json" for name in odd]
+    paths += map(str, sorted(folder.glob("hundred*/*.json"))[:1])
+    paths += [str(folder / "test_men" / "225258.json")]
     shortened = False
-    for path in found:
-        match = read_match(path)
+    for match in map(read_match, paths):
         for side in match.innings:
             if not side.deliveries:
                 continue

@@ -105,39 +105,25 @@ def test_the_reference_configuration_is_the_default() -> None:
     assert (sizes.d, sizes.heads, sizes.d_k, sizes.ff, sizes.length) == (512, 8, 64, 2048, 6)
     assert sizes.dropout == 0.1
     model = OverModel()
-    counted = sum(parameter.numel() for parameter in model.parameters())
     # Three attentions of four matrices, two feed-forwards, five norms, five matrices, one bias.
-    assert counted == (
-        3 * 4 * 512 * 8 * 64
-        + 2 * (2 * 512 * 2048 + 2048 + 512)
-        + 5 * 2 * 512
-        + 512 * (18 + 24 + 20 + 24)
-        + 24
-    )
-    assert counted == sizes.parameters == 7_394_328
+    attentions, feed_forwards = 3 * 4 * 512 * 8 * 64, 2 * (2 * 512 * 2048 + 2048 + 512)
+    expected = attentions + feed_forwards + 5 * 2 * 512 + 512 * (18 + 24 + 20 + 24) + 24
+    counted = sum(parameter.numel() for parameter in model.parameters())
+    assert counted == expected == sizes.parameters == 7_394_328
     biases = [name for name, _ in model.named_parameters() if name.rpartition(".")[2][0] == "b"]
-    assert sorted(name for name in biases if "norm" not in name) == [
-        "decoder.b",
-        "decoder.feed_forward.b_1",
-        "decoder.feed_forward.b_2",
-        "encoder.feed_forward.b_1",
-        "encoder.feed_forward.b_2",
-    ]
+    inner = [f"{part}.feed_forward.b_{n}" for part in ("decoder", "encoder") for n in (1, 2)]
+    assert sorted(name for name in biases if "norm" not in name) == ["decoder.b", *inner]
 
 
 def test_padding_on_the_left_changes_nothing() -> None:
     model = small_model()
     history, padded, context, tokens = inputs(balls=7)
-    more = torch.randn(2, 4, SIZES.features)
+    longer = torch.cat([torch.randn(2, 4, SIZES.features), history], 1)
+    more = torch.cat([torch.ones(2, 4, dtype=torch.bool), padded], 1)
     with torch.no_grad():
-        told = model(history, padded, context, tokens)
-        longer = model(
-            torch.cat([more, history], 1),
-            torch.cat([torch.ones(2, 4, dtype=torch.bool), padded], 1),
-            context,
-            tokens,
-        )
-    torch.testing.assert_close(told, longer, atol=1e-6, rtol=1e-6)
+        plain = model(history, padded, context, tokens)
+        other = model(longer, more, context, tokens)
+    torch.testing.assert_close(plain, other, atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("balls", [0, 4])
@@ -161,49 +147,45 @@ def test_a_past_of_no_balls_is_looked_at_with_zeros(balls: int) -> None:
 
 def test_greedy_takes_the_likeliest_token_until_the_end() -> None:
     model = small_model(seed=8)
-    history, padded, context, _ = inputs()
+    parts = inputs()[:3]
     with torch.no_grad():
-        told = decode(model, history, padded, context, Choice())
+        decoded = decode(model, *parts, Choice())
         for row in range(2):
-            given = [START]
+            tokens = [START]
             for place in range(SIZES.length):
-                logits = model(
-                    history[row : row + 1],
-                    padded[row : row + 1],
-                    context[row : row + 1],
-                    torch.tensor([given]),
-                )[0, -1]
+                one_row = (part[row : row + 1] for part in parts)
+                logits = model(*one_row, torch.tensor([tokens]))[0, -1]
                 logits[[PAD, START]] = -math.inf
                 token = int(logits.argmax())
-                assert int(told[row, place]) == token
+                assert int(decoded[row, place]) == token
                 if token == END:
-                    assert told[row, place + 1 :].tolist() == [PAD] * (SIZES.length - place - 1)
+                    padding = [PAD] * (SIZES.length - place - 1)
+                    assert decoded[row, place + 1 :].tolist() == padding
                     break
-                given.append(token)
+                tokens.append(token)
 
 
 def test_what_is_drawn_follows_temperature_and_top_k() -> None:
     model = small_model()
-    history, padded, context, _ = inputs()
+    parts = inputs()[:3]
     with torch.no_grad():
-        logits = model(history, padded, context, torch.full((2, 1), START))[:, 0].double()
+        logits = model(*parts, torch.full((2, 1), START))[:, 0].double()
     logits[:, [PAD, START]] = -math.inf
 
     def drawn(seed: int, **options: float) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
         choice = Choice(greedy=False, **options)
-        parts = history, padded, context
-        told = decode(model, *parts, choice, samples=4000, generator=generator)
-        return told[:, 0].view(2, 4000)
+        tokens = decode(model, *parts, choice, samples=4000, generator=generator)
+        return tokens[:, 0].view(2, 4000)
 
     for temperature in (0.5, 1.0, 3.0):
         expected = (logits / temperature).softmax(-1)
         found = drawn(1, temperature=temperature)
         share = torch.stack([(found == token).double().mean(1) for token in range(24)], 1)
         assert float((share - expected).abs().max()) < 0.035
+    few = drawn(2, top_k=3)
     for row in range(2):
-        kept = set(logits[row].topk(3).indices.tolist())
-        assert set(drawn(2, top_k=3)[row].tolist()) == kept
+        assert set(few[row].tolist()) == set(logits[row].topk(3).indices.tolist())
     assert bool((drawn(3, temperature=0.01) == logits.argmax(-1, keepdim=True)).all())
     assert torch.equal(drawn(4), drawn(4))
     assert not torch.equal(drawn(4), drawn(5))

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_predictors import arrays_of, simulated, small_predictor
 
-from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.match import Innings
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.predictor import BLOCK
 from attnlens.cricket.predictor.ratings import KINDS
@@ -90,23 +90,18 @@ def test_todays_rating_is_one_newton_step_by_hand() -> None:
 
 def test_today_tells_earlier_innings_alone() -> None:
     """Of the first innings nothing, of the second what the first one did, and no super over."""
-    first = arrays_of(PREDICTOR, MATCH, 1)
-    assert not first.ratings["today"].any()
-    second = arrays_of(PREDICTOR, MATCH, 2)
-    assert second.ratings["today"].any()
-    assert (second.ratings["today"] == second.ratings["today"][0]).all()
+    assert not arrays_of(PREDICTOR, MATCH, 1).ratings["today"].any()
+    second = arrays_of(PREDICTOR, MATCH, 2).ratings["today"]
+    assert second.any()
+    assert (second == second[0]).all()
+    first, chase = MATCH.innings
 
-    def today(match: Match) -> np.ndarray[Any, Any]:
-        told, _ = rate_today(match, match.innings[1], PREDICTOR.ratings, PREDICTOR.base)
-        return told
+    def today(*innings: Innings) -> tuple[np.ndarray[Any, Any], float]:
+        match = dataclasses.replace(MATCH, innings=innings)
+        return rate_today(match, innings[1], PREDICTOR.ratings, PREDICTOR.base)
 
-    chase = MATCH.innings[1]
     shorter = dataclasses.replace(chase, deliveries=chase.deliveries[:10])
-    cut = dataclasses.replace(MATCH, innings=(MATCH.innings[0], shorter))
-    np.testing.assert_array_equal(today(cut), today(MATCH))
-    over = dataclasses.replace(MATCH.innings[0], super_over=True)
-    told, balls = rate_today(
-        dataclasses.replace(MATCH, innings=(over, chase)), chase, PREDICTOR.ratings, PREDICTOR.base
-    )
+    np.testing.assert_array_equal(today(first, shorter)[0], today(first, chase)[0])
+    rating, balls = today(dataclasses.replace(first, super_over=True), chase)
     assert balls == 0
-    assert not told.any()
+    assert not rating.any()

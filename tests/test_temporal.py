@@ -8,12 +8,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_predictors import arrays_of, small_predictor, stirred
+from small_predictors import arrays_of, simulated, small_predictor, stirred
 from syrupy.assertion import SnapshotAssertion
 from torch import Tensor, nn
 
 from attnlens.cricket.lab.fit import Hyperparameters, cricket_sizes, mask_at_random
-from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.predictor.predictor import FUSED, FullModel
 from attnlens.cricket.predictor.relations import RELATIONS, Balls, starting_table
 from attnlens.cricket.predictor.scales import SCALES
@@ -200,49 +199,42 @@ def test_a_summary_skips_hidden_balls(in_over: int) -> None:
 
 def test_gradient_reaches_every_parameter_in_training() -> None:
     predictor = small_predictor()
-    batch, outcome = training_batch(
-        [arrays_of(predictor, simulate_match(seed), side) for seed in (2, 3) for side in (1, 2)]
-    )
+    sides = [arrays_of(predictor, simulated(seed), side) for seed in (2, 3) for side in (1, 2)]
+    batch, outcome = training_batch(sides)
     recipe = Hyperparameters(forget=0.5, forget_past=0.3)
     mask_at_random(batch, recipe, np.random.default_rng(3))
-    model = predictor.model.train()
-    loss = nn.functional.cross_entropy(
-        model(batch).flatten(0, 1), outcome.flatten(), ignore_index=-1
-    )
+    logits = predictor.model.train()(batch).flatten(0, 1)
+    loss = nn.functional.cross_entropy(logits, outcome.flatten(), ignore_index=-1)
     torch.autograd.backward(loss)
-    without = {
-        name
-        for name, parameter in model.named_parameters()
-        if parameter.numel() and (parameter.grad is None or not parameter.grad.any())
-    }
-    assert without == {
+    named = {name: one for name, one in predictor.model.named_parameters() if one.numel()}
+    reached = {name for name, one in named.items() if one.grad is not None and one.grad.any()}
+    assert named.keys() - reached == {
         # Joins the scales where the temporal encoder is used on its own; here fusion does.
         "temporal.gate.weight",
         "temporal.gate.bias",
         # Nothing stands above the top layer.
         "within_ball.layers.global.from_above.weight",
     }
-    assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
+    assert all(one.grad.isfinite().all() for one in named.values() if one.grad is not None)
 
 
 def test_the_full_model_returns_logits_and_its_profile() -> None:
     predictor = small_predictor(matches=1)
-    arrays = arrays_of(predictor, simulate_match(9))
+    arrays = arrays_of(predictor, simulated(9))
     batch, _ = training_batch([arrays])
-    model = FullModel(cricket_sizes(12)).eval()
-    assert model(batch).shape == (1, len(arrays), 11)
+    assert FullModel(cricket_sizes(12)).eval()(batch).shape == (1, len(arrays), 11)
     profile = predictor.model.get_full_attention_profile(batch)
-    layers = profile["within_ball"]["layers"]
+    layers, fusion = profile["within_ball"]["layers"], profile["fusion_weights"]
     assert [layer["layer"] for layer in layers] == ["global", "match_state", "actor", "dynamics"]
     assert sum(len(layer["nodes"]) for layer in layers) == 17
-    assert list(profile["fusion_weights"]) == list(FUSED)
-    shares = [layers, profile["fusion_weights"], *(layer["nodes"] for layer in layers)]
-    for group in shares:
-        weights = group.values() if isinstance(group, dict) else [one["weight"] for one in group]
+    assert list(fusion) == list(FUSED)
+    shares = [
+        [one["weight"] for one in group]
+        for group in (layers, *(layer["nodes"] for layer in layers))
+    ]
+    for weights in (*shares, fusion.values()):
         assert sum(weights) == pytest.approx(1, abs=1e-6)
-    assert {scale: len(rows) for scale, rows in profile["across_balls"].items()} == HEADS
-    assert all(
-        sum(row) == pytest.approx(1, abs=1e-5)
-        for rows in profile["across_balls"].values()
-        for row in rows
-    )
+    across = profile["across_balls"]
+    assert {scale: len(rows) for scale, rows in across.items()} == HEADS
+    sums = [sum(row) for rows in across.values() for row in rows]
+    assert sums == pytest.approx([1] * len(sums), abs=1e-5)
