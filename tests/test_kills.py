@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,12 @@ from command_line import Here, clean_environment, command
 from needed import skip_without
 
 FOREVER = 240.0
+HALF = """import sys, time
+from attnlens.files import written_beside
+with written_beside(sys.argv[1]) as part:
+    part.write_text("half")
+    time.sleep(600)
+"""
 
 
 def killed(words: list[str], folder: Path, until: Callable[[], bool]) -> bool:
@@ -30,16 +37,13 @@ def killed(words: list[str], folder: Path, until: Callable[[], bool]) -> bool:
 
 
 def test_a_killed_process_leaves_the_old_file_and_the_next_one_writes_it(
-    attnlens_here: Here, sample_match_path: Path
+    attnlens_here: Here,
 ) -> None:
-    target = attnlens_here.folder / "all.jsonl"
+    target = attnlens_here.folder / "page.html"
     target.write_text("what was there\n")
-    words = command("explain", sample_match_path, "--all", "--no-evidence", "--out", target)
-    assert killed(
-        words,
-        target.parent,
-        lambda: any(part.stat().st_size for part in target.parent.glob("*.part")),
-    )
+    words = [sys.executable, "-c", HALF, str(target)]
+    parts = attnlens_here.folder.glob
+    assert killed(words, target.parent, lambda: any(p.stat().st_size for p in parts("*.part")))
     assert target.read_text() == "what was there\n"
     attnlens_here.good("schema", "--out", target)
     assert target.read_text().startswith("{")
