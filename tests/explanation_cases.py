@@ -182,19 +182,17 @@ def claims(
         listed = ", ".join(labels[ball] for ball in sorted(removed))
         null = None if q is None else [0.00001, 0.00009, 0.000231, 0.0004, 0.0009]
         replaced = {"effect_nats": 0.002104, "draws": 16, "control_nats": 0.000817, "controls": 24}
+        of_head = {"scale": "medium", "head": kind, "kind": "head", "removed_from": "head"}
+        of_head["claim"] = f"on the medium scale, {name} looked most at balls {listed}"
+        of_model = {"scale": None, "head": None, "kind": kind, "removed_from": "model"}
+        of_model["claim"] = f"{name} (balls {listed})"
         like = "hidden from the same head" if alone else "allowing for where they stand"
         after = round(before + moved / 100, 6)
         entries.append(
             {
-                "claim": f"on the medium scale, {name} looked most at balls {listed}"
-                if alone
-                else f"{name} (balls {listed})",
-                "scale": "medium" if alone else None,
-                "head": kind if alone else None,
-                "kind": "head" if alone else kind,
+                **(of_head if alone else of_model),
                 "reference": kind == "last balls",
                 "removed": removed,
-                "removed_from": "head" if alone else "model",
                 "outcome": "4",
                 "effect_nats": round(abs(moved) * 0.0006, 9),
                 "single_effects": [0.0001] * len(removed),
@@ -292,11 +290,14 @@ def explanation(
         "super_over": super_over and "A super over: the model was not trained on super overs.",
         "evidence_skipped": not evidence and "No claim was tested: evidence was switched off.",
     }
-    happened = {
-        "runs": now["runs"],
-        "runs_batter": now["runs_batter"],
-        "out": now["batter"] if now["wicket"] else None,
-        "how": "bowled" if now["wicket"] else None,
+    out, how = (now["batter"], "bowled") if now["wicket"] else (None, None)
+    runs = {name: now[name] for name in ("runs", "runs_batter")}
+    of_bowled = {
+        "label": now["label"],
+        "actual_delivery": delivery,
+        "legal_number": legal,
+        "is_legal": now["outcome"] not in ("wd", "nb"),
+        "happened": {**runs, "out": out, "how": how},
     }
     surprise = -math.log2(probability[OUTCOMES.index(actual)]) if actual is not None else None
     data: dict[str, Any] = {
@@ -308,20 +309,14 @@ def explanation(
             "index": now["index"],
             "deliveries": deliveries if bowled else len(past),
             "over": now["over"],
-            "label": now["label"] if bowled else None,
-            "actual_delivery": delivery if bowled else None,
-            "legal_number": legal if bowled else None,
-            "is_legal": now["outcome"] not in ("wd", "nb") if bowled else None,
+            **(of_bowled if bowled else dict.fromkeys(of_bowled)),
             **{key: now[key] for key in ("batter", "non_striker", "bowler", "score", "wickets")},
-            "target": None,
+            **dict.fromkeys(("target", "runs_required", "required_rate")),
             "balls_left": overs * 6 - now["legal"],
-            "runs_required": None,
-            "required_rate": None,
             "run_rate": round(6 * now["score"] / now["legal"], 6) if now["legal"] else None,
             "free_hit": False,
             "super_over": super_over,
             "standing": {**standing(past, now), "phase": None if super_over else "middle overs"},
-            "happened": happened if bowled else None,
             "echo": f"innings {number}, delivery {count} | label {now['label']} | legal ball "
             f"{delivery} ({ordinal(legal)}) | {now['score']}/{now['wickets']} | {now['bowler']} "
             f"to {now['batter']}",

@@ -96,11 +96,6 @@ def test_each_day_has_its_ratings_in_whatever_order_matches_come(earlier: list[M
     assert told == [*anew, *anew[::-1]]
 
 
-def test_people_are_named_for_the_ball_not_yet_bowled_only(sample_match_path: Path) -> None:
-    with pytest.raises(InputError, match="for the ball not yet bowled"):
-        attnlens.explain(sample_match_path, ball=9, evidence=False, bowler="A Nother")
-
-
 def test_only_the_session_puts_the_flow_together() -> None:
     beside = []
     for path in sorted(PACKAGE.rglob("*.py")):
