@@ -16,13 +16,7 @@ from format_rules import check_json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attnlens.cricket.lab.league import (
-    CAUSES,
-    PAST_BALLS,
-    RATES,
-    OutcomeProbabilities,
-    Past,
-)
+from attnlens.cricket.lab.league import CAUSES, PAST_BALLS, RATES, OutcomeProbabilities, Past
 from attnlens.cricket.lab.planted_rules import RULES
 from attnlens.cricket.lab.simulator import Simulated, save_simulated, simulate, simulate_match
 from attnlens.cricket.match.match import Delivery, Innings, Match

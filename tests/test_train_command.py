@@ -39,7 +39,7 @@ def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
         (("--set", "epochs=2.5"), "epochs is of the kind int"),
         (("--set", "heads.medium=0"), "heads.medium is between 1 and 4096"),
         (("--set", "heads.huge=2"), "there is no setting 'heads.huge'"),
-        (("--set", "readout=1"), "readout is of the kind bool"),
+        (("--set", "dropout=true"), "dropout is of the kind float"),
         (("--set", "learning_rate=NaN"), "learning_rate is between"),
         (("--teacher", "nobody.safetensors"), "nobody.safetensors"),
         (("--state", "nowhere/run.state"), "its folder does not exist; make the folder first"),
