@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from command_line import OUTCOMES, Here
+from match_files import written
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
@@ -40,17 +41,27 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def ask(here: Here, sources: Path, *words: str | Path) -> dict[str, Any]:
-    """An evaluation without baselines as data, of which nothing is complained."""
-    model = ("--model", sources / "small.safetensors", "--baselines", "none", "--json")
-    data: dict[str, Any] = json.loads(here.good("lab", "evaluate", *words, *model))
-    return data
+Evaluate = Callable[..., str]
+
+
+@pytest.fixture
+def evaluate(sources: Path, attnlens_here: Here) -> Evaluate:
+    """The command with the small checkpoint, of which nothing is complained."""
+
+    def page(*words: str | Path) -> str:
+        return attnlens_here.good("lab", "evaluate", *words, *model_of(sources))
+
+    return page
+
+
+def model_of(sources: Path) -> tuple[str, Path]:
+    return "--model", sources / "small.safetensors"
 
 
 def predicted(here: Here, sources: Path, *words: str | Path) -> list[dict[str, str]]:
     """What `predict` says of the balls, super overs left out."""
-    model = ("--model", sources / "small.safetensors", "--history", sources / "all.zip")
-    rows = csv.DictReader(io.StringIO(here.good("predict", *words, *model)))
+    more = (*model_of(sources), "--history", sources / "all.zip")
+    rows = csv.DictReader(io.StringIO(here.good("predict", *words, *more)))
     return [row for row in rows if int(row["innings"]) <= 2]
 
 
@@ -59,19 +70,20 @@ def chances_of(rows: Sequence[dict[str, str]]) -> np.ndarray:
     return table / table.sum(1, keepdims=True)
 
 
-def refused(here: Here, *words: str | Path) -> str:
-    return here.refused("lab", "evaluate", *words)
+def balls_of(*files: Path) -> list[str]:
+    """The outcomes of all balls but those of super overs."""
+    matches = [match for file in files for match in read_matches(file)]
+    sides = [side for match in matches for side in match.innings if not side.super_over]
+    return [ball.outcome for side in sides for ball in side.deliveries]
 
 
 def test_everything_at_once(
-    sources: Path, attnlens_here: Here, monkeypatch: pytest.MonkeyPatch
+    sources: Path, attnlens_here: Here, evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_ROUNDS", "_MAX_ROUNDS"):
         monkeypatch.setattr(baselines, name, 8)
-    words = ("lab", "evaluate", sources / "later.zip", sources / "tied.json", "--model")
     more = ("--history", sources / "trained.zip", "--json", "--out", "answer.json")
-    answer = attnlens_here(*words, sources / "small.safetensors", *more)
-    assert (answer.status, answer.out, answer.err) == (0, "", "")
+    assert evaluate(sources / "later.zip", sources / "tied.json", *more) == ""
     assert attnlens_here.files() == ["answer.json"]
     data = json.loads(Path("answer.json").read_text(encoding="utf-8"))
     assert (data["matches"], data["in_sample"], data["left_out"]) == (5, 0, {})
@@ -91,53 +103,49 @@ def test_everything_at_once(
         assert gap["log_loss_ci"][0] <= gap["log_loss"] <= gap["log_loss_ci"][1]
 
 
-def test_figures_are_those_of_the_predictions(sources: Path, attnlens_here: Here) -> None:
+def test_figures_are_those_of_the_predictions(
+    sources: Path, attnlens_here: Here, evaluate: Evaluate
+) -> None:
     files = (sources / "later.zip", sources / "tied.json")
-    data = ask(attnlens_here, sources, *files, "--history", sources / "trained.zip")
+    more = ("--history", sources / "trained.zip", "--baselines", "none", "--json")
+    data = json.loads(evaluate(*files, *more))
     rows = predicted(attnlens_here, sources, *files)
     chances = chances_of(rows)
     actual = np.array([OUTCOMES.index(row["actual"]) for row in rows])
-    balls = sum(
-        len(side.deliveries)
-        for file in files
-        for match in read_matches(file)
-        for side in match.innings
-        if not side.super_over
-    )
+
+    def loss(of: np.ndarray) -> Any:
+        due = log_loss(actual[of], chances[of], labels=list(range(11)))
+        return pytest.approx(due, abs=2e-5)
+
+    balls = len(balls_of(*files))
     assert data["balls"] == len(rows) == balls
-    assert data["model"]["log_loss"] == pytest.approx(
-        log_loss(actual, chances, labels=list(range(11))), abs=2e-5
-    )
+    assert data["model"]["log_loss"] == loss(actual >= 0)
     hit = np.eye(11)[actual]
     assert data["model"]["brier"] == pytest.approx(((chances - hit) ** 2).sum(1).mean(), abs=2e-5)
     accuracy = (chances.argmax(1) == actual).mean()
     assert data["model"]["accuracy"] == pytest.approx(accuracy, abs=1e-6)
     for number, outcome in enumerate(OUTCOMES):
-        told = data["by"]["outcome"][outcome]
-        assert told["balls"] == (actual == number).sum()
-        assert told["predicted"] == pytest.approx(chances[:, number].mean(), abs=2e-6)
-        assert told["observed"] == pytest.approx((actual == number).mean(), abs=1e-6)
+        figures = data["by"]["outcome"][outcome]
+        assert figures["balls"] == (actual == number).sum()
+        assert figures["predicted"] == pytest.approx(chances[:, number].mean(), abs=2e-6)
+        assert figures["observed"] == pytest.approx((actual == number).mean(), abs=1e-6)
     second = np.array([row["innings"] == "2" for row in rows])
-    told = data["by"]["innings"]["2"]
-    assert told["balls"] == second.sum()
-    assert told["log_loss"] == pytest.approx(
-        log_loss(actual[second], chances[second], labels=list(range(11))), abs=2e-5
-    )
-    for kind in ("phase", "innings", "outcome", "kind"):
-        assert sum(part["balls"] for part in data["by"][kind].values()) == balls
-    for bins in data["reliability"].values():
-        assert sum(one["balls"] for one in bins) == balls
+    figures = data["by"]["innings"]["2"]
+    assert (figures["balls"], figures["log_loss"]) == (second.sum(), loss(second))
+    parts = [data["by"][kind].values() for kind in ("phase", "innings", "outcome", "kind")]
+    for bins in (*parts, *data["reliability"].values()):
+        assert sum(part["balls"] for part in bins) == balls
     likeliest = data["reliability"]["likeliest"]
-    gaps = [one["balls"] * abs(one["predicted"] - one["observed"]) for one in likeliest]
+    gaps = [part["balls"] * abs(part["predicted"] - part["observed"]) for part in likeliest]
     assert data["model"]["ece"] == pytest.approx(sum(gaps) / balls, abs=2e-5)
 
 
-def test_who_wins_is_judged_by_the_predictions(sources: Path, attnlens_here: Here) -> None:
+def test_who_wins_is_judged_by_the_predictions(
+    sources: Path, attnlens_here: Here, evaluate: Evaluate
+) -> None:
     files = (sources / "later.zip", sources / "tied.json")
-    words = ("--win", "--history", sources / "trained.zip", "--json", "--model")
-    data = json.loads(
-        attnlens_here.good("lab", "evaluate", *files, *words, sources / "small.safetensors")
-    )
+    words = ("--win", "--history", sources / "trained.zip")
+    data = json.loads(evaluate(*files, *words, "--json"))
     rows = [row for row in predicted(attnlens_here, sources, *files) if row["win_before"]]
     matches = {match.match_id: match for file in files for match in read_matches(file)}
     chances, came = [], []
@@ -161,16 +169,13 @@ def test_who_wins_is_judged_by_the_predictions(sources: Path, attnlens_here: Her
     assert gaps["all_ci"][0] <= gaps["all"] <= gaps["all_ci"][1]
     logistic = data["logistic"]["brier"]
     assert gaps["all"] == pytest.approx(data["model"]["brier"] - logistic, abs=1e-6)
-    page = attnlens_here.good(
-        *("lab", "evaluate", *files, "--win", "--history", sources / "trained.zip"),
-        *("--model", sources / "small.safetensors"),
-    )
-    assert "who wins, by small" in page
-    refused(attnlens_here, *files, *words, "x.safetensors", "--calibration-out", "y.json")
+    assert "who wins, by small" in evaluate(*files, *words)
+    more = ("--model", "x.safetensors", "--calibration-out", "y.json")
+    attnlens_here.refused("lab", "evaluate", *files, *words, *more)
 
 
 def test_matches_it_was_trained_on_are_refused(sources: Path, attnlens_here: Here) -> None:
-    model = ("--model", sources / "small.safetensors")
+    model = model_of(sources)
     for words in (
         (sources / "trained.zip", *model),
         (sources / "trained.zip", sources / "later.zip", "--from", "2024-01-03", *model),
@@ -178,14 +183,14 @@ def test_matches_it_was_trained_on_are_refused(sources: Path, attnlens_here: Her
         (sources / "later.zip", "--model", "bundled"),
         (Path(__file__).parent.parent / "sample_data" / "match.csv",),
     ):
-        assert "--allow-in-sample" in refused(attnlens_here, *words)
+        assert "--allow-in-sample" in attnlens_here.refused("lab", "evaluate", *words)
 
 
 def test_without_training_matches_the_prior_is_the_checkpoints(
     sources: Path, attnlens_here: Here
 ) -> None:
-    model = sources / "small.safetensors"
-    answer = attnlens_here("lab", "evaluate", sources / "later.zip", "--model", model, "--json")
+    model = model_of(sources)
+    answer = attnlens_here("lab", "evaluate", sources / "later.zip", *model, "--json")
     assert answer.status == 0
     complaints = answer.err.splitlines()
     assert complaints[0].startswith("attnlens: left out logistic, boosted_trees: none")
@@ -193,14 +198,8 @@ def test_without_training_matches_the_prior_is_the_checkpoints(
     data = json.loads(answer.out)
     assert list(data["left_out"]) == BASELINES[1:]
     assert list(data["baselines"]) == ["prior"]
-    shares = np.exp(load_predictor(model).base.everything.astype(float))
-    actual = [
-        OUTCOMES.index(ball.outcome)
-        for match in read_matches(sources / "later.zip")
-        for side in match.innings
-        if not side.super_over
-        for ball in side.deliveries
-    ]
+    shares = np.exp(load_predictor(model[1]).base.everything.astype(float))
+    actual = [OUTCOMES.index(outcome) for outcome in balls_of(sources / "later.zip")]
     assert data["baselines"]["prior"]["log_loss"] == pytest.approx(
         -np.log(shares / shares.sum())[actual].mean(), abs=1e-6
     )
@@ -211,45 +210,37 @@ def test_a_match_without_a_date_is_judged_without_fitted_baselines(
 ) -> None:
     document = json.loads((sources / "tied.json").read_text(encoding="utf-8"))
     del document["info"]["dates"]
-    path = attnlens_here.folder / "undated.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    words = ("lab", "evaluate", path, "--history", sources / "trained.zip", "--model")
-    model = sources / "small.safetensors"
-    assert "--allow-in-sample" in refused(attnlens_here, *words[2:], model)
-    answer = attnlens_here(*words, model, "--allow-in-sample")
+    path = written(attnlens_here.folder, document)
+    words = ("lab", "evaluate", path, "--history", sources / "trained.zip", *model_of(sources))
+    assert "--allow-in-sample" in attnlens_here.refused(*words)
+    answer = attnlens_here(*words, "--allow-in-sample")
     assert answer.status == 0
     assert "a match judged on has no date" in answer.err
     assert "undated to undated" in answer.out
 
 
-def test_one_match_has_no_interval_and_no_not_a_number(sources: Path, attnlens_here: Here) -> None:
-    data = ask(attnlens_here, sources, sources / "tied.json")
+def test_a_single_match_has_no_interval_and_no_not_a_number(
+    sources: Path, evaluate: Evaluate
+) -> None:
+    words = (sources / "tied.json", "--baselines", "none")
+    data = json.loads(evaluate(*words, "--json"))
     assert (data["matches"], data["model"]["log_loss_ci"]) == (1, None)
-    assert data["by"]["outcome"]["5"] == {
-        "balls": 0,
-        "log_loss": None,
-        "log_loss_ci": None,
-        "predicted": pytest.approx(data["by"]["outcome"]["5"]["predicted"]),
-        "observed": 0.0,
-        "observed_ci": None,
-    }
-    page = attnlens_here.good(
-        "lab", "evaluate", sources / "tied.json", "--model", sources / "small.safetensors",
-        "--baselines", "none",
-    )  # fmt: skip
+    figures = data["by"]["outcome"]["5"]
+    assert figures.pop("predicted") > 0
+    nothing = dict.fromkeys(("log_loss", "log_loss_ci", "observed_ci"))
+    assert figures == {"balls": 0, "observed": 0.0, **nothing}
+    page = evaluate(*words)
     assert page.startswith(f"small on {data['balls']} balls of 1 match, 2024-02-08 to 2024-02-08\n")
     assert "nan" not in page.lower()
 
 
 def test_the_page_fits_where_it_is_shown(
-    sources: Path, attnlens_here: Here, monkeypatch: pytest.MonkeyPatch
+    sources: Path, attnlens_here: Here, evaluate: Evaluate
 ) -> None:
+    files = (sources / "later.zip", sources / "trained.zip")
     for width in ("64", "80", "100"):
-        monkeypatch.setenv("COLUMNS", width)
-        page = attnlens_here.good(
-            "lab", "evaluate", sources / "later.zip", sources / "trained.zip", "--model",
-            sources / "small.safetensors", "--baselines", "prior,logistic",
-        )  # fmt: skip
+        attnlens_here.patch.setenv("COLUMNS", width)
+        page = evaluate(*files, "--baselines", "prior,logistic")
         assert max(map(len, page.splitlines())) <= int(width)
         assert "…" not in page
         for words in ("model minus it", "Brier", "ECE", "top-1"):
@@ -262,14 +253,13 @@ def test_the_page_fits_where_it_is_shown(
 
 
 def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
-    later = sources / "later.zip"
-    model = ("--model", sources / "small.safetensors")
-    for words, told in (
+    later, model = sources / "later.zip", model_of(sources)
+    for words, complaint in (
         (("--baselines", "trees"), "'trees' is no baseline; use prior, logistic"),
         (("--out", "no/where.json"), "its folder does not exist"),
         (("--until", "2024-01-06"), "no match was played from 2024-01-07 on"),
         (("--from", "2025-01-01"), "no match was played in these days"),
         (("--history", "nowhere.zip"), "nowhere.zip"),
     ):
-        assert told in refused(attnlens_here, later, *model, *words)
+        assert complaint in attnlens_here.refused("lab", "evaluate", later, *model, *words)
     assert attnlens_here.files() == []
