@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from small_predictors import small_predictor
+from small_predictors import simulated, small_predictor
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.lab.fit import rate_and_encode
 from attnlens.cricket.lab.held_out import held_out, last_day
-from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.lab.training import read_dated
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.predictor.ratings import Ratings
@@ -24,27 +24,28 @@ from attnlens.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def matches(tmp_path_factory: pytest.TempPathFactory) -> list[Match]:
-    """Six matches as files tell them, oldest first, no two on one day."""
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("season")
     for seed in range(40, 46):
-        write_match(match := simulate_match(seed), folder / f"{match.match_id}.csv")
-    found = sorted(read_matches(folder), key=lambda match: match.dates)
-    assert len({match.dates for match in found}) == 6
-    return found
+        write_match(match := simulated(seed), folder / f"{match.match_id}.csv")
+    return folder
 
 
 @pytest.fixture(scope="module")
-def source(matches: list[Match]) -> Path:
-    source = matches[0].source
-    assert source is not None
-    return Path(str(source)).parent
+def matches(source: Path) -> list[Match]:
+    """Six matches as files tell them, oldest first, each on a day of its own."""
+    found = sorted(read_matches(source), key=lambda match: match.dates)
+    assert len({match.dates for match in found}) == 6
+    return found
 
 
 def day(match: Match) -> datetime.date:
     found = last_day(match)
     assert found is not None
     return found
+
+
+FAR = {"first": datetime.date(2090, 1, 1)}
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def predictor(matches: list[Match]) -> TrainedPredictor:
     return made
 
 
-def ids(matches: list[Match] | tuple[Match, ...]) -> list[str]:
+def ids(matches: Iterable[Match]) -> list[str]:
     return [match.match_id for match in matches]
 
 
@@ -81,9 +82,9 @@ def test_matches_after_the_training_are_judged(
 def test_matches_inside_the_training_are_refused_unless_asked_for(
     predictor: TrainedPredictor, matches: list[Match], source: Path
 ) -> None:
-    with pytest.raises(InputError, match="1 of the 4 matches asked for lie inside") as refused:
+    message = "1 of the 4 matches asked for lie inside.*--allow-in-sample"
+    with pytest.raises(InputError, match=message):
         held_out(predictor, [source], first=day(matches[2]))
-    assert "--allow-in-sample" in str(refused.value)
     found = held_out(predictor, [source], first=day(matches[2]), allow_in_sample=True)
     assert ids(found.matches) == ids(matches[2:])
     assert found.in_sample == 1
@@ -103,11 +104,9 @@ def test_nothing_to_judge_on_is_said(
     with pytest.raises(MatchFileError, match=r"damaged\.csv:\d+: .*'x"):
         held_out(predictor, [damaged])
     with pytest.raises(InputError, match="no match was played in these days"):
-        held_out(predictor, [source], first=datetime.date(2090, 1, 1))
+        held_out(predictor, [source], **FAR)
     with pytest.raises(InputError, match="swap --from and --until"):
-        held_out(
-            predictor, [source], first=datetime.date(2090, 1, 1), last=datetime.date(2080, 1, 1)
-        )
+        held_out(predictor, [source], **FAR, last=datetime.date(2080, 1, 1))
 
 
 def test_ratings_are_those_of_the_day_before(
@@ -116,23 +115,20 @@ def test_ratings_are_those_of_the_day_before(
     """As if the ratings had gone on from match to match, as they do in training."""
     ratings = Ratings()
     expected = rate_and_encode(matches, predictor.base, ratings)[6:]
-    found = list(held_out(predictor, [source]).innings())
-    assert [(one.match_id, one.innings) for one in found] == [
-        (one.match_id, one.innings) for one in expected
-    ]
-    for one, other in zip(found, expected, strict=True):
-        assert one.match.dates == other.match.dates
-        for name, value in one.arrays.ratings.items():
+    for mine, other in zip(held_out(predictor, [source]).innings(), expected, strict=True):
+        assert (mine.match_id, mine.innings) == (other.match_id, other.innings)
+        assert mine.match.dates == other.match.dates
+        for name, value in mine.arrays.ratings.items():
             np.testing.assert_allclose(value, other.arrays.ratings[name], atol=1e-5)
-        np.testing.assert_array_equal(one.arrays.outcome, other.arrays.outcome)
+        np.testing.assert_array_equal(mine.arrays.outcome, other.arrays.outcome)
     alone = source / f"{matches[5].match_id}.csv"
-    with_history = list(held_out(predictor, [alone], history=[source]).innings())
-    np.testing.assert_allclose(
-        with_history[0].arrays.ratings["striker"], expected[-2].arrays.ratings["striker"], atol=1e-5
+    dated, plain = (
+        next(held_out(predictor, [alone], **history).innings()).arrays.ratings["striker"]
+        for history in ({"history": [source]}, {})
     )
-    without = list(held_out(predictor, [alone]).innings())
-    moved = without[0].arrays.ratings["striker"] - expected[-2].arrays.ratings["striker"]
-    assert np.abs(moved).max() > 1e-3
+    due = expected[-2].arrays.ratings["striker"]
+    np.testing.assert_allclose(dated, due, atol=1e-5)
+    assert np.abs(plain - due).max() > 1e-3
 
 
 def test_ratings_of_later_days_are_told(
@@ -144,10 +140,8 @@ def test_ratings_of_later_days_are_told(
     assert "ratings are the model's own" in found.notes[1]
     dated = held_out(predictor, [alone], history=[source], allow_in_sample=True)
     assert len(dated.notes) == 1
-    expected = rate_and_encode(matches, predictor.base, Ratings())[2]
-    np.testing.assert_allclose(
-        next(dated.innings()).arrays.ratings["bowler"], expected.arrays.ratings["bowler"], atol=1e-5
-    )
+    due = rate_and_encode(matches, predictor.base, Ratings())[2].arrays.ratings["bowler"]
+    np.testing.assert_allclose(next(dated.innings()).arrays.ratings["bowler"], due, atol=1e-5)
 
 
 def test_matches_that_only_the_ratings_know_are_refused(
@@ -155,11 +149,9 @@ def test_matches_that_only_the_ratings_know_are_refused(
 ) -> None:
     del predictor.card["trained_from"], predictor.card["trained_until"]
     alone = source / f"{matches[1].match_id}.csv"
-    with pytest.raises(
-        InputError, match="1 of the 1 matches asked for are known to the"
-    ) as refused:
+    message = "1 of the 1 matches asked for are known to the.*--model measured.*--history"
+    with pytest.raises(InputError, match=message):
         held_out(predictor, [alone])
-    assert all(word in str(refused.value) for word in ("--model measured", "--history"))
     assert held_out(predictor, [alone], allow_in_sample=True).timeline is None
     assert held_out(predictor, [alone], history=[source]).timeline is not None
 
@@ -170,12 +162,8 @@ def test_a_copy_under_another_name_counts_once(
     for name in ("first", "second"):
         copy = dataclasses.replace(matches[4], match_id=name)
         write_match(copy, tmp_path / f"{name}.csv")
-    corrected = dataclasses.replace(
-        matches[5], innings=(matches[5].innings[0], *matches[5].innings[:1])
-    )
-    assert [one.match_id for one in distinct_matches([*matches, corrected])][6:] == [
-        corrected.match_id
-    ]
+    corrected = dataclasses.replace(matches[5], innings=matches[5].innings[:1] * 2)
+    assert ids(distinct_matches([*matches, corrected]))[6:] == [corrected.match_id]
     found = held_out(predictor, [source, tmp_path])
     assert ids(found.matches) == ids(matches[3:])
     # Nor is it learnt twice.
@@ -190,8 +178,8 @@ def test_a_copy_under_another_name_counts_once(
 def test_files_that_cannot_be_read_are_passed_over(
     predictor: TrainedPredictor, tmp_path: Path
 ) -> None:
-    write_match(simulate_match(45), tmp_path / "good.csv")
-    write_match(simulate_match(44), tmp_path / "bad.csv")
+    write_match(simulated(45), tmp_path / "good.csv")
+    write_match(simulated(44), tmp_path / "bad.csv")
     bad = tmp_path / "bad.csv"
     bad.write_text(bad.read_text(encoding="utf-8").replace(",", ";", 300), encoding="utf-8")
     predictor.card["trained_until"] = "2000-01-01"
