@@ -75,10 +75,8 @@ def test_matched_areas_are_scikit_learns(seed: int, count: int, grouped: bool) -
     groups = draw.integers(0, 2, count)
     areas, by_place = [], []
     for at in np.flatnonzero(positive):
-        others = [
-            one for one in np.flatnonzero(~positive) if not grouped or groups[one] == groups[at]
-        ]
-        before, after = [o for o in others if o < at], [o for o in others if o > at]
+        others = np.flatnonzero(~positive & (groups * grouped == groups[at] * grouped))
+        before, after = others[others < at], others[others > at]
         size = min(len(before), len(after), 3)
         if size:
             rows = [at, *before[-size:], *after[:size]]
@@ -114,42 +112,34 @@ def test_a_perfect_method_a_random_one_and_recency(
     assert low < recency["any ball"].mean < high
 
 
-def damaged(frame: pd.DataFrame, how: str) -> pd.DataFrame:
-    changes: dict[str, Callable[[], pd.DataFrame]] = {
-        "no column 'score'": lambda: frame.drop(columns="score"),
-        "no number": lambda: frame.assign(score=frame["score"].astype(str)),
-        "lacks a score": lambda: frame.iloc[1:],
-        "a ball twice": lambda: pd.concat([frame, frame.iloc[:1]]),
-        "not asked about": lambda: frame.assign(past=frame["past"] + 1000),
-        "not finite": lambda: frame.assign(score=[*[np.nan] * 3, *frame["score"][3:]]),
-    }
-    return changes[how]()
+DAMAGES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "no column 'score'": lambda frame: frame.drop(columns="score"),
+    "no number": lambda frame: frame.assign(score=frame["score"].astype(str)),
+    "lacks a score": lambda frame: frame.iloc[1:],
+    "a ball twice": lambda frame: pd.concat([frame, frame.iloc[:1]]),
+    "not asked about": lambda frame: frame.assign(past=frame["past"] + 1000),
+    "not finite": lambda frame: frame.assign(score=[*[np.nan] * 3, *frame["score"][3:]]),
+}
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        *("no column 'score'", "no number", "lacks a score", "a ball twice"),
-        *("not asked about", "not finite", "no Parquet file", "no file"),
-    ],
-)
-def test_a_bad_file_gets_one_line(
-    files: SimpleNamespace,
-    truth: pd.DataFrame,
-    how: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_bad_files_get_a_line(
+    files: SimpleNamespace, truth: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "mine.parquet"
-    if how == "no Parquet file":
-        path.write_text("example,past,score\n")
-    elif how != "no file":
-        damaged(scored(truth, 1.0), how).to_parquet(path)
-    assert files.score.main([str(path)]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert "mine.parquet" in told
-    assert ("no Parquet file" if how == "no file" else how) in told
+
+    def complaint() -> str:
+        assert files.score.main([str(path)]) == 2
+        line = capsys.readouterr().err
+        assert line.count("\n") == 1
+        assert "mine.parquet" in line
+        return line
+
+    assert "no Parquet file" in complaint()
+    path.write_text("example,past,score\n")
+    assert "no Parquet file" in complaint()
+    for name, damage in DAMAGES.items():
+        damage(scored(truth, 1.0)).to_parquet(path)
+        assert name in complaint()
 
 
 def test_masks_vectors_and_the_model_say_the_same(question: Any) -> None:
@@ -177,14 +167,13 @@ def test_the_kl_matched_jacobian_is_what_a_small_step_costs(question: Any) -> No
     np.testing.assert_allclose(costs[large], scores[large], rtol=0.2)
 
 
-def test_every_method_writes_a_file_that_can_be_scored(
-    files: SimpleNamespace,
-    truth: pd.DataFrame,
-    question: Any,
+def test_every_method_and_the_readmes_write_a_file_that_can_be_scored(
+    files: SimpleNamespace, truth: pd.DataFrame, question: Any, monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files.methods, "PERMUTATIONS", 1)
+    monkeypatch.setattr(files.ask, "questions", lambda: [question])
     captum = importlib.util.find_spec("captum") is not None
     written = files.methods.write(tmp_path, [question])
     missing = () if captum else files.methods.CAPTUM
@@ -193,18 +182,6 @@ def test_every_method_writes_a_file_that_can_be_scored(
     for path in written:
         scores = files.score.read_scores(path, mine)
         assert files.score.line(path.stem, files.score.figures(mine, scores)).count("|") == 9
-
-
-def test_the_readmes_method_can_be_scored(
-    files: SimpleNamespace,
-    truth: pd.DataFrame,
-    question: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files.ask, "questions", lambda: [question])
     _, _, rest = (FOLDER / "README.md").read_text(encoding="utf-8").partition("```python\n")
     exec(rest.partition("```")[0], {})
-    mine = truth[truth["example"] == question.example]
     assert files.score.read_scores("mine.parquet", mine)["score"].max() > 0.001
