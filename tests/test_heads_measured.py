@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -12,25 +11,15 @@ import numpy as np
 import pytest
 import torch
 from command_line import SCALES
-from small_predictors import arrays_of, small_model, small_predictor
+from small_predictors import arrays_of, simulated, small_model, small_predictor
 
-from attnlens.attention.heads import (
-    past_shares,
-    relation_shares,
-    shares_by_distance,
-    uniform_shares,
-)
+from attnlens.attention import heads as shares_of
 from attnlens.cricket.explain.reading import SITES, bias_shares, scale_attention
-from attnlens.cricket.lab.head_study import (
-    RECENCY_BALLS,
-    HeadStudy,
-    name_head,
-    name_heads,
-    redistributed,
-)
+from attnlens.cricket.lab import head_study
+from attnlens.cricket.lab.head_study import RECENCY_BALLS, HeadStudy, name_head
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.lab.sampling import encoded_past, probabilities, sample_balls
-from attnlens.cricket.lab.simulator import simulate_match
+from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.relations import RELATIONS, RelationAttention
 from attnlens.cricket.predictor.scales import WindowBall
 from attnlens.cricket.predictor.trained import TrainedPredictor
@@ -46,25 +35,40 @@ HELD_OUT = range(6, 12)
 @cache
 def innings() -> list[EncodedInnings]:
     """Both innings of matches that the small predictor has not met, encoded."""
-    found = []
-    for match in map(simulate_match, HELD_OUT):
-        for side in match.innings[:2]:
-            found.append(EncodedInnings(match, side, arrays_of(PREDICTOR, match, side.number)))
-    return found
+    return [
+        EncodedInnings(match, side, arrays_of(PREDICTOR, match, side.number))
+        for match in map(simulated, HELD_OUT)
+        for side in match.innings[:2]
+    ]
 
 
 @cache
-def study(balls: int = BALLS) -> HeadStudy:
-    return HeadStudy(PREDICTOR.model, innings(), balls=balls, seed=SEED)
+def study() -> HeadStudy:
+    return HeadStudy(PREDICTOR.model, innings(), balls=BALLS, seed=SEED)
 
 
-def windows() -> Iterator[BallWindow]:
-    """The sampled balls one by one, in the order of the study's rows."""
+@cache
+def windows() -> list[BallWindow]:
+    """The sampled balls each alone, in the order of the study's rows."""
     chosen = sample_balls(innings(), BALLS, SEED)
-    for one, places in sorted(chosen, key=lambda pair: len(pair[0].arrays)):
-        assert isinstance(one, EncodedInnings)
-        for place in places:
-            yield cut_window(one.match, one.side, one.arrays, place + 1)
+    return [
+        cut_window(side.match, side.side, side.arrays, place + 1)
+        for side, places in sorted(chosen, key=lambda pair: len(pair[0].arrays))
+        for place in places
+    ]
+
+
+def chances(model: FullModel, window: BallWindow) -> np.ndarray[Any, Any]:
+    """What the model says of the window's ball, read alone."""
+    with torch.no_grad():
+        result: np.ndarray[Any, Any] = model(window.batch)[0, 0].double().softmax(-1).numpy()
+    return result
+
+
+def attention_at(site: str, model: FullModel = PREDICTOR.model) -> RelationAttention:
+    attention = model.get_submodule(site)
+    assert isinstance(attention, RelationAttention)
+    return attention
 
 
 def flags_of(balls: list[WindowBall], near: int) -> np.ndarray[Any, Any]:
@@ -95,9 +99,7 @@ def test_batched_predictions_are_those_of_one_ball_at_a_time() -> None:
     assert len(sample) == BALLS
     found = probabilities(PREDICTOR.model, sample, encoded_past(PREDICTOR.model, sample))
     for row, window in enumerate(windows()):
-        with torch.no_grad():
-            logits = PREDICTOR.model(window.batch)[0, 0].double()
-        np.testing.assert_allclose(found[row], logits.softmax(-1).numpy(), atol=1e-6)
+        np.testing.assert_allclose(found[row], chances(PREDICTOR.model, window), atol=1e-6)
         assert sample.outcomes[row] == window.arrays.outcome[len(window.past)]
         assert sample.matches[row] == window.match.match_id
 
@@ -118,9 +120,10 @@ def test_shares_are_those_of_each_ball_read_alone() -> None:
             held = flags_of(list(attention.balls), RECENCY_BALLS[scale])
             with np.errstate(invalid="ignore"):  # a head may look at nothing but the ball itself
                 paid = weights @ held / weights.sum(1, keepdims=True)
-            got = relation_shares(looks.shares[row : row + 1], looks.relations[row : row + 1])[0]
+            at = slice(row, row + 1)
+            got = shares_of.relation_shares(looks.shares[at], looks.relations[at])[0]
             np.testing.assert_allclose(got, paid, atol=1e-6)
-            even = uniform_shares(looks.relations[row : row + 1], looks.visible[row : row + 1])[0]
+            even = shares_of.uniform_shares(looks.relations[at], looks.visible[at])[0]
             np.testing.assert_allclose(even, held.mean(0), atol=1e-9)
             np.testing.assert_allclose(looks.self_weight[row], attention.own, atol=1e-6)
             own = np.array(bias_shares(entry), float)
@@ -128,22 +131,13 @@ def test_shares_are_those_of_each_ball_read_alone() -> None:
 
 
 def test_lifts_are_ratios_of_means_over_balls() -> None:
-    passed = study().recorded
-    rows = study().rows["medium"]
-    looks = passed.looks["medium"]
+    looks = study().recorded.looks["medium"]
     for head, relation in itertools.product(range(6), range(len(RELATIONS))):
         looked = [row for row in range(BALLS) if not np.isnan(looks.shares[row, head]).any()]
-        paid = [
-            sum(
-                looks.shares[row, head, k]
-                for k in np.flatnonzero(looks.relations[row, :, relation])
-            )
-            for row in looked
-        ]
-        even = [
-            looks.relations[row, :, relation].sum() / looks.visible[row].sum() for row in looked
-        ]
-        found = rows[head][relation]
+        held = {row: np.flatnonzero(looks.relations[row, :, relation]) for row in looked}
+        paid = [sum(looks.shares[row, head, k] for k in held[row]) for row in looked]
+        even = [len(held[row]) / looks.visible[row].sum() for row in looked]
+        found = study().rows["medium"][head][relation]
         if sum(even):
             assert found["lift"].value == pytest.approx(sum(paid) / sum(even), abs=1e-6)
             assert found["share"].value == pytest.approx(np.mean(paid), abs=1e-6)
@@ -158,14 +152,17 @@ def test_shares_by_distance_know_nothing_but_distance() -> None:
     profile = np.array([0.05, 0.1, 0.15, 0.3, 0.4])
     held = generator.random((40, 5, 3)) < 0.4
     by_distance = np.tile(profile, (40, 1, 1))
-    paid = relation_shares(by_distance, held.astype(float))
-    expected = shares_by_distance(by_distance, held.astype(float), visible, distance)
-    np.testing.assert_allclose(paid, expected)
     # A head that also doubles what has the relation pays it more than its distances say.
-    doubled = past_shares(by_distance * (1 + held[:, None, :, 0]))
-    paid = relation_shares(doubled, held.astype(float))
-    expected = shares_by_distance(doubled, held.astype(float), visible, distance)
-    assert (paid[..., 0].mean() / expected[..., 0].mean()) > 1.2
+    doubled = shares_of.past_shares(by_distance * (1 + held[:, None, :, 0]))
+    (paid, expected), (more, by_place) = (
+        (
+            shares_of.relation_shares(shares, held.astype(float)),
+            shares_of.shares_by_distance(shares, held.astype(float), visible, distance),
+        )
+        for shares in (by_distance, doubled)
+    )
+    np.testing.assert_allclose(paid, expected)
+    assert more[..., 0].mean() / by_place[..., 0].mean() > 1.2
 
 
 # importance
@@ -173,17 +170,13 @@ def test_shares_by_distance_know_nothing_but_distance() -> None:
 
 def outputs_of(site: str) -> np.ndarray[Any, Any]:
     """What the heads of a site put out for each sampled ball, worked out from its weights."""
-    attention = PREDICTOR.model.get_submodule(site)
-    assert isinstance(attention, RelationAttention)
-    found = []
+    seen: list[torch.Tensor] = []
+    hook = attention_at(site).to_output.register_forward_pre_hook(lambda _, i: seen.append(i[0]))
     for window in windows():
-        seen: list[torch.Tensor] = []
-        handle = attention.to_output.register_forward_pre_hook(lambda _, i, s=seen: s.append(i[0]))
-        with torch.no_grad():
-            PREDICTOR.model(window.batch)
-        handle.remove()
-        found.append(seen[0].reshape(-1).double().numpy())
-    return np.stack(found)
+        chances(PREDICTOR.model, window)
+    hook.remove()
+    assert len(seen) == BALLS
+    return np.stack([output.reshape(-1).double().numpy() for output in seen])
 
 
 @pytest.mark.parametrize(("scale", "head"), [("micro", 1), ("medium", 4), ("long", 0)])
@@ -194,8 +187,7 @@ def test_mean_ablation_is_a_layer_that_no_longer_hears_the_head(scale: str, head
     columns = slice(head * width, (head + 1) * width)
     # The same as a hook, written as weights: the head's columns cut, its mean as a bias.
     model = small_model()
-    attention = model.get_submodule(SITES[scale])
-    assert isinstance(attention, RelationAttention)
+    attention = attention_at(SITES[scale], model)
     heard = attention.to_output
     assert isinstance(heard, torch.nn.Linear)
     mean = torch.from_numpy(outputs.mean(0)).float()
@@ -207,11 +199,7 @@ def test_mean_ablation_is_a_layer_that_no_longer_hears_the_head(scale: str, head
     attention.to_output = deaf
     nats, rise, points = [], [], []
     for window in windows():
-        with torch.no_grad():
-            full, without = (
-                one(window.batch)[0, 0].double().softmax(-1).numpy()
-                for one in (PREDICTOR.model, model)
-            )
+        full, without = chances(PREDICTOR.model, window), chances(model, window)
         actual = window.arrays.outcome[len(window.past)]
         nats.append((full * np.log(full / without)).sum())
         rise.append(np.log(full[actual] / without[actual]))
@@ -239,11 +227,10 @@ def test_hiding_takes_the_balls_from_one_head_alone() -> None:
             changed[0, head, 0] = row / row.sum()
             return changed
 
-        with torch.no_grad():
-            full = PREDICTOR.model(window.batch)[0, 0].double().softmax(-1).numpy()
-            handle = probe.register_forward_hook(without)
-            ablated = PREDICTOR.model(window.batch)[0, 0].double().softmax(-1).numpy()
-            handle.remove()
+        full = chances(PREDICTOR.model, window)
+        handle = probe.register_forward_hook(without)
+        ablated = chances(PREDICTOR.model, window)
+        handle.remove()
         nats.append((full * np.log(full / ablated)).sum())
     found = study().hiding(scale, head, relation)
     assert found["nats"].value == pytest.approx(np.mean(nats), rel=1e-3, abs=1e-10)
@@ -260,8 +247,7 @@ def planted(value: float) -> TrainedPredictor:
     scaled by ``value``.
     """
     model = small_model()
-    attention = model.get_submodule(SITES["short"])
-    assert isinstance(attention, RelationAttention)
+    attention = attention_at(SITES["short"], model)
     width = attention.to_value.out_features // attention.num_heads
     with torch.no_grad():
         attention.bias[1] = 0
@@ -293,13 +279,12 @@ def test_a_head_earns_its_name_by_looking_and_by_mattering() -> None:
     assert found["silent"].tests[RELATIONS.index("same_bowler")]["nats"].value == 0
     # The card of a trained predictor holds the names by the same rule.
     few = HeadStudy(loud.model, innings(), balls=60, seed=SEED)
-    assert name_heads(few, thorough=False)["short"][1].earned == "same_bowler"
+    assert head_study.name_heads(few, thorough=False)["short"][1].earned == "same_bowler"
 
 
 def test_a_head_that_knows_only_distance_earns_nothing_but_recency() -> None:
     predictor = planted(12.0)
-    attention = predictor.model.get_submodule(SITES["short"])
-    assert isinstance(attention, RelationAttention)
+    attention = attention_at(SITES["short"], predictor.model)
     with torch.no_grad():
         attention.bias[0] = 0
         attention.bias[0, RELATIONS.index("recency")] = 0.6
@@ -316,7 +301,9 @@ def test_dealt_shares_stay_with_the_visible_keys() -> None:
     shares = generator.random((4, 3, 9))
     visible = generator.random((4, 3, 9)) < 0.5
     visible[0, 0] = False
-    again = redistributed(np.where(visible, shares, 0.0), visible, np.random.default_rng(2))
+    again = head_study.redistributed(
+        np.where(visible, shares, 0.0), visible, np.random.default_rng(2)
+    )
     assert (again[~visible] == 0).all()
     for place in itertools.product(range(4), range(3)):
         assert sorted(again[place][visible[place]]) == sorted(shares[place][visible[place]])
