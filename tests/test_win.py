@@ -26,7 +26,6 @@ from attnlens.cricket.predictor.win import Contest, States, Strength, WinModel
 from attnlens.cricket.predictor.window import predict_match
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.readers.writers import write_match
-from attnlens.files import Floats
 
 MATCH = simulated(40)
 PREDICTOR = small_predictor()
