@@ -26,8 +26,8 @@ from typing import Any
 import torch
 
 from attnlens.cricket.explain.claims import gather_evidence
+from attnlens.cricket.explain.innings_data import read_encoded, shown_innings
 from attnlens.cricket.explain.reading import read_ball
-from attnlens.cricket.explain.showing import read_encoded, shown_innings
 from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.predictor.tensors import encode_innings

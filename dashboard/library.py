@@ -51,7 +51,7 @@ class Functions:
         story: match, whether its claims are tested, model, the address of a delivery by innings
             and index, and what is called now and then while they are tested, to the ``html`` of
             the match's story and its ``cautions``.
-        innings: match, innings and model to every ball (`attnlens.cricket.explain.showing`).
+        innings: match, innings and model to every ball (`attnlens.cricket.explain.innings_data`).
         explain: match, innings, ball, model and an outcome, or ``None`` for the story's, to an
             ``explanation`` with evidence, and the ``html`` of its parts.
         next_ball: match and model to the forecast of the ball not yet bowled, or why it is

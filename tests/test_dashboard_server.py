@@ -24,8 +24,8 @@ from small_predictors import arrays_of
 from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.explain.claims import baseline_only
+from attnlens.cricket.explain.innings_data import read_encoded, shown_innings
 from attnlens.cricket.explain.reading import SITES, read_ball
-from attnlens.cricket.explain.showing import read_encoded, shown_innings
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.trained import load_predictor
 from attnlens.cricket.predictor.window import window_for

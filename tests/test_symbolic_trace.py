@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import attnlens
-from attnlens.cricket.inside import predictor, read_ball
 from attnlens.cricket.predictor.predictor import FullModel
+from attnlens.cricket.reference_inputs import predictor, read_ball
 from attnlens.recording.probe import step
 from attnlens.reference.attention import MultiHeadAttention
 from attnlens.reference.symbolic import Trace

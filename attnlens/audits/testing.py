@@ -22,7 +22,7 @@ from attnlens.audits.screen import Screening
 from attnlens.errors import InputError
 from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
 from attnlens.evidence.gather import MAX_HEAD_ITEMS
-from attnlens.evidence.result import figures
+from attnlens.evidence.result import claim_fields
 from attnlens.evidence.trial import Trial
 from attnlens.evidence.verdict import MIN_SHARE
 from attnlens.files import Flags, Floats
@@ -286,7 +286,7 @@ def _placebos(
 def _result(number: int, case: _Case, test: ClaimTest[AuditClaim], full: Floats) -> AuditedClaim:
     claim, outcomes = test.claim, case.screening.target.outcomes
     top = int(np.abs(test.points).argmax()) if len(outcomes) > 2 else 0
-    results = figures(test, 0 if len(outcomes) == 2 else None, nats=float, share=float)
+    results = claim_fields(test, 0 if len(outcomes) == 2 else None, nats=float, share=float)
     if test.share is not None and test.share < MIN_SHARE:
         results |= {"p": None, "q": None}
     return AuditedClaim(

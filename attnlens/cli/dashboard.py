@@ -103,9 +103,9 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
     """Open the files of the command line, or else a simulated match that is always the same."""
-    from attnlens.cricket.inside import sample_match
     from attnlens.cricket.readers import read_match, read_matches
     from attnlens.cricket.readers.following import Growing
+    from attnlens.cricket.reference_inputs import sample_match
 
     for path in options.files:
         progress(f"reading {path}")
@@ -137,7 +137,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     """What the dashboard calls; each model has a session of its own."""
     from functools import lru_cache
 
-    from attnlens.cricket.explain.showing import shown_innings, shown_match, shown_people
+    from attnlens.cricket.explain.innings_data import shown_innings, shown_match, shown_people
     from attnlens.cricket.pages.documents import render_ball_parts
     from attnlens.cricket.pages.match_story import render_story_parts
     from attnlens.cricket.pages.parts import shown_story

@@ -185,7 +185,7 @@ def _answers_folder(options: argparse.Namespace) -> Path | None:
         return None
     from pathlib import Path
 
-    from attnlens.cricket.answers import default_folder
+    from attnlens.cricket.answer_cache import default_folder
 
     folder = getattr(options, "cache", None)
     return Path(folder) if folder else default_folder()

@@ -176,7 +176,7 @@ def _add_ratings(commands: Commands) -> None:
 def _ratings(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from attnlens.cricket.answers import file_digest
+    from attnlens.cricket.answer_cache import file_digest
     from attnlens.cricket.predictor.trained import save_predictor, update_ratings
     from attnlens.cricket.readers.history import matches_to_learn
     from attnlens.cricket.session import Session

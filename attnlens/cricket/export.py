@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from attnlens._version import VERSION
-from attnlens.cricket.answers import file_digest
+from attnlens.cricket.answer_cache import file_digest
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOMES

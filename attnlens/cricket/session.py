@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from attnlens.cricket.answers import Answers, file_digest, key_of, software
+from attnlens.cricket.answer_cache import AnswerCache, file_digest, key_of, software
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered
@@ -89,7 +89,7 @@ class Session:
         if not isinstance(history, History | None):
             history = History(history, report, tell)
         self.history = history
-        self._answers = None if cache is None else Answers(Path(cache))
+        self._answers = None if cache is None else AnswerCache(Path(cache))
         self._lock = threading.RLock()
         self._explained = lru_cache(_MAX_EXPLANATIONS)(self._explain)
         self.dated = lru_cache(_MAX_DATED_MODELS)(self._dated)

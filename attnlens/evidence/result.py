@@ -81,7 +81,7 @@ class ClaimResult(Plain):
     reason: Text | None
 
 
-def figures(
+def claim_fields(
     test: ClaimTest[C],
     outcome: int | None,
     *,

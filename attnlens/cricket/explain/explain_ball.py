@@ -46,7 +46,7 @@ from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import strength_of, win_chances
 from attnlens.cricket.predictor.window import DIGITS, BallWindow, one_thread, window_for
 from attnlens.errors import InputError
-from attnlens.evidence.result import figures
+from attnlens.evidence.result import claim_fields
 from attnlens.files import Floats
 from attnlens.render.numbers import rounded
 
@@ -358,7 +358,7 @@ def _claim(
         top_change=top_change(full, ball_claim_test.probabilities, subjects),
         control=_CONTROLS.get(claim.kind, _OTHER_SETS[ball_claim_test.removed_from]),
         replaced=_second_operator(ball_claim_test),
-        **figures(
+        **claim_fields(
             ball_claim_test,
             None if explained is None else OUTCOME_INDEX[explained],
             nats=partial(rounded, digits=NATS_DIGITS),

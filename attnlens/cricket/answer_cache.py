@@ -82,7 +82,7 @@ def key_of(*parts: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class AnswerCache:
     """A folder of answers, a text each.
 
     Attributes:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from command_line import Answer, Here, run_process
 
-from attnlens.cricket import answers
-from attnlens.cricket.answers import Answers, key_of, software
+from attnlens.cricket import answer_cache
+from attnlens.cricket.answer_cache import AnswerCache, key_of, software
 
 BALL = ("--ball", "9")
 TELL_HEAVY = """import atexit, os, sys
@@ -128,13 +128,13 @@ def test_a_damaged_answer_is_worked_out_again(kept: Here, sample_match_path: Pat
 def test_the_answers_not_used_for_longest_go(tmp_path: Path) -> None:
     noise = " ".join(str(math.sin(number)) for number in range(400))
     keys = [key_of(number) for number in range(8)]
-    large = Answers(tmp_path)
+    large = AnswerCache(tmp_path)
     large.put(keys[0], noise)
     size = next(tmp_path.iterdir()).stat().st_size
-    folder = Answers(tmp_path, limit=4 * size + size // 2)
+    folder = AnswerCache(tmp_path, limit=4 * size + size // 2)
     for number, key in enumerate(keys[:4]):
         folder.put(key, noise)
-        os.utime(tmp_path / f"{key}{answers.SUFFIX}", (1000 + number, 1000 + number))
+        os.utime(tmp_path / f"{key}{answer_cache.SUFFIX}", (1000 + number, 1000 + number))
     assert folder.get(keys[0]) == noise  # used: no longer the oldest
     folder.put(keys[4], noise)
     assert [folder.get(key) is not None for key in keys[:5]] == [True, False, True, True, True]
@@ -143,7 +143,7 @@ def test_the_answers_not_used_for_longest_go(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights are POSIX's")
 def test_nothing_is_read_that_another_can_have_written(tmp_path: Path) -> None:
-    folder, mine = Answers(tmp_path / "kept"), tmp_path / "mine"
+    folder, mine = AnswerCache(tmp_path / "kept"), tmp_path / "mine"
     before = os.umask(0o002)  # of systems where every user has a group of their own
     try:
         folder.put("a", "answer")
@@ -180,12 +180,12 @@ def test_other_code_is_another_question(tmp_path: Path, monkeypatch: pytest.Monk
     (package / "inner").mkdir(parents=True)
     source = package / "inner" / "part.py"
     source.write_text("ONE = 1\n", encoding="utf-8")
-    monkeypatch.setattr(answers, "__file__", str(package / "cricket" / "answers.py"))
+    monkeypatch.setattr(answer_cache, "__file__", str(package / "cricket" / "answer_cache.py"))
     first = software()
     assert software() == first
     source.write_text("ONE = 2\n", encoding="utf-8")
     os.utime(source, (1, 1))
     changed = software()
     assert changed != first
-    monkeypatch.setattr(answers, "VERSION", "99")
+    monkeypatch.setattr(answer_cache, "VERSION", "99")
     assert software() != changed

@@ -1,4 +1,4 @@
-"""Cricket's reference models seen from inside: how a ball, or an over, becomes a model's input."""
+"""The inputs of cricket's reference models: how a ball, or an over, becomes tensors."""
 
 from __future__ import annotations
 
