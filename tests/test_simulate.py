@@ -155,7 +155,7 @@ def test_any_match_keeps_the_rules_of_both_formats_and_reads_back(
     assert as_read(from_json) == as_read(from_csv) == as_read(made.match)
 
 
-def test_a_tie_goes_to_super_overs_in_both_formats() -> None:
+def test_a_tie_goes_to_super_overs_in_both_formats(tmp_path: Path) -> None:
     ties = list(islice((seed for seed in count() if len(simulate_match(seed).innings) > 2), 3))
     for seed in ties:
         made = simulate(seed)
@@ -163,6 +163,8 @@ def test_a_tie_goes_to_super_overs_in_both_formats() -> None:
         assert all(innings.super_over and innings.legal_balls <= 6 for innings in super_overs)
         assert super_overs[0].batting_team == made.match.innings[1].batting_team
         check_json(json_of(made))
+        (tmp_path / "m.json").write_text(json_of(made), encoding="utf-8")
+        assert read_match(tmp_path / "m.json").notes == ()
 
 
 def test_many_matches_in_a_zip(tmp_path: Path) -> None:
