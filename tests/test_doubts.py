@@ -53,7 +53,7 @@ def doubts_about(path: Path) -> tuple[Doubt, ...]:
 def test_every_impossible_match_is_told_and_every_rule_tells_of_one(
     tmp_path: Path, sound: list[str]
 ) -> None:
-    told: set[tuple[str, bool]] = set()
+    seen: set[tuple[str, bool]] = set()
     for kind in KINDS:
         for number, base in enumerate(sound * 3):
             result = mutant(base, kind, random.Random(number))
@@ -66,9 +66,9 @@ def test_every_impossible_match_is_told_and_every_rule_tells_of_one(
             except MatchFileError:
                 assert kind == "extras_do_not_add_up"
                 continue
-            told |= {(doubt.kind, doubt.refused) for doubt in found}
+            seen |= {(doubt.kind, doubt.refused) for doubt in found}
             assert found or not result[1], (kind, number)
-    assert told == {(rule.kind, rule.refused) for rule in RULES}
+    assert seen == {(rule.kind, rule.refused) for rule in RULES}
 
 
 def test_impossible_versions_of_real_matches_are_doubted(tmp_path: Path, shared_data: Path) -> None:

@@ -120,14 +120,10 @@ def test_labels_that_count_legal_balls_and_flags(tmp_path: Path) -> None:
     ]
     match = read_match(written(tmp_path / "d.csv", OF_2025, rows))
     balls = match.innings[0].deliveries
-    assert [(ball.label, ball.actual_delivery, ball.is_legal, ball.outcome) for ball in balls] == [
-        ("0.1", "0.1", False, "wd"),
-        ("0.1", "0.1", True, "1"),
-        ("0.2", "0.2", True, "bye"),
-        ("0.3", "0.3", False, "nb"),
-        ("0.3", "0.3", True, "W"),
-        ("0.4", "0.4", True, "0"),
-    ]
+    labels = ["0.1", "0.1", "0.2", "0.3", "0.3", "0.4"]
+    assert [ball.label for ball in balls] == [ball.actual_delivery for ball in balls] == labels
+    assert [ball.outcome for ball in balls if ball.is_legal] == ["1", "bye", "W", "0"]
+    assert [ball.outcome for ball in balls] == ["wd", "1", "bye", "nb", "W", "0"]
     assert [ball.non_striker.name for ball in balls] == ["Bea", "Bea", "Ana", "Ana", "Ana", "Bea"]
     assert balls[4].wickets[0].kind == "run out"
     assert (str(match.date), match.venue, match.season) == ("2025-03-22", "Park, Town", "2025")
@@ -198,9 +194,6 @@ def figures(match: Match) -> list[tuple[object, ...]]:
     ]
 
 
-HIDDEN_NO_BALLS = {"1216497", "1426274", "1216500"}
-
-
 def test_2024_equals_the_json(shared_data: Path) -> None:
     archive = shared_data / "formats/json_zip/ipl_male_json.zip"
     place = shared_data / "formats/kaggle_ipl/deliveries_2008_2024_excerpt.csv"
@@ -208,18 +201,16 @@ def test_2024_equals_the_json(shared_data: Path) -> None:
     for match in read_matches(place):
         other = read_match(f"{archive}::{match.match_id}.json")
         assert (match.outcome, match.dates) == (other.outcome, other.dates)
-        assert [innings.target for innings in match.innings] == [
-            innings.target for innings in other.innings
-        ]
+        ours, theirs = (
+            [(innings.target, innings.total) for innings in side.innings] for side in (match, other)
+        )
+        assert ours == theirs
         if figures(match) != figures(other):
             different.add(match.match_id)
-            assert (
-                any("legal balls, not 6" in n for n in match.notes) or match.match_id == "1216497"
-            )
-        assert [innings.total for innings in match.innings] == [
-            innings.total for innings in other.innings
-        ]
-    assert different == HIDDEN_NO_BALLS
+            noted = any("legal balls, not 6" in note for note in match.notes)
+            assert noted or match.match_id == "1216497"
+    # No-balls that the layout hides.
+    assert different == {"1216497", "1426274", "1216500"}
 
 
 def sides(match: Match) -> set[str]:

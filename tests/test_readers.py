@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from match_files import SHORT, document, problem, written
+from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.match.match import Delivery, Facts, Player, Wicket
 from attnlens.cricket.readers import read_match
@@ -42,11 +43,11 @@ def test_a_match_is_read_whole(tmp_path: Path) -> None:
 
 def test_each_delivery_carries_the_state_before_it(tmp_path: Path) -> None:
     first = read_match(written(tmp_path, document())).innings[0].deliveries
-    told = (
+    names = (
         "index label actual_delivery is_legal outcome runs_batter runs_extras "
         "score_before wickets_before legal_balls_before"
     )
-    table = list(map(attrgetter(*told.split()), first))
+    table = list(map(attrgetter(*names.split()), first))
     assert table == [
         (1, "0.1", "0.1", True, "4", 4, 0, 5, 0, 0),
         (2, "0.2", "0.2", False, "wd", 0, 1, 9, 0, 1),
@@ -68,17 +69,17 @@ def test_a_delivery_built_by_the_reader_is_like_any_other(tmp_path: Path) -> Non
         ball.index = 2  # type: ignore[misc]  # the point of the test
 
 
-def test_a_key_given_twice_is_refused_with_its_line_at_any_depth(tmp_path: Path) -> None:
+def test_a_key_that_stands_twice_is_refused_with_its_line_at_any_depth(tmp_path: Path) -> None:
     path = written(tmp_path, document())
     lines = path.read_text().splitlines()
     doubled = 0
     for number, line in enumerate(lines, 1):
-        found = re.fullmatch(r' *"([A-Za-z_]+)": ([^{[]+?),?', line)
-        if found is not None:
+        field = re.fullmatch(r' *"([A-Za-z_]+)": ([^{[]+?),?', line)
+        if field is not None:
             twice = [*lines[: number - 1], line.rstrip(",") + ",", *lines[number - 1 :]]
             path.write_text("\n".join(twice))
-            said = f"77.json:{number + 1}: an object has the key '{found[1]}' twice"
-            assert problem(path) == said
+            expected = f"77.json:{number + 1}: an object has the key '{field[1]}' twice"
+            assert problem(path) == expected
             doubled += 1
     assert doubled > 80
 
@@ -92,7 +93,7 @@ def test_a_key_given_twice_is_refused_with_its_line_at_any_depth(tmp_path: Path)
         ('"noballs": 1', '"noballs": 1, "noballs": 1', "noballs"),
     ],
 )
-def test_a_key_given_twice_is_seen_however_it_is_written(
+def test_a_key_that_stands_twice_is_seen_however_it_is_written(
     tmp_path: Path, old: str, new: str, key: str
 ) -> None:
     path = written(tmp_path, document())
@@ -143,114 +144,63 @@ def spoilt(path: list[str | int], value: Any) -> dict[str, Any]:
     return content
 
 
-ONE = "attnlens reads Cricsheet JSON 1.x"
 BALL: list[str | int] = ["innings", 1, "overs", 0, "deliveries", 2]
+IN_A_DELIVERY: list[tuple[list[str | int], Any, str]] = [
+    (["batter"], 5, "batter is 5, not a player's name"),
+    (["runs"], [], "runs is a list, not an object"),
+    (["runs", "batter"], -4, "runs.batter is -4, not a number of runs"),
+    (["runs", "total"], 9, "runs do not add up: 0 + 0 is not 9"),
+    (["extras"], {"wides": 1}, "extras do not add up to runs.extras, 0"),
+    (["wickets"], {}, "wickets are not a list of kind, player_out and fielders"),
+    ([], None, "is missing, not an object"),
+]
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "expected"),
-    [
-        ([*BALL, "batter"], 5, "delivery 3: batter is 5, not a player's name"),
-        ([*BALL, "runs"], [], "delivery 3: runs is a list, not an object"),
-        ([*BALL, "runs", "batter"], -4, "delivery 3: runs.batter is -4, not a number of runs"),
-        ([*BALL, "runs", "total"], 9, "delivery 3: runs do not add up: 0 + 0 is not 9"),
-        ([*BALL, "extras"], {"wides": 1}, "delivery 3: extras do not add up to runs.extras, 0"),
-        (
-            [*BALL, "wickets"],
-            {},
-            "delivery 3: wickets are not a list of kind, player_out and fielders",
-        ),
-        (BALL, None, "delivery 3: is missing, not an object"),
-    ],
-)
+@pytest.mark.parametrize(("path", "value", "expected"), IN_A_DELIVERY)
 def test_what_is_wrong_in_a_delivery_is_said_with_its_place_and_line(
     tmp_path: Path, path: list[str | int], value: Any, expected: str
 ) -> None:
-    file = written(tmp_path, spoilt(path, value))
+    file = written(tmp_path, spoilt([*BALL, *path], value))
     text = problem(file)
     line = int(text.split(":")[1])
-    assert text == f"77.json:{line}: innings 2, over 0, {expected}"
+    assert text == f"77.json:{line}: innings 2, over 0, delivery 3: {expected}"
     written_line = file.read_text().splitlines()[line - 1]
-    field = expected.split(": ")[1].split(" ")[0].split(".")[-1]
+    field = expected.split(" ")[0].split(".")[-1]
     assert written_line.strip().startswith("null" if value is None else f'"{field}":')
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "expected"),
-    [
-        (["info", "venue"], 3, "info.venue is 3, not text"),
-        (["info", "dates", 0], "1 May", "info.dates.0 is '1 May', not a date (YYYY-MM-DD)"),
-        (["info", "overs"], "20", "info.overs is '20', not a whole number from 0"),
-        (["meta", "data_version"], "2.0.0", "meta.data_version is '2.0.0'; " + ONE),
-        (
-            ["innings", 1, "team"],
-            "Greens",
-            "innings 2: team is 'Greens'; the teams are: Reds, Blues",
-        ),
-        (["innings", 1, "target", "overs"], 8.5, None),
-        (
-            ["innings", 1, "target", "overs"],
-            [],
-            "innings 2: target.overs is a list, not overs such as 20 or 8.1",
-        ),
-        (["innings"], {}, "innings is an object, not a list"),
-    ],
-)
-def test_what_is_wrong_elsewhere_is_said(
-    tmp_path: Path, path: list[str | int], value: Any, expected: str | None
-) -> None:
-    file = written(tmp_path, spoilt(path, value))
-    if expected is None:
-        assert read_match(file).innings[1].target_balls == 53
-        return
-    assert problem(file).split(" ", 1)[1] == expected
+ELSEWHERE: list[tuple[list[str | int], Any]] = [
+    (["info", "venue"], 3), (["info", "dates", 0], "1 May"), (["info", "overs"], "20"),
+    (["meta", "data_version"], "2.0.0"), (["innings", 1, "team"], "Greens"),
+    (["innings", 1, "target", "overs"], []), (["innings"], {}),
+]  # fmt: skip
 
 
-REMEDY = "give Cricsheet JSON or CSV, or a Kaggle IPL deliveries file"
+def test_what_is_wrong_elsewhere_is_said(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    problems = [problem(written(tmp_path, spoilt(path, value))) for path, value in ELSEWHERE]
+    assert problems == snapshot
+    file = written(tmp_path, spoilt(["innings", 1, "target", "overs"], 8.5))
+    assert read_match(file).innings[1].target_balls == 53
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"", "x: the file is empty"),
-        (b"[1]", "x: a JSON list, not a Cricsheet match; give one match per file"),
-        (
-            b'{"a": 1}',
-            "x: JSON, but not a cricket match: it has 'a' where a Cricsheet match has "
-            "meta, info and innings",
-        ),
-        (
-            b'{"info": {},\n "innings": [',
-            "x:2: the JSON ends too early; the file may be cut short; get it again",
-        ),
-        (b'{"info": {"overs": NaN}}', "x: this is not valid JSON: NaN is not a number"),
-        (b'{"info": {}}', "x: innings are missing; this may be only part of a match"),
-        (b"\xff\xfe{\0", "x: looks like UTF-16 text, not a match file; " + REMEDY),
-        (b"{}\n\n\xe9", "x:3: not UTF-8 text (byte 0xe9); save it as UTF-8"),
-        (b"PAR1\0\0", "x: looks like a Parquet table, not a match file; " + REMEDY),
-        (
-            b"version,2.1.0\ninfo,team,A\n",
-            "x: looks like the _info.csv that stands beside a match, not a match file; " + REMEDY,
-        ),
-        (
-            b"name,price\na,1\n",
-            "x: looks like text that begins with 'name,price', not a match file; " + REMEDY,
-        ),
-        (b'{"meta": ' + b"[" * 100_000, "x: nested far deeper than a match"),
-        (b'{"info": {"season": ' + b"9" * 5000 + b"}}", None),
-        (
-            b'{"info": {"venue": "\\ud800"}, "innings": []}',
-            "x: a \\u escape in it is half a character",
-        ),
-    ],
-)
+NO_MATCHES = [
+    b"", b"[1]", b'{"a": 1}', b'{"info": {},\n "innings": [', b'{"info": {"overs": NaN}}',
+    b'{"info": {}}', b"\xff\xfe{\0", b"{}\n\n\xe9", b"PAR1\0\0", b"version,2.1.0\ninfo,team,A\n",
+    b"name,price\na,1\n", b'{"meta": ' + b"[" * 100_000,
+    b'{"info": {"venue": "\\ud800"}, "innings": []}',
+]  # fmt: skip
+
+
 def test_a_file_that_is_no_match_says_what_it_looks_like(
-    tmp_path: Path, content: bytes, expected: str | None
+    tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    path = tmp_path / "x"
-    path.write_bytes(content)
-    text = problem(path)
-    assert text == expected if expected else text.startswith("x: this is not valid JSON")
+    path, problems = tmp_path / "x", []
+    for content in NO_MATCHES:
+        path.write_bytes(content)
+        problems.append(f"{content[:40]!r} > {problem(path)}")
+    assert problems == snapshot
+    path.write_bytes(b'{"info": {"season": ' + b"9" * 5000 + b"}}")
+    assert problem(path).startswith("x: this is not valid JSON")
 
 
 def test_places_that_hold_no_file_are_refused(tmp_path: Path) -> None:
@@ -265,7 +215,7 @@ def test_places_that_hold_no_file_are_refused(tmp_path: Path) -> None:
     assert problem("a\0b").endswith("is not a file name")
 
 
-def test_lines_of_values_are_found() -> None:
+def test_lines_of_values() -> None:
     text = '{"a": [1,\n {"b": 2,\n "c": {"d":\n 4}}],\n "a2": 1, "z": [0,\n 7]}'
     assert line_of(text, ("a2",)) == 5
     assert line_of(text, ("z", 1)) == 6

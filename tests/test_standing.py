@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from attnlens.cricket.explain.explain_ball import _standing
 from attnlens.cricket.explain.reading import subject_outcome
@@ -93,12 +94,8 @@ def test_some_outcome_is_always_the_storys(seed: int) -> None:
 def test_parts_beyond_a_group_sum_to_all(seed: int, groups: int) -> None:
     worth = np.random.default_rng(seed).random((2**groups, 3))
 
-    def predict(
-        masks: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-    ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-        rows: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = worth[
-            masks @ (1 << np.arange(groups))
-        ]
+    def predict(masks: NDArray[np.bool_]) -> NDArray[np.float64]:
+        rows: NDArray[np.float64] = worth[masks @ (1 << np.arange(groups))]
         return rows
 
     named = {f"g{number}": [number] for number in range(groups)} | {"none": []}
