@@ -6,7 +6,6 @@ import contextlib
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -133,27 +132,19 @@ def test_what_can_be_given_as_facts(data: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
-    [
-        ({}, "holds no facts"),
-        ("{}", "holds no facts"),
-        ([], "holds no facts"),
-        (3, "holds no facts"),
-        (None, "holds no facts"),
-        ("no", "is neither JSON nor CSV"),
-        ("", "is neither JSON nor CSV"),
-        ("{1: 2}", "is neither JSON nor CSV"),
-        ("1,2\n3,4", "has no header"),
-        (b"\xff\xfe", "holds no facts"),
-        ("a,b\n" + "9" * 5000 + ",1", "is neither JSON nor CSV"),
-        ("[" * 100_000, "nested too deeply"),
-        (list(range(400_000)), "more than 300,000 values"),
-        ("[" + "1," * 2_000_000 + "1]", "more than 300,000 values"),
-    ],
+    ("message", "sources"),
+    {
+        "holds no facts": ({}, "{}", [], 3, None, b"\xff\xfe"),
+        "is neither JSON nor CSV": ("no", "", "{1: 2}", "a,b\n" + "9" * 5000 + ",1"),
+        "has no header": ("1,2\n3,4",),
+        "nested too deeply": ("[" * 100_000,),
+        "more than 300,000 values": (list(range(400_000)), "[" + "1," * 2_000_000 + "1]"),
+    }.items(),
 )
-def test_what_holds_no_facts(facts: object, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        attnlens.check_grounding(facts, "Tarn has 4,100 people.")
+def test_what_holds_no_facts(message: str, sources: tuple[object, ...]) -> None:
+    for facts in sources:
+        with pytest.raises(InputError, match=message):
+            attnlens.check_grounding(facts, "Tarn has 4,100 people.")
 
 
 _CASE = explanation(30)
@@ -189,16 +180,34 @@ def test_no_facts_are_too_strange(facts: object, text: str) -> None:
         assert checked.read <= len(checked.statements) <= 2
 
 
-def test_large_facts_and_a_long_text_take_no_long_time(data: dict[str, Any]) -> None:
-    began = time.process_time()
-    rows = [{"town": f"Town {n}", "people": n, "share": n / 50_000} for n in range(50_000)]
+def calls_during(facts: object, text: str) -> int:
+    """How many functions are called, of Python and of C, while a text is checked."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        checked = attnlens.check_grounding(facts, text)
+    finally:
+        sys.setprofile(None)
+    assert facts is _CASE or not checked.faults
+    return calls
+
+
+def test_work_is_in_proportion_to_the_facts_and_to_the_text() -> None:
+    towns = [{"town": f"Town {n}", "people": n, "share": n / 50_000} for n in range(4000)]
     text = " ".join(f"Town {n} has {n} people." for n in range(0, 2000, 40))
-    assert not attnlens.check_grounding(rows, text).faults
-    numbers = " ".join(f"{number}.5%" for number in range(5_000))
-    attnlens.check_grounding(
-        data, "a" * 20_000 + " 1.1," * 3000 + "Zz " * 9000 + "(" * 5000 + numbers
-    )
-    assert time.process_time() - began < 30
+    calls_during(towns, text)  # the stems of words are kept
+    assert calls_during(towns, text) < 2.2 * calls_during(towns[:2000], text)
+    sizes = []
+    for n in (1, 2):
+        numbers = " ".join(f"{number}.5%" for number in range(2500 * n))
+        text = "a" * 10_000 * n + " 1.1," * 1500 * n + "Zz " * 4500 * n + "(" * 2500 * n + numbers
+        sizes.append(calls_during(_CASE, text))
+    assert sizes[1] < 2.2 * sizes[0]
 
 
 # -- the command -------------------------------------------------------------------------------
@@ -266,19 +275,17 @@ def test_foreign_json_of_50_mb_is_answered_in_bounded_memory(tmp_path: Path) -> 
     (tmp_path / "long.json").write_text(json.dumps({"note": "word " * 10_000_000, "n": 3}), "utf-8")
     (tmp_path / "t.txt").write_text("The n is 3.", "utf-8")
     for name, status in (("many.json", 2), ("long.json", 0)):
-        began = time.monotonic()
         done = subprocess.run(
             ["bash", "-c", f"ulimit -v 3000000; {sys.executable} -m attnlens check {name} t.txt"],
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
             env=clean_environment(),
         )
         assert done.returncode == status, done.stderr
         assert done.stderr.count("\n") == (status == 2)
-        assert time.monotonic() - began < 60
 
 
 def test_hostile_names_are_only_names(attnlens_here: Here) -> None:

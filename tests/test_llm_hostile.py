@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from chat_server import Act, Handler, event, refuses, sends, serving, streams
@@ -144,18 +145,26 @@ def test_a_drip_before_keys_are_agreed_on_ends_in_time() -> None:
     assert message == ENDED
 
 
-def test_all_answers_of_a_narration_share_one_deadline() -> None:
-    def late(handler: Handler) -> None:
-        time.sleep(1.5)
-        refuses(400, "no response_format here")(handler)
+class Counting(Endpoint):
+    """Counts how often the deadline of a request is set."""
 
-    # Within a deadline of its own the second answer would end.
-    slow = streams("sentence", size=1, pause=0.3)
-    with serving(late, slow) as server:
-        endpoint = Endpoint(server.url, "m", timeout=5.0, deadline=3.0)
-        with pytest.raises(EndpointError, match="did not end within 3 seconds"):
-            chosen_ids(endpoint, [], BANK)
+    deadlines: ClassVar[list[float]] = []
+
+    def until(self) -> float:
+        self.deadlines.append(super().until())
+        return self.deadlines[-1]
+
+
+def test_all_answers_of_a_narration_share_one_deadline() -> None:
+    acts = (refuses(400, "no response_format here"), streams("sentence1"))
+    with serving(*acts) as server:
+        endpoint = Counting(server.url, "m")
+        chosen_ids(endpoint, [], BANK)
         assert len(server.requests) == 2
+        assert len(endpoint.deadlines) == 1
+        with pytest.raises(EndpointError, match="did not end within 900 seconds"):
+            ask(endpoint, [], until=time.monotonic())
+        assert len(endpoint.deadlines) == 1
 
 
 @pytest.mark.parametrize(("message", "tries"), [("overloaded", 1), ("unknown grammar", 2)])
