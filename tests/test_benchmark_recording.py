@@ -7,6 +7,7 @@ import runpy
 import statistics
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +18,43 @@ from scipy import stats
 
 SCRIPT = REPOSITORY / "benchmarks" / "recording.py"
 NAMES: dict[str, Any] = runpy.run_path(str(SCRIPT))
+OURS = ("all weights", "top 16")
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *words],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        env=clean_environment(PYTHONWARNINGS="ignore"),
-    )
-
-
-def test_a_quick_run_tells_times_memory_and_bytes(tmp_path: Path) -> None:
+def test_a_quick_run_tells_times_and_bytes(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
-    ways = ["all weights", "top 16", "need_weights hooks"]
-    own = ("--quick", "--own-trunk", "--devices", "cpu")
-    done = run(*own, "--ways", *ways, "--json", str(figures))
-    assert done.returncode == 0, done.stderr
+    own = ("--quick", "--own-trunk", "--no-memory", "--devices", "cpu", "--json", str(figures))
+    words = [sys.executable, str(SCRIPT), *own, "--ways", *OURS, "need_weights hooks"]
+    environment = clean_environment(PYTHONWARNINGS="ignore")
+    printed = subprocess.check_output(words, text=True, timeout=600, env=environment)
     cases = json.loads(figures.read_text(encoding="utf-8"))["cases"]
     assert [case["sizes"]["model"] for case in cases] == ["trunk", "encoder"]
     for case, tokens in zip(cases, (32, 24), strict=True):
         assert case["sizes"]["tokens"] == tokens
-        found = case["ways"]
         # Two layers of four heads, in float32; of the largest: weights, keys and what is left.
-        assert found["all weights"]["kept"] == 2 * 4 * tokens**2 * 4
-        assert found["top 16"]["kept"] == 2 * 4 * tokens * (16 * 8 + 4)
-        for way in ("all weights", "top 16"):
-            assert len(found[way]["ratios"]) == 3
-            assert found[way]["median"] == statistics.median(found[way]["ratios"])
-            assert found[way]["peak"]["most"] > 50e6
-            assert f"| attnlens, {way} | {found[way]['median']:.2f} [" in done.stdout
-        assert found["all weights"]["budget"] is None
+        sizes = (2 * 4 * tokens**2 * 4, 2 * 4 * tokens * (16 * 8 + 4))
+        for way, size in zip(OURS, sizes, strict=True):
+            found = case["ways"][way]
+            assert found["kept"] == size
+            assert len(found["ratios"]) == 3
+            assert found["median"] == statistics.median(found["ratios"])
+            assert f"| attnlens, {way} | {found['median']:.2f} [" in printed
+        assert case["ways"]["all weights"]["budget"] is None
     # Hooks on modules of torch.nn say so of a trunk, and give the encoder's whole weights.
     assert cases[0]["ways"]["need_weights hooks"]["note"] == "asks modules of torch.nn"
     assert cases[1]["ways"]["need_weights hooks"]["kept"] == 2 * 4 * 24**2 * 4
+
+
+def test_memory_is_the_peak_of_each_way_in_a_process_of_its_own() -> None:
+    sizes = NAMES["Case"]("trunk", 32, 1, 2, 64, 4, "cpu", True)
+    options = Namespace(ways=OURS, pairs=1, long_pairs=1, threads=1, no_memory=False)
+    found = NAMES["case_of"](sizes, options)
+    table = "\n".join(NAMES["table_of"](sizes, found))
+    for way in OURS:
+        peak = found["ways"][way]["peak"]
+        assert peak["most"] > 50e6
+        line = next(line for line in table.splitlines() if way in line)
+        assert line.split(" | ")[3] == f"{peak['beyond'] / 1e6:,.0f}"
 
 
 @given(st.lists(st.floats(0.5, 2.0), min_size=1, max_size=40))

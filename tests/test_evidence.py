@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.resources
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import numpy as np
 import pytest
 import torch
+from command_line import Here
 from numerics import near_effect
-from small_predictors import probabilities, simulated, small_predictor, with_hidden
+from small_predictors import probabilities, simulated, small_predictor, stirred, with_hidden
 
 import attnlens
 from attnlens.cricket.errors import BallNotFoundError
@@ -25,13 +28,17 @@ from attnlens.cricket.explain.claims import (
 )
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import SITES, bias_shares, read_ball
+from attnlens.cricket.lab.fit import cricket_sizes
 from attnlens.cricket.match.naming import BallReference, find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.predictor.predictor import FUSED
+from attnlens.cricket.predictor.predictor import FUSED, FullModel
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.window import BallWindow, window_for
+from attnlens.cricket.words.narrative import in_words
+from attnlens.errors import InputError
 from attnlens.evidence.claim import MODEL
 from attnlens.evidence.scores import divergence
+from attnlens.evidence.verdict import ELSEWHERE, TOO_FEW_LIKE_IT, too_few
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
@@ -40,6 +47,9 @@ PREDICTOR = small_predictor(hidden_dim=24, seed=8)
 MATCH = simulated(40)
 BALLS = [(innings, ball) for innings in (1, 2) for ball in (1, 2, 13, 47, "last")]
 SCALES = ("micro", "short", "medium", "long")
+
+
+Explained = dict[tuple[int, int | str], dict[str, Any]]
 
 
 def window_of(innings: int, ball: int | str) -> BallWindow:
@@ -52,16 +62,13 @@ def gathered(innings: int, ball: int | str) -> tuple[BallWindow, BallEvidence]:
 
 
 @pytest.fixture(scope="module")
-def explained() -> dict[tuple[int, int | str], dict[str, Any]]:
+def explained() -> Explained:
     return {
-        (innings, ball): explain_ball(
-            MATCH, find_ball(MATCH, ball, innings), PREDICTOR, outcome="all"
+        which: explain_ball(
+            MATCH, find_ball(MATCH, *which[::-1]), PREDICTOR, outcome="all"
         ).to_dict()
-        for innings, ball in BALLS
+        for which in BALLS
     }
-
-
-Explained = dict[tuple[int, int | str], dict[str, Any]]
 
 
 @pytest.mark.parametrize("which", BALLS)
@@ -77,7 +84,7 @@ def test_the_document_is_valid_and_true_to_the_match(
     delivery = MATCH.innings[which[0] - 1].deliveries[data["ball"]["index"] - 1]
     if which[1] != "last":
         assert data["ball"]["index"] == which[1]
-    prediction = data["prediction"]
+    prediction, layers = data["prediction"], data["within_ball"]["layers"]
     assert prediction["actual"] == delivery.outcome
     assert data["ball"]["label"] == delivery.label
     assert [row["outcome"] for row in prediction["outcomes"]] == list(OUTCOMES)
@@ -85,16 +92,13 @@ def test_the_document_is_valid_and_true_to_the_match(
         assert sum(row[kind] for row in prediction["outcomes"]) == pytest.approx(1, abs=1e-5)
     chance = {row["outcome"]: row["probability"] for row in prediction["outcomes"]}
     assert prediction["top"] == max(chance, key=lambda outcome: chance[outcome])
-    assert prediction["surprise_bits"] == pytest.approx(
-        -math.log2(chance[delivery.outcome]), abs=1e-3
-    )
+    surprise = -math.log2(chance[delivery.outcome])
+    assert prediction["surprise_bits"] == pytest.approx(surprise, abs=1e-3)
     assert sum(data["fusion_weights"].values()) == pytest.approx(1, abs=1e-5)
     assert list(data["fusion_weights"]) == list(FUSED)
-    layers = data["within_ball"]["layers"]
-    assert sum(layer["weight"] for layer in layers) == pytest.approx(1, abs=1e-5)
-    assert [sum(node["weight"] for node in one["nodes"]) for one in layers] == pytest.approx(
-        [1] * 4, abs=1e-5
-    )
+    for parts in (layers, *(layer["nodes"] for layer in layers)):
+        assert sum(part["weight"] for part in parts) == pytest.approx(1, abs=1e-5)
+    assert len(layers) == 4
 
 
 @pytest.mark.parametrize("which", BALLS)
@@ -114,12 +118,10 @@ def test_heat_maps_hold_the_recorded_weights(
             assert head["past_attention"] == pytest.approx(sum(row[:-1]), abs=1e-6)
             if scale == "long":
                 overs = [ball.over for ball in window.past if ball.over < window.delivery.over]
-                assert head["row"] == pytest.approx(
-                    [row[over] / overs.count(over) for over in overs], abs=1e-6
-                )
-                assert head["top_over_weights"] == pytest.approx(
-                    sorted(row[:-1], reverse=True)[: len(head["top_overs"])], abs=1e-6
-                )
+                shares = [row[over] / overs.count(over) for over in overs]
+                top = sorted(row[:-1], reverse=True)[: len(head["top_overs"])]
+                assert head["row"] == pytest.approx(shares, abs=1e-6)
+                assert head["top_over_weights"] == pytest.approx(top, abs=1e-6)
             else:
                 assert head["row"] == pytest.approx(row[:-1], abs=1e-6)
             held = dict(zip(found["balls"], head["row"], strict=True))
@@ -162,19 +164,14 @@ def test_effects_are_what_hiding_the_balls_does() -> None:
     model, batch = PREDICTOR.model, window.batch
 
     def hidden(balls: tuple[int, ...]) -> np.ndarray[Any, Any]:
-        result: np.ndarray[Any, Any] = probabilities(
-            model, with_hidden(batch, [ball - 1 for ball in balls])
-        )[0, 0]
-        return result
+        return probabilities(model, with_hidden(batch, [ball - 1 for ball in balls]))[0, 0]
 
     full = probabilities(model, batch)[0, 0]
     np.testing.assert_allclose(found.leave_one_out.full, full, atol=1e-6)
     for index in (1, 20, 40, 46):
-        np.testing.assert_allclose(
-            found.leave_one_out.loo_probs[index], hidden((index,)), atol=1e-6
-        )
-        expected = float(divergence(full, hidden((index,))))
-        near_effect(found.leave_one_out.effects[index], expected)
+        after = hidden((index,))
+        np.testing.assert_allclose(found.leave_one_out.loo_probs[index], after, atol=1e-6)
+        near_effect(found.leave_one_out.effects[index], float(divergence(full, after)))
     for tested in found.tests:
         if tested.removed_from != "model" or not tested.claim.removed:
             continue
@@ -255,10 +252,9 @@ def test_a_head_is_told_by_what_it_does_alone_and_its_share(
     balls = {row["index"]: row for row in data["history"]}
     told = {}
     for one in data["evidence"]:
-        assert (
-            (one["removed_from"] == "head") == (one["kind"] == "head") == (one["share"] is not None)
-        )
-        assert (one["head"] is None) == (one["kind"] != "head")
+        of_head = one["kind"] == "head"
+        assert of_head == (one["removed_from"] == "head") == (one["share"] is not None)
+        assert of_head == (one["head"] is not None)
         assert one["reference"] == (one["kind"] == "last balls")
         assert len(one["single_effects"]) == len(one["removed"]) or one["scale"] == "long"
         assert all(balls[ball]["label"] in one["claim"] for ball in one["removed"])
@@ -279,9 +275,8 @@ def test_a_head_is_told_by_what_it_does_alone_and_its_share(
             removed = told.pop((scale, name))
             assert sorted(removed) == [b["index"] for b in data["history"] if b["over"] == over]
     short = {key: listed for key, listed in heads.items() if key[0] != "long"}
-    assert told == {name: listed for name, listed in short.items() if listed}, (
-        "in its relation or not"
-    )
+    # In its relation or not.
+    assert told == {name: listed for name, listed in short.items() if listed}
 
 
 @pytest.mark.parametrize("index", [1, 30, 50, 70, 90, 110])
@@ -308,21 +303,19 @@ def test_every_past_ball_is_in_one_group(index: int) -> None:
         assert places == sorted(places)
 
 
-def test_without_evidence_nothing_is_claimed() -> None:
-    for innings, ball in BALLS:
+def test_without_evidence_nothing_is_claimed(explained: Explained) -> None:
+    for (innings, ball), tested in explained.items():
         reference = find_ball(MATCH, ball, innings)
         told = explain_ball(MATCH, reference, PREDICTOR, evidence=False).to_dict()
-        tested = explain_ball(MATCH, reference, PREDICTOR).to_dict()
         attnlens.Explanation.model_validate(told)
         assert (told["evidence"], told["contributions"]) == ([], [])
         assert "evidence_skipped" in {one["flag"] for one in told["flags"]}
         assert "evidence_skipped" not in {one["flag"] for one in tested["flags"]}
         assert told["across_balls"].keys() == tested["across_balls"].keys()
-        for one, other in zip(
-            told["prediction"]["outcomes"], tested["prediction"]["outcomes"], strict=True
-        ):
-            assert one["probability"] == pytest.approx(other["probability"], abs=2e-6)
-            assert one["baseline"] == pytest.approx(other["baseline"], abs=2e-6)
+        rows, others = (data["prediction"]["outcomes"] for data in (told, tested))
+        for name in ("probability", "baseline"):
+            expected = [row[name] for row in others]
+            assert [row[name] for row in rows] == pytest.approx(expected, abs=2e-6)
 
 
 def test_how_much_of_a_preference_is_built_in() -> None:
@@ -337,7 +330,73 @@ def test_how_much_of_a_preference_is_built_in() -> None:
     assert bias_shares(AttentionRecord("a", 0, weights, axes)) == [None] * 3
 
 
-def test_a_ball_that_was_not_bowled_cannot_be_explained() -> None:
+def test_what_cannot_be_explained() -> None:
     beyond = BallReference(1, len(MATCH.innings[0].deliveries) + 1)
     with pytest.raises(BallNotFoundError, match=r"has not been bowled in this file; name a ball"):
         explain_ball(MATCH, beyond, PREDICTOR)
+    with pytest.raises(InputError, match="no outcome '7'; choose one of 0 1 2 3 4 5 6 W wd nb"):
+        explain_ball(MATCH, find_ball(MATCH, 3), PREDICTOR, outcome="7")
+
+
+def in_full(ball: int) -> dict[str, Any]:
+    explanation = in_words(explain_ball(MATCH, BallReference(1, ball), PREDICTOR))
+    assert attnlens.Explanation.from_json(explanation.to_json()) == explanation
+    return explanation.to_dict()
+
+
+def about_balls(data: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in data["evidence"] if one["removed"]]
+
+
+def test_the_first_ball_has_nothing_to_look_at() -> None:
+    data = in_full(1)
+    assert about_balls(data) == []
+    assert [one["kind"] for one in data["evidence"]] == [
+        "venue and teams", "striker's record", "bowler's record", "the scoreboard"
+    ]  # fmt: skip
+    assert [one["verdict"] for one in data["evidence"]] == ["cannot be told"] * 4
+    assert data["evidence"][-1]["reason"] == TOO_FEW_LIKE_IT
+    told = [line["text"] for line in data["narrative"]]
+    assert "No finding can be told: no ball came before it." in told
+    assert all(not group["balls"] for group in data["contributions"])
+
+
+@pytest.mark.parametrize("ball", [2, 5])
+def test_of_a_short_past_nothing_can_be_told(ball: int) -> None:
+    data = in_full(ball)
+    assert about_balls(data)
+    for one in about_balls(data):
+        assert (one["p"], one["q"], one["replaced"], one["controls"]) == (None, None, None, 0)
+        told = {"cannot be told": too_few("balls"), None: ELSEWHERE}
+        assert one["reason"] == told[one["verdict"]]
+    told = [line["text"] for line in data["narrative"]]
+    assert f"No finding can be told: {too_few('balls')}." in told
+
+
+@pytest.mark.parametrize("counts", [(1, 1, 1, 1), (4, 2, 3, 6)])
+def test_a_model_with_another_number_of_heads(counts: tuple[int, ...]) -> None:
+    heads = dict(zip(SCALES, counts, strict=True))
+    torch.manual_seed(2)
+    sizes = dataclasses.replace(cricket_sizes(12), heads=heads)
+    model = FullModel(sizes, torch.linspace(-3, -1, len(OUTCOMES)))
+    stirred(model, 2)
+    other = dataclasses.replace(PREDICTOR, model=model)
+    data = explain_ball(MATCH, BallReference(2, 47), other).to_dict()
+    for scale, count in heads.items():
+        assert len(data["across_balls"][scale]["attention_by_head"]) == count
+    named = {(one["scale"], one["head"]) for one in data["evidence"] if one["kind"] == "head"}
+    assert {scale for scale, _ in named} == set(heads)
+    by_head = [one for one in data["evidence"] if (one["scale"], one["head"]) in named]
+    assert [one["removed_from"] for one in by_head] == ["head"] * len(named)
+
+
+def test_one_outcome_on_the_command_line(attnlens_here: Here, sample_match_path: Path) -> None:
+    asked = ("explain", sample_match_path, "--ball", "30", "--outcome", "four")
+    data = json.loads(attnlens_here.good(*asked, "--json"))
+    assert data["prediction"]["explained"] == "4"
+    assert {one["top_change"]["outcome"] for one in data["evidence"]} == {"4"}
+    assert "points of P(four) from usual" in " ".join(attnlens_here.good(*asked).split())
+    assert "\nWhy, in points of P(4) from usual\n" in attnlens_here.good(*asked, "--full")
+    answer = attnlens_here(*asked, "--format", "heatmap")
+    assert (answer.status, answer.out) == (2, "")
+    assert "which is the same for every outcome; leave --outcome out" in answer.err
