@@ -70,6 +70,37 @@ def tensors(*shape: int, seed: int = 0, many: int = 1) -> list[Tensor]:
     return [torch.randn(*shape, generator=generator) for _ in range(many)]
 
 
+def seen_keys(*shape: int, seed: int = 3) -> Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) > 0.4
+
+
+def added(*shape: int) -> Tensor:
+    (bias,) = tensors(*shape, seed=4)
+    return bias * 2
+
+
+def causal_bias(queries: int, keys: int) -> Tensor:
+    return torch.full((queries, keys), -math.inf).triu(1)
+
+
+SIZES = B, H, L, S, D = 2, 3, 5, 7, 11
+MASKS: dict[str, Tensor | None] = {
+    "none": None,
+    "seen (L, S)": seen_keys(L, S),
+    "seen (B, 1, 1, S), padding": seen_keys(B, 1, 1, S),
+    "seen (B, H, L, S)": seen_keys(B, H, L, S),
+    "seen (H, L, S)": seen_keys(H, L, S),
+    "a row sees nothing": seen_keys(L, S) & (torch.arange(L) != 2).unsqueeze(1),
+    "nothing is seen": torch.zeros(L, S, dtype=torch.bool),
+    "added (L, S)": added(L, S),
+    "added (1, H, L, S)": added(1, H, L, S),
+    "added (B, 1, 1, S)": added(B, 1, 1, S),
+    "added -inf": causal_bias(L, S),
+    "added lowest number": causal_bias(L, S).clamp_min(torch.finfo(torch.float32).min),
+    "added both": causal_bias(L, S) + added(H, L, S),
+}
+
+
 def module(name: str, forward: Callable[..., Any], **parts: Any) -> nn.Module:
     """A module of a class of this name: its parts, and its forward, which gets the module first."""
     made: nn.Module = type(name, (nn.Module,), {"forward": forward})()

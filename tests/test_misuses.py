@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -218,12 +219,10 @@ def test_another_thread() -> None:
     inputs = tensors(1, 2, 3, 4, many=3)
 
     def both(here: str | None, **options: Any) -> Any:
-        with record(model, **options) as recording:
+        with ThreadPoolExecutor(1) as pool, record(model, **options) as recording:
             if here:
                 model[here](*inputs)
-            thread = threading.Thread(target=model["there"], args=tuple(inputs))
-            thread.start()
-            thread.join()
+            pool.submit(model["there"], *inputs).result()
         return recording
 
     assert "there: ran in another thread" in refused(NothingRecordedError, both, None)
@@ -293,10 +292,8 @@ def test_transforms_of_functions_are_refused(transform: Any) -> None:
     (q,) = tensors(2, 1, 2, 3, 4)
     with pytest.raises(RecordingError, match=r"inside a torch.func transform"), record(model):
         transform(lambda x: model(x, x, x).sum())(q if transform is torch.vmap else q[0])
-    with (
-        pytest.raises(InterventionError, match=r"inside a torch.func transform .* be changed"),
-        intervene(model, hide=0),
-    ):
+    text = r"inside a torch.func transform .* be changed"
+    with pytest.raises(InterventionError, match=text), intervene(model, hide=0):
         transform(lambda x: model(x, x, x).sum())(q if transform is torch.vmap else q[0])
 
 
@@ -317,22 +314,13 @@ EDITS: list[dict[str, Any]] = [
     {"hide": {"a": 1}, "sites": "b"}, {"hide": 1, "sites": []}, {"scale": "half"}, {"replace": 3},
 ]  # fmt: skip
 EDITS_THAT_DO_NOT_FIT: list[dict[str, Any]] = [
-    {"hide": 5},
-    {"hide": slice(7, 9)},
-    {"hide": 0, "heads": 3},
-    {"hide": 0, "batch": [0, 2]},
-    {"hide": Edges(head=4)},
-    {"hide": torch.ones(3, 5).bool()},
-    {"scale": torch.ones(2, 3, 5)},
-    {"replace": lambda weights: weights[..., :2]},
-    {"replace": lambda _: None},
-    # Nothing is touched.
-    {"hide": np.ones(4, dtype=bool)},
-    {"hide": 0, "sites": "head.*"},
-    {"hide": {"x": 1, "Calls": 2}},
-    {"hide": 0, "sites": ["Calls", "x.*"]},
+    {"hide": 5}, {"hide": slice(7, 9)}, {"hide": 0, "heads": 3}, {"hide": 0, "batch": [0, 2]},
+    {"hide": Edges(head=4)}, {"hide": torch.ones(3, 5).bool()}, {"scale": torch.ones(2, 3, 5)},
+    {"replace": lambda weights: weights[..., :2]}, {"replace": lambda _: None},
+    {"hide": np.ones(4, dtype=bool)}, {"hide": 0, "sites": "head.*"},
+    {"hide": {"x": 1, "Calls": 2}}, {"hide": 0, "sites": ["Calls", "x.*"]},
     {"scale": 1, "sites": lambda site: "y" in site},
-]
+]  # fmt: skip
 
 
 def test_options_that_cannot_be(snapshot: Any) -> None:
@@ -363,12 +351,6 @@ def test_a_model_that_did_not_run(snapshot: Any) -> None:
     assert messages == snapshot
 
 
-def hooks(model: nn.Module) -> list[int]:
-    return [
-        len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()
-    ]
-
-
 class Probed(nn.Module):
     """A probe, and a hook of the model's own on it."""
 
@@ -384,7 +366,7 @@ class Probed(nn.Module):
 
 def test_hooks_go_when_the_block_fails() -> None:
     model = Probed()
-    before = hooks(model), list(model.probe._forward_hooks)
+    hooks = [[*it._forward_hooks, *it._forward_pre_hooks] for it in model.modules()]
     weights = torch.tensor([[[[0.25, 0.75]]]])
 
     def fail() -> None:
@@ -396,7 +378,7 @@ def test_hooks_go_when_the_block_fails() -> None:
         fail()
     with told("key 7 is out of range"):
         edited(model, weights, hide=7)
-    assert (hooks(model), list(model.probe._forward_hooks)) == before
+    assert [[*it._forward_hooks, *it._forward_pre_hooks] for it in model.modules()] == hooks
     assert torch.equal(model(weights), weights)
     # A hook that watched before the block sees what the model goes on with.
     assert model.heard[0].flatten().tolist() == [0.0, 1.0]
@@ -409,45 +391,31 @@ RUNS: list[tuple[Any, tuple[Tensor, ...], str]] = [
 
 
 @pytest.mark.parametrize(("model", "inputs", "site"), RUNS)
-def test_other_threads_run_the_model_as_it_is(
-    model: Any, inputs: tuple[Tensor, ...], site: str
-) -> None:
+def test_threads_do_not_mix(model: Any, inputs: tuple[Tensor, ...], site: str) -> None:
     plain = model(*inputs)
-    found: dict[int, Tensor] = {}
     entered, ran = threading.Barrier(3), threading.Barrier(3)
 
-    def work(key: int) -> None:
+    def work(key: int) -> Tensor:
         with intervene(model, hide=key) as changed:
             entered.wait(60)
-            found[key] = model(*inputs)
+            output = model(*inputs)
             ran.wait(60)
         assert changed == {site: 1}
+        return output
 
-    threads = [threading.Thread(target=work, args=(key,)) for key in (0, 1)]
-    for thread in threads:
-        thread.start()
-    entered.wait(60)
-    assert torch.equal(model(*inputs), plain)
-    ran.wait(60)
-    for thread in threads:
-        thread.join()
-    for key in (0, 1):
+    with ThreadPoolExecutor(2) as pool:
+        outputs = pool.map(work, (0, 1))
+        entered.wait(60)
+        assert torch.equal(model(*inputs), plain)
+        ran.wait(60)
+    first, second = outputs
+    for key, output in enumerate((first, second)):
         with intervene(model, hide=key):
-            assert torch.equal(model(*inputs), found[key])
-    assert not torch.equal(found[0], found[1])
-
-
-@pytest.mark.parametrize(("model", "inputs", "site"), RUNS)
-def test_a_model_that_ran_in_another_thread_only(
-    model: Any, inputs: tuple[Tensor, ...], site: str
-) -> None:
-    with (
-        told(f"{site}: ran in another thread; a block is for the thread it is in"),
-        intervene(model, hide=0),
-    ):
-        thread = threading.Thread(target=model, args=inputs)
-        thread.start()
-        thread.join()
+            assert torch.equal(model(*inputs), output)
+    assert not torch.equal(first, second)
+    text = f"{site}: ran in another thread; a block is for the thread it is in"
+    with ThreadPoolExecutor(1) as pool, told(text), intervene(model, hide=0):
+        pool.submit(model, *inputs).result()
 
 
 @pytest.mark.parametrize("reentrant", [True, False])

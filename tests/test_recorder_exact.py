@@ -2,68 +2,42 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_cases import Calls, encoder, reference, tensors
+from attention_cases import MASKS, SIZES, Calls, added, encoder, reference, seen_keys, tensors
 from torch import Tensor, nn
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 from attnlens.recording import record
+from attnlens.recording.attention_record import AttentionRecord
 
 EXACT = 2e-5
+B, H, L, S, D = SIZES
 
 
-def seen_keys(*shape: int, seed: int = 3) -> Tensor:
-    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) > 0.4
-
-
-def added(*shape: int) -> Tensor:
-    (bias,) = tensors(*shape, seed=4)
-    return bias * 2
-
-
-def causal_bias(queries: int, keys: int) -> Tensor:
-    return torch.full((queries, keys), -math.inf).triu(1)
-
-
-B, H, L, S, D = 2, 3, 5, 7, 11
-MASKS: dict[str, Tensor | None] = {
-    "none": None,
-    "seen (L, S)": seen_keys(L, S),
-    "seen (B, 1, 1, S), padding": seen_keys(B, 1, 1, S),
-    "seen (B, H, L, S)": seen_keys(B, H, L, S),
-    "seen (H, L, S)": seen_keys(H, L, S),
-    "a row sees nothing": seen_keys(L, S) & (torch.arange(L) != 2).unsqueeze(1),
-    "nothing is seen": torch.zeros(L, S, dtype=torch.bool),
-    "added (L, S)": added(L, S),
-    "added (1, H, L, S)": added(1, H, L, S),
-    "added (B, 1, 1, S)": added(B, 1, 1, S),
-    "added -inf": causal_bias(L, S),
-    "added lowest number": causal_bias(L, S).clamp_min(torch.finfo(torch.float32).min),
-    "added both": causal_bias(L, S) + added(H, L, S),
-}
+def check(expected: Any, *inputs: Any, **named: Any) -> AttentionRecord:
+    """Records a call of torch's function: its weights are those, its output is as it was."""
+    model = Calls()
+    with record(model, expected=1) as recording:
+        output = model(*inputs, **named)
+    entry = recording["Calls"]
+    assert np.abs(entry.weights.double().numpy() - expected).max() <= EXACT
+    assert torch.equal(output, F.scaled_dot_product_attention(*inputs, **named))
+    return entry
 
 
 @pytest.mark.parametrize("scale", [None, 0.7, -0.2])
 @pytest.mark.parametrize("name", MASKS)
 def test_masks_and_scales(name: str, scale: float | None) -> None:
     (q,), (k, v) = tensors(B, H, L, D), tensors(B, H, S, D, seed=1, many=2)
-    mask, model = MASKS[name], Calls()
-    with record(model, expected=1) as recording:
-        output = model(q, k, v, mask, scale=scale)
-    entry = recording["Calls"]
+    mask = MASKS[name]
     expected = reference(q, k, mask, scale=scale)
-    assert np.abs(entry.weights.double().numpy() - expected).max() <= EXACT
-    assert torch.equal(output, F.scaled_dot_product_attention(q, k, v, mask, scale=scale))
-    told = mask is not None and mask.dtype != torch.bool and "both" in name
-    if told:
-        assert entry.content is not None
-        assert entry.bias is not None
+    entry = check(expected, q, k, v, mask, scale=scale)
+    if name == "added both":
         again = (entry.content + entry.bias).softmax(-1).double().numpy()
         assert np.abs(again - expected).max() <= EXACT
 
@@ -75,18 +49,11 @@ def test_masks_and_scales(name: str, scale: float | None) -> None:
 @pytest.mark.parametrize("causal", [False, True])
 def test_shapes_of_batches(lead: tuple[int, ...], key_lead: tuple[int, ...], causal: bool) -> None:
     (q,), (k, v) = tensors(*lead, L, D), tensors(*key_lead, S, D, seed=1, many=2)
-    model = Calls()
-    with record(model) as recording:
-        output = model(q, k, v, is_causal=causal)
     whole = torch.broadcast_shapes(lead, key_lead)
     heads = 1 if len(whole) == 1 else whole[-1]
-    four = [
-        part.expand(*whole, *part.shape[-2:]).reshape(-1, heads, *part.shape[-2:])
-        for part in (q, k)
-    ]
-    expected = reference(*four, causal=causal)
-    assert np.abs(recording["Calls"].weights.numpy() - expected).max() <= EXACT
-    assert output.shape == (*whole, L, D)
+    spread = [part.expand(*whole, *part.shape[-2:]) for part in (q, k)]
+    four = [part.reshape(-1, heads, *part.shape[-2:]) for part in spread]
+    check(reference(*four, causal=causal), q, k, v, is_causal=causal)
 
 
 @pytest.mark.parametrize("heads", [(6, 1), (6, 2), (6, 3), (6, 6)])
@@ -94,12 +61,7 @@ def test_shapes_of_batches(lead: tuple[int, ...], key_lead: tuple[int, ...], cau
 def test_grouped_heads(heads: tuple[int, int], masked: bool) -> None:
     (q,), (k, v) = tensors(B, heads[0], L, D), tensors(B, heads[1], S, D, seed=1, many=2)
     mask = seen_keys(B, 1, L, S) if masked else None
-    model = Calls()
-    with record(model) as recording:
-        output = model(q, k, v, mask, enable_gqa=True)
-    expected = reference(q, k, mask)
-    assert np.abs(recording["Calls"].weights.numpy() - expected).max() <= EXACT
-    assert torch.equal(output, model(q, k, v, mask, enable_gqa=True))
+    check(reference(q, k, mask), q, k, v, mask, enable_gqa=True)
 
 
 @pytest.mark.parametrize("kind", [causal_lower_right, causal_upper_left])
@@ -109,22 +71,14 @@ def test_causal_biases_of_torch(kind: Any, keys: int) -> None:
     (q,), (k, v) = tensors(B, H, L, D), tensors(B, H, keys, D, seed=1, many=2)
     shift = keys - L if kind is causal_lower_right else 0
     seen = torch.ones(L, keys, dtype=torch.bool).tril(shift)
-    model = Calls()
-    with record(model, expected=1) as recording:
-        output = model(q, k, v, kind(L, keys))
-    assert np.abs(recording["Calls"].weights.numpy() - reference(q, k, seen)).max() <= EXACT
-    assert torch.equal(output, model(q, k, v, kind(L, keys)))
+    check(reference(q, k, seen), q, k, v, kind(L, keys))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_precisions(dtype: torch.dtype) -> None:
     q, k, v = (part.to(dtype) for part in tensors(B, H, L, D, many=3))
-    model = Calls()
-    with record(model) as recording:
-        model(q, k, v)
-    weights = recording["Calls"].weights
+    weights = check(reference(q, k), q, k, v).weights
     assert weights.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-    assert np.abs(weights.double().numpy() - reference(q, k)).max() <= EXACT
 
 
 def test_autocast_computes_from_what_the_kernel_gets() -> None:
@@ -246,7 +200,6 @@ def test_the_fused_encoder(padded: bool, options: dict[str, Any], mode: dict[str
     if "rows" in mode:
         expected = expected[:, :, [0, 3]]
     if "top_k" in mode:
-        assert first.keys is not None
         expected = np.take_along_axis(expected, first.keys.long().numpy(), -1)
     assert np.abs(first.weights.numpy() - expected).max() <= EXACT
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from attention_cases import Calls, encoder, reference, tensors
@@ -133,18 +134,9 @@ def test_no_more_memory_waits_than_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     assert 1200 not in capture._idle
 
 
-@pytest.mark.parametrize(
-    ("rows", "kept"),
-    [
-        (0, [0]),
-        (-1, [6]),
-        ([5, 1, -7], [5, 1, 0]),
-        (slice(2, None, 2), [2, 4, 6]),
-        (slice(-2, None), [5, 6]),
-        (range(3), [0, 1, 2]),
-    ],
-)
-def test_rows(rows: Any, kept: list[int]) -> None:
+@pytest.mark.parametrize("rows", [0, -1, [5, 1, -7], slice(2, None, 2), slice(-2, None), range(3)])
+def test_rows(rows: Any) -> None:
+    kept = np.atleast_1d(np.arange(7)[rows]).tolist()
     q, k, v = tensors(2, 3, 7, 8, many=3)
     (bias,) = tensors(3, 7, 7, seed=5)
     for mask in (None, bias, bias > 0):
