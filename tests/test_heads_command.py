@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from small_predictors import small_predictor
+from syrupy.assertion import SnapshotAssertion
 
 from attnlens.attention.heads import departure
 from attnlens.cricket.explain.reading import SITES
@@ -86,6 +88,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+Heads = Callable[..., str]
+
+
+@pytest.fixture
+def heads(folder: Path, attnlens_here: Here) -> Heads:
+    attnlens_here.patch.chdir(folder)
+    return partial(attnlens_here.good, "lab", "heads", "--model", "one.safetensors")
+
+
 def figures(value: Any) -> Iterator[tuple[float, list[float]]]:
     """Every figure of a document that has an interval."""
     if isinstance(value, dict):
@@ -98,10 +109,8 @@ def figures(value: Any) -> Iterator[tuple[float, list[float]]]:
             yield from figures(member)
 
 
-def test_the_document(folder: Path, attnlens_here: Here) -> None:
-    attnlens_here.patch.chdir(folder)
-    words = ("lab", "heads", "matches", "--model", "one.safetensors", "--balls", "20", "--json")
-    data = json.loads(attnlens_here.good(*words))
+def test_the_document(heads: Heads) -> None:
+    data = json.loads(heads("matches", "--balls", "20", "--json"))
     assert (data["balls"], data["seed"], data["model"]["name"]) == (20, 5, "one")
     assert data["dates"] == ["2024-01-07", "2024-01-12"]
     assert [scale["scale"] for scale in data["scales"]] == list(SCALES)
@@ -114,12 +123,10 @@ def test_the_document(folder: Path, attnlens_here: Here) -> None:
     assert {head["earned"] for head in heads} == {"unspecialised"}
     for scale in data["scales"]:
         table = PREDICTOR.model.get_submodule(SITES[scale["scale"]]).bias.detach().numpy()  # type: ignore[union-attr, operator]
-        told = [[bias["value"] for bias in head["biases"]] for head in scale["heads"]]
-        np.testing.assert_allclose(told, table, atol=1e-6)
-        assert [head["head"].split("_", 2)[2] for head in scale["heads"]][:2] == [
-            "recency",
-            "same_bowler",
-        ]
+        values = [[bias["value"] for bias in head["biases"]] for head in scale["heads"]]
+        np.testing.assert_allclose(values, table, atol=1e-6)
+        names = [head["head"].split("_", 2)[2] for head in scale["heads"]]
+        assert names[:2] == ["recency", "same_bowler"]
     assert data["scales"][0]["heads"][1]["biases"][1]["start"] == 2.0
     assert [slot["slot"] for slot in data["slots"]] == list(SLOTS)
     assert 0 < sum(scale["weight"] for scale in data["scales"]) < 1
@@ -128,48 +135,31 @@ def test_the_document(folder: Path, attnlens_here: Here) -> None:
     assert all(low <= high for _, (low, high) in found)
 
 
-def test_a_narrow_page_tells_the_same(folder: Path, attnlens_here: Here) -> None:
-    attnlens_here.patch.chdir(folder)
-    options = ("--model", "one.safetensors", "--balls", 12, "--until", "2024-01-09")
-
-    def page(width: int) -> str:
-        attnlens_here.patch.setenv("COLUMNS", str(width))
-        return attnlens_here.good("lab", "heads", "matches", *options)
-
-    def words(text: str) -> Counter[str]:
-        return Counter(word.strip(",") for word in text.split())
-
-    lines = page(110).splitlines()
-    assert lines[0] == (
-        "what the heads of one do, over 12 balls of 3 matches, 2024-01-07 to 2024-01-09"
-    )
+def test_a_narrow_page_has_the_same_words(heads: Heads, attnlens_here: Here) -> None:
+    pages = []
+    for width in ("110", "60"):
+        attnlens_here.patch.setenv("COLUMNS", width)
+        pages.append(heads("matches", "--balls", "12", "--until", "2024-01-09"))
+    wide, narrow = pages
+    first, *lines = wide.splitlines()
+    assert first == "what the heads of one do, over 12 balls of 3 matches, 2024-01-07 to 2024-01-09"
     assert sum(line.endswith("rank") for line in lines) == 5
-    for told in ("head 0 ", "head 5 ", " free ", " same batsman ", "pressure index"):
-        assert told in "\n".join(lines)
-    narrow = page(60)
+    for words in ("head 0 ", "head 5 ", " free ", " same batsman ", "pressure index"):
+        assert words in wide
     assert "…" not in narrow
-    assert words("\n".join(lines)) == words(narrow)
+    counts = [Counter(word.strip(",") for word in page.split()) for page in pages]
+    assert counts[0] == counts[1]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["matches/4.json"], "after the model's training"),
-        (["matches", "--from", "2024-01-02"], "lie inside the model's training dates"),
-        (["matches", "--balls", "0"], "--balls: '0' is not a number from 1"),
-        (["nowhere"], "nowhere"),
-    ],
-)
-def test_what_cannot_be_measured_is_one_line(
-    folder: Path, attnlens_here: Here, words: list[str], said: str
-) -> None:
+def test_bad_values(folder: Path, attnlens_here: Here, snapshot: SnapshotAssertion) -> None:
     attnlens_here.patch.chdir(folder)
-    assert said in attnlens_here.refused("lab", "heads", *words, "--model", "one.safetensors")
+    bad = ("matches/4.json", "matches --from 2024-01-02", "matches --balls 0", "nowhere")
+    asked = ("--model", "one.safetensors")
+    refusals = [attnlens_here.refused("lab", "heads", *words.split(), *asked) for words in bad]
+    assert refusals == snapshot
 
 
-def test_in_sample_figures_are_asked_for_by_name(folder: Path, attnlens_here: Here) -> None:
-    match = folder / "matches" / "4.json"
-    asked = ("lab", "heads", match, "--model", folder / "one.safetensors", "--balls", 4, "--json")
-    data = json.loads(attnlens_here.good(*asked, "--allow-in-sample"))
+def test_in_sample_figures_are_asked_for_by_name(heads: Heads) -> None:
+    data = json.loads(heads("matches/4.json", "--balls", "4", "--json", "--allow-in-sample"))
     assert data["matches"] == 1
     assert "inside the model's training dates" in data["notes"][0]

@@ -18,20 +18,11 @@ from sklearn.metrics import roc_auc_score
 from small_predictors import small_model
 
 from attnlens.cricket.explain.ablation import under_masks
+from attnlens.cricket.lab import planted_truth
 from attnlens.cricket.lab.fit import fit_base
-from attnlens.cricket.lab.placebos import SOURCES, evenness, share_of, with_shuffled_heads
+from attnlens.cricket.lab.placebos import SOURCES, Share, evenness, share_of, with_shuffled_heads
 from attnlens.cricket.lab.planted_rules import RULES, RuledBall, ruled_ball
-from attnlens.cricket.lab.planted_truth import (
-    FirstClaim,
-    RuledInnings,
-    compare_with_truth,
-    lists_and_first_claims,
-    point,
-    render_planted,
-    ruled_innings,
-    ruled_sample,
-    verdict_shares,
-)
+from attnlens.cricket.lab.planted_truth import FirstClaim, RuledInnings
 from attnlens.cricket.lab.simulator import Simulated, simulate
 from attnlens.cricket.match.match import Delivery, Facts
 from attnlens.cricket.match.outcomes import OUTCOMES
@@ -51,19 +42,13 @@ def ruled(seed: int) -> Simulated:
 
 def pairs(made: Simulated) -> list[tuple[RuledBall, tuple[Delivery, ...], Delivery]]:
     """Each ball's truth, the deliveries before it, and itself."""
-    balls = [
-        (side.deliveries[: ball.index - 1], ball)
-        for side in made.match.innings
-        for ball in side.deliveries
-    ]
+    sides = [side.deliveries for side in made.match.innings]
+    balls = [(side[: ball.index - 1], ball) for side in sides for ball in side]
     return [(truth, past, ball) for truth, (past, ball) in zip(made.ruled, balls, strict=True)]
 
 
-def told_as_a_single(ball: Delivery) -> Delivery:
-    """The ball, with nothing on it that a rule counts."""
-    return ball._replace(
-        runs_batter=1, runs_extras=0, runs_total=1, extras=Facts(), wickets=(), outcome="1"
-    )
+SINGLE = {"runs_batter": 1, "runs_extras": 0, "runs_total": 1, "extras": Facts(), "wickets": ()}
+"""Nothing that a rule counts."""
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +60,7 @@ def predictor() -> TrainedPredictor:
 
 @pytest.fixture(scope="module")
 def innings(predictor: TrainedPredictor) -> list[RuledInnings]:
-    return ruled_innings([ruled(seed) for seed in range(3)], predictor.base)
+    return planted_truth.ruled_innings([ruled(seed) for seed in range(3)], predictor.base)
 
 
 # The truth
@@ -90,19 +75,18 @@ def test_only_a_planted_ball_changes_the_true_probabilities(
     truth, past, ball = every[min(number, len(every) - 1)]
     if not past:
         return
-    planted = sorted(truth.planted)
-    others = sorted(set(range(1, len(past) + 1)) - truth.planted)
-    if others:
-        some = frozenset(data.draw(st.sets(st.sampled_from(others), min_size=1)))
+    decoys = sorted(set(range(1, len(past) + 1)) - truth.planted)
+    if decoys:
+        some = frozenset(data.draw(st.sets(st.sampled_from(decoys), min_size=1)))
         assert truth.probabilities(some) == truth.probabilities()
         assert truth.effect(some) == 0.0
-    for one in planted:
-        assert truth.probabilities(frozenset((one,))) != truth.probabilities()
-        assert truth.effects()[one] > 0
+    for planted in truth.planted:
+        assert truth.probabilities(frozenset((planted,))) != truth.probabilities()
+        assert truth.effects()[planted] > 0
     # Not by the bookkeeping of the truth, but by playing the ball again after another past.
     changed = data.draw(st.sets(st.sampled_from(range(1, len(past) + 1)), max_size=6))
-    told = [told_as_a_single(b) if b.index in changed else b for b in past]
-    again = ruled_ball(truth.innings, told, ball.batter, ball.bowler, truth.without_rules)
+    others = [b._replace(**SINGLE, outcome="1") if b.index in changed else b for b in past]
+    again = ruled_ball(truth.innings, others, ball.batter, ball.bowler, truth.without_rules)
     assert again.probabilities() == pytest.approx(
         truth.probabilities(frozenset(changed)), abs=1e-12
     )
@@ -114,18 +98,15 @@ def test_the_rules_count_what_their_texts_say(seed: int) -> None:
     seen = dict.fromkeys(BY_NAME, 0)
     for truth, past, ball in pairs(ruled(seed)):
         mine = [b for b in past if b.bowler == ball.bowler]
+        faced = [b for b in mine if b.batter == ball.batter]
+        dots = len(mine) > 1 and {b.outcome for b in mine[-2:]} == {"0"}
         expected = {
-            "has_hit": [
-                b.index for b in mine if b.batter == ball.batter and b.runs_batter in (4, 6)
-            ],
-            "two_dots": [b.index for b in mine[-2:]]
-            if len(mine) > 1 and {b.outcome for b in mine[-2:]} == {"0"}
-            else [],
+            "has_hit": [b.index for b in faced if b.runs_batter in (4, 6)],
+            "two_dots": [b.index for b in mine[-2:] if dots],
             "wicket": [b.index for b in past[-6:] if b.wickets],
         }
-        assert {name: list(balls) for name, balls in truth.balls.items()} == {
-            name: balls for name, balls in expected.items() if balls
-        }
+        causes = {name: balls for name, balls in expected.items() if balls}
+        assert {name: list(balls) for name, balls in truth.balls.items()} == causes
         for name in truth.balls:
             seen[name] += 1
         logs = dict(zip(OUTCOMES, np.log(truth.without_rules), strict=True))
@@ -146,15 +127,14 @@ def test_what_happens_is_drawn_from_the_true_probabilities() -> None:
     every = [pair for seed in range(25) for pair in pairs(ruled(seed))]
     for name, rule in BY_NAME.items():
         active = [(truth, ball) for truth, _, ball in every if name in truth.balls]
-        shares = [sum(truth.probabilities()[OUTCOMES.index(o)] for o in rule.moves)
-                  for truth, _ in active]  # fmt: skip
+        moved = [OUTCOMES.index(outcome) for outcome in rule.moves]
+        shares = np.array([truth.probabilities() for truth, _ in active])[:, moved].sum(1)
         came = sum(ball.outcome in rule.moves for _, ball in active)
-        spread = math.sqrt(sum(share * (1 - share) for share in shares))
-        assert abs(came - sum(shares)) < 4 * spread
+        spread = math.sqrt((shares * (1 - shares)).sum())
+        assert abs(came - shares.sum()) < 4 * spread
         # And not from those without the rules: they are far off.
-        plain = sum(truth.without_rules[OUTCOMES.index(o)] for truth, _ in active
-                    for o in rule.moves)  # fmt: skip
-        assert abs(sum(shares) - plain) > 2 * spread
+        plain = np.array([truth.without_rules for truth, _ in active])[:, moved].sum()
+        assert abs(shares.sum() - plain) > 2 * spread
 
 
 def test_an_effect_is_the_divergence_from_the_truth_without_the_ball() -> None:
@@ -185,28 +165,27 @@ def test_the_area_is_that_of_scikit_learn(rows: list[tuple[int, bool]]) -> None:
 def test_every_method_points_as_scikit_learn_says(
     predictor: TrainedPredictor, innings: list[RuledInnings]
 ) -> None:
-    for place, position in ruled_sample(innings, 2, 1):
-        one = innings[place]
-        found = point(predictor, one, position, np.random.default_rng(1))
-        planted = np.isin(np.arange(position) + 1, list(one.ruled[position].planted))
+    for place, position in planted_truth.ruled_sample(innings, 2, 1):
+        side = innings[place]
+        found = planted_truth.point(predictor, side, position, np.random.default_rng(1))
+        planted = np.isin(np.arange(position) + 1, list(side.ruled[position].planted))
         recency = np.arange(position, dtype=float)
         assert found["recency"]["all"] == pytest.approx(roc_auc_score(planted, recency))
-        batch = window_batch(one.arrays, position)
+        batch = window_batch(side.arrays, position)
         masks = np.concatenate([np.ones((1, position), bool), ~np.eye(position, dtype=bool)])
         full, *hidden = under_masks(predictor.model, batch, masks)
         effects = [divergence(full, without) for without in hidden]
         assert found["hiding"]["all"] == pytest.approx(roc_auc_score(planted, effects))
         late = slice(-35, None)
         if planted[late].any():
-            assert found["recency"]["last36"] == pytest.approx(
-                roc_auc_score(planted[late], recency[late])
-            )
+            area = roc_auc_score(planted[late], recency[late])
+            assert found["recency"]["last36"] == pytest.approx(area)
 
 
 def test_a_model_that_is_the_scoreboard_has_learnt_nothing(
     predictor: TrainedPredictor, innings: list[RuledInnings]
 ) -> None:
-    found = compare_with_truth(predictor, innings, 5)
+    found = planted_truth.compare_with_truth(predictor, innings, 5)
     losses = found["expected_log_loss"]
     every = [ball for one in innings for ball in one.ruled]
     entropy = [-sum(p * math.log(p) for p in ball.probabilities()) for ball in every]
@@ -229,8 +208,8 @@ def test_heads_are_shuffled_and_nothing_else(predictor: TrainedPredictor) -> Non
 def test_lists_of_chance_are_seldom_supported_and_the_best_one_surely(
     predictor: TrainedPredictor, innings: list[RuledInnings]
 ) -> None:
-    lists, firsts = lists_and_first_claims(predictor, innings, balls=8, seed=4)
-    shares = verdict_shares(lists, firsts, 5)
+    lists, firsts = planted_truth.lists_and_first_claims(predictor, innings, balls=8, seed=4)
+    shares = planted_truth.verdict_shares(lists, firsts, 5)
     every = [one for one in lists if one.source == "random"]
     random = [one for one in every if not one.planted]
     assert len(every) > len(random) > 40
@@ -255,17 +234,15 @@ def test_evenness_is_scipys() -> None:
 
 
 def test_a_share_of_none_has_an_interval() -> None:
-    def said(match: int, verdict: str) -> FirstClaim:
-        return FirstClaim(str(match), False, 0.0, True, verdict)
+    def share(*verdicts: str) -> Share:
+        claims = [FirstClaim(str(n), False, 0.0, True, each) for n, each in enumerate(verdicts)]
+        return share_of(claims, "supported", 5)
 
-    none = share_of([said(n, "contradicted") for n in range(40)], "supported", 5)
+    none, some = share(*["contradicted"] * 40), share(*["contradicted", *["supported"] * 3] * 10)
     assert none.ci is not None
+    assert some.ci is not None
     assert (none.share, none.claims, none.ci[0]) == (0.0, 40, 0.0)
     assert 0.05 < none.ci[1] < 0.12
-    some = share_of(
-        [said(n, "supported" if n % 4 else "contradicted") for n in range(40)], "supported", 5
-    )
-    assert some.ci is not None
     assert some.ci[0] < some.share == 0.75 < some.ci[1]
 
 
@@ -282,22 +259,17 @@ def test_the_command_runs_from_end_to_end(attnlens_here: Here) -> None:
     assert [rule["name"] for rule in data["rules"]] == list(BY_NAME)
     assert data["pointing"]["balls"] == 2
     assert set(data["verdicts"]["sources"]) == set(SOURCES)
-    page = render_planted(data)
-    for words in ("value norm", "has hit, decoys", "False alarms, at most 5% wanted"):
+    page = planted_truth.render_planted(data)
+    means = [
+        f"{data['pointing']['methods'][m]['all']['mean']:.3f}" for m in ("attention", "random")
+    ]
+    for words in ("value norm", "has hit, decoys", "False alarms, at most 5% wanted", *means):
         assert words in page
-    for name in ("attention", "random"):
-        assert f"{data['pointing']['methods'][name]['all']['mean']:.3f}" in page
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (("--seed", "-1"), "'-1' is not a number from 0 to 999999"),
-        (("--out", "nowhere/p.json"), "its folder does not exist"),
-    ],
-)
-def test_bad_values_are_said_at_once(
-    attnlens_here: Here, words: tuple[str, ...], complaint: str
-) -> None:
-    assert complaint in attnlens_here.refused("lab", "planted", *words)
+def test_bad_values_are_said_at_once(attnlens_here: Here) -> None:
+    bad = attnlens_here.refused("lab", "planted", "--seed", "-1")
+    assert "'-1' is not a number from 0 to 999999" in bad
+    bad = attnlens_here.refused("lab", "planted", "--out", "nowhere/p.json")
+    assert "its folder does not exist" in bad
     assert attnlens_here.files() == []

@@ -16,7 +16,6 @@ from command_line import OUTCOMES, Here
 from safetensors.torch import load_file
 from small_predictors import simulated, small_predictor
 
-from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor, update_ratings
 from attnlens.cricket.readers.writers import write_match
 
@@ -38,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_predictor(folder / "small.safetensors", PREDICTOR)
     (folder / "matches").mkdir()
     for seed in (*KNOWN, *LATER):
-        write_match(simulate_match(seed), folder / "matches" / f"{seed}.json")
+        write_match(simulated(seed), folder / "matches" / f"{seed}.json")
     return folder
 
 
@@ -52,17 +51,13 @@ def test_ratings_then_predict_is_predict_with_history(folder: Path, attnlens_her
     attnlens_here.patch.chdir(folder)
     eve = LAST.dates[-1] - datetime.timedelta(days=1)
     earlier = [f"matches/{seed}.json" for seed in (*KNOWN, *LATER[:-1])]
-    done = attnlens_here(
-        *("lab", "ratings", *earlier, "--model", "small.safetensors", "--out", "eve.safetensors"),
-        "--json",
-    )
-    assert (done.status, done.err) == (0, "")
-    told = json.loads(done.out)
-    learnt = list(map(simulate_match, LATER[:-1]))
-    passed = told["matches"], told["already_known"], told["undated"]
+    words = ("--model", "small.safetensors", "--out", "eve.safetensors", "--json")
+    data = json.loads(attnlens_here.good("lab", "ratings", *earlier, *words))
+    learnt = list(map(simulated, LATER[:-1]))
+    passed = data["matches"], data["already_known"], data["undated"]
     assert passed == (len(learnt), len(KNOWN), 0)
-    assert told["dates"] == [str(learnt[0].dates[0]), str(eve)]
-    assert (told["ratings_until"], told["days"]) == (str(eve), len(learnt))
+    assert data["dates"] == [str(learnt[0].dates[0]), str(eve)]
+    assert (data["ratings_until"], data["days"]) == (str(eve), len(learnt))
 
     match = f"matches/{LATER[-1]}.json"
     updated = attnlens_here("predict", match, "--model", "eve.safetensors")
@@ -77,10 +72,10 @@ def test_weights_stay_bit_for_bit_and_the_card_says_what_was_added(
 ) -> None:
     attnlens_here.patch.chdir(folder)
     out = tmp_path / "new.safetensors"
-    done = attnlens_here("lab", "ratings", "matches", "--model", "small.safetensors", "--out", out)
-    assert (done.status, done.err) == (0, "")
-    assert done.out.startswith(f"wrote {out}: ratings until {LAST.dates[-1]} (were 2024-01-06), ")
-    assert f"{len(LATER)} matches learnt" in done.out
+    words = ("lab", "ratings", "matches", "--model", "small.safetensors", "--out", out)
+    page = attnlens_here.good(*words)
+    assert page.startswith(f"wrote {out}: ratings until {LAST.dates[-1]} (were 2024-01-06), ")
+    assert f"{len(LATER)} matches learnt" in page
     before, after = load_file(folder / "small.safetensors"), load_file(out)
     assert set(before) == set(after)
     same = {name for name in before if not name.startswith("ratings.")}
@@ -98,7 +93,7 @@ def test_weights_stay_bit_for_bit_and_the_card_says_what_was_added(
 
 
 def test_two_steps_are_one() -> None:
-    matches = [simulate_match(seed) for seed in LATER]
+    matches = [simulated(seed) for seed in LATER]
     whole, _ = update_ratings(PREDICTOR, reversed(matches))
     half, first = update_ratings(PREDICTOR, matches[:3])
     both, second = update_ratings(half, [*matches, *matches])
@@ -124,16 +119,12 @@ def test_nothing_newer_writes_nothing_and_says_so(folder: Path, attnlens_here: H
     assert attnlens_here.files() == []
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["lab", "ratings", "nowhere", "--out", "x.safetensors"], "nowhere"),
-        (["lab", "ratings", "matches", "--out", "no/x.safetensors"], "its folder does not exist"),
-    ],
-)
-def test_what_cannot_be_done_is_one_line(
-    folder: Path, attnlens_here: Here, words: list[str], said: str
-) -> None:
+def test_bad_values(folder: Path, attnlens_here: Here) -> None:
     attnlens_here.patch.chdir(folder)
-    assert said in attnlens_here.refused(*words, "--model", "small.safetensors")
-    assert not (folder / "x.safetensors").exists()
+    for source, out, complaint in (
+        ("nowhere", "x.safetensors", "nowhere"),
+        ("matches", "no/x.safetensors", "its folder does not exist"),
+    ):
+        words = ("lab", "ratings", source, "--out", out, "--model", "small.safetensors")
+        assert complaint in attnlens_here.refused(*words)
+        assert not (folder / out).exists()
