@@ -215,6 +215,8 @@ def check_card(card: Any) -> Json:
     Raises:
         AttributeError, TypeError, ValueError: what is read of it is not what it has to be.
     """
+    if not isinstance(card, dict):
+        raise ValueError("its card is no table")
     for name in _DATES:
         datetime.date.fromisoformat(card.get(name) or "2000-01-01")
     lists = [(name, card.get(name, []), kind) for name, kind in _LISTS.items()]
