@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import explanation_cases
@@ -156,6 +157,19 @@ PAGES: dict[str, Callable[[], list[str]]] = {
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page(name: str, snapshot: SnapshotAssertion) -> None:
     assert "\n".join(PAGES[name]()) == snapshot
+
+
+def test_a_narrow_page_keeps_the_figures_of_the_reasons() -> None:
+    data = explanation_cases.explanation(47)
+
+    def figures(width: int) -> list[str]:
+        lines = story(data, width)
+        first = next(n for n, line in enumerate(lines) if line.startswith("Why, in points"))
+        reasons = takewhile(lambda line: line.startswith("   "), lines[first + 1 :])
+        return [re.findall(r"[+−]\d+\.\d", line)[-1] for line in reasons]
+
+    assert figures(40) == figures(80)
+    assert len(figures(40)) > 1
 
 
 def test_the_reasons_of_a_story_sum_to_the_difference() -> None:

@@ -80,7 +80,7 @@ def add_outcome_bars(
         headings: what these two probabilities are called.
         chosen, actual: the outcome that the page is about, and the one that happened.
     """
-    room = max(6, page.width - _OUTCOME_COLUMNS - 26)
+    room = max(0, page.width - _OUTCOME_COLUMNS - 26)
     with_bars = [row for row in rows if row[0] in (chosen, actual) or max(row[1:]) >= _MIN_BAR_PROB]
     largest = max(max(row[1:]) for row in with_bars)
     page.add(
@@ -269,11 +269,14 @@ def add_reasons(page: Page, reasons: Sequence[tuple[str, float]], outcome: str) 
         return
     page.paragraph(f"Why, in points of P({outcome}) from usual", "heading", 0)
     largest = max(abs(points) for _, points in reasons)
+    # A narrow page keeps the figures and shortens names and bars.
+    name_columns = min(_GROUP_COLUMNS, page.width - 7)
+    bar_columns = min(_BAR_COLUMNS, page.width - 7 - name_columns)
     for words, points in reasons:
-        size = int(abs(points) / largest * _BAR_COLUMNS + 0.5)
+        size = int(abs(points) / largest * bar_columns + 0.5)
         style, sign = tone(points, _MIN_REASON_POINTS), FULL if points > 0 else LOST
         page.add(
-            (pad(f"   {words}", _GROUP_COLUMNS), ""),
+            (pad(f"   {words}", name_columns), ""),
             (f"{signed_points(points, '−'):>6} ", style),
             (sign * size, style),
         )
