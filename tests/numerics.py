@@ -42,6 +42,23 @@ def near_effect(found: Any, expected: Any) -> None:
     assert (np.abs(one - other) <= bound).all(), (one, other)
 
 
+def near_documents(found: Any, expected: Any) -> None:
+    """Two JSON documents are the same, their numbers with a point up to float32's rounding."""
+    assert type(found) is type(expected), (found, expected)
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for name, value in expected.items():
+            near_documents(found[name], value)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for pair in zip(found, expected, strict=True):
+            near_documents(*pair)
+    elif isinstance(expected, float):
+        near(found, expected, of=torch.float32)
+    else:
+        assert found == expected
+
+
 def same_but_for_last_digits(printed: str, shown: str) -> None:
     """What is shown is in what was printed: its words, and its numbers to their last digit.
 

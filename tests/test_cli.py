@@ -12,6 +12,7 @@ import jsonschema
 import pandas
 import pytest
 from command_line import COLUMNS, OUTCOMES, SCALES, Here, run_process
+from numerics import near_documents
 
 import attnlens
 from attnlens.cricket.predictor.tensors import free_hits
@@ -41,7 +42,7 @@ def test_a_process_elsewhere_prints_the_same_bytes_each_time(
     second = run_process(tmp_path, *asked, PYTHONHASHSEED="2")
     assert first == second
     assert (first.status, first.err) == (0, "")
-    assert json.loads(first.out) == whole
+    near_documents(json.loads(first.out), whole)  # with as many threads as that process likes
     assert list(tmp_path.iterdir()) == []
 
 
