@@ -3,7 +3,6 @@ interface Window {
   dash_clientside: any;
 }
 type Colour = number[];
-declare function heatMaps(data: any, options: object): any;
 declare function rgbOf(hex: string): Colour;
 declare function pixelOf(colour: Colour): number;
 declare function colourRamp(stops: Colour[]): Colour[];

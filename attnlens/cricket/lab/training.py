@@ -142,7 +142,6 @@ def _checked(name: str, value: Any, kind: str) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = {
         "int": number and float(value).is_integer(),
-        "bool": isinstance(value, bool),
         "float": number,
         "float | None": number or value is None,
     }
@@ -167,7 +166,7 @@ class TrainingPlan:
         validate_until: the last day of validation; ``None`` is the last day there is. Equal
             to ``train_until`` there is no validation, and the number of epochs is final.
         sizes: fields of `Sizes` (of overs: `SMALL`) that differ from the default.
-        teacher: ``boosted_trees`` or ``None``; for the predictor only, as is
+        teacher: ``boosted_trees`` or ``None``; for the predictor only, as is ``head_balls``.
         head_balls: balls to sample for the heads' names, and thrice as many for what hiding does.
     """
 
