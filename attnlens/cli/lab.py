@@ -165,11 +165,12 @@ def _add_ratings(commands: Commands) -> None:
         help="bring player and venue ratings up to date without retraining",
         description="Write a copy of the checkpoint whose ratings have learnt every match of SRC "
         "that is later than they are, date by date; the network's weights stay as they are. "
-        "Exit status 1 where there is nothing newer.",
+        "A table that the checkpoint lacks, such as the levels of competitions, learns every match "
+        "of SRC. Exit status 1 where there is nothing newer.",
     )
     add_shared(parser, "sources")
     add_shared(parser, "--out", required=True, help="the checkpoint to write")
-    add_shared(parser, "--model")
+    add_shared(parser, "--model", "--until")
     add_formats(parser)
 
 
@@ -186,8 +187,9 @@ def _ratings(options: argparse.Namespace) -> int:
     predictor = Session(options.model).predictor
     skipped: list[MatchFileError] = []
     matches = matches_to_learn(options.sources, skipped, progress, "{} matches read")
-    updated, added = update_ratings(predictor, matches)
-    if added.matches:
+    updated, added = update_ratings(predictor, matches, last=options.last)
+    is_written = bool(added.matches or added.completed)
+    if is_written:
         save_predictor(options.out, updated)
     report_skipped(skipped)
     until = updated.ratings.until
@@ -197,13 +199,13 @@ def _ratings(options: argparse.Namespace) -> int:
             | {
                 "dates": [None if day is None else day.isoformat() for day in added.dates],
                 "ratings_until": None if until is None else until.isoformat(),
-                "sha256": file_digest(options.out) if added.matches else None,
+                "sha256": file_digest(options.out) if is_written else None,
             },
             None,
         )
     else:
         emit(_learnt_sentence(predictor.ratings.until, until, added, options.out), None)
-    return 0 if added.matches else _NOTHING_NEWER
+    return 0 if is_written else _NOTHING_NEWER
 
 
 def _learnt_sentence(
@@ -216,7 +218,10 @@ def _learnt_sentence(
         skipped += f"; {matches} up to then teach nothing new"
     if added.undated:
         skipped += f"; {count(added.undated, 'match', 'matches')} without a date left out"
-    if not added.matches:
+    if added.completed:
+        matches = count(added.completed, "match", "matches")
+        skipped += f"; {matches} up to then taught the tables that the checkpoint lacked"
+    elif not added.matches:
         return f"nothing newer than {before}: no file written{skipped}"
     learnt = count(added.matches, "match", "matches")
     return f"wrote {out}: ratings until {until} (were {before}), {learnt} learnt{skipped}"

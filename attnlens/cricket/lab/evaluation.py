@@ -13,11 +13,17 @@ import torch
 
 from attnlens.cricket.lab.figures import Estimate
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
-from attnlens.cricket.match.competition import KINDS, competition_of, phase_of, quota_of, table_of
+from attnlens.cricket.match.competition import (
+    KINDS,
+    PHASES,
+    competition_of,
+    phase_of,
+    quota_of,
+    table_of,
+)
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.calibration import FORMAT, KIND
 from attnlens.cricket.predictor.kinds import differences, kinds_unlike
-from attnlens.cricket.predictor.ratings import PHASES
 from attnlens.cricket.predictor.window import one_thread, training_batch
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import count

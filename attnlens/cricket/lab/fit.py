@@ -124,20 +124,19 @@ def rated(
     with the ratings as they are and teach nothing.
     """
     for day, played in by_date(matches):
-        learnt = ratings.until is not None and day <= ratings.until
-        training_set = []
+        known = ratings.complete_until
+        updates = []
         for match in played:
+            innings = []
             for side in sides(match):
                 arrays = encode(match, side)
                 yield match, side, day, arrays
-                training_set.append((match, side, arrays))
-        if learnt or not training_set:
+                innings.append((side, arrays.base, arrays.outcome))
+            if innings:
+                updates.append((match, innings))
+        if not updates or (known is not None and day <= known):
             continue
-        updates = [
-            (ratings.entities(match, side, create=True), arrays.base, arrays.outcome)
-            for match, side, arrays in training_set
-        ]
-        ratings.learn_day(day, updates)
+        ratings.learn_day(day, [ratings.update_of(*update) for update in updates])
         report(f"ratings up to {day}")
 
 

@@ -231,12 +231,13 @@ def _timeline(
     until = predictor.ratings.until or datetime.date.max
     later = min(days) > until
     # Where every match is later than the ratings, what they have learnt already is left out.
+    complete = predictor.ratings.complete_until or datetime.date.min
     history = [
         match
         for match in earlier.values()
         if match.date is not None
         and match.date < max(days)
-        and not (later and max(match.dates) <= until)
+        and not (later and max(match.dates) <= complete)
     ]
     if not later and not any(max(match.dates) < min(days) for match in history):
         return None

@@ -29,6 +29,11 @@ def competition_of(match: Match) -> str:
     return f"{name} (women)" if name and match.gender == "female" else name
 
 
+def team_key(match: Match, team: str) -> str:
+    """The side's name; women's sides apart, since India is two teams."""
+    return f"{team} (women)" if match.gender == "female" else team
+
+
 def era_of(match: Match) -> str:
     """What the level of the day is kept under: men's cricket and women's apart."""
     return match.gender or "male"
@@ -79,6 +84,10 @@ def quota_of(match: Match, innings: Innings) -> int | None:
         longest = max((ball.over for side in match.innings for ball in side.deliveries), default=0)
         overs = 20 if longest < 20 else 50 if longest < 50 else 0
     return overs * match.balls_per_over or None
+
+
+PHASES: Final = ("powerplay", "middle", "death")
+"""The phases of an innings, as `phase_of` numbers them."""
 
 
 def phase_of(legal_balls: int, quota: int | None) -> int:

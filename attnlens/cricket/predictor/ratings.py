@@ -10,19 +10,26 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.cricket.match.competition import competition_of, era_of, phase_of, quota_of
+from attnlens.cricket.match.competition import (
+    competition_of,
+    era_of,
+    phase_of,
+    quota_of,
+    team_key,
+)
 from attnlens.cricket.match.match import Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.predictor.day_tables import DayTable, MatchSummary, summary_of
+from attnlens.cricket.predictor.levels import OutcomeLevels
 from attnlens.files import Floats32
 
 STEP: Final = 0.45
-PHASES: Final[tuple[str, ...]] = ("powerplay", "middle", "death")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +110,27 @@ class RatingTable:
 RatingUpdate: TypeAlias = tuple[NDArray[np.int64], Floats32, NDArray[np.int64]]
 """The arguments of `Ratings.learn` that one innings gives."""
 
+DAY_TABLES: Final[dict[str, type[DayTable]]] = {"levels": OutcomeLevels}
+"""The attributes of `Ratings` that learn from summaries of matches."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchUpdate:
+    """What one match teaches: its innings the ratings, its summary the day tables."""
+
+    innings: tuple[RatingUpdate, ...]
+    summary: MatchSummary
+
 
 @dataclass
 class Ratings:
     """All tables, and the last date they have seen.
 
     Attributes:
+        until: the last day that the ratings have learnt; a day table has its own, which is
+            earlier where the checkpoint was written before there was such a table.
         kinds: the kinds that are rated; the others stay empty and are never looked up.
+        levels: see `attnlens.cricket.predictor.levels`.
     """
 
     tables: dict[str, RatingTable] = field(
@@ -118,6 +139,37 @@ class Ratings:
     aliases: dict[str, str] = field(default_factory=dict)
     until: datetime.date | None = None
     kinds: tuple[str, ...] = ALL_KINDS
+    levels: OutcomeLevels = field(default_factory=OutcomeLevels)
+
+    @property
+    def day_tables(self) -> dict[str, DayTable]:
+        return {name: getattr(self, name) for name in DAY_TABLES}
+
+    @property
+    def complete_until(self) -> datetime.date | None:
+        """The last day that the ratings and every day table have learnt."""
+        days = [self.until, *(table.until for table in self.day_tables.values())]
+        known = [day for day in days if day is not None]
+        return min(known) if len(known) == len(days) else None
+
+    def copy(self, *, blank: bool = False) -> Ratings:
+        """A copy that later days do not change; ``blank``: one that knows names and no match."""
+        tables = {}
+        for name, table in self.tables.items():
+            arrays = {
+                each: getattr(table, each).copy() for each in ("rating", "precision", "balls")
+            }
+            if blank:
+                arrays["rating"][:] = arrays["balls"][:] = 0
+                arrays["precision"][:] = table.kind.deviation**-2
+            tables[name] = replace(table, keys=dict(table.keys), **arrays)
+        return replace(
+            self,
+            tables=tables,
+            aliases=dict(self.aliases),
+            until=None if blank else self.until,
+            levels=OutcomeLevels() if blank else self.levels.copy(),
+        )
 
     def player_key(self, player: Player) -> str:
         """The id; for a player without one, the id that name has had, else the name."""
@@ -205,11 +257,32 @@ class Ratings:
             if met.any():
                 self.tables[kind.name].learn(rows[met, column], surprise[met], information[met])
 
-    def learn_day(self, day: datetime.date, lessons: Sequence[RatingUpdate]) -> None:
-        """`learn` from all innings of one date."""
-        rows, base, outcomes = zip(*lessons, strict=True)
-        self.learn(np.concatenate(rows), np.concatenate(base), np.concatenate(outcomes))
-        self.until = day
+    def update_of(
+        self, match: Match, innings: Iterable[tuple[Innings, Floats32, NDArray[np.int64]]]
+    ) -> MatchUpdate:
+        """What a match teaches, taking in whoever was never met.
+
+        Args:
+            innings: each with the scoreboard's log-probabilities ``(n, 11)`` and what happened
+                ``(n,)``.
+        """
+        entries = list(innings)
+        lessons = tuple(
+            (self.entities(match, side, create=True), base, outcomes)
+            for side, base, outcomes in entries
+        )
+        return MatchUpdate(lessons, summary_of(match, entries))
+
+    def learn_day(self, day: datetime.date, updates: Sequence[MatchUpdate]) -> None:
+        """Learn all matches of one date; a table that has learnt the day already stays as it is."""
+        if self.until is None or day > self.until:
+            lessons = [lesson for update in updates for lesson in update.innings]
+            rows, base, outcomes = zip(*lessons, strict=True)
+            self.learn(np.concatenate(rows), np.concatenate(base), np.concatenate(outcomes))
+            self.until = day
+        for table in self.day_tables.values():
+            if table.until is None or day > table.until:
+                table.learn_day(day, [update.summary for update in updates])
 
 
 def softmax(logits: Floats32) -> Floats32:
@@ -222,11 +295,6 @@ def softmax(logits: Floats32) -> Floats32:
 def venue_key(match: Match) -> str:
     """The ground's name up to the first comma, as files disagree on what follows it."""
     return (match.venue or "").split(",")[0].strip()
-
-
-def team_key(match: Match, team: str) -> str:
-    """The side's name; women's sides apart, since India is two teams."""
-    return f"{team} (women)" if match.gender == "female" else team
 
 
 def by_date(matches: Iterable[Match]) -> Iterable[tuple[datetime.date, list[Match]]]:

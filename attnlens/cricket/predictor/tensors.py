@@ -22,10 +22,11 @@ from attnlens.cricket.match.competition import (
     kind_of_cricket,
     quota_of,
     table_of,
+    team_key,
 )
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.predictor.ratings import KINDS, Ratings, softmax, team_key
+from attnlens.cricket.predictor.ratings import KINDS, Ratings, softmax
 from attnlens.files import Floats32, Integers
 
 OVER_CLASSES: Final = 20

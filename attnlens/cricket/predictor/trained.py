@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 import difflib
 import hashlib
@@ -28,8 +27,14 @@ from attnlens.cricket.predictor.calibration import (
     calibration_beside,
     named_checkpoint,
 )
+from attnlens.cricket.predictor.day_tables import (
+    loaded_table,
+    saved_table,
+    text_tensor,
+    words_of,
+)
 from attnlens.cricket.predictor.predictor import FullModel, Sizes
-from attnlens.cricket.predictor.ratings import ALL_KINDS, Ratings, RatingUpdate
+from attnlens.cricket.predictor.ratings import ALL_KINDS, DAY_TABLES, MatchUpdate, Ratings
 from attnlens.cricket.predictor.scales import SCALES, UNSPECIALISED
 from attnlens.cricket.predictor.tensors import BASE_SIZE, NODES, OVER_CLASSES, BaseModel
 from attnlens.cricket.predictor.win import WinModel
@@ -273,9 +278,12 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
         # The precision is kept as a variance: it fits sixteen bits, the precision does not.
         tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
         tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
-        tensors[f"ratings.{name}.keys"] = _words(list(table.keys))
-    tensors["ratings.alias_names"] = _words(list(ratings.aliases))
-    tensors["ratings.alias_keys"] = _words(list(ratings.aliases.values()))
+        tensors[f"ratings.{name}.keys"] = text_tensor(list(table.keys))
+    tensors["ratings.alias_names"] = text_tensor(list(ratings.aliases))
+    tensors["ratings.alias_keys"] = text_tensor(list(ratings.aliases.values()))
+    for name, day_table in ratings.day_tables.items():
+        parts = saved_table(day_table).items()
+        tensors |= {f"ratings.{name}.{part}": tensor for part, tensor in parts}
     if trained.win is not None:
         tensors |= {f"win.{name}": value for name, value in trained.win.state_dict().items()}
     if trained.trained_on is not None:
@@ -310,7 +318,7 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
     ratings = Ratings(kinds=tuple(kinds))
     for name in kinds:
         table = ratings.tables[name]
-        table.keys = {key: row for row, key in enumerate(_split(tensors[f"ratings.{name}.keys"]))}
+        table.keys = {key: row for row, key in enumerate(words_of(tensors[f"ratings.{name}.keys"]))}
         table.rating = _single(tensors[f"ratings.{name}.rating"])
         variance = _single(tensors[f"ratings.{name}.variance"])
         table.precision = np.reciprocal(np.maximum(variance, np.float32(1e-7)))
@@ -319,25 +327,17 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
             len(table.balls) != len(table.keys)
         ):
             raise ValueError(f"its ratings of the kind {name} do not fit each other")
-    names, keys = (_split(tensors[f"ratings.alias_{part}"]) for part in ("names", "keys"))
+    names, keys = (words_of(tensors[f"ratings.alias_{part}"]) for part in ("names", "keys"))
     ratings.aliases = dict(zip(names, keys, strict=True))
     ratings.until = None if until is None else datetime.date.fromisoformat(until)
+    for name, kind in DAY_TABLES.items():
+        setattr(ratings, name, loaded_table(kind, tensors_under(f"ratings.{name}.", tensors)))
     return ratings
 
 
 def _single(stored: Tensor) -> Floats32:
     """In single precision; by numpy, since torch would wake its threads for it."""
     return stored.numpy().astype(np.float32)
-
-
-def _words(words: list[str]) -> Tensor:
-    data = "\n".join(word.replace("\n", " ") for word in words).encode()
-    return torch.tensor(list(data), dtype=torch.uint8)
-
-
-def _split(data: Tensor) -> list[str]:
-    text = data.numpy().tobytes().decode()
-    return text.split("\n") if text else []
 
 
 _MAX_LISTED_NAMES: Final = 8
@@ -451,20 +451,23 @@ class Timeline(Generic[T]):
     def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
         self.predictor = predictor
         self._is_dated = history is not None
-        self._names = copy.deepcopy(predictor.ratings) if self._is_dated else predictor.ratings
-        # Of a match only what its balls teach is kept: there may be thousands.
-        taught: dict[datetime.date, list[tuple[str, RatingUpdate]]] = defaultdict(list)
+        self._names = predictor.ratings.copy() if self._is_dated else predictor.ratings
+        # Of a match only what it teaches is kept: there may be thousands.
+        taught: dict[datetime.date, list[MatchUpdate]] = defaultdict(list)
         for match in distinct_matches(history or ()):
-            for side in match.innings if match.dates else ():
-                if side.deliveries and not side.super_over:
-                    lesson = (
-                        self._names.entities(match, side, create=True),
-                        predictor.base.of_innings(match, side),
-                        np.array([OUTCOME_INDEX[b.outcome] for b in side.deliveries], np.int64),
-                    )
-                    taught[max(match.dates)].append((match.match_id, lesson))
+            innings = [
+                (
+                    side,
+                    predictor.base.of_innings(match, side),
+                    np.array([OUTCOME_INDEX[b.outcome] for b in side.deliveries], np.int64),
+                )
+                for side in (match.innings if match.dates else ())
+                if side.deliveries and not side.super_over
+            ]
+            if innings:
+                taught[max(match.dates)].append(self._names.update_of(match, innings))
         self._days = [
-            (day, [lesson for _, lesson in sorted(taught[day], key=lambda entry: entry[0])])
+            (day, sorted(taught[day], key=lambda update: update.summary.match_id))
             for day in sorted(taught)
         ]
         self._now: Ratings | None = None
@@ -486,23 +489,17 @@ class Timeline(Generic[T]):
         if ratings is None or start != self._started or behind:
             ratings = self._begin(start)
         self._advance(ratings, day)
-        return replace(self.predictor, ratings=_as_they_stand(ratings))
+        return replace(self.predictor, ratings=ratings.copy())
 
     def at_the_end(self) -> T:
         """The predictor with ratings that have learnt every later match of the history."""
         ratings = self._begin("checkpoint")
         self._advance(ratings, datetime.date.max)
-        return replace(self.predictor, ratings=_as_they_stand(ratings))
+        return replace(self.predictor, ratings=ratings.copy())
 
     def _begin(self, start: str) -> Ratings:
-        ratings = copy.deepcopy(self._names)
-        if start == "scratch":
-            for table in ratings.tables.values():
-                table.rating[:] = 0
-                table.precision[:] = table.kind.deviation**-2
-                table.balls[:] = 0
-            ratings.until = None
-        until = ratings.until
+        ratings = self._names.copy(blank=start == "scratch")
+        until = ratings.complete_until
         self._next = sum(until is not None and day <= until for day, _ in self._days)
         self._now, self._started = ratings, start
         return ratings
@@ -513,23 +510,16 @@ class Timeline(Generic[T]):
             self._next += 1
 
 
-def _as_they_stand(ratings: Ratings) -> Ratings:
-    """A copy that later days do not change."""
-    tables = {}
-    for name, table in ratings.tables.items():
-        arrays = {each: getattr(table, each).copy() for each in ("rating", "precision", "balls")}
-        tables[name] = replace(table, keys=dict(table.keys), **arrays)
-    return replace(ratings, tables=tables, aliases=dict(ratings.aliases))
-
-
 @dataclass(frozen=True, slots=True)
 class Added:
     """What ratings have learnt.
 
     Attributes:
-        matches: learnt; ``already_known``: not later than the ratings were, which teach
-            nothing; ``undated``: without a date.
+        matches: learnt; ``already_known``: not later than the ratings and tables were, which
+            teach nothing; ``undated``: without a date.
         dates: of the first and the last match learnt; ``days``: distinct ones.
+        completed: matches, not later than the ratings were, that taught a day table which the
+            checkpoint lacked.
     """
 
     matches: int
@@ -537,12 +527,18 @@ class Added:
     days: int
     already_known: int
     undated: int
+    completed: int
 
 
 def update_ratings(
-    predictor: TrainedPredictor, matches: Iterable[Match]
+    predictor: TrainedPredictor, matches: Iterable[Match], *, last: datetime.date | None = None
 ) -> tuple[TrainedPredictor, Added]:
     """The predictor with every later match learnt, date by date; its weights are the same.
+
+    A day table that the checkpoint lacks learns from all matches.
+
+    Args:
+        last: later matches than this day are left out.
 
     Returns:
         the predictor, its card telling what was added (as it was where there was nothing to learn);
@@ -550,21 +546,27 @@ def update_ratings(
     """
     distinct = {match.match_id: match for match in distinct_matches(matches)}
     before = predictor.ratings.until or datetime.date.min
-    dated = [match for match in distinct.values() if match.dates]
-    later = [match for match in dated if max(match.dates) > before]
-    learnt = [m for m in later if any(s.deliveries and not s.super_over for s in m.innings)]
+    complete = predictor.ratings.complete_until or datetime.date.min
+    dated = [m for m in distinct.values() if m.dates and max(m.dates) <= (last or max(m.dates))]
+    dated.sort(key=lambda match: (max(match.dates), match.match_id))
+    lessons = [m for m in dated if any(s.deliveries and not s.super_over for s in m.innings)]
+    learnt = [match for match in lessons if max(match.dates) > before]
     days = sorted({max(match.dates) for match in learnt})
     added = Added(
         len(learnt),
         (days[0], days[-1]) if days else (None, None),
         len(days),
-        already_known=len(dated) - len(later),
-        undated=len(distinct) - len(dated),
+        already_known=sum(max(match.dates) <= complete for match in dated),
+        undated=sum(not match.dates for match in distinct.values()),
+        completed=sum(complete < max(match.dates) <= before for match in lessons),
     )
-    if not learnt:
+    if not learnt and not added.completed:
         return predictor, added
-    first, last = days[0].isoformat(), days[-1].isoformat()
-    entry = {"matches": added.matches, "from": first, "until": last, "days": added.days}
-    entries = [*predictor.card.get("ratings_added", []), entry]
-    card = predictor.card | {"ratings_until": last, "ratings_added": entries}
-    return replace(Timeline(predictor, learnt).at_the_end(), card=card), added
+    card = predictor.card
+    if learnt:
+        first, until = days[0].isoformat(), days[-1].isoformat()
+        entry = {"matches": added.matches, "from": first, "until": until, "days": added.days}
+        entries = [*card.get("ratings_added", []), entry]
+        card = card | {"ratings_until": until, "ratings_added": entries}
+    to_learn = [match for match in lessons if max(match.dates) > complete]
+    return replace(Timeline(predictor, to_learn).at_the_end(), card=card), added
