@@ -8,8 +8,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.lab.simulator import simulate_match
+from attnlens.cricket.match.ledger import Batting, card_data, result_sentence, scorecard
 from attnlens.cricket.match.match import Match, Player
-from attnlens.cricket.match.scorecard import Batting, card_data, result_sentence, scorecard
 from attnlens.cricket.pages.match_page import render_scorecard
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.render.canvas import display_width

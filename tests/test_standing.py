@@ -10,12 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from attnlens.cricket.explain.explain_ball import _standing
 from attnlens.cricket.explain.reading import subject_outcome
 from attnlens.cricket.lab.simulator import simulate_match
+from attnlens.cricket.match.ledger import (
+    ball_sign,
+    phase_before,
+    scorebook_before,
+    scorecard,
+)
 from attnlens.cricket.match.match import Player, Wicket
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
-from attnlens.cricket.match.scorecard import ball_sign, scorecard, standing_before
 from attnlens.evidence.shapley import contributions
 
 MATCH = simulate_match(3)
@@ -26,7 +30,7 @@ def test_figures_are_those_of_a_scorecard_of_the_balls_before(number: int) -> No
     innings = MATCH.innings[number]
     for ball in innings.deliveries[::7]:
         before = dataclasses.replace(innings, deliveries=innings.deliveries[: ball.index - 1])
-        card, standing = scorecard(before), standing_before(innings, ball)
+        card, standing = scorecard(before), scorebook_before(innings, ball)
         batting = {line.player.key: (line.runs, line.balls) for line in card.batting}
         bowling = {line.player.key: (line.runs, line.wickets, line.overs) for line in card.bowling}
         mine = standing.batting.runs, standing.batting.balls
@@ -35,7 +39,7 @@ def test_figures_are_those_of_a_scorecard_of_the_balls_before(number: int) -> No
         assert bowled == bowling.get(ball.bowler.key, (0, 0, "0.0"))
         fell = card.falls[-1].index if card.falls else 0
         stand = before.deliveries[fell:]
-        assert standing.partnership_balls == len(stand)
+        assert standing.partnership_balls == sum("wides" not in past.extras for past in stand)
         assert standing.partnership_runs == sum(past.runs_total for past in stand)
         assert standing.latest == tuple(ball_sign(past) for past in before.deliveries[-6:])
         assert standing.over_runs == sum(
@@ -52,19 +56,17 @@ def test_a_hat_trick_ball_is_the_third_of_the_bowlers_own() -> None:
         taken = {ball.index: ball._replace(wickets=(out,)) for ball in own[1:3]}
         balls = tuple(taken.get(ball.index, ball) for ball in innings.deliveries)
         changed = dataclasses.replace(innings, deliveries=balls)
-        assert standing_before(changed, balls[own[3].index - 1]).hat_trick == said
-        assert not standing_before(changed, balls[own[2].index - 1]).hat_trick
+        assert scorebook_before(changed, balls[own[3].index - 1]).hat_trick == said
+        assert not scorebook_before(changed, balls[own[2].index - 1]).hat_trick
 
 
-def test_phases_are_told_of_twenty_overs_alone() -> None:
+def test_only_twenty_over_cricket_has_phases() -> None:
     innings = MATCH.innings[0]
-    ball = innings.deliveries[60]
-    five = dataclasses.replace(innings, balls_per_over=5)
-    told = [
-        _standing(side, ball, quota).phase
-        for side, quota in ((innings, 120), (innings, 300), (innings, None), (five, 100))
-    ]
-    assert told == ["middle overs", None, None, None]
+    balls = [innings.deliveries[0], innings.deliveries[60], innings.deliveries[-1]]
+    phases = [phase_before(MATCH, innings, ball) for ball in balls]
+    assert phases == ["powerplay", "middle overs", "death overs"]
+    assert phase_before(dataclasses.replace(MATCH, overs=50), innings, balls[0]) is None
+    assert phase_before(MATCH, dataclasses.replace(innings, super_over=True), balls[0]) is None
 
 
 def test_a_story_is_about_what_is_furthest_from_usual_and_felt() -> None:

@@ -15,11 +15,11 @@ from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.lab.post_training import fit_win, win_rows
+from attnlens.cricket.match.ledger import match_data
 from attnlens.cricket.match.match import Facts, Innings
 from attnlens.cricket.match.naming import find_ball
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.match.scorecard import match_data
 from attnlens.cricket.predictor import win
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 from attnlens.cricket.predictor.win import Contest, States, Strength, WinModel

@@ -120,7 +120,7 @@ def _doubt_data(
 
 
 def _match_data(match: Match) -> Json:
-    from attnlens.cricket.match.scorecard import match_data, result_sentence
+    from attnlens.cricket.match.ledger import match_data, result_sentence
 
     return {**match_data(match), "result": result_sentence(match)}
 

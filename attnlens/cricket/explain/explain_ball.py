@@ -31,17 +31,23 @@ from attnlens.cricket.explain.reading import (
     subject_of,
     subject_outcome,
 )
-from attnlens.cricket.match.competition import phase_of, quota_of
+from attnlens.cricket.match.ledger import (
+    Phase,
+    ScorebookEntry,
+    balls_left,
+    phase_before,
+    result_sentence,
+    scorebook_before,
+)
 from attnlens.cricket.match.match import Delivery, Innings, Match, match_particulars
 from attnlens.cricket.match.naming import BallReference, echo
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, parse_outcome
-from attnlens.cricket.match.scorecard import result_sentence, standing_before
 from attnlens.cricket.predictor.kinds import cautions, few_before, mid_over
 from attnlens.cricket.predictor.predictor import FUSED
 from attnlens.cricket.predictor.ratings import venue_key
 from attnlens.cricket.predictor.scales import RECENT, WindowBall
 from attnlens.cricket.predictor.temporal import SLOTS
-from attnlens.cricket.predictor.tensors import NODES, InningsArrays, free_hits
+from attnlens.cricket.predictor.tensors import NODES, InningsArrays
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import strength_of, win_chances
 from attnlens.cricket.predictor.window import DIGITS, BallWindow, one_thread, window_for
@@ -393,13 +399,6 @@ def _second_operator(ball_claim_test: BallClaimTest) -> types.SecondOperator | N
     )
 
 
-TWENTY, SIX = 120, 6
-"""Balls of an innings, and of its overs, that has the phases of T20."""
-
-_PHASES: Final = ("powerplay", "middle overs", "death overs")
-"""As `phase_of` numbers them."""
-
-
 def model_particulars(predictor: TrainedPredictor) -> types.Model:
     """Which weights answered, and what they had seen."""
     until = predictor.ratings.until
@@ -431,8 +430,8 @@ def match_facts(match: Match, window: BallWindow) -> types.MatchFacts:
 def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
     """The ball, and the scoreboard as it stood before it."""
     innings, ball = window.innings, window.delivery
-    bowled, quota, target = ball.legal_balls_before, quota_of(window.match, innings), innings.target
-    left = None if quota is None else max(quota - bowled, 0)
+    bowled, target, size = ball.legal_balls_before, innings.target, innings.balls_per_over
+    left, entry = balls_left(window.match, innings, ball), scorebook_before(innings, ball)
     required = None if target is None else max(target - ball.score_before, 0)
     return types.BallFacts(
         innings=innings.number,
@@ -451,30 +450,31 @@ def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
         target=target,
         balls_left=left,
         runs_required=required,
-        required_rate=rounded(6 * required / left) if required is not None and left else None,
-        run_rate=rounded(6 * ball.score_before / bowled) if bowled else None,
-        free_hit=free_hits(innings.deliveries)[ball.index - 1],
+        required_rate=rounded(size * required / left) if required is not None and left else None,
+        run_rate=rounded(size * ball.score_before / bowled) if bowled else None,
+        free_hit=entry.free_hit,
         super_over=innings.super_over,
+        balls_per_over=innings.balls_per_over,
         echo=echo(window.match, reference),
-        standing=_standing(innings, ball, quota),
+        standing=_standing(entry, phase_before(window.match, innings, ball)),
         happened=_what_happened(ball) if ball.outcome else None,
     )
 
 
-def _standing(innings: Innings, ball: Delivery, quota: int | None) -> types.BallStanding:
-    standing = standing_before(innings, ball)
-    batting, bowling = standing.batting, standing.bowling
-    # Six overs, nine and five of twenty, or as many of a shortened match: no other has them.
-    twenty = quota is not None and quota <= TWENTY and innings.balls_per_over == SIX
-    regular = twenty and not innings.super_over
+def _standing(entry: ScorebookEntry, phase: Phase | None) -> types.BallStanding:
     return types.BallStanding(
-        phase=_PHASES[phase_of(ball.legal_balls_before, quota)] if regular else None,
-        batter_runs=batting.runs,
-        batter_balls=batting.balls,
-        bowler_overs=bowling.overs,
-        bowler_runs=bowling.runs,
-        bowler_wickets=bowling.wickets,
-        **copy_fields(types.BallStanding, standing),
+        phase=phase,
+        batter_runs=entry.batting.runs,
+        batter_balls=entry.batting.balls,
+        bowler_overs=entry.bowling.overs,
+        bowler_balls=entry.bowling.legal_balls,
+        bowler_runs=entry.bowling.runs,
+        bowler_wickets=entry.bowling.wickets,
+        partnership_runs=entry.partnership_runs,
+        partnership_balls=entry.partnership_balls,
+        over_runs=entry.over_runs,
+        latest=entry.latest,
+        hat_trick=entry.hat_trick,
     )
 
 

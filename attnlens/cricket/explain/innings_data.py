@@ -7,7 +7,6 @@ that weight stands beside it, so a whole innings with every view fits in some hu
 from __future__ import annotations
 
 import base64
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,9 +18,9 @@ from torch import Tensor
 from attnlens.cricket.explain.explain_ball import cautions_by_ball
 from attnlens.cricket.explain.reading import SITES, subject_outcome
 from attnlens.cricket.match.competition import quota_of
+from attnlens.cricket.match.ledger import ground, result_sentence, scorebook
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
-from attnlens.cricket.match.scorecard import charged_runs, ground, result_sentence
 from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
 from attnlens.cricket.predictor.relations import STARTING_PATTERNS, Batch
 from attnlens.cricket.predictor.scales import (
@@ -32,11 +31,11 @@ from attnlens.cricket.predictor.scales import (
     head_key,
 )
 from attnlens.cricket.predictor.temporal import SLOTS
-from attnlens.cricket.predictor.tensors import NODES, InningsArrays, encode_innings, free_hits
+from attnlens.cricket.predictor.tensors import NODES, InningsArrays, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of
 from attnlens.cricket.predictor.win import strength_of, win_chances
 from attnlens.cricket.predictor.window import one_thread, training_batch
-from attnlens.files import Floats, Floats32, Integers, Json
+from attnlens.files import Floats, Floats32, Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.reference.attention import hidden_softmax
@@ -277,11 +276,8 @@ def _balls(innings: Innings) -> Iterator[Json]:
     The figures: runs and balls of the batter and of the other one; the bowler's balls, runs and
     wickets.
     """
-    batting: dict[str, Integers] = defaultdict(lambda: np.zeros(2, np.int64))
-    bowling: dict[str, Integers] = defaultdict(lambda: np.zeros(3, np.int64))
-    hits = free_hits(innings.deliveries)
-    for ball, free_hit in zip(innings.deliveries, hits, strict=True):
-        batter, other, bowler = ball.batter.key, ball.non_striker.key, ball.bowler.key
+    for ball, entry in zip(innings.deliveries, scorebook(innings), strict=True):
+        bowling = entry.bowling
         yield {
             "index": ball.index,
             "label": ball.label,
@@ -295,13 +291,14 @@ def _balls(innings: Innings) -> Iterator[Json]:
             "runs": ball.runs_total,
             "boundary": ball.boundary,
             "wicket": "; ".join(f"{w.player_out.name} {w.kind}" for w in ball.wickets) or None,
-            "free_hit": free_hit,
+            "free_hit": entry.free_hit,
             "score": ball.score_before,
             "wickets": ball.wickets_before,
-            "figures": np.concatenate([batting[batter], batting[other], bowling[bowler]]).tolist(),
+            "figures": [
+                *(line for bat in (entry.batting, entry.other) for line in (bat.runs, bat.balls)),
+                *(bowling.legal_balls, bowling.runs, bowling.wickets),
+            ],
         }
-        batting[batter] += ball.runs_batter, "wides" not in ball.extras
-        bowling[bowler] += ball.is_legal, charged_runs(ball), ball.bowlers_wickets
 
 
 def _packed(reading: InningsReading) -> Json:

@@ -330,7 +330,8 @@ class MatchFacts(Plain):
 class BallStanding(Plain):
     """The scorebook before the ball: figures of who bats and bowls, partnership, balls before.
 
-    ``bowler_overs`` is written ``3.2``; ``latest`` are the last six balls, oldest first, as a
+    ``bowler_overs`` is written ``3.2``, of five balls in The Hundred; a partnership's balls are
+    those faced; ``latest`` are the last six balls, oldest first, as a
     scorebook has them; ``hat_trick``: a wicket would be the bowler's third in three balls.
     """
 
@@ -338,6 +339,7 @@ class BallStanding(Plain):
     batter_runs: Integer
     batter_balls: Count
     bowler_overs: Text
+    bowler_balls: Count | None = None
     bowler_runs: Integer
     bowler_wickets: Count
     partnership_runs: Integer
@@ -357,7 +359,10 @@ class BallResult(Plain):
 
 
 class BallFacts(Plain):
-    """The ball explained and the scoreboard as it stood before it was bowled."""
+    """The ball explained and the scoreboard as it stood before it was bowled.
+
+    Rates are runs an over, of ``balls_per_over`` balls.
+    """
 
     innings: Ball
     index: Ball
@@ -379,6 +384,7 @@ class BallFacts(Plain):
     run_rate: Finite | None
     free_hit: Flag | None
     super_over: Flag
+    balls_per_over: Ball = 6
     echo: Text
     standing: BallStanding
     happened: BallResult | None = None

@@ -73,6 +73,14 @@ OVERS_BY_TYPE: Final[dict[str, int]] = {"T20": 20, "IT20": 20, "ODI": 50, "ODM":
 _SUPER_OVER_BALLS: Final = 6
 
 
+def powerplay_share(balls_per_over: int) -> float:
+    """The part of a twenty-over innings in which fielders must be close: a quarter in The Hundred.
+
+    Playing conditions of T20 Internationals (ICC), clause 28; of The Hundred (ECB), clause 28.
+    """
+    return 0.25 if balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED else 0.3
+
+
 def quota_of(match: Match, innings: Innings) -> int | None:
     """Legal balls the side may face; ``None`` where the game has no limit."""
     if innings.super_over:
@@ -83,7 +91,26 @@ def quota_of(match: Match, innings: Innings) -> int | None:
     if not overs and match.match_type is None and len(match.innings) <= 2:
         longest = max((ball.over for side in match.innings for ball in side.deliveries), default=0)
         overs = 20 if longest < 20 else 50 if longest < 50 else 0
-    return overs * match.balls_per_over or None
+    quota = overs * match.balls_per_over
+    return (_shortened(match, innings, quota) or quota) or None
+
+
+def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
+    """The length of a first innings that was shortened before it began.
+
+    A file tells it by a shorter powerplay; the chase then had as many balls.
+    """
+    chase = next((side for side in match.innings if side.number == 2), None)
+    if innings.number != 1 or not innings.powerplays or chase is None:
+        return None
+    balls, plays = innings.deliveries, innings.powerplays
+    restricted = sum(ball.is_legal and any(ball in play for play in plays) for ball in balls)
+    ended_early = not balls or any(balls[-1] in play for play in plays)
+    usual = round(powerplay_share(match.balls_per_over) * quota)
+    length = chase.target_balls or quota
+    if ended_early or restricted >= usual - 1 or length >= quota:
+        return None
+    return max(length, (balls[-1].over + 1) * innings.balls_per_over)
 
 
 PHASES: Final = ("powerplay", "middle", "death")
@@ -91,10 +118,11 @@ PHASES: Final = ("powerplay", "middle", "death")
 
 
 def phase_of(legal_balls: int, quota: int | None) -> int:
-    """0 powerplay, 1 middle, 2 death: thirty, sixty and thirty balls of 120.
+    """The third of an innings that ratings and encoders know a ball by: 0, 1 or 2.
 
-    In a shortened or a longer innings the phases keep their proportions; without a
-    quota every ball is a middle one.
+    They are the first 36, the next 54 and the last 30 balls of 120, and in proportion of a shorter
+    or longer innings; without a quota every ball is in the middle one. A page tells the phase by
+    the file's powerplays (`attnlens.cricket.match.ledger.phase_before`).
     """
     if not quota:
         return 1

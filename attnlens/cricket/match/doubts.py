@@ -200,7 +200,7 @@ class Case:
     match: Match
     scans: list[InningsScan]
     limited: bool
-    miscounted: Mapping[int, frozenset[int]] | None
+    miscounted: Mapping[int, Collection[int]] | None
     penalties_known: bool
     length_known: bool
 

@@ -158,6 +158,11 @@ class Delivery(NamedTuple):
     non_boundary: bool = False
 
     @property
+    def faced(self) -> bool:
+        """Whether it counts as a ball faced: every delivery but a wide."""
+        return "wides" not in self.extras
+
+    @property
     def boundary(self) -> bool:
         """Whether the batter hit a four or a six to the rope, also off a no-ball."""
         return self.runs_batter in (4, 6) and not self.non_boundary
@@ -166,6 +171,24 @@ class Delivery(NamedTuple):
     def bowlers_wickets(self) -> int:
         """Wickets that are credited to the bowler."""
         return sum(wicket.kind not in NOT_THE_BOWLERS for wicket in self.wickets)
+
+
+@dataclass(frozen=True, slots=True)
+class Powerplay:
+    """Balls during which the field was restricted, as the file has them.
+
+    Attributes:
+        first, last: the over and the delivery in it, as in labels: ``(0, 1)`` to ``(5, 10)``.
+        kind: ``mandatory``, ``batting`` or ``fielding``.
+    """
+
+    first: tuple[int, int]
+    last: tuple[int, int]
+    kind: str
+
+    def __contains__(self, ball: Delivery) -> bool:
+        over, _, number = ball.label.partition(".")
+        return self.first <= (int(over), int(number or 0)) <= self.last
 
 
 class Doubt(NamedTuple):
@@ -208,6 +231,8 @@ class Innings:
         set_later: the file's target, ``{"runs": 44, "balls": 44}``, where it was set after the
             chase began; what was chased is then not known, and ``target`` and ``target_balls``
             are those of a match without rain. Empty otherwise.
+        powerplays: in order; none where the file has none.
+        miscounted: overs in which the file says that the umpires miscounted, and their legal balls.
     """
 
     number: int
@@ -221,6 +246,9 @@ class Innings:
     declared: bool | None
     balls_per_over: int = 6
     set_later: Facts = field(default_factory=Facts)
+    # In JSON alone: two files of one match are equal.
+    powerplays: tuple[Powerplay, ...] = field(default=(), compare=False)
+    miscounted: tuple[tuple[int, int], ...] = field(default=(), compare=False)
 
     @property
     def total(self) -> int:
@@ -242,7 +270,7 @@ class Innings:
 
     @property
     def overs_display(self) -> str:
-        """Overs as a scorecard prints them: ``"19.4"``.
+        """Overs as a scorecard prints them: ``"19.4"``, of five balls in The Hundred.
 
         Overs that were finished count as overs whatever the umpire counted in
         them, so a miscounted over of seven balls is still one over.

@@ -56,6 +56,10 @@ NOT_THE_BOWLERS: Final[frozenset[str]] = UNCOUNTED_WICKETS | {
 """Dismissals that are not credited to the bowler."""
 
 
+BOWLERS_SHARE_OF_WICKETS: Final = 0.92
+"""Wickets of T20 cricket that are credited to the bowler; a forecast of a wicket has the others."""
+
+
 def classify(
     *, runs_batter: int, wides: int, noballs: int, byes: int, legbyes: int, counted_wicket: bool
 ) -> str:

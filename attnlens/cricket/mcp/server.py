@@ -16,10 +16,10 @@ from pydantic import Field, ValidationError
 
 from attnlens._version import VERSION
 from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.match.ledger import ball_sign, how_out
 from attnlens.cricket.match.match import Delivery, Match
 from attnlens.cricket.match.naming import find_players, people_of
 from attnlens.cricket.match.outcomes import Outcome as BallOutcome
-from attnlens.cricket.match.scorecard import ball_sign, how_out
 from attnlens.cricket.mcp.match_folders import Folders
 from attnlens.cricket.pages.match_story import story_tables
 from attnlens.cricket.pages.prompt import fitted, tables_of

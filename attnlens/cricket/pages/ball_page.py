@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from attnlens.cricket.match.ledger import counts_balls
 from attnlens.cricket.match.outcomes import OUTCOME_NAMES
 from attnlens.cricket.pages.attention_strip import BallLabels, add_attention
 from attnlens.cricket.pages.parts import (
@@ -13,7 +14,15 @@ from attnlens.cricket.pages.parts import (
     group_words,
 )
 from attnlens.cricket.predictor.scales import SCALE_NAMES
-from attnlens.cricket.words.narrative import headline, supported, tested, then, winning, without
+from attnlens.cricket.words.narrative import (
+    headline,
+    per_over,
+    supported,
+    tested,
+    then,
+    winning,
+    without,
+)
 from attnlens.cricket.words.summary import summary_of
 from attnlens.errors import InputError, count
 from attnlens.files import render_json
@@ -217,12 +226,14 @@ def _standing(ball: BallFacts, labels: BallLabels) -> list[str]:
     }
     parts = [words for words, holds in special.items() if holds]
     parts += [f"{labels.batter} {standing.batter_runs} ({standing.batter_balls})"]
-    figures = f"{standing.bowler_wickets}-{standing.bowler_runs} ({standing.bowler_overs})"
+    hundred = counts_balls(ball.balls_per_over) and standing.bowler_balls is not None
+    spell = count(standing.bowler_balls or 0, "ball") if hundred else standing.bowler_overs
+    figures = f"{standing.bowler_wickets}-{standing.bowler_runs} ({spell})"
     parts += [f"{labels.bowler} {figures}"]
     if standing.partnership_runs >= _MIN_PARTNERSHIP_RUNS:
         parts += [f"stand {standing.partnership_runs} ({standing.partnership_balls})"]
     if ball.required_rate is not None:
-        parts += [f"{ball.required_rate:.1f} an over needed"]
+        parts += [f"{ball.required_rate:.1f} {per_over(ball)} needed"]
     parts += [standing.phase] if standing.phase else []
     return [*parts, *([f"last six: {' '.join(standing.latest)}"] if standing.latest else [])]
 

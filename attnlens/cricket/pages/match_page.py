@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from attnlens.cricket.match.match import Match
-from attnlens.cricket.match.scorecard import (
+from attnlens.cricket.match.ledger import (
     EXTRAS,
     Batting,
     Bowling,
     Card,
+    counts_balls,
     did_not_bat,
     ground,
+    innings_length,
     result_sentence,
     scorecard,
 )
+from attnlens.cricket.match.match import Match
 from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.numbers import number
 from attnlens.render.table import Column, Words, add_table
@@ -67,7 +69,7 @@ def _innings(page: Page, match: Match, card: Card) -> None:
     declared = " declared" if innings.declared else ""
     name = "super over: " if innings.super_over else ""
     lost = " all out" if innings.wickets == ALL_OUT else f"/{innings.wickets}"
-    score = f"{innings.total}{lost}{declared} ({innings.overs_display} overs)"
+    score = f"{innings.total}{lost}{declared} ({innings_length(innings)})"
     page.paragraph(f"{name}{innings.batting_team} {score}", "title")
     if innings.target is not None:
         late = innings.set_later
@@ -77,8 +79,7 @@ def _innings(page: Page, match: Match, card: Card) -> None:
         page.paragraph(f"target {runs}{balls}{remark}", "quiet")
     add_table(page, _BATTING, map(_batting_row, card.batting), indent=4)
     kinds = ", ".join(f"{mark} {card.extras[kind]}" for kind, mark in EXTRAS if card.extras[kind])
-    total = sum(card.extras.values())
-    page.paragraph(f"extras {total}" + (f" ({kinds})" if kinds else ""), indent=4)
+    page.paragraph(f"extras {card.extras_total}" + (f" ({kinds})" if kinds else ""), indent=4)
     _add_list(page, "did not bat", did_not_bat(match, card))
     falls = [
         f"{fall.score}/{fall.wicket} {fall.player} ({fall.actual_delivery or fall.label})"
@@ -86,7 +87,10 @@ def _innings(page: Page, match: Match, card: Card) -> None:
     ]
     _add_list(page, "fall of wickets", falls)
     page.blank()
-    add_table(page, _BOWLING, map(_bowling_row, card.bowling), indent=4)
+    columns = list(_BOWLING)
+    if counts_balls(innings.balls_per_over):
+        columns[1:3] = [Column("balls"), Column("M")]
+    add_table(page, columns, map(_bowling_row, card.bowling), indent=4)
     page.blank()
 
 
@@ -96,7 +100,7 @@ def _batting_row(line: Batting) -> list[str]:
 
 
 def _bowling_row(line: Bowling) -> list[str]:
-    figures = map(str, (line.overs, line.maidens, line.runs, line.wickets))
+    figures = map(str, (line.spell, line.maidens, line.runs, line.wickets))
     rest = map(str, (line.wides, line.noballs, line.dots))
     return [line.player.name, *figures, number(line.economy, 2, missing="-"), *rest]
 

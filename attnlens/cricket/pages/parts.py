@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from attnlens.cricket.match.scorecard import ground
+from attnlens.cricket.match.ledger import ground
 from attnlens.cricket.predictor.scales import SCALE_NAMES, head_words
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,

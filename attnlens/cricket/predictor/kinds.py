@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from attnlens.cricket.match.competition import ALL_OUT, OVERS_BY_TYPE, competition_of, quota_of
+from attnlens.cricket.match.ledger import innings_length
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.predictor.scales import SHORT_HISTORY
 from attnlens.cricket.predictor.trained import Trained, identity_of
@@ -83,8 +84,7 @@ def cautions(
     if quota is not None and quota < usual and not innings.super_over:
         yield "reduced_match", f"a shortened innings of {quota} balls"
     elif quota is not None and innings.number == 1 and _cut_short(match, innings, quota):
-        bowled = innings.legal_balls
-        yield "reduced_match", f"an innings cut short: {bowled} of {quota} balls were bowled"
+        yield "reduced_match", f"an innings cut short after {innings_length(innings)}"
     reason = in_training(match, predictor)
     if reason is not None:
         yield "in_training", reason

@@ -24,6 +24,7 @@ from attnlens.cricket.match.competition import (
     table_of,
     team_key,
 )
+from attnlens.cricket.match.ledger import free_hits
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.ratings import KINDS, Ratings, softmax
@@ -157,15 +158,6 @@ class BaseModel:
         if not innings.deliveries:
             return np.zeros((0, len(self.everything)), np.float32)
         return self.log_probabilities(base_inputs(match, scoreboard(match, innings)))
-
-
-def free_hits(deliveries: tuple[Delivery, ...]) -> list[bool]:
-    """Whether each ball is a free hit: after a no-ball, and on through its wides."""
-    flags, pending = [], False
-    for ball in deliveries:
-        flags.append(pending)
-        pending = "noballs" in ball.extras or (pending and not ball.is_legal)
-    return flags
 
 
 def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:

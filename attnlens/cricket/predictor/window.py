@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.match.ledger import free_hits
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import BallReference, innings_numbered
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.predictor import RATINGS
 from attnlens.cricket.predictor.relations import RELATIONS, Balls, Batch, mapped, relate, take
 from attnlens.cricket.predictor.scales import SHARES, WindowBall
-from attnlens.cricket.predictor.tensors import PAST_NODES, InningsArrays, encode_innings, free_hits
+from attnlens.cricket.predictor.tensors import PAST_NODES, InningsArrays, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import WinChances, strength_of, win_chances
 from attnlens.files import Floats, Floats32

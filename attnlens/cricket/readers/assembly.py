@@ -19,7 +19,7 @@ from attnlens.cricket.match.doubts import (
     InningsScan,
     doubts_of,
 )
-from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
+from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Powerplay, Wicket
 from attnlens.cricket.match.outcomes import classify
 from attnlens.cricket.readers.text import MAX_RUNS_A_BALL
 
@@ -79,7 +79,7 @@ class InningsDraft:
     Attributes:
         labels_count_legal: the file's labels are television's, which a wide
             shares with the next ball.
-        miscounted: overs in which the file says that the umpires miscounted.
+        miscounted: overs in which the file says that the umpires miscounted, and their legal balls.
         restored: labels that had lost a last zero and were put right.
         wickets: those that count.
         legal_in_over: legal balls of the over that was bowled last.
@@ -96,7 +96,8 @@ class InningsDraft:
     target_balls: int | None = None
     declared: bool | None = None
     labels_count_legal: bool = False
-    miscounted: frozenset[int] = frozenset()
+    miscounted: Mapping[int, int] = field(default_factory=dict)
+    powerplays: tuple[Powerplay, ...] = ()
     deliveries: list[Delivery] = field(default_factory=list, init=False)
     oddities: list[str] = field(default_factory=list, init=False)
     restored: list[str] = field(default_factory=list, init=False)
@@ -257,6 +258,8 @@ class InningsDraft:
             declared=self.declared,
             balls_per_over=balls_per_over,
             set_later=self.set_later,
+            powerplays=self.powerplays,
+            miscounted=tuple(sorted(self.miscounted.items())),
         )
         self.scan.total, self.scan.wickets = self.total, self.wickets
         self.scan.finish(innings)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
-from attnlens.cricket.match.match import Match, Wicket
+from attnlens.cricket.match.match import Match, Powerplay, Wicket
 from attnlens.cricket.readers.assembly import (
     MAX_BALLS_AN_INNINGS,
     MAX_INNINGS,
@@ -178,7 +178,7 @@ def _innings(innings: JsonObject, number: int, match: MatchDraft) -> InningsDraf
         names = ", ".join(teams) or "none named"
         raise innings.wrong(f"is {quoted(team)}; the teams are: {names}", "team")
     penalties, target = innings.inner("penalty_runs"), innings.inner("target")
-    miscounted = (whole_number(over) for over in innings.inner("miscounted_overs").value)
+    miscounted = innings.inner("miscounted_overs")
     draft = InningsDraft(
         number=number,
         batting_team=team,
@@ -189,7 +189,12 @@ def _innings(innings: JsonObject, number: int, match: MatchDraft) -> InningsDraf
         target=target.number("runs"),
         target_balls=_target_balls(target, match.balls_per_over or 6),
         declared=innings.value.get("declared") is True,
-        miscounted=frozenset(over for over in miscounted if over is not None),
+        miscounted={
+            number: whole_number(str(miscounted.inner(over).value.get("balls"))) or 0
+            for over in miscounted.value
+            if (number := whole_number(over)) is not None
+        },
+        powerplays=tuple(map(_powerplay, innings.objects("powerplays"))),
     )
     match.notes += [
         f"innings {number}: the umpires miscounted over {over}, as the file says"
@@ -205,6 +210,18 @@ def _innings(innings: JsonObject, number: int, match: MatchDraft) -> InningsDraf
     for over in innings.objects("overs"):
         _add_over(draft, over, match)
     return draft
+
+
+def _powerplay(powerplay: JsonObject) -> Powerplay:
+    ends = []
+    for key in ("from", "to"):
+        label = str(powerplay.value.get(key))
+        over, _, ball = label.partition(".")
+        numbers = whole_number(over, 4), whole_number(ball or "0", 3)
+        if None in numbers:
+            raise powerplay.wrong(f"is {quoted(label)}, not a ball such as 5.6", key)
+        ends.append((numbers[0] or 0, numbers[1] or 0))
+    return Powerplay(ends[0], ends[1], powerplay.text("type") or "mandatory")
 
 
 def _target_balls(target: JsonObject, balls_per_over: int) -> int | None:

@@ -113,8 +113,8 @@ class Tested(Plain):
 class Tally(Plain):
     """What came of some balls, and the sum of what was expected of each before it was bowled.
 
-    Runs are off the bat for a batter, charged to him for a bowler, all for an over. Wickets are all
-    that fell on these balls, run outs too: that is what the forecast is of.
+    Runs are off the bat for a batter, charged to him for a bowler, all for an over. A bowler's
+    wickets are those credited to him; of a batter and an over, all that fell on these balls.
     """
 
     innings: Ball

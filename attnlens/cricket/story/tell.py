@@ -9,17 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from attnlens.cricket.explain.explain_ball import model_particulars
 from attnlens.cricket.explain.reading import TALKED_OF
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.competition import quota_of
+from attnlens.cricket.match.ledger import (
+    TotalsBy,
+    balls_left,
+    how_out,
+    result_sentence,
+    scorebook_before,
+    totals,
+)
 from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
-from attnlens.cricket.match.scorecard import charged_runs, how_out, result_sentence, standing_before
+from attnlens.cricket.match.outcomes import (
+    BOWLERS_SHARE_OF_WICKETS,
+    OUTCOME_INDEX,
+    OUTCOMES,
+    Outcome,
+)
 from attnlens.cricket.predictor.kinds import cautions
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import LONGEST, RUNS
@@ -47,7 +58,7 @@ def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
     """
     out = next((wicket for wicket in ball.wickets if wicket.counts), None)
     if out is not None:
-        scored = standing_before(innings, ball).batting.runs + ball.runs_batter
+        scored = scorebook_before(innings, ball).batting.runs + ball.runs_batter
         score = f" ({scored})" if out.player_out.key == ball.batter.key else ""
         event = f"{out.player_out}{score} {how_out(out, ball.bowler)}"
     elif ball.boundary and ball.outcome in ("4", "6"):
@@ -169,10 +180,9 @@ def _is_short(match: Match, innings: Innings) -> bool:
 
 
 def _bowled(match: Match, side: InningsForecast, team: str | None) -> Iterator[Bowled]:
-    quota = None if side.innings.set_later else quota_of(match, side.innings)
     for row, ball in enumerate(side.innings.deliveries):
         chance = float(side.chances[row, OUTCOME_INDEX[ball.outcome]])
-        left = None if quota is None else quota - ball.legal_balls_before
+        left = None if side.innings.set_later else balls_left(match, side.innings, ball)
         bowled = Bowled(side.innings, ball, chance, left)
         if side.winning is not None:
             ends = float(side.winning.before[row]), float(side.winning.actual[row])
@@ -254,42 +264,36 @@ def _claims(
     return tuple(sorted(held, key=lambda claim: claim.q_match)), counts
 
 
-_OFF_THE_BAT: Final = RUNS * [outcome.isdigit() for outcome in OUTCOMES]
-_CHARGED: Final = RUNS * [outcome != "bye" for outcome in OUTCOMES]
-"""Runs that each outcome counts for batter and bowler, by `OUTCOMES`."""
+_EXPECTED: Final[Mapping[TotalsBy, tuple[Floats, float]]] = {
+    "batter": (RUNS * [outcome.isdigit() for outcome in OUTCOMES], 1.0),
+    "bowler": (RUNS * [outcome != "bye" for outcome in OUTCOMES], BOWLERS_SHARE_OF_WICKETS),
+    "over": (RUNS, 1.0),
+}
+"""Runs that each outcome counts for, by `OUTCOMES`, and the share of wickets that count."""
 
 
 def _expected(sides: Sequence[InningsForecast]) -> types.Expected:
-    def tallies(*by: Any) -> tuple[types.Tally, ...]:
-        return tuple(tally for side in sides for tally in _tallies(side, *by))
+    def tallies(by: TotalsBy) -> tuple[types.Tally, ...]:
+        return tuple(tally for side in sides for tally in _tallies(side, by))
 
     return types.Expected(
-        batters=tallies(lambda ball: ball.batter.name, attrgetter("runs_batter"), _OFF_THE_BAT),
-        bowlers=tallies(lambda ball: ball.bowler.name, charged_runs, _CHARGED),
-        overs=tallies(lambda ball: f"over {ball.over}", attrgetter("runs_total"), RUNS),
+        batters=tallies("batter"), bowlers=tallies("bowler"), overs=tallies("over")
     )
 
 
-def _tallies(
-    side: InningsForecast,
-    name: Callable[[Delivery], str],
-    runs: Callable[[Delivery], int],
-    worth: Floats,
-) -> Iterator[types.Tally]:
-    expected, wicket_probs = side.chances @ worth, side.chances[:, OUTCOME_INDEX["W"]]
-    rows: dict[str, list[int]] = {}
-    for row, ball in enumerate(side.innings.deliveries):
-        rows.setdefault(name(ball), []).append(row)
-    for called, mine in rows.items():
-        balls = [side.innings.deliveries[row] for row in mine]
+def _tallies(side: InningsForecast, by: TotalsBy) -> Iterator[types.Tally]:
+    worth, share = _EXPECTED[by]
+    runs, wicket_probs = side.chances @ worth, share * side.chances[:, OUTCOME_INDEX["W"]]
+    for total in totals(side.innings, by):
+        rows = list(total.rows)
         yield types.Tally(
             innings=side.innings.number,
-            name=called,
-            deliveries=len(balls),
-            runs=sum(map(runs, balls)),
-            expected_runs=rounded(expected[mine].sum()),
-            wickets=sum(ball.outcome == "W" for ball in balls),
-            expected_wickets=rounded(wicket_probs[mine].sum()),
+            name=total.name,
+            deliveries=len(rows),
+            runs=total.runs,
+            expected_runs=rounded(runs[rows].sum()),
+            wickets=total.wickets,
+            expected_wickets=rounded(wicket_probs[rows].sum()),
         )
 
 

@@ -19,12 +19,12 @@ from attnlens.cricket.explain.explain_ball import (
 from attnlens.cricket.explain.reading import NATS_DIGITS
 from attnlens.cricket.explain.types import SCHEMA_VERSION, Remark, Sentence
 from attnlens.cricket.match.competition import quota_of
+from attnlens.cricket.match.ledger import free_hits
 from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
 from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered, over_ended
 from attnlens.cricket.match.next_ball import at_the_crease, changed_ends, why_over, with_next_ball
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
 from attnlens.cricket.predictor.kinds import mid_over
-from attnlens.cricket.predictor.tensors import free_hits
 from attnlens.cricket.predictor.trained import (
     TrainedPredictor,
     person_called,

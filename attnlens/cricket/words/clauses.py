@@ -14,11 +14,12 @@ from attnlens.cricket.words.narrative import (
     BATTING,
     BOWLER,
     BOWLING,
-    FIGURES,
     GROUPS,
     SCORE,
     dismissal,
+    figures,
     outcome_index,
+    per_over,
     plural,
 )
 from attnlens.llm.clause_bank import Clause, RenderedText, clauses_from, parsed_json, render_clauses
@@ -129,9 +130,9 @@ def _scoreboard(explanation: Explanation) -> Iterator[str]:
             runs = f"[/ball/runs_required] run{plural(ball.runs_required)}"
             yield f"{BATTING} need {runs} from {balls}."
     if ball.required_rate is not None:
-        yield "The required rate is [/ball/required_rate tenths] an over."
+        yield f"The required rate is [/ball/required_rate tenths] {per_over(ball)}."
     if ball.run_rate is not None:
-        yield "The run rate is [/ball/run_rate tenths] an over."
+        yield f"The run rate is [/ball/run_rate tenths] {per_over(ball)}."
     if ball.free_hit:
         yield "The ball is a free hit."
 
@@ -142,7 +143,7 @@ def _scorebook(explanation: Explanation) -> Iterator[str]:
     yield f"{BOWLER} bowls to {BATTER}; [/ball/non_striker] is the non-striker."
     yield "This ball is in the [/ball/standing/phase]."
     yield f"{BATTER} has {BATTER_SCORE}."
-    yield f"{BOWLER} has {FIGURES}."
+    yield f"{BOWLER} has {figures(explanation.ball)}."
     stand = "[/ball/standing/partnership_runs] from [/ball/standing/partnership_balls] balls"
     yield f"The partnership is {stand}."
     yield "Runs from this over so far: [/ball/standing/over_runs]."

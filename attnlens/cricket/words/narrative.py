@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from attnlens.cricket.explain.types import BallPrediction, Explanation, Sentence
+from attnlens.cricket.explain.types import BallFacts, BallPrediction, Explanation, Sentence
+from attnlens.cricket.match.ledger import counts_balls
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
     claims_in_order,
@@ -23,10 +24,6 @@ BATTING, BOWLING = "[/match/batting_team]", "[/match/bowling_team]"
 BATTER, BOWLER = "[/ball/batter]", "[/ball/bowler]"
 SCORE: Final = "[/ball/score] for [/ball/wickets]"
 BATTER_SCORE: Final = "[/ball/standing/batter_runs] from [/ball/standing/batter_balls]"
-FIGURES: Final = (
-    "[/ball/standing/bowler_wickets] for [/ball/standing/bowler_runs] "
-    "from [/ball/standing/bowler_overs] overs"
-)
 
 GROUPS: Final[Mapping[str, str]] = {
     "venue and teams": "the ground and the teams",
@@ -85,8 +82,21 @@ _MIN_SWING: Final = 0.04
 _MIN_MISCALIBRATION: Final = 0.02
 """Difference of forecast and frequency, outside the interval, from which it is mentioned."""
 
-_MIN_SET_RUNS, _MIN_STAND_RUNS, _MIN_COSTLY_RUNS, _MIN_STEEP_RATE = 30, 50, 12, 11.0
+_MIN_SET_RUNS, _MIN_STAND_RUNS, _MIN_COSTLY_RUNS, _MIN_STEEP_RUNS_A_BALL = 30, 50, 12, 11 / 6
 _MIN_LONG_CHASE_BALLS, _MIN_HAUL_WICKETS, _MAX_NEW_STAND_BALLS, _MAX_NEW_BATTER_BALLS = 61, 2, 5, 3
+
+
+def figures(ball: BallFacts) -> str:
+    """The bowler's wickets, runs, and overs; balls in The Hundred."""
+    spell = "[/ball/standing/bowler_overs] overs"
+    if counts_balls(ball.balls_per_over) and ball.standing.bowler_balls is not None:
+        spell = "[/ball/standing/bowler_balls] balls"
+    return f"[/ball/standing/bowler_wickets] for [/ball/standing/bowler_runs] from {spell}"
+
+
+def per_over(ball: BallFacts) -> str:
+    """What a rate of runs is counted by."""
+    return "per five balls" if counts_balls(ball.balls_per_over) else "an over"
 
 
 def outcome_index(prediction: BallPrediction, outcome: str) -> int:
@@ -311,18 +321,19 @@ def _score(explanation: Explanation) -> str:
     if ball.super_over:
         return f"{BATTING} are {SCORE} in a super over against {BOWLING}."
     balls_left = f"[/ball/balls_left] ball{plural(ball.balls_left or 0)}"
-    rate = "[/ball/required_rate tenths] an over"
+    rate = f"[/ball/required_rate tenths] {per_over(ball)}"
     if ball.runs_required is not None and ball.balls_left:
         if ball.balls_left >= _MIN_LONG_CHASE_BALLS:
             chase = f"chasing [/ball/target] against {BOWLING}"
             return f"{BATTING}, {chase}, are {SCORE} and want {rate}."
-        steep = (ball.required_rate or 0.0) >= _MIN_STEEP_RATE and ball.balls_left > 6
+        runs_a_ball = (ball.required_rate or 0.0) / ball.balls_per_over
+        steep = runs_a_ball >= _MIN_STEEP_RUNS_A_BALL and ball.balls_left > 6
         need = f"[/ball/runs_required] run{plural(ball.runs_required)} from {balls_left}"
         end = f"{BOWLING}, at {rate}" if steep else BOWLING
         return f"{BATTING}, {SCORE}, need {need} against {end}."
     phase = standing.phase
     if phase == "powerplay" and ball.run_rate is not None:
-        pace = "at [/ball/run_rate tenths] an over in the powerplay"
+        pace = f"at [/ball/run_rate tenths] {per_over(ball)} in the powerplay"
         return f"{BATTING} go {pace} against {BOWLING} and are {SCORE}."
     if phase == "death overs" and ball.balls_left:
         return f"{BATTING} are {SCORE} with {balls_left} left against {BOWLING}."
@@ -337,7 +348,7 @@ def _special(explanation: Explanation) -> str:
     hit = previous is not None and previous.boundary and previous.batter == ball.batter
     new_bowler = standing.bowler_overs == "0.0" and not standing.bowler_runs
     unfaced, stand = not standing.batter_balls, standing.partnership_balls
-    has, bowls = f"who has {BATTER_SCORE}", f"{BOWLER}, {FIGURES}, bowls"
+    has, bowls = f"who has {BATTER_SCORE}", f"{BOWLER}, {figures(ball)}, bowls"
     figure = "[/ball/standing/"
     candidates = (
         (standing.hat_trick, f"{BOWLER} is on a hat-trick, with {BATTER} to face."),

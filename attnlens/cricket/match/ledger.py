@@ -1,17 +1,25 @@
-"""A scorecard, worked out ball by ball from a match.
+"""The ledger: everything that follows from the deliveries of a match, by the rules of a scorebook.
 
-The counting follows the Laws and the usual scorebook: a wide is not a ball faced, a no-ball
-is; a bowler is charged with what is hit off him, wides and no-balls, and not with byes, leg
-byes or penalties; run outs and retirements are nobody's wicket.
+A wide is not a ball faced, neither by the batter nor in a partnership; a no-ball is. A bowler is
+charged with runs off the bat, wides and no-balls, and not with byes, leg byes or penalties. Run
+outs and retirements are not credited to the bowler. Pages, stories and prompts take their figures
+from here and count nothing themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Final
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final, Literal, NamedTuple
 
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player, Wicket, plain
+from attnlens.cricket.match.competition import (
+    ALL_OUT,
+    BALLS_PER_OVER_OF_THE_HUNDRED,
+    powerplay_share,
+    quota_of,
+)
+from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket, plain
+from attnlens.errors import count
 from attnlens.files import Json
 
 EXTRAS: Final[tuple[tuple[str, str], ...]] = (
@@ -32,6 +40,68 @@ _HOW_OUT: Final = {
     "hit wicket": ("hit wicket b {bowler}",) * 2,
 }
 """With and without the fielders' names; other kinds stand as they are called."""
+
+
+_WICKETS_BEFORE_A_HAT_TRICK: Final = 2
+
+
+# ---- how long an innings is, and how much of it is left
+
+Phase = Literal["powerplay", "middle overs", "death overs"]
+_DEATH_SHARE: Final = 0.25
+_LONGEST_WITH_PHASES = 120
+
+
+def counts_balls(balls_per_over: int) -> bool:
+    """Whether a scorer counts balls and not overs, as in The Hundred."""
+    return balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED
+
+
+def innings_length(innings: Innings) -> str:
+    """``19.4 overs``; ``98 balls`` in The Hundred."""
+    if counts_balls(innings.balls_per_over):
+        return count(innings.legal_balls, "ball")
+    return f"{innings.overs_display} overs"
+
+
+def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
+    """Legal balls left to the innings before a delivery; ``None`` without a limit.
+
+    An over that has ended counts as an over, whatever the umpires counted in it; an over that the
+    file says they miscounted has as many balls as it says.
+    """
+    quota = quota_of(match, innings)
+    if quota is None:
+        return None
+    size = innings.balls_per_over
+    over = ball.over - (innings.deliveries[0].over if innings.super_over else 0)
+    bowled = 0
+    for past in reversed(innings.deliveries[: ball.index - 1]):
+        if past.over != ball.over:
+            break
+        bowled += past.is_legal
+    length = dict(innings.miscounted).get(ball.over, size)
+    of_over = min(length, max(quota - over * size, 0)) - bowled
+    return max(of_over, 1) + max(quota - (over + 1) * size, 0)
+
+
+def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None:
+    """The phase of a ball of a twenty-over innings, or of a shortened one; else ``None``.
+
+    The powerplays are those of the file. Where it has none, the first takes 30% of the innings (25%
+    in The Hundred). The last quarter are the death overs.
+    """
+    quota = quota_of(match, innings)
+    if quota is None or quota > _LONGEST_WITH_PHASES or innings.super_over:
+        return None
+    left = balls_left(match, innings, ball) or 0
+    if innings.powerplays:
+        powerplay = any(ball in powerplay for powerplay in innings.powerplays)
+    else:
+        powerplay = quota - left < round(powerplay_share(innings.balls_per_over) * quota)
+    if powerplay:
+        return "powerplay"
+    return "death overs" if left <= _DEATH_SHARE * quota else "middle overs"
 
 
 def ground(venue: str | None, city: str | None) -> str:
@@ -58,7 +128,7 @@ class Batting:
 
     def add(self, ball: Delivery) -> None:
         self.runs += ball.runs_batter
-        self.balls += "wides" not in ball.extras
+        self.balls += ball.faced
         if ball.boundary:
             self.fours += ball.runs_batter == 4
             self.sixes += ball.runs_batter == 6
@@ -82,6 +152,11 @@ class Bowling:
     def overs(self) -> str:
         overs, balls = divmod(self.legal_balls, self.balls_per_over)
         return f"{overs}.{balls}"
+
+    @property
+    def spell(self) -> str:
+        """What was bowled as a scorer says it: overs, and balls in The Hundred."""
+        return str(self.legal_balls) if counts_balls(self.balls_per_over) else self.overs
 
     @property
     def economy(self) -> float | None:
@@ -120,6 +195,10 @@ class Card:
     falls: list[Fall] = field(default_factory=list)
     extras: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def extras_total(self) -> int:
+        return sum(self.extras.values())
+
 
 def scorecard(innings: Innings) -> Card:
     card = Card(innings, extras=dict.fromkeys((kind for kind, _ in EXTRAS), 0))
@@ -143,6 +222,49 @@ def scorecard(innings: Innings) -> Card:
     card.extras["penalty"] += sum(innings.penalty_runs.values())
     card.batting, card.bowling = list(batting.values()), list(bowling.values())
     return card
+
+
+TotalsBy = Literal["batter", "bowler", "over"]
+
+
+class Total(NamedTuple):
+    """The deliveries of an innings that a batter faced, a bowler bowled or an over had.
+
+    Attributes:
+        rows: their positions in the innings, from 0.
+        runs: off the bat of a batter, charged to a bowler, all of an over.
+        wickets: credited to a bowler; else all that fell.
+    """
+
+    name: str
+    rows: tuple[int, ...]
+    runs: int
+    wickets: int
+
+
+def totals(innings: Innings, by: TotalsBy) -> list[Total]:
+    """What came of the deliveries of every batter, bowler or over, in order of appearance."""
+    rows: dict[str, list[int]] = {}
+    for row, ball in enumerate(innings.deliveries):
+        names = {
+            "batter": ball.batter.name,
+            "bowler": ball.bowler.name,
+            "over": f"over {ball.over}",
+        }
+        rows.setdefault(names[by], []).append(row)
+    results = []
+    for name, own in rows.items():
+        balls = [innings.deliveries[row] for row in own]
+        runs = {
+            "batter": sum(ball.runs_batter for ball in balls),
+            "bowler": sum(map(charged_runs, balls)),
+            "over": sum(ball.runs_total for ball in balls),
+        }
+        fallen = sum(wicket.counts for ball in balls for wicket in ball.wickets)
+        credited = sum(ball.bowlers_wickets for ball in balls)
+        wickets = credited if by == "bowler" else fallen
+        results.append(Total(name, tuple(own), runs[by], wickets))
+    return results
 
 
 def charged_runs(ball: Delivery) -> int:
@@ -204,7 +326,7 @@ def card_data(match: Match, card: Card) -> Json:
         "deliveries": len(innings.deliveries),
         "run_rate": round(rate, 2) if innings.legal_balls else None,
         **_figures(innings, "target target_balls set_later declared penalty_runs"),
-        "extras": {"total": sum(card.extras.values()), **card.extras},
+        "extras": {"total": card.extras_total, **card.extras},
         "batting": [
             {"position": line.position, **_player_data(line.player), **_figures(line, batting)}
             for line in card.batting
@@ -215,6 +337,55 @@ def card_data(match: Match, card: Card) -> Json:
         ],
         "fall_of_wickets": [asdict(fall) for fall in card.falls],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedResult:
+    """How a match ended, by its balls: the winner (``None`` of a tie) and ``{"runs": 11}``."""
+
+    winner: str | None
+    by: Facts
+
+
+def derived_result(match: Match) -> DerivedResult | None:
+    """The result that follows from the balls of two innings.
+
+    ``None`` where they do not decide it: no second innings, an innings that ended early or a match
+    without a limit, a chase that stopped below a target set by a rain rule, or a target that was
+    set during the chase.
+    """
+    main = [innings for innings in match.innings if not innings.super_over]
+    if len(main) != 2 or main[0].batting_team == main[1].batting_team or not main[1].deliveries:
+        return None
+    first, second = main
+    if second.set_later or quota_of(match, second) is None:
+        return None
+    by_rule = match.outcome.get("method") is not None
+    if by_rule and second.target is None:
+        return None
+    to_beat = first.total if second.target is None else second.target - 1
+    if second.total > to_beat:
+        return DerivedResult(second.batting_team, Facts(wickets=ALL_OUT - second.wickets))
+    if not innings_complete(match, second):
+        return None
+    if second.total == to_beat:
+        return DerivedResult(None, Facts())
+    return DerivedResult(first.batting_team, Facts(runs=to_beat - second.total))
+
+
+def innings_complete(match: Match, innings: Innings) -> bool:
+    """Whether the side has no ball or no batter left, or has reached its target.
+
+    A batter who retired or, as some files do not say, was hurt may have ended it with nine out.
+    """
+    if not innings.deliveries:
+        return False
+    if innings.target is not None and innings.total >= innings.target:
+        return True
+    last = innings.deliveries[-1]
+    gone = sum(len(ball.wickets) for ball in innings.deliveries)
+    left = balls_left(match, innings, last)
+    return gone >= ALL_OUT or innings.wickets >= ALL_OUT or left == last.is_legal == 1
 
 
 def result_sentence(match: Match) -> str | None:
@@ -259,7 +430,7 @@ def _figures(of: object, names: str) -> Json:
 
 
 _RECENT_BALLS: Final = 6
-"""How many of the balls before are told."""
+"""How many of the balls before are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,48 +438,78 @@ class ScorebookEntry:
     """The scorebook before a delivery.
 
     Attributes:
-        batting, bowling: the lines of who faces and who bowls.
-        partnership_runs, partnership_balls: since the last wicket; extras count as runs, and
-            every delivery as a ball.
+        batting, other, bowling: the lines of who faces, of the batter at the other end, and of who
+            bowls.
+        partnership_runs, partnership_balls: of the two at the crease; extras count as runs, and
+            wides are no balls.
         over_runs: the runs of this over so far.
         latest: the last balls, oldest first, as `ball_sign` writes them.
         hat_trick: whether a wicket would be the bowler's third with three balls running.
+        free_hit: whether the ball is a free hit: after a no-ball, and on through its wides.
     """
 
     batting: Batting
+    other: Batting
     bowling: Bowling
     partnership_runs: int
     partnership_balls: int
     over_runs: int
     latest: tuple[str, ...]
     hat_trick: bool
+    free_hit: bool
 
 
-def standing_before(innings: Innings, ball: Delivery) -> ScorebookEntry:
-    """Where the innings stands before one of its deliveries."""
-    before = innings.deliveries[: ball.index - 1]
-    batting = Batting(ball.batter, 0)
-    bowling = Bowling(ball.bowler, balls_per_over=innings.balls_per_over)
-    runs = balls = over = 0
-    for past in before:
-        if past.batter.key == ball.batter.key:
-            batting.add(past)
-        if past.bowler.key == ball.bowler.key:
-            bowling.add(past)
-        runs, balls = runs + past.runs_total, balls + 1
-        if any(wicket.counts for wicket in past.wickets):
-            runs = balls = 0
-        over += past.runs_total * (past.over == ball.over)
-    own = [past for past in before if past.bowler.key == ball.bowler.key][-2:]
-    return ScorebookEntry(
-        batting,
-        bowling,
-        runs,
-        balls,
-        over,
-        tuple(ball_sign(past) for past in before[-_RECENT_BALLS:]),
-        len(own) == 2 and all(past.bowlers_wickets for past in own),
-    )
+def free_hits(deliveries: tuple[Delivery, ...]) -> list[bool]:
+    """Whether each ball is a free hit: after a no-ball, and on through its wides."""
+    flags, pending = [], False
+    for ball in deliveries:
+        flags.append(pending)
+        pending = "noballs" in ball.extras or (pending and not ball.is_legal)
+    return flags
+
+
+def scorebook(innings: Innings) -> Iterator[ScorebookEntry]:
+    """The entry before every delivery of an innings."""
+    batting: dict[str, Batting] = {}
+    bowling: dict[str, Bowling] = {}
+    in_a_row: dict[str, int] = {}  # the bowler's last balls that took wickets
+    stand_runs = stand_balls = over_runs = over = 0
+    signs: list[str] = []
+    for ball, free_hit in zip(innings.deliveries, free_hits(innings.deliveries), strict=True):
+        for player in (ball.batter, ball.non_striker):
+            batting.setdefault(player.key, Batting(player, len(batting) + 1))
+        faces, bowls = batting[ball.batter.key], ball.bowler.key
+        line = bowling.setdefault(
+            bowls, Bowling(ball.bowler, balls_per_over=innings.balls_per_over)
+        )
+        if ball.over != over:
+            over, over_runs = ball.over, 0
+        yield ScorebookEntry(
+            replace(faces),
+            replace(batting[ball.non_striker.key]),
+            replace(line),
+            stand_runs,
+            stand_balls,
+            over_runs,
+            tuple(signs[-_RECENT_BALLS:]),
+            in_a_row.get(bowls, 0) >= _WICKETS_BEFORE_A_HAT_TRICK,
+            free_hit,
+        )
+        faces.add(ball)
+        line.add(ball)
+        in_a_row[bowls] = in_a_row.get(bowls, 0) + 1 if ball.bowlers_wickets else 0
+        over_runs += ball.runs_total
+        stand_runs, stand_balls = stand_runs + ball.runs_total, stand_balls + ball.faced
+        if ball.wickets:
+            stand_runs = stand_balls = 0
+        signs.append(ball_sign(ball))
+
+
+def scorebook_before(innings: Innings, ball: Delivery) -> ScorebookEntry:
+    """The entry before one of the innings' deliveries."""
+    upto = replace(innings, deliveries=innings.deliveries[: ball.index])
+    *_, entry = scorebook(upto)
+    return entry
 
 
 def ball_sign(ball: Delivery) -> str:

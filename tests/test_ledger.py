@@ -1,0 +1,231 @@
+"""The ledger against figures counted from raw files, and that nothing else counts."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import itertools
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import attnlens
+from attnlens.cricket.match.competition import quota_of
+from attnlens.cricket.match.ledger import (
+    balls_left,
+    derived_result,
+    innings_length,
+    phase_before,
+    scorebook,
+    scorebook_before,
+)
+from attnlens.cricket.match.match import Facts, Innings, Match
+from attnlens.cricket.match.outcomes import BOWLERS_SHARE_OF_WICKETS
+from attnlens.cricket.readers import read_match
+
+NOT_THE_BOWLERS = {
+    "run out", "retired hurt", "retired out", "retired not out", "obstructing the field",
+    "handled the ball", "hit the ball twice", "timed out",
+}  # fmt: skip
+ARCHIVE = "t20_2025_male_json.zip"
+
+
+def raw_deliveries(innings: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+    return [(over["over"], ball) for over in innings["overs"] for ball in over["deliveries"]]
+
+
+def figures_before(balls: list[tuple[int, dict[str, Any]]], index: int) -> dict[str, Any]:
+    """The scorebook before a ball, each figure by a loop of its own."""
+    over, ball = balls[index]
+    past = [earlier for _, earlier in balls[:index]]
+    faced = [b for b in past if b["batter"] == ball["batter"]]
+    bowled = [b for b in past if b["bowler"] == ball["bowler"]]
+    wickets_at = [number for number, b in enumerate(past, 1) if b.get("wickets")]
+    stand = past[max(wickets_at, default=0) :]
+    extras = [b.get("extras", {}) for b in bowled]
+    return {
+        "batter": (
+            sum(b["runs"]["batter"] for b in faced),
+            sum("wides" not in b.get("extras", {}) for b in faced),
+        ),
+        "bowler": (
+            sum(b["runs"]["batter"] for b in bowled)
+            + sum(kinds.get("wides", 0) + kinds.get("noballs", 0) for kinds in extras),
+            sum(not {"wides", "noballs"} & set(kinds) for kinds in extras),
+            sum(w["kind"] not in NOT_THE_BOWLERS for b in bowled for w in b.get("wickets", [])),
+        ),
+        "stand": (
+            sum(b["runs"]["total"] for b in stand),
+            sum("wides" not in b.get("extras", {}) for b in stand),
+        ),
+        "over": sum(b["runs"]["total"] for number, b in balls[:index] if number == over),
+    }
+
+
+@pytest.fixture(scope="module")
+def raw_matches(shared_data: Path) -> list[tuple[Match, dict[str, Any]]]:
+    with zipfile.ZipFile(shared_data / ARCHIVE) as archive:
+        names = sorted(name for name in archive.namelist() if name.endswith(".json"))[::60]
+        documents = [json.loads(archive.read(name), parse_float=str) for name in names]
+    matches = [read_match(f"{shared_data / ARCHIVE}::{name}") for name in names]
+    return list(zip(matches, documents, strict=True))
+
+
+def test_every_entry_is_what_the_raw_file_counts_to(
+    raw_matches: list[tuple[Match, dict[str, Any]]],
+) -> None:
+    n_entries = 0
+    for match, document in raw_matches:
+        for innings, raw in zip(match.innings, document["innings"], strict=True):
+            balls = raw_deliveries(raw)
+            for index, entry in enumerate(scorebook(innings)):
+                bowling = entry.bowling
+                assert figures_before(balls, index) == {
+                    "batter": (entry.batting.runs, entry.batting.balls),
+                    "bowler": (bowling.runs, bowling.legal_balls, bowling.wickets),
+                    "stand": (entry.partnership_runs, entry.partnership_balls),
+                    "over": entry.over_runs,
+                }
+                n_entries += 1
+            last = innings.deliveries[-1]
+            assert scorebook_before(innings, last) == entry
+    assert n_entries > 2000
+
+
+def test_powerplays_are_those_of_the_file(raw_matches: list[tuple[Match, dict[str, Any]]]) -> None:
+    """Of the Big Bash a later one too, which the batting side chooses."""
+    n_balls = 0
+    for match, document in raw_matches:
+        for innings, raw in zip(match.innings, document["innings"], strict=True):
+            if "powerplays" not in raw or innings.super_over:
+                continue
+            restricted = set()
+            for play in raw["powerplays"]:
+                ends = [tuple(map(int, str(play[key]).split("."))) for key in ("from", "to")]
+                at = {b.label: tuple(map(int, b.label.split("."))) for b in innings.deliveries}
+                restricted |= {label for label in at if ends[0] <= at[label] <= ends[1]}
+            for ball in innings.deliveries:
+                phase = phase_before(match, innings, ball)
+                assert (phase == "powerplay") == (ball.label in restricted)
+                n_balls += ball.label in restricted
+    assert n_balls > 500
+
+
+def test_a_surge_is_a_powerplay_and_a_shortened_innings_has_its_own(shared_data: Path) -> None:
+    archive = shared_data / "t20_leagues_male_json.zip"
+    match = read_match(f"{archive}::1226852.json")
+    phases = [phase_before(match, match.innings[0], ball) for ball in match.innings[0].deliveries]
+    changes = [phase for phase, after in itertools.pairwise(phases) if phase != after]
+    assert changes.count("powerplay") == 2
+    # Ten overs were to be bowled: the file has a powerplay of three, and ten in its target.
+    short = read_match(f"{shared_data / 't20s_male_json.zip'}::1144989.json")
+    first = short.innings[0]
+    assert quota_of(short, first) == 60
+    assert balls_left(short, first, first.deliveries[0]) == 60
+
+
+def test_an_over_counts_as_one_whatever_the_umpires_counted(shared_data: Path) -> None:
+    """Of an over that the file says had five balls or seven, as many are left."""
+    archive, n_miscounted = shared_data / "t20s_male_json.zip", 0
+    with zipfile.ZipFile(archive) as file:
+        names = [n for n in file.namelist() if b'"miscounted_overs"' in file.read(n)]
+    for name in names[:12]:
+        match = read_match(f"{archive}::{name}")
+        for innings in match.innings:
+            quota = quota_of(match, innings)
+            for over, length in innings.miscounted:
+                balls = [ball for ball in innings.deliveries if ball.over == over]
+                lefts = [balls_left(match, innings, ball) for ball in balls if ball.is_legal]
+                rest = (quota or 0) - 6 * (over + 1)
+                assert lefts == [rest + left for left in range(length, 0, -1)]
+                n_miscounted += 1
+    assert n_miscounted >= 10
+
+
+def with_total(innings: Innings, total: int) -> Innings:
+    """The innings with as many runs more or less on its first ball."""
+    first, *rest = innings.deliveries
+    changed = first._replace(runs_total=first.runs_total + total - innings.total)
+    return dataclasses.replace(innings, deliveries=(changed, *rest))
+
+
+def test_a_result_follows_from_the_balls(raw_matches: list[tuple[Match, dict[str, Any]]]) -> None:
+    n_results = 0
+    for match, document in raw_matches:
+        result, outcome = derived_result(match), document["info"]["outcome"]
+        if "method" in outcome or result is None:
+            continue
+        assert result.winner == outcome.get("winner")
+        assert result.by == outcome.get("by", {})
+        n_results += 1
+    assert n_results >= 10
+
+
+def test_what_the_balls_do_not_decide_has_no_result() -> None:
+    match = attnlens.read_match("sample_data/match.csv")
+    first, second = match.innings
+    chase = dataclasses.replace(second, target=second.total + 5)
+    complete = dataclasses.replace(match, innings=(first, chase))
+    left = balls_left(match, second, second.deliveries[-1])
+    assert (left or 0) > 1, "the sample's chase ends before its last ball"
+    assert derived_result(complete) is None
+    assert derived_result(dataclasses.replace(match, innings=(first,))) is None
+    late = dataclasses.replace(second, set_later=Facts(runs=44))
+    assert derived_result(dataclasses.replace(match, innings=(first, late))) is None
+    for total in (second.total + 1, second.total):
+        level = with_total(second, (second.target or 0) + total - second.total - 1)
+        result = derived_result(dataclasses.replace(match, innings=(first, level)))
+        assert (result is None) == (total == second.total)
+
+
+def test_the_hundred_counts_balls(shared_data: Path) -> None:
+    folder = shared_data / "formats" / "json" / "hundred_men"
+    match = next(iter(attnlens.read_matches(folder)))
+    innings = match.innings[0]
+    assert innings_length(innings) == f"{innings.legal_balls} balls"
+    entries = list(scorebook(innings))
+    assert entries[-1].bowling.spell == str(entries[-1].bowling.legal_balls)
+
+
+def test_bowlers_have_their_share_of_wickets(shared_data: Path) -> None:
+    credited = n_wickets = 0
+    with zipfile.ZipFile(shared_data / ARCHIVE) as archive:
+        for name in archive.namelist():
+            if not name.endswith(".json"):
+                continue
+            for innings in json.loads(archive.read(name))["innings"]:
+                for _, ball in raw_deliveries(innings):
+                    kinds = [wicket["kind"] for wicket in ball.get("wickets", [])]
+                    credited += sum(kind not in NOT_THE_BOWLERS for kind in kinds)
+                    n_wickets += sum(
+                        "hurt" not in kind and kind != "retired not out" for kind in kinds
+                    )
+    assert credited / n_wickets == pytest.approx(BOWLERS_SHARE_OF_WICKETS, abs=0.03)
+
+
+COUNTED = {"legal_balls_before", "is_legal", "charged_runs", "runs_extras"}
+"""Names that only somebody who counts for himself has use for."""
+
+SUMS = {"sum", "len", "Counter"}
+
+
+def attributes_in(tree: ast.AST) -> set[str]:
+    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def test_no_page_or_sentence_counts_for_itself() -> None:
+    root = Path(attnlens.__file__).parent
+    rooms = ("pages", "words", "mcp", "story")
+    files = [path for room in rooms for path in (root / "cricket" / room).rglob("*.py")]
+    files += [*(root / "render").rglob("*.py"), *(root / "llm").rglob("*.py")]
+    assert len(files) > 20
+    for path in files:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert not attributes_in(tree) & COUNTED, f"{path}: {attributes_in(tree) & COUNTED}"
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in SUMS:
+                over_balls = attributes_in(call) & {"wickets", "extras", "runs_total", "runs_batter"}
+                assert not over_balls, f"{path}:{call.lineno} counts {over_balls}"
