@@ -227,5 +227,10 @@ def test_no_page_or_sentence_counts_for_itself() -> None:
         assert not attributes_in(tree) & COUNTED, f"{path}: {attributes_in(tree) & COUNTED}"
         for call in ast.walk(tree):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") in SUMS:
-                over_balls = attributes_in(call) & {"wickets", "extras", "runs_total", "runs_batter"}
+                over_balls = attributes_in(call) & {
+                    "wickets",
+                    "extras",
+                    "runs_total",
+                    "runs_batter",
+                }
                 assert not over_balls, f"{path}:{call.lineno} counts {over_balls}"

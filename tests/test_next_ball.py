@@ -9,13 +9,22 @@ from pathlib import Path
 import pytest
 from small_predictors import small_predictor
 
+import attnlens
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import flags_of
 from attnlens.cricket.lab.simulator import simulate_match
-from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.naming import NOT_BOWLED, BallReference, echo, find_ball, over_ended
+from attnlens.cricket.match.match import Innings, Match, Player
+from attnlens.cricket.match.naming import (
+    NOT_BOWLED,
+    BallReference,
+    echo,
+    find_ball,
+    find_players,
+    over_ended,
+)
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.over.next_over import find_over
+from attnlens.cricket.predictor.trained import person_called
 from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_matches
 from attnlens.errors import AttnlensError, InputError
@@ -35,8 +44,8 @@ def told_right(match: Match, innings: Innings, balls: int) -> tuple[bool, bool]:
     made = with_next_ball(
         cut(match, innings.number, balls),
         innings.number,
-        bowler=true.bowler.name,
-        batter=true.batter.name if innings.deliveries[balls - 1].wickets else None,
+        bowler=true.bowler,
+        batter=true.batter if innings.deliveries[balls - 1].wickets else None,
     )
     ball = made.innings[-1].deliveries[-1]
     assert ball.outcome == NOT_BOWLED
@@ -68,26 +77,35 @@ def test_who_must_be_named() -> None:
     innings = match.innings[0]
     fallen = next(b.index for b in innings.deliveries if b.wickets and b.wickets[0].counts)
     with pytest.raises(InputError, match="name the batter"):
-        with_next_ball(cut(match, 1, fallen), 1, bowler="somebody")
+        with_next_ball(cut(match, 1, fallen), 1, bowler=Player("somebody"))
     ended = next(
         b.index for b in innings.deliveries[:-1] if innings.deliveries[b.index].over != b.over
     )
     with pytest.raises(InputError, match="name the bowler"):
-        with_next_ball(cut(match, 1, ended), 1, batter="somebody")
+        with_next_ball(cut(match, 1, ended), 1, batter=Player("somebody"))
 
 
-def test_names_are_matched_or_taken_as_they_are() -> None:
-    match = cut(simulate_match(4), 1, 20)
-    balls = match.innings[0].deliveries
-    bowlers = {ball.bowler for ball in balls if ball.over != balls[-1].over - 1}
-    known = sorted(bowlers, key=lambda player: player.name)[0]
-    part = known.name.split()[-1].lower()
-    made = with_next_ball(match, 1, bowler=part)
-    assert made.innings[0].deliveries[-1].bowler == known
-    stranger = with_next_ball(match, 1, bowler=" A  Stranger ").innings[0].deliveries[-1].bowler
-    assert (stranger.name, stranger.id) == ("A Stranger", None)
-    with pytest.raises(InputError, match="names nobody"):
-        with_next_ball(match, 1, bowler="  ")
+def test_names_are_of_the_match_or_of_the_ratings_or_of_a_debutant() -> None:
+    match, predictor = cut(simulate_match(4), 1, 20), small_predictor(matches=1)
+    known = match.innings[0].deliveries[-1].bowler
+    first, surname = known.name[0], known.name.split()[-1]
+    for name in (known.name, surname.lower(), f"{first}xavier {surname}"):
+        assert person_called(name, match, predictor, "bowler") == known
+    debutant = person_called("new: A  Stranger ", match, predictor, "bowler")
+    assert (debutant.name, debutant.id) == ("A Stranger", None)
+    for name, message in (("A Stranger", "nobody in the match or the ratings"), ("  ", "names no")):
+        with pytest.raises(InputError, match=message):
+            person_called(name, match, predictor, "bowler")
+    with pytest.raises(InputError, match="nobody in the match or the ratings is called 'Nowhere'"):
+        attnlens.explain(match, ball="next", batter="Nowhere")
+
+
+def test_a_full_first_name_means_the_initials_of_who_plays() -> None:
+    """A namesake whom only the ratings know is not meant."""
+    captain, namesake = Player("RG Sharma", "740742ef"), Player("Rohit Sharma", "another")
+    others = [Player("I Sharma"), Player("R Ashwin"), Player("Sharma")]
+    assert find_players("Rohit Sharma", [captain, *others], [namesake]) == [captain]
+    assert find_players("Rohit Sharma", others, [namesake]) == [namesake]
 
 
 def test_an_innings_that_rain_ended_has_no_next_ball_once_another_has_begun() -> None:
@@ -100,7 +118,7 @@ def test_an_innings_that_rain_ended_has_no_next_ball_once_another_has_begun() ->
         longer = dataclasses.replace(interrupted, innings=(*interrupted.innings, match.innings[1]))
         with pytest.raises(BallNotFoundError, match="innings 2 came after it"):
             with_next_ball(longer, 1)
-        made = with_next_ball(interrupted, 1, batter="Abe Zed", bowler="Bo Zed")
+        made = with_next_ball(interrupted, 1, batter=Player("Abe Zed"), bowler=Player("Bo Zed"))
         assert made.innings[0].deliveries[balls:]
 
 
@@ -125,7 +143,7 @@ def test_nobody_bowls_two_overs_in_a_row_or_too_many() -> None:
         and not side.deliveries[place - 1].wickets
     ]
     over = cut(match, 1, ends[0])
-    before = over.innings[0].deliveries[-1].bowler.name
+    before = over.innings[0].deliveries[-1].bowler
     with pytest.raises(InputError, match=f"{before} bowled the over before"):
         with_next_ball(over, 1, bowler=before)
     # Five-ball overs may come in twos.
@@ -134,11 +152,11 @@ def test_nobody_bowls_two_overs_in_a_row_or_too_many() -> None:
         with_next_ball(five, 1, bowler=before)
     late = cut(match, 1, ends[-1])
     spent = [
-        name
-        for name, balls in Counter(
-            ball.bowler.name for ball in late.innings[0].deliveries if ball.is_legal
+        player
+        for player, balls in Counter(
+            ball.bowler for ball in late.innings[0].deliveries if ball.is_legal
         ).items()
-        if balls == 24 and name != late.innings[0].deliveries[-1].bowler.name
+        if balls == 24 and player != late.innings[0].deliveries[-1].bowler
     ]
     assert spent
     with pytest.raises(InputError, match="has bowled all that one may: 24 balls"):
@@ -156,15 +174,15 @@ def test_in_mid_over_another_bowler_is_told_and_the_one_before_refused() -> None
     match = cut(simulate_match(3), 1, place)
     *_, before, _, last = match.innings[0].deliveries
     with pytest.raises(InputError, match=f"{before.bowler} bowled the over before"):
-        with_next_ball(match, 1, bowler=before.bowler.name)
-    for name, told in (
-        (last.bowler.name, []),
-        ("Bo Zed", [f"{last.bowler} bowled the over so far"]),
+        with_next_ball(match, 1, bowler=before.bowler)
+    for bowler, expected in (
+        (last.bowler, []),
+        (Player("Bo Zed"), [f"{last.bowler} bowled the over so far"]),
     ):
-        longer = with_next_ball(match, 1, bowler=name)
+        longer = with_next_ball(match, 1, bowler=bowler)
         window = window_for(longer, BallReference(1, place + 1), small_predictor(matches=1))
         flags = flags_of(window, small_predictor(matches=1), evidence=True)
-        assert [one.text for one in flags if one.flag == "bowler_mid_over"] == told
+        assert [one.text for one in flags if one.flag == "bowler_mid_over"] == expected
 
 
 def test_next_without_an_innings_is_of_the_one_in_play() -> None:

@@ -88,7 +88,7 @@ def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
 
     add_shared(parser, "match", nargs=nargs)
     add_shared(parser, "--ball", "--innings")
-    parser.option("--batter", "NAME", "who faces (only with --ball next)")
+    parser.option("--batter", "NAME", "who faces (only with --ball next); new:NAME is a debutant")
     parser.option("--bowler", "NAME", "who bowls (only with --ball next)")
     add_shared(parser, "--model", "--history")
     parser.add_argument(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attnlens.cricket.answer_cache import AnswerCache, file_digest, key_of, software
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered
 from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.readers import read_match, read_matches
@@ -144,14 +144,26 @@ class Session:
         match = self.read(match)
         reference = self.find(match, ball, innings)
         if reference.index > len(innings_numbered(match, reference.innings).deliveries):
-            longer = with_next_ball(match, reference.innings, batter=batter, bowler=bowler)
-            return longer, reference
+            named = {"batter": batter, "bowler": bowler}
+            players = {
+                option: self._person(name, match, reference.innings, option)
+                for option, name in named.items()
+                if name is not None
+            }
+            return with_next_ball(match, reference.innings, **players), reference
         if batter or bowler:
             raise InputError(
                 "batter and bowler are for the ball not yet bowled",
                 remedy="ask about ball next, or leave them out",
             )
         return match, reference
+
+    def _person(self, name: str, match: Match, innings: int, option: str) -> Player:
+        from attnlens.cricket.predictor.trained import person_called, refuse_wrong_side
+
+        player = person_called(name, match, self.predictor, option)
+        refuse_wrong_side(match, innings_numbered(match, innings), player, option)
+        return player
 
     def explain(
         self,

@@ -218,15 +218,22 @@ def people_of(match: Match) -> list[Player]:
 def find_players(name: str, *groups: Sequence[Player]) -> list[Player]:
     """Whom a name means, in any case: those who have the whole name or id, else a part of it.
 
-    The first group that has any is taken. Several may be called so, or nobody.
+    Else those whose surname and first letter it has: ``Rohit Sharma`` is RG Sharma. The first group
+    that has any is taken. Several may be called so, or nobody.
     """
     sought = " ".join(name.split()).casefold()
     ways: tuple[Callable[[Player], bool], ...] = (
         lambda player: sought in (player.name.casefold(), player.key.casefold()),
         lambda player: bool(sought) and sought in player.name.casefold(),
+        lambda player: " " in sought and _initial_and_surname(player.name) == initialled,
     )
-    matching = ({p.key: p for p in group if way(p)} for way in ways for group in groups)
+    initialled = _initial_and_surname(sought)
+    matching = ({p.key: p for p in group if way(p)} for group in groups for way in ways)
     return list(next(filter(None, matching), {}).values())
+
+
+def _initial_and_surname(name: str) -> tuple[str, str]:
+    return name[:1].casefold(), name.casefold().rpartition(" ")[2]
 
 
 def ordinal(number: int) -> str:

@@ -13,17 +13,15 @@ from attnlens.cricket.match.competition import (
 )
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import (
-    find_players,
     innings_numbered,
     over_ended,
-    people_of,
     unbowled,
 )
 from attnlens.errors import InputError
 
 
 def with_next_ball(
-    match: Match, number: int, *, batter: str | None = None, bowler: str | None = None
+    match: Match, number: int, *, batter: Player | None = None, bowler: Player | None = None
 ) -> Match:
     """The match with the ball not yet bowled as its innings' last delivery.
 
@@ -33,12 +31,11 @@ def with_next_ball(
 
     Args:
         number: the innings.
-        batter, bowler: names; a part of a name is enough where one player in the match
-            has it. Names of people who are not in the match are taken as they are.
+        batter, bowler: who faces and bowls, where the last ball does not tell.
 
     Raises:
         BallNotFoundError: the innings is over, or has not begun and nobody is named.
-        InputError: somebody has to be named, or a name fits several players.
+        InputError: somebody has to be named, or may not bat or bowl.
     """
     innings = innings_numbered(match, number)
     reason = why_no_more(match, innings)
@@ -46,10 +43,9 @@ def with_next_ball(
         raise BallNotFoundError(
             f"innings {number} has no next ball: {reason}", remedy="name a ball that was bowled"
         )
-    people = people_of(match)
     last = innings.deliveries[-1] if innings.deliveries else None
     striker, other = (None, None) if last is None else at_the_crease(innings, last)
-    facing = _player_called(batter, people, "batter") or striker
+    facing = batter or striker
     if facing is None:
         raise InputError("a new batter faces the next ball", remedy="name the batter")
     if other is None or other.key == facing.key:
@@ -57,9 +53,7 @@ def with_next_ball(
         gone = {wicket.player_out.key for wicket in last.wickets} if last else set()
         other = next((p for p in candidates if p.key != facing.key and p.key not in gone), facing)
     same_over = last is not None and not over_ended(innings, last)
-    bowling = _player_called(bowler, people, "bowler") or (
-        last.bowler if last and same_over else None
-    )
+    bowling = bowler or (last.bowler if last and same_over else None)
     if bowling is None:
         raise InputError("a new over begins", remedy="name the bowler")
     _refuse_impossible(innings, facing, bowling)
@@ -152,17 +146,3 @@ def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Play
     if over_ended(innings, last):
         ends.reverse()
     return ends[0], ends[1]
-
-
-def _player_called(name: str | None, people: list[Player], option: str) -> Player | None:
-    """The player a name means; a person nobody knows where it fits no one in the match."""
-    if name is None:
-        return None
-    written = " ".join(name.split())
-    if not written:
-        raise InputError(f"{option} names nobody", remedy="give a name")
-    players = find_players(written, people)
-    if len(players) > 1:
-        names = ", ".join(player.name for player in players)
-        raise InputError(f"{option} {name!r} fits {names}", remedy="write the whole name")
-    return players[0] if players else Player(written)

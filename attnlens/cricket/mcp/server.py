@@ -293,7 +293,7 @@ def balls_found(
     """
     player_exists = player is None
     for name, match in matches:
-        keys = None if player is None else keys_called(player, match)
+        keys = None if player is None else {p.key for p in find_players(player, people_of(match))}
         player_exists = player_exists or bool(keys)
         for side in match.innings:
             if innings not in (None, side.number):
@@ -335,15 +335,3 @@ def surprises(rows: Iterable[Row]) -> dict[str, float]:
     """How many bits what happened was worth, by a ball's name; of the rows of a prediction."""
     chances = {f"{row['innings']}:{row['index']}": row[f"p_{row['actual']}"] for row in rows}
     return {ball: rounded(-math.log2(float(p or 1e-9)), 2) for ball, p in chances.items()}
-
-
-def keys_called(name: str, match: Match) -> set[str]:
-    """Whom of a match a name means: ``buttler``, ``J Buttler`` and ``Jos Buttler`` JC Buttler."""
-    people, ends = people_of(match), _ends(name)
-    same_ends = [player for player in people if _ends(player.name) == ends]
-    return {player.key for player in find_players(name, people) or same_ends}
-
-
-def _ends(name: str) -> tuple[str, str]:
-    """The first letter and the surname."""
-    return name.strip()[:1].casefold(), name.casefold().rpartition(" ")[2]

@@ -103,7 +103,8 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
     """The over that a name means, or a number: its label in the file, from 0.
 
     Args:
-        over: also ``last``; ``next``, the over not yet bowled; ``2:12`` names the innings too.
+        over: also ``last``; ``next``, the over under way or not yet bowled; ``2:12`` names the
+            innings too.
         innings: 1 when ``None``, for ``next`` the one in play.
 
     Raises:
@@ -129,7 +130,12 @@ def find_over(match: Match, over: int | str, innings: int | None = None) -> Over
             f"innings {chosen.number} has no deliveries yet", remedy="ask for its over 0"
         )
     labels = list(overs) or [-1]
-    over_label = {"last": labels[-1], "next": labels[-1] + 1}.get(name[2])
+    under_way = (
+        bool(chosen.deliveries)
+        and not over_ended(chosen, chosen.deliveries[-1])
+        and why_no_more(match, chosen) is None
+    )
+    over_label = {"last": labels[-1], "next": labels[-1] + (not under_way)}.get(name[2])
     label = int(name[2]) if over_label is None else over_label
     if label in overs:
         balls = overs[label]

@@ -342,18 +342,23 @@ def _single(stored: Tensor) -> Floats32:
 
 _MAX_LISTED_NAMES: Final = 8
 _MAX_SUGGESTIONS: Final = 5
+_NEW: Final = "new:"
+"""Before the name of somebody who has not played yet."""
 
 
 def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
     """The player a name, a part of one or a registry id means, people of the match first.
 
     Args:
+        name: ``new:`` before it names somebody whom neither the match nor the ratings know.
         option: where the name was given, for messages.
 
     Raises:
         InputError: nobody, or several, have that name.
     """
     written = " ".join(name.split())
+    if written.lower().startswith(_NEW) and written[len(_NEW) :].strip():
+        return Player(written[len(_NEW) :].strip())
     if not written:
         raise InputError(f"{option} names nobody", remedy="give a name")
     players, rated = people_of(match), rated_players(predictor)
@@ -375,7 +380,7 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
     suggestion = f"{phrase} {', '.join(similar)}" if similar else "no known name is near"
     raise InputError(
         f"{option}: nobody in the match or the ratings is called {written!r}; {suggestion}",
-        remedy="write the name as the match files do",
+        remedy="write the name as the match files do; for a debutant, new:NAME",
     )
 
 

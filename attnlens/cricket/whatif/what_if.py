@@ -216,6 +216,14 @@ class Crease:
     out: Player | None = None
 
 
+def next_to_bat(innings: Innings, current: Delivery) -> Player | None:
+    """Who came in next after a ball, as the file shows; ``None`` where nobody did."""
+    at = current.index
+    before = {p.key for ball in innings.deliveries[:at] for p in (ball.batter, ball.non_striker)}
+    pairs = ((ball.batter, ball.non_striker) for ball in innings.deliveries[at:])
+    return next((p for pair in pairs for p in pair if p.key not in before), None)
+
+
 def crease_after(current: Delivery, changed: Sequence[ChangedBall]) -> Crease:
     """Who is in for the ball asked about, as it follows from a change of the ball before it."""
     last = next((ball for ball in changed if ball.before.index == current.index - 1), None)
@@ -402,8 +410,8 @@ def with_unbowled(match: Match, reference: BallReference) -> Match:
     return with_next_ball(
         match,
         reference.innings,
-        batter=_NEW_BATTER if new_batter else None,
-        bowler=_UNNAMED_BOWLER if new_over else None,
+        batter=Player(_NEW_BATTER) if new_batter else None,
+        bowler=Player(_UNNAMED_BOWLER) if new_over else None,
     )
 
 
@@ -447,7 +455,7 @@ def _players(
         return player
 
     crease = crease_after(current, balls)
-    newcomer = Player(_NEW_BATTER)
+    newcomer = next_to_bat(innings, current) or Player(_NEW_BATTER)
     new_batter = None if question.batter is None else find_player(question.batter, "batter")
     striker, other = crease.striker or newcomer, crease.other or newcomer
     if new_batter is not None:
@@ -478,7 +486,8 @@ def _facing(
         InputError: he is out, or in already.
     """
     if crease.out is not None:
-        if player.key in (crease.out.key, striker.key, other.key):
+        stays = crease.striker or crease.other
+        if player.key in (crease.out.key, stays and stays.key):
             where = "out" if player.key == crease.out.key else "in already"
             raise InputError(
                 f"{player} is {where} after that wicket and cannot come in",
