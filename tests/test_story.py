@@ -32,7 +32,7 @@ from attnlens.cricket.pages.match_story import (
 from attnlens.cricket.predictor.window import forecast_innings
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.story.story_types import MatchStory
-from attnlens.cricket.story.tell import LARGE_SWING, MIN_SWING, TURNS, tell
+from attnlens.cricket.story.tell import MAX_TURNS, MIN_SWING, tell
 from attnlens.cricket.words.narrative import supported
 from attnlens.evidence.verdict import Q_LEVEL
 from attnlens.render.canvas import display_width
@@ -120,11 +120,38 @@ def test_turning_points_are_the_largest_swings_in_order(tested: MatchStory) -> N
     swings = sorted((abs(one.after - one.before) for one in tested.win_probability), reverse=True)
     chosen = [abs(one.swing or 0) for one in tested.turning_points]
     assert sorted(chosen, reverse=True) == pytest.approx(swings[: len(chosen)], abs=1e-6)
-    assert TURNS[0] <= len(chosen) <= TURNS[1]
-    assert len(chosen) == min(max(TURNS[0], sum(one >= LARGE_SWING for one in swings)), TURNS[1])
-    assert min(chosen) >= MIN_SWING
+    assert len(chosen) == min(sum(one >= MIN_SWING for one in swings), MAX_TURNS)
     places = [(one.innings, one.index) for one in tested.turning_points]
     assert places == sorted(places)
+
+
+def test_what_moved_a_ball_sums_to_the_expectation_beyond_usual(tested: MatchStory) -> None:
+    for moment in tested.turning_points:
+        reference = BallReference(moment.innings, moment.index)
+        explanation = explain_ball(MATCH, reference, PREDICTOR, outcome=moment.outcome)
+        win = explanation.win_probability
+        assert win is not None
+        beyond = sum(
+            (entry.probability - entry.usual) * win.after[entry.outcome]
+            for entry in explanation.prediction.outcomes
+        )
+        sign = 1 if explanation.match.batting_team == tested.team else -1
+        listed = sum(part.points for part in moment.moved_by)
+        assert listed == pytest.approx(100 * sign * beyond, abs=0.05 * 10)
+        assert [abs(part.points) for part in moment.moved_by] == sorted(
+            (abs(part.points) for part in moment.moved_by), reverse=True
+        )
+        assert len(moment.moved_by) > 1
+
+
+def test_a_reason_is_stated_only_if_it_accounts_for_a_part_of_the_swing(
+    tested: MatchStory,
+) -> None:
+    for moment in tested.turning_points:
+        reference = BallReference(moment.innings, moment.index)
+        explanation = explain_ball(MATCH, reference, PREDICTOR, outcome=moment.outcome)
+        changes = [abs(explanation.evidence[at].top_change.points) for at in supported(explanation)]
+        assert (moment.finding is not None) == any(points >= 5 for points in changes)
 
 
 def test_what_was_expected_adds_up(tested: MatchStory) -> None:

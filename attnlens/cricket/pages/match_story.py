@@ -15,7 +15,7 @@ from attnlens.cricket.pages.ball_page import REMARKS, dotted
 from attnlens.cricket.pages.parts import VERDICTS, model_line, occasion, shown_story
 from attnlens.errors import InputError, count
 from attnlens.render.canvas import SHADES, Line, Page, cut, pad, terminal_page, tone, width_of
-from attnlens.render.numbers import fine_percent, percent, rounded_all
+from attnlens.render.numbers import fine_percent, percent, rounded_all, signed_points
 from attnlens.render.page import render_page, render_part, render_plain
 from attnlens.render.prompt_template import MAX_PROMPT_TOKENS, Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
@@ -279,6 +279,9 @@ MARGIN, ROWS = 5, 4
 _MAX_SURPRISES: Final = 2
 """Surprises beside turning points on a screen."""
 
+_MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
+"""Groups listed below a turning point."""
+
 _MAX_PLAYERS: Final = 3
 """Players and overs that are told on a screen."""
 
@@ -325,7 +328,7 @@ def _screen(page: Page, story: MatchStory, *, max_moments: int) -> None:
         turned = largest(story.turning_points, max_moments)
         count_words = f" ({max_moments} of {len(story.turning_points)})"
         fewer = count_words * (max_moments < len(story.turning_points))
-        heading = f"Where it turned{fewer}, in points of the chance of {story.team}"
+        heading = f"Where it turned{fewer}, in points of the win probability of {story.team}"
         page.paragraph(heading, "heading", indent=0)
         for number, moment in turned:
             points = points_of(moment).partition(" ")[0]
@@ -370,8 +373,14 @@ def _filled(chance: float, row: int) -> str:
     return " " if eighths <= 0 else SHADES[min(eighths, len(SHADES)) - 1]
 
 
+def sign_of(moment: Moment) -> tuple[str, str, str]:
+    """The sign of its verdict; of a reason too small for what the ball did, that of none."""
+    too_small = moment.verdict == "supported" and moment.finding is None
+    return _SIGNS["not better than chance" if too_small else moment.verdict]
+
+
 def _verdict(moment: Moment) -> Line:
-    sign, _, style = _SIGNS[moment.verdict]
+    sign, _, style = sign_of(moment)
     return [(" ", ""), (f"{sign} ", style)]
 
 
@@ -383,6 +392,17 @@ def _moment(page: Page, lead: Line, moment: Moment) -> None:
     page.flow([[(word, "")] for word in words], indent=indent, gap=1, lead=lead)
     if moment.finding:
         page.paragraph(moment.finding, "supported", indent=indent)
+    if moved := moved_words(moment):
+        page.add((" " * indent, ""), (cut(moved, page.width - indent), "quiet"))
+
+
+def moved_words(moment: Moment) -> str:
+    """``before the ball: striker's record +0.8, this over −0.4``, the largest groups in points."""
+    groups = [part for part in moment.moved_by if abs(part.points) >= _MIN_LISTED_POINTS]
+    listed = ", ".join(
+        f"{part.group} {signed_points(part.points, '−')}" for part in groups[:_MAX_LISTED_GROUPS]
+    )
+    return f"before the ball: {listed}" if listed else ""
 
 
 def tested_words(story: MatchStory) -> str:
@@ -432,7 +452,8 @@ def _context(story: MatchStory) -> dict[str, Any]:
         "remarks": [*remarks, *file_notes],
         "where": " · ".join(filter(None, (sides_of(story), *occasion(story.match)))),
         "score_of": score_of,
-        "signs": _SIGNS,
+        "sign_of": sign_of,
+        "moved_words": moved_words,
         "tested": f"{tested_words(story)} {_USUALLY}" if story.surprises else "",
         "expected": expected_of(story, _MIN_MOMENTS),
         "model_line": model_line(story.model),

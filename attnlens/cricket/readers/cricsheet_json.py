@@ -190,9 +190,9 @@ def _innings(innings: JsonObject, number: int, match: MatchDraft) -> InningsDraf
         target_balls=_target_balls(target, match.balls_per_over or 6),
         declared=innings.value.get("declared") is True,
         miscounted={
-            number: whole_number(str(miscounted.inner(over).value.get("balls"))) or 0
+            over_number: whole_number(str(miscounted.inner(over).value.get("balls"))) or 0
             for over in miscounted.value
-            if (number := whole_number(over)) is not None
+            if (over_number := whole_number(over)) is not None
         },
         powerplays=tuple(map(_powerplay, innings.objects("powerplays"))),
     )

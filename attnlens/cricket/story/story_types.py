@@ -73,13 +73,25 @@ class WinPoint(BallOfMatch):
     after: Share
 
 
+class MovedBy(Plain):
+    """What one group of inputs adds to the win probability that was expected of a ball, in points.
+
+    From what is usual at such a scoreboard; ``group`` as in an explanation's contributions.
+    """
+
+    group: Text
+    points: Finite
+
+
 class Moment(BallOfMatch):
     """A ball of the story: what happened, how likely that was, and what was tested.
 
     ``probability`` and ``usual`` are of ``outcome``, which happened. ``swing`` is what the ball did
     to the chance of the story's team, null where none can be told. ``event`` is the part of
     ``sentence`` that a scorebook tells. ``verdict`` is about past balls and records as reasons for
-    that probability: ``supported`` where one is, as ``finding`` tells; null where none was tested.
+    that probability: ``supported`` where one is; null where none was tested. ``finding`` is that
+    reason, where it accounts for a twentieth of the swing or more. ``moved_by``: the groups that
+    move the expected win probability before the ball, the largest first.
     """
 
     outcome: Outcome
@@ -91,6 +103,7 @@ class Moment(BallOfMatch):
     sentence: Text
     verdict: Verdict | None
     finding: Text | None
+    moved_by: tuple[MovedBy, ...] = ()
 
 
 class MatchClaim(BallOfMatch):

@@ -84,12 +84,15 @@ def odds_of(explanation: Explanation, outcome: Outcome) -> str:
     return f"{'a wicket' if outcome == 'W' else 'that'} was {prob} likely, {comparison}"
 
 
-TURNS: Final = (5, 8)
-"""Turning points: so many, and up to so many where those swing the match by `LARGE_SWING`."""
+MAX_TURNS: Final = 8
+MIN_SWING: Final = 0.1
+"""Change of the win probability that makes a ball a turning point; a walk-over has none."""
 
-LARGE_SWING: Final = 0.1
-MIN_SWING: Final = 0.01
-"""Swings of the chance to win: of a sixth turning point, and of any at all."""
+_MIN_SHARE_OF_SWING: Final = 0.05
+"""A reason is stated where it accounts for this share of the swing beside it."""
+
+_MIN_MOVED_POINTS: Final = 0.05
+"""Points of the expected win probability below which a group moves nothing."""
 
 _SURPRISES: Final = (4, 8)
 """The most surprising balls that are told: beside turning points, and where there are none."""
@@ -107,6 +110,7 @@ class Bowled:
     chance: float
     balls_left: int | None
     win: types.WinPoint | None = None
+    batting_is_team: bool = True
 
     @property
     def swing(self) -> float:
@@ -190,16 +194,14 @@ def _bowled(match: Match, side: InningsForecast, team: str | None) -> Iterator[B
                 ends = 1 - ends[0], 1 - ends[1]
             before, after = (rounded(end, DIGITS) for end in ends)
             win = types.WinPoint(**bowled.reference, before=before, after=after)
-            bowled = replace(bowled, win=win)
+            bowled = replace(bowled, win=win, batting_is_team=side.innings.batting_team == team)
         yield bowled
 
 
 def turning_points(balls: Iterable[Bowled]) -> list[Bowled]:
-    """The balls that swung the match most, in the order in which they were bowled."""
+    """The balls that moved the win probability most, in the order in which they were bowled."""
     moved = [ball for ball in balls if abs(ball.swing) >= MIN_SWING]
-    ranked = sorted(moved, key=lambda ball: -abs(ball.swing))
-    large = sum(abs(ball.swing) >= LARGE_SWING for ball in ranked)
-    chosen = ranked[: min(max(large, TURNS[0]), TURNS[1])]
+    chosen = sorted(moved, key=lambda ball: -abs(ball.swing))[:MAX_TURNS]
     return [ball for ball in moved if ball in chosen]
 
 
@@ -210,7 +212,8 @@ def surprises(balls: Iterable[Bowled], max_balls: int) -> list[Bowled]:
 
 def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
     entry = explanation.prediction.outcomes[OUTCOME_INDEX[bowled.outcome]]
-    event, held = event_of(bowled.innings, bowled.ball, bowled.balls_left), supported(explanation)
+    event = event_of(bowled.innings, bowled.ball, bowled.balls_left)
+    held = [at for at in supported(explanation) if _explains_the_swing(explanation, at, bowled)]
     return types.Moment(
         **bowled.reference,
         outcome=bowled.outcome,
@@ -222,6 +225,37 @@ def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
         sentence=f"{event}; {odds_of(explanation, bowled.outcome)}.",
         verdict=_verdict(explanation),
         finding=_finding(explanation, held[0]) if held else None,
+        moved_by=_moved_by(explanation, bowled),
+    )
+
+
+def _explains_the_swing(explanation: Explanation, index: int, bowled: Bowled) -> bool:
+    """Whether a claim accounts for a noticeable share of what its ball did to the win probability.
+
+    Hiding its balls changes the probability of what happened; that change, times what the ball did
+    once it happened, is its part.
+    """
+    if bowled.win is None:
+        return True
+    change = explanation.evidence[index].top_change
+    return abs(change.points) / 100 >= _MIN_SHARE_OF_SWING
+
+
+def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, ...]:
+    """Each group's part in the mean of the values after the ball, by the forecast before it."""
+    win = explanation.win_probability
+    if bowled.win is None or win is None:
+        return ()
+    sign = 1 if bowled.batting_is_team else -1
+    moves = {
+        group.group: sign * sum(part.points * win.after[part.outcome] for part in group.from_usual)
+        for group in explanation.contributions
+    }
+    ranked = sorted(moves.items(), key=lambda entry: -abs(entry[1]))
+    return tuple(
+        types.MovedBy(group=group, points=rounded(points))
+        for group, points in ranked
+        if abs(points) >= _MIN_MOVED_POINTS
     )
 
 
