@@ -100,7 +100,6 @@ const A = { pages: {}, leave: [] };
       timer = setTimeout(action, wait);
     };
   };
-  A.overs = (legal, perOver) => `${Math.floor(legal / (perOver || 6))}.${legal % (perOver || 6)}`;
 
   // Bytes as the server packed them.
   A.bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

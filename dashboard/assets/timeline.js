@@ -232,7 +232,7 @@
   A.score = (innings, at) => {
     const ball = innings.balls[at];
     const side = innings.document.innings;
-    const [runs, faced, otherRuns, otherFaced, bowled, conceded, wickets] = ball.figures;
+    const [runs, faced, otherRuns, otherFaced, wickets, conceded] = ball.figures;
     const won = innings.win?.before[at];
     A.put(
       "score",
@@ -240,7 +240,7 @@
         "team",
         A.span("side", side.batting),
         A.span("runs", `${ball.score}/${ball.wickets}`),
-        A.span("overs", A.overs(ball.legal), A.small(null, " overs")),
+        A.span("overs", ball.bowled.split(" ")[0], A.small(null, ` ${ball.bowled.split(" ")[1]}`)),
       ),
       A.div(
         "batters",
@@ -249,10 +249,10 @@
       ),
       A.div(
         "bowler",
-        A.span(null, A.b(null, ball.bowler), figure(`${wickets}-${conceded}`, A.overs(bowled))),
+        A.span(null, A.b(null, ball.bowler), figure(`${wickets}-${conceded}`, ball.spell)),
         thisOver(innings, ball),
       ),
-      A.div("rates", rates(side, ball), Number.isFinite(won) ? chance(side.batting, won) : null),
+      A.div("rates", A.span(null, ball.rates), Number.isFinite(won) ? chance(side.batting, won) : null),
       A.div(
         "which",
         A.span(null, "Ball ", A.b(null, ball.label)),
@@ -269,16 +269,6 @@
       A.el("b", { id: "win-now" }, A.percent(won)),
     );
 
-  function rates(side, ball) {
-    const left = side.quota === null ? null : Math.max(0, side.quota - ball.legal);
-    if (side.target !== null) {
-      const need = Math.max(0, side.target - ball.score);
-      const each = left ? `, ${((6 * need) / left).toFixed(1)} an over` : "";
-      return A.span(null, A.b(null, need), ` needed${left === null ? "" : ` from ${left}`}${each}`);
-    }
-    const rate = ball.legal ? `${((6 * ball.score) / ball.legal).toFixed(1)} an over` : "";
-    return A.span(null, A.b(null, rate), left === null ? "" : `${rate && ", "}${left} balls left`);
-  }
   function thisOver(innings, ball) {
     const over = innings.balls.filter((other) => other.over === ball.over && other.index <= ball.index);
     const words = over.map(({ outcome }) => A.outcomeNames[outcome]).join(", ");

@@ -34,8 +34,8 @@ from attnlens.cricket.explain.reading import (
 from attnlens.cricket.match.ledger import (
     Phase,
     ScorebookEntry,
-    balls_left,
     phase_before,
+    progress_before,
     result_sentence,
     scorebook_before,
 )
@@ -430,9 +430,8 @@ def match_facts(match: Match, window: BallWindow) -> types.MatchFacts:
 def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
     """The ball, and the scoreboard as it stood before it."""
     innings, ball = window.innings, window.delivery
-    bowled, target, size = ball.legal_balls_before, innings.target, innings.balls_per_over
-    left, entry = balls_left(window.match, innings, ball), scorebook_before(innings, ball)
-    required = None if target is None else max(target - ball.score_before, 0)
+    progress, entry = progress_before(window.match, innings, ball), scorebook_before(innings, ball)
+    rates = {"required_rate": progress.required_rate, "run_rate": progress.run_rate}
     return types.BallFacts(
         innings=innings.number,
         index=ball.index,
@@ -440,18 +439,17 @@ def ball_facts(window: BallWindow, reference: BallReference) -> types.BallFacts:
         over=ball.over,
         label=ball.label,
         actual_delivery=ball.actual_delivery,
-        legal_number=bowled + 1,
+        legal_number=ball.legal_balls_before + 1,
         is_legal=ball.is_legal if ball.outcome else None,
         batter=ball.batter.name,
         non_striker=ball.non_striker.name,
         bowler=ball.bowler.name,
         score=ball.score_before,
         wickets=ball.wickets_before,
-        target=target,
-        balls_left=left,
-        runs_required=required,
-        required_rate=rounded(size * required / left) if required is not None and left else None,
-        run_rate=rounded(size * ball.score_before / bowled) if bowled else None,
+        target=innings.target,
+        balls_left=progress.left,
+        runs_required=progress.required,
+        **{name: None if rate is None else rounded(rate) for name, rate in rates.items()},
         free_hit=entry.free_hit,
         super_over=innings.super_over,
         balls_per_over=innings.balls_per_over,

@@ -17,8 +17,13 @@ from torch import Tensor
 
 from attnlens.cricket.explain.explain_ball import cautions_by_ball
 from attnlens.cricket.explain.reading import SITES, subject_outcome
-from attnlens.cricket.match.competition import quota_of
-from attnlens.cricket.match.ledger import ground, result_sentence, scorebook
+from attnlens.cricket.match.ledger import (
+    Progress,
+    ground,
+    progress_before,
+    result_sentence,
+    scorebook,
+)
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
 from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
@@ -35,6 +40,7 @@ from attnlens.cricket.predictor.tensors import NODES, InningsArrays, encode_inni
 from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of
 from attnlens.cricket.predictor.win import strength_of, win_chances
 from attnlens.cricket.predictor.window import one_thread, training_batch
+from attnlens.errors import count
 from attnlens.files import Floats, Floats32, Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
@@ -202,11 +208,10 @@ def shown_innings(
             "bowling": innings.bowling_team,
             "super_over": innings.super_over,
             "target": innings.target,
-            "quota": quota_of(match, innings),
             "batters": _side(match, innings.batting_team),
             "bowlers": _side(match, innings.bowling_team),
         },
-        "balls": list(_balls(innings)),
+        "balls": list(_balls(match, innings)),
         "scales": _scales(predictor),
         "fused": list(FUSED),
         "graph": {layer: list(nodes) for layer, nodes in NODES.items()},
@@ -270,19 +275,17 @@ def _scales(predictor: TrainedPredictor) -> list[Json]:
     ]
 
 
-def _balls(innings: Innings) -> Iterator[Json]:
+def _balls(match: Match, innings: Innings) -> Iterator[Json]:
     """Each delivery with the score before it, and its players' figures so far.
 
-    The figures: runs and balls of the batter and of the other one; the bowler's balls, runs and
-    wickets.
+    The figures: runs and balls of the batter and of the other one; the bowler's wickets and runs.
     """
     for ball, entry in zip(innings.deliveries, scorebook(innings), strict=True):
-        bowling = entry.bowling
+        bowling, progress = entry.bowling, progress_before(match, innings, ball)
         yield {
             "index": ball.index,
             "label": ball.label,
             "over": ball.over,
-            "legal": ball.legal_balls_before,
             "actual": ball.actual_delivery,
             "batter": ball.batter.name,
             "non_striker": ball.non_striker.name,
@@ -296,9 +299,24 @@ def _balls(innings: Innings) -> Iterator[Json]:
             "wickets": ball.wickets_before,
             "figures": [
                 *(line for bat in (entry.batting, entry.other) for line in (bat.runs, bat.balls)),
-                *(bowling.legal_balls, bowling.runs, bowling.wickets),
+                *(bowling.wickets, bowling.runs),
             ],
+            "spell": bowling.spell,
+            "bowled": progress.bowled,
+            "rates": _rates(progress),
         }
+
+
+def _rates(progress: Progress) -> str:
+    """``19 needed from 24, 4.8 an over``; ``7.9 an over, 54 balls left``."""
+    left, rate = progress.left, progress.required_rate
+    if progress.required is not None:
+        balls = "" if left is None else f" from {left}"
+        pace = "" if rate is None else f", {rate:.1f} {progress.over_name}"
+        return f"{progress.required} needed{balls}{pace}"
+    rate = progress.run_rate
+    pace = "" if rate is None else f"{rate:.1f} {progress.over_name}"
+    return ", ".join(filter(None, (pace, "" if left is None else f"{count(left, 'ball')} left")))
 
 
 def _packed(reading: InningsReading) -> Json:

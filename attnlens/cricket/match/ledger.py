@@ -85,6 +85,48 @@ def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
     return max(of_over, 1) + max(quota - (over + 1) * size, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an innings is before a delivery, and at what pace.
+
+    Attributes:
+        bowled: ``15.3 overs``; ``78 balls`` in The Hundred.
+        left: legal balls left; ``None`` without a limit.
+        required: runs to win; ``None`` where nothing is chased.
+        required_rate, run_rate: runs an over of the match's length; ``None`` without a ball.
+        over_name: what a rate is counted by, ``an over`` or ``per five balls``.
+    """
+
+    bowled: str
+    left: int | None
+    required: int | None
+    required_rate: float | None
+    run_rate: float | None
+    over_name: str
+
+
+def progress_before(match: Match, innings: Innings, ball: Delivery) -> Progress:
+    """How far the innings is before one of its deliveries."""
+    size, bowled = innings.balls_per_over, ball.legal_balls_before
+    left, target = balls_left(match, innings, ball), innings.target
+    required = None if target is None else max(target - ball.score_before, 0)
+    in_over = sum(past.is_legal for past in innings.deliveries[: ball.index - 1]
+                  if past.over == ball.over)  # fmt: skip
+    return Progress(
+        count(bowled, "ball") if counts_balls(size) else f"{ball.over}.{in_over} overs",
+        left,
+        required,
+        size * required / left if required is not None and left else None,
+        size * ball.score_before / bowled if bowled else None,
+        rate_unit(size),
+    )
+
+
+def rate_unit(balls_per_over: int) -> str:
+    """What a rate of runs is counted by."""
+    return "per five balls" if counts_balls(balls_per_over) else "an over"
+
+
 def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None:
     """The phase of a ball of a twenty-over innings, or of a shortened one; else ``None``.
 

@@ -16,14 +16,13 @@ from pydantic import Field, ValidationError
 
 from attnlens._version import VERSION
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match.ledger import ball_sign, how_out
+from attnlens.cricket.match.ledger import ball_sign, free_hits, how_out
 from attnlens.cricket.match.match import Delivery, Match
 from attnlens.cricket.match.naming import find_players, people_of
 from attnlens.cricket.match.outcomes import Outcome as BallOutcome
 from attnlens.cricket.mcp.match_folders import Folders
 from attnlens.cricket.pages.match_story import story_tables
 from attnlens.cricket.pages.prompt import fitted, tables_of
-from attnlens.cricket.predictor.tensors import free_hits
 from attnlens.cricket.predictor.window import Row
 from attnlens.cricket.session import Session
 from attnlens.cricket.whatif.types import WhatIf, WhatIfQuestion

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from attnlens.cricket.explain.types import BallFacts, BallPrediction, Explanation, Sentence
-from attnlens.cricket.match.ledger import counts_balls
+from attnlens.cricket.match.ledger import counts_balls, rate_unit
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
     claims_in_order,
@@ -96,7 +96,7 @@ def figures(ball: BallFacts) -> str:
 
 def per_over(ball: BallFacts) -> str:
     """What a rate of runs is counted by."""
-    return "per five balls" if counts_balls(ball.balls_per_over) else "an over"
+    return rate_unit(ball.balls_per_over)
 
 
 def outcome_index(prediction: BallPrediction, outcome: str) -> int:
