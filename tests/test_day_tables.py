@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,18 @@ from safetensors.torch import load_file
 from small_predictors import simulated, small_predictor
 
 from attnlens.cricket.lab.fit import rate_and_encode
-from attnlens.cricket.match.competition import PHASES, phase_of, quota_of
+from attnlens.cricket.match.competition import KINDS, PHASES, phase_of, quota_of
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.predictor.day_tables import saved_table
-from attnlens.cricket.predictor.levels import HALF_LIFE, OutcomeLevels
+from attnlens.cricket.predictor.day_tables import (
+    MatchSummary,
+    saved_table,
+    summary_of,
+    words_of,
+)
+from attnlens.cricket.predictor.levels import STAGES, OutcomeLevels
 from attnlens.cricket.predictor.ratings import Ratings
+from attnlens.cricket.predictor.tensors import encode_innings
 from attnlens.cricket.predictor.trained import (
     Timeline,
     load_predictor,
@@ -80,23 +87,105 @@ def test_matches_of_one_day_do_not_teach_each_other() -> None:
     assert contents(line.predictor_for(MATCHES[7]).ratings) == contents(both)
 
 
+def counts_of(levels: OutcomeLevels, stage: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Observed and expected counts of a stage by key, ``(2, phases, 11)``."""
+    tensors = levels.to_tensors()
+    keys = words_of(tensors[f"{stage}.keys"])
+    return dict(zip(keys, tensors[f"{stage}.counts"].double().numpy(), strict=True))
+
+
 def test_levels_are_faded_counts_of_the_balls() -> None:
-    last = MATCHES[3].date
+    last, stage = MATCHES[3].date, STAGES[3]
     assert last is not None
+    assert stage.by_phase
     observed = np.zeros((len(PHASES), len(OUTCOMES)))
     for match in MATCHES[:4]:
         assert match.date is not None
-        weight = 0.5 ** ((last - match.date).days / HALF_LIFE)
+        weight = 0.5 ** ((last - match.date).days / stage.half_life)
         for side in match.innings:
             for ball in side.deliveries if not side.super_over else ():
                 phase = phase_of(ball.legal_balls_before, quota_of(match, side))
                 observed[phase, OUTCOMES.index(ball.outcome)] += weight
     levels = learnt_from(MATCHES[:4]).levels
-    rows = [row for row in range(len(levels.keys)) if levels.observed[row].any()]
-    assert rows
-    for row in rows:
-        np.testing.assert_allclose(levels.observed[row], observed, rtol=1e-12)
-        np.testing.assert_allclose(levels.expected[row].sum(-1), observed.sum(-1), rtol=1e-5)
+    [(observed_by_phase, expected_by_phase)] = counts_of(levels, 3).values()
+    np.testing.assert_allclose(observed_by_phase, observed, rtol=1e-6)
+    # Whatever the other stages make of it, as many balls are expected as came.
+    np.testing.assert_allclose(expected_by_phase.sum(1), observed.sum(1), rtol=1e-6)
+
+
+def test_two_stages_by_hand() -> None:
+    """The kind of cricket learns beside the scoreboard, its competition beside the kind."""
+    stage, levels = STAGES[0], OutcomeLevels()
+    seen = np.zeros((2, len(OUTCOMES)))
+    due_by_kind = np.zeros((len(PHASES), len(OUTCOMES)))
+    for match, before in zip(MATCHES[:3], (None, *MATCHES), strict=False):
+        summary = update_of(match)
+        by_phase = [sum(getattr(i, name) for i in summary.innings) for name in COUNTS]
+        fade = 0.5 ** ((match.dates[-1] - before.dates[-1]).days / 365) if before else 1.0
+        seen = fade * seen + np.sum(by_phase, axis=1)
+        ratio = (seen[0] + stage.prior_events) / (seen[1] + stage.prior_events)
+        corrected = by_phase[1] * ratio
+        corrected *= by_phase[1].sum(1, keepdims=True) / corrected.sum(1, keepdims=True)
+        due_by_kind = fade * due_by_kind + corrected
+        levels.learn_day(match.dates[-1], [summary])
+    kind, competition = (counts_of(levels, number) for number in (0, 1))
+    np.testing.assert_allclose(kind[KINDS[summary.kind]][:, 0], seen, rtol=1e-6)
+    own = competition[summary.competition][:, 0]
+    np.testing.assert_allclose(own, [seen[0], due_by_kind.sum(0)], rtol=1e-6)
+
+
+COUNTS = ("observed", "expected")
+
+
+def update_of(match: Match) -> MatchSummary:
+    innings = [
+        (
+            side,
+            PREDICTOR.base.of_innings(match, side),
+            np.array([OUTCOMES.index(ball.outcome) for ball in side.deliveries]),
+        )
+        for side in match.innings
+        if not side.super_over
+    ]
+    return summary_of(match, innings)
+
+
+def test_usual_sums_to_one_and_follows_the_levels() -> None:
+    match = MATCHES[6]
+    plain = dataclasses.replace(PREDICTOR, ratings=Ratings())
+    taught = dataclasses.replace(PREDICTOR, ratings=learnt_from(MATCHES[:6]))
+    for predictor in (plain, taught):
+        for side in match.innings:
+            arrays = encode_innings(match, side, predictor.ratings, predictor.base)
+            np.testing.assert_allclose(np.exp(arrays.usual.astype(float)).sum(1), 1, atol=1e-6)
+    side = match.innings[0]
+    base = PREDICTOR.base.of_innings(match, side)
+    same = encode_innings(match, side, plain.ratings, plain.base).usual
+    np.testing.assert_allclose(same, base, atol=1e-6)
+    # Very many balls of which each phase has twice as many sixes as the scoreboard expects.
+    summary, six = update_of(MATCHES[0]), OUTCOMES.index("6")
+    expected = np.full(summary.innings[0].expected.shape, 1e6, np.float32)
+    observed = np.where(np.arange(len(OUTCOMES)) == six, 2, 1) * 10**6
+    innings = dataclasses.replace(
+        summary.innings[0], expected=expected, observed=np.tile(observed, (len(PHASES), 1))
+    )
+    levels = OutcomeLevels()
+    levels.learn_day(MATCHES[0].dates[-1], [dataclasses.replace(summary, innings=(innings,))])
+    ratings = Ratings(levels=levels)
+    ratios = levels.log_ratios(summary_of(match, ()))
+    change = encode_innings(match, side, ratings, PREDICTOR.base).usual - base
+    change -= change[:, :1]
+    np.testing.assert_allclose(np.diff(ratios[:, [0, six]]), np.log(2), atol=0.01)
+    np.testing.assert_allclose(change[:, six], np.log(2), atol=0.01)
+    np.testing.assert_allclose(np.delete(change, six, axis=1), 0, atol=0.01)
+
+
+def test_another_format_has_levels_of_its_own() -> None:
+    match = MATCHES[0]
+    one_day = dataclasses.replace(match, match_type="ODI")
+    levels = learnt_from([one_day]).levels
+    assert levels.log_ratios(summary_of(one_day, ())).any()
+    assert not levels.log_ratios(summary_of(match, ())).any()
 
 
 def test_a_checkpoint_keeps_the_tables(tmp_path: Path) -> None:
@@ -131,15 +220,13 @@ def test_a_checkpoint_without_tables_has_empty_ones_and_can_be_completed(tmp_pat
 
 
 def test_damaged_tables_are_refused() -> None:
-    levels = learnt_from(MATCHES[:2]).levels
-    for name, value in (("observed", -1.0), ("expected", -1.0)):
-        tensors = levels.to_tensors()
-        tensors[name] = tensors[name] * value
-        with pytest.raises(ValueError, match="negative"):
-            OutcomeLevels.from_tensors(tensors)
-    tensors = levels.to_tensors()
+    tensors = saved_table(learnt_from(MATCHES[:2]).levels)
+    with pytest.raises(ValueError, match="negative"):
+        OutcomeLevels.from_tensors(tensors | {"0.counts": -tensors["0.counts"]})
     with pytest.raises(ValueError, match="fit"):
-        OutcomeLevels.from_tensors({**tensors, "observed": tensors["observed"][:-1]})
+        OutcomeLevels.from_tensors(tensors | {"3.counts": tensors["3.counts"][:-1]})
+    with pytest.raises(KeyError):
+        OutcomeLevels.from_tensors({"until": tensors["until"]})
 
 
 def test_the_oldest_table_says_until_when_all_have_learnt() -> None:

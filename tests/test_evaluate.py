@@ -17,9 +17,11 @@ from match_files import written
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
-from attnlens.cricket.lab import baselines
+from attnlens.cricket.lab import baselines, usual_evaluation
 from attnlens.cricket.lab.simulator import save_simulated
-from attnlens.cricket.predictor.trained import load_predictor, save_predictor
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.predictor.tensors import encode_innings
+from attnlens.cricket.predictor.trained import Timeline, load_predictor, save_predictor
 from attnlens.cricket.readers import read_matches
 
 TRAINED = 6
@@ -172,6 +174,49 @@ def test_who_wins_is_judged_by_the_predictions(
     assert "who wins, by small" in evaluate(*files, *words)
     more = ("--model", "x.safetensors", "--calibration-out", "y.json")
     attnlens_here.refused("lab", "evaluate", *files, *words, *more)
+
+
+def test_what_is_usual_is_judged_by_the_balls(
+    sources: Path, attnlens_here: Here, evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usual_evaluation, "MIN_MATCHES", 2)
+    files, history = (sources / "later.zip",), (sources / "trained.zip",)
+    data = json.loads(evaluate(*files, "--usual", "--history", *history, "--json"))
+    matches = [match for file in (*history, *files) for match in read_matches(file)]
+    timeline = Timeline(load_predictor(sources / "small.safetensors"), matches)
+    usual, plain, came = [], [], []
+    for match in read_matches(files[0]):
+        dated = timeline.predictor_for(match)
+        for side in match.innings:
+            arrays = encode_innings(match, side, dated.ratings, dated.base)
+            usual.append(arrays.usual)
+            plain.append(dated.base.of_innings(match, side))
+            came += [OUTCOME_INDEX[ball.outcome] for ball in side.deliveries]
+    usual_logs, plain_logs = map(np.concatenate, (usual, plain))
+    assert data["balls"] == len(came)
+    losses = {
+        name: -logs[np.arange(len(came)), came].mean()
+        for name, logs in (("usual", usual_logs), ("scoreboard", plain_logs))
+    }
+    losses["difference"] = losses["usual"] - losses["scoreboard"]
+    for name, loss in losses.items():
+        low, high = data["log_loss"][f"{name}_ci"]
+        assert data["log_loss"][name] == pytest.approx(loss, abs=2e-5)
+        assert low <= loss <= high
+    [competition] = data["by_competition"].values()
+    for name, figures in data["all"].items():
+        number = OUTCOME_INDEX[name]
+        assert figures["came"] == pytest.approx(100 * np.mean(np.array(came) == number), abs=1e-5)
+        expected = 100 * np.exp(usual_logs[:, number]).mean()
+        assert figures["usual"] == pytest.approx(expected, abs=1e-3)
+        difference = figures["usual"] - figures["came"]
+        assert figures["difference"] == pytest.approx(difference, abs=2e-6)
+        assert competition["outcomes"][name] == figures
+    page = evaluate(*files, "--usual", "--history", *history)
+    assert "what is usual, by small" in page
+    assert "usual minus came, points" in page
+    for more in (("--calibration-out", "y.json"), ("--win",)):
+        attnlens_here.refused("lab", "evaluate", *files, "--usual", *more, *model_of(sources))
 
 
 def test_matches_it_was_trained_on_are_refused(sources: Path, attnlens_here: Here) -> None:

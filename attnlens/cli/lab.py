@@ -250,6 +250,10 @@ def _add_evaluate(commands: Commands) -> None:
         "--win",
         "judge instead who is winning before every ball, beside a logistic model of the state",
     )
+    parser.flag(
+        "--usual",
+        "judge instead what is usual in each competition, which explanations compare with",
+    )
     parser.option(
         "--calibration-out",
         "FILE",
@@ -324,8 +328,18 @@ def _baselines(text: str) -> tuple[str, ...]:
 
 def _evaluate(options: argparse.Namespace) -> int:
     check_files(options, "calibration_out")
+    for name in ("win", "usual"):
+        if getattr(options, name) and options.calibration_out is not None:
+            raise InputError("--calibration-out is of outcomes", remedy=f"leave out --{name}")
+    if options.win and options.usual:
+        raise InputError("--win and --usual are two evaluations", remedy="ask for one at a time")
     if options.win:
         return _evaluate_win(options)
+    if options.usual:
+        from attnlens.cricket.lab.usual_evaluation import render_usual, usual_evaluation
+
+        measure_usual = partial(usual_evaluation, report=progress)
+        return _measure_held_out(options, measure_usual, render_usual, digits=6)
     import json
 
     from attnlens.cricket.lab import evaluation
@@ -347,8 +361,6 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _evaluate_win(options: argparse.Namespace) -> int:
-    if options.calibration_out is not None:
-        raise InputError("--calibration-out is of outcomes", remedy="leave out --win")
     from attnlens.cricket.lab.baselines import logistic_value
     from attnlens.cricket.lab.win_evaluation import evaluate_states, render_winning, win_evaluation
 

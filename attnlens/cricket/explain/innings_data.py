@@ -85,7 +85,7 @@ def read_encoded(arrays: InningsArrays, predictor: TrainedPredictor) -> InningsR
     return InningsReading(
         probabilities=_shares(prediction.logits),
         baseline=_shares(baseline),
-        usual=_array(torch.from_numpy(arrays.base).double().softmax(-1)),
+        usual=_array(torch.from_numpy(arrays.usual).double().softmax(-1)),
         gates=_array(prediction.gates[0]),
         layers=_array(prediction.within["layers"][0]),
         nodes=_array(torch.cat([prediction.within[layer][0] for layer in NODES], -1)),

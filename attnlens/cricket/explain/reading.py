@@ -446,12 +446,11 @@ MIN_NOTICEABLE, MIN_NOTICEABLE_RARE = 0.015, 0.05
 
 
 def scoreboard_baseline(window: BallWindow) -> Floats:
-    """What such a scoreboard brings in such cricket, whoever plays, ``(11,)``.
+    """What such a scoreboard brings in the competition of late, whoever plays, ``(11,)``.
 
-    The small scoreboard model says it: over, wickets, score, target and kind of cricket are known
-    to it, players and past balls are not.
+    See `attnlens.cricket.predictor.tensors.usual_of`.
     """
-    logs = window.arrays.base[window.delivery.index - 1].astype(float)
+    logs = window.arrays.usual[window.delivery.index - 1].astype(float)
     probs: Floats = np.exp(logs - np.logaddexp.reduce(logs))
     return probs
 

@@ -394,7 +394,7 @@ class OutcomeProbability(Plain):
     """The chance of one outcome.
 
     ``baseline``: with nothing known of this ball. ``usual``: what such a scoreboard brings in
-    such cricket, whoever plays.
+    this competition of late, whoever plays.
     """
 
     outcome: Outcome
@@ -505,8 +505,9 @@ class BallContribution(Plain):
 class Contribution(Plain):
     """What one group of inputs adds to each outcome (Shapley values).
 
-    ``points`` are from the baseline; ``from_usual`` from what is usual at this scoreboard, where
-    the scoreboard itself is what the network makes of it beside that. Both sum to the difference.
+    ``points`` are from the baseline; ``from_usual`` from what is usual at this scoreboard in this
+    competition of late, so that the scoreboard's part is what the network makes of it beside that.
+    Both sum to the difference.
     ``when`` it was known. ``balls``: the group's balls that do most by themselves, the
     greatest first. Each is taken away alone, so they need not sum to the group's points.
     """

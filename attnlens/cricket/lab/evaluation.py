@@ -54,7 +54,7 @@ _CALIBRATED_OUTCOMES: Final = ("4", "6", "W")
 """Outcomes with a calibration table of their own: those that turn a match."""
 
 _OUTCOME_BINS: Final = 10
-_MIN_MATCHES: Final = 20
+MIN_MATCHES: Final = 20
 """Fewer matches of a competition are too few to judge on."""
 
 _TABLE_BINS: Final = 16
@@ -262,7 +262,7 @@ def _breakdowns(
         "innings": subsets({str(n): balls.number == n for n in np.unique(balls.number)}),
         "outcome": {name: outcome_figures(number) for number, name in enumerate(OUTCOMES)},
         "kind": by_name(kinds, 1),
-        "competition": by_name(competitions, _MIN_MATCHES),
+        "competition": by_name(competitions, MIN_MATCHES),
     }
 
 

@@ -23,9 +23,15 @@ KIND_SIZE: Final = 3
 
 def competition_of(match: Match) -> str:
     """What the competition's level is kept under; empty where the file does not tell."""
+    event = event_of(match)
+    if match.team_type != "international" and " tour of " not in event:
+        return event
+    return f"{INTERNATIONALS} (women)" if match.gender == "female" else INTERNATIONALS
+
+
+def event_of(match: Match) -> str:
+    """The tournament or series as the file names it, men's and women's apart; empty without one."""
     name = str(match.event.get("name", "")).strip()
-    if match.team_type == "international" or " tour of " in name:
-        name = INTERNATIONALS
     return f"{name} (women)" if name and match.gender == "female" else name
 
 

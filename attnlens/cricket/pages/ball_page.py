@@ -71,7 +71,7 @@ _MIN_PARTNERSHIP_RUNS: Final = 30
 _GROUP_COLUMNS, _BAR_COLUMNS = 46, 24
 """Columns of a group's name, and of the longest bar."""
 
-USUAL_WORDS: Final = "Usual: what this scoreboard brings in such cricket, whoever plays."
+USUAL_WORDS: Final = "Usual: at such a scoreboard in this competition."
 
 
 def add_outcome_bars(

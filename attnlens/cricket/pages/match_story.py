@@ -294,7 +294,7 @@ _MAX_ROWS: Final = 8
 _SIGNS: Final = {**VERDICTS, None: (" ", "not tested", "untold")}
 """As `VERDICTS`: of a moment it is no picture where nothing was tested."""
 
-_USUALLY: Final = "Usually: at such a scoreboard, whoever plays."
+_USUALLY: Final = "Usually: at such a scoreboard in this competition of late, whoever plays."
 
 
 # ---- a terminal

@@ -14,6 +14,7 @@ from torch import Tensor
 from attnlens.cricket.match.competition import (
     PHASES,
     competition_of,
+    event_of,
     phase_of,
     quota_of,
     table_of,
@@ -53,6 +54,7 @@ class MatchSummary:
 
     Attributes:
         kind: the number of its kind of cricket in `attnlens.cricket.match.competition.KINDS`.
+        competition, event: see `competition_of` and `event_of`.
         teams, winner, toss_winner: sides, as `team_key` names them; ``winner`` is ``None``
             without one.
         method: how the result was adjusted, such as ``D/L``; ``None`` for a result by play.
@@ -60,8 +62,10 @@ class MatchSummary:
     """
 
     match_id: str
-    competition: str
+    match_type: str | None
     kind: int
+    competition: str
+    event: str
     teams: tuple[str, ...]
     winner: str | None
     tie: bool
@@ -84,8 +88,10 @@ def summary_of(match: Match, innings: Iterable[tuple[Innings, Floats32, Integers
     outcome = match.outcome
     return MatchSummary(
         match_id=match.match_id,
-        competition=competition_of(match),
+        match_type=match.match_type,
         kind=table_of(match),
+        competition=competition_of(match),
+        event=event_of(match),
         teams=tuple(team_key(match, name) for name in match.teams),
         winner=team(outcome.get("winner")),
         tie=outcome.get("result") == "tie",
@@ -136,11 +142,11 @@ class DayTable(Protocol):
         """A copy that later days do not change."""
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Everything but ``until``, by name."""
+        """Everything but ``until``, by name; not of a table that has learnt nothing."""
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor]) -> Self:
-        """The table of `to_tensors`, whose ``until`` is set by the caller.
+        """The table of `to_tensors`; ``until`` is the ordinal of its day.
 
         Raises:
             KeyError, ValueError: they are damaged.
@@ -160,11 +166,7 @@ def loaded_table(kind: type[DayTable], tensors: Mapping[str, Tensor]) -> DayTabl
     Raises:
         KeyError, ValueError: the tensors are damaged.
     """
-    if not tensors:
-        return kind()
-    table = kind.from_tensors(tensors)
-    table.until = datetime.date.fromordinal(int(tensors["until"]))
-    return table
+    return kind.from_tensors(tensors) if tensors else kind()
 
 
 def text_tensor(words: Sequence[str]) -> Tensor:

@@ -20,6 +20,7 @@ from attnlens.cricket.match.competition import (
     KIND_SIZE,
     competition_of,
     kind_of_cricket,
+    phase_of,
     quota_of,
     table_of,
     team_key,
@@ -27,6 +28,7 @@ from attnlens.cricket.match.competition import (
 from attnlens.cricket.match.ledger import free_hits
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.predictor.day_tables import summary_of
 from attnlens.cricket.predictor.ratings import KINDS, Ratings, softmax
 from attnlens.files import Floats32, Integers
 
@@ -85,6 +87,8 @@ class InningsArrays:
         phase: `phase_state` features for the past side, without the free hit ``(n, 26)``.
         past_outcome: the outcome as a past ball has it ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
+        usual: log-probabilities of what such a scoreboard brings in the match's competition of
+            late, whoever plays (`attnlens.cricket.predictor.levels`), ``(n, 11)``.
         prior: log-probabilities from kind of cricket, over and innings alone ``(n, 11)``.
         ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today; the
             era's with that of the competition.
@@ -97,6 +101,7 @@ class InningsArrays:
     phase: Floats32
     past_outcome: Floats32
     base: Floats32
+    usual: Floats32
     prior: Floats32
     ratings: dict[str, Floats32]
     batter: Integers
@@ -280,6 +285,25 @@ def rate_today(
     return surprise / information, balls
 
 
+def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -> Floats32:
+    """What such a scoreboard brings in the match's competition of late, whoever plays.
+
+    Args:
+        base: log-probabilities from the scoreboard alone, ``(n, 11)``.
+
+    Returns:
+        Log-probabilities ``(n, 11)``.
+    """
+    quota = quota_of(match, innings)
+    phases = [phase_of(ball.legal_balls_before, quota) for ball in innings.deliveries]
+    ratios = ratings.levels.log_ratios(summary_of(match, ()))[np.array(phases, np.int64)]
+    logits = base + ratios
+    usual: Floats32 = (logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)).astype(
+        np.float32
+    )
+    return usual
+
+
 def encode_innings(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> InningsArrays:
@@ -319,6 +343,7 @@ def encode_innings(
     over_class = phase[:, 6:].argmax(1) if count else np.zeros(0, np.int64)
     prior = base.prior[table_of(match), (innings.number + 1) % 2, over_class]
     outcome = np.array([OUTCOME_INDEX.get(ball.outcome, -1) for ball in deliveries], np.int64)
+    expected = base.log_probabilities(base_inputs(match, nodes))
     numbers: dict[str, int] = {}
 
     def number_of(player: Player) -> int:
@@ -328,7 +353,8 @@ def encode_innings(
         nodes=nodes,
         phase=phase,
         past_outcome=_past_outcome(deliveries, outcome),
-        base=base.log_probabilities(base_inputs(match, nodes)),
+        base=expected,
+        usual=usual_of(match, innings, expected, ratings),
         prior=prior,
         ratings={
             "striker": striker,

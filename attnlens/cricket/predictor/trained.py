@@ -273,12 +273,13 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     for name in ratings.kinds:
         table = ratings.tables[name]
-        rows = len(table.keys)
-        tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
+        # A row of a match that the ratings had learnt before it came says nothing.
+        rows, keys = np.flatnonzero(table.balls), list(table.keys)
+        tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[rows]).half()
         # The precision is kept as a variance: it fits sixteen bits, the precision does not.
-        tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
-        tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
-        tensors[f"ratings.{name}.keys"] = text_tensor(list(table.keys))
+        tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[rows]).half()
+        tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[rows]).int()
+        tensors[f"ratings.{name}.keys"] = text_tensor([keys[row] for row in rows])
     tensors["ratings.alias_names"] = text_tensor(list(ratings.aliases))
     tensors["ratings.alias_keys"] = text_tensor(list(ratings.aliases.values()))
     for name, day_table in ratings.day_tables.items():

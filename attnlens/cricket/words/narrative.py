@@ -29,7 +29,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "venue and teams": "the ground and the teams",
     "striker's record": f"{BATTER}'s record",
     "bowler's record": f"{BOWLER}'s record",
-    "scoreboard": "the rest of the scoreboard",
+    "scoreboard": "the scoreboard",
     "this over": "this over so far",
     "this bowler to this batter": f"{BOWLER} to {BATTER} in earlier overs",
     "this bowler's earlier balls": f"{BOWLER} to others in earlier overs",
