@@ -211,7 +211,8 @@ def test_every_number_that_is_printed_is_in_the_data(sample: MatchStory) -> None
 def test_a_reason_is_told_only_where_its_test_held(sample: MatchStory, tested: MatchStory) -> None:
     for story in (sample, tested):
         moments = story.turning_points + story.surprises
-        assert all((one.finding is not None) == (one.verdict == "supported") for one in moments)
+        # A supported reason that hardly moved the match has a verdict and no finding.
+        assert all(one.verdict == "supported" for one in moments if one.finding is not None)
         assert story.tested.balls <= len({(one.innings, one.index) for one in moments})
         assert len(story.claims) <= story.tested.supported <= story.tested.claims
         assert all(claim.q_match <= Q_LEVEL for claim in story.claims)
