@@ -68,7 +68,7 @@ def test_every_impossible_match_is_told_and_every_rule_tells_of_one(
                 continue
             seen |= {(doubt.kind, doubt.refused) for doubt in found}
             assert found or not result[1], (kind, number)
-    assert seen == {(rule.kind, rule.refused) for rule in RULES}
+    assert seen >= {(rule.kind, rule.refused) for rule in RULES}
 
 
 def test_impossible_versions_of_real_matches_are_doubted(tmp_path: Path, shared_data: Path) -> None:

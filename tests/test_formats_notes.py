@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from match_files import delivery, document, written
+from match_files import SHORT, delivery, document, written
 from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.readers import read_match, read_matches
@@ -14,9 +14,9 @@ from attnlens.cricket.readers import read_match, read_matches
 
 def notes_of(folder: Path, content: dict[str, Any]) -> tuple[str, ...]:
     notes = read_match(written(folder, content)).notes
-    kept = (note for note in notes if not note.startswith("no registry id"))
-    # It is so small that every innings ends early.
-    return tuple(note for note in kept if not note.endswith("and nothing says why"))
+    return tuple(
+        note for note in notes if not note.startswith("no registry id") and note not in SHORT
+    )
 
 
 CONTRADICTIONS: dict[str, tuple[dict[str, Any], bool]] = {
@@ -24,6 +24,7 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], bool]] = {
     "Blues won by 9 wickets": ({"winner": "Blues", "by": {"wickets": 9}}, True),
     "tie": ({"result": "tie"}, True),
     "no result": ({"result": "no result"}, False),
+    "Reds won": ({"winner": "Reds"}, True),
     "awarded": ({"winner": "Blues", "method": "Awarded"}, False),
     "by 13 runs": ({"winner": "Reds", "by": {"runs": 13}, "method": "D/L"}, False),
     "by 2 runs": ({"winner": "Blues", "by": {"runs": 2}, "method": "D/L"}, False),
@@ -35,10 +36,7 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], bool]] = {
 def test_a_result_that_the_balls_contradict_is_noted(tmp_path: Path, result: str) -> None:
     content = document()
     content["info"]["outcome"], contradicted = CONTRADICTIONS[result]
-    note = (
-        f"the stated result ({result}) does not follow from the balls (Reds 16/1, Blues 3/1); "
-        "both are told as the file has them"
-    )
+    note = f"the stated result ({result}) does not follow from the balls (Reds 16/1, Blues 3/1)"
     assert notes_of(tmp_path, content) == ((note,) if contradicted else ())
 
 
@@ -60,6 +58,7 @@ def with_someone_absent(content: dict[str, Any]) -> None:
 
 def with_a_forfeit(content: dict[str, Any]) -> None:
     content["info"]["match_type"] = "MDM"
+    del content["info"]["overs"]
     content["info"]["outcome"] = {"result": "draw"}
     content["innings"].append({"team": "Reds", "forfeited": True})
 
@@ -104,4 +103,5 @@ def test_only_the_known_errors_of_real_files_contradict_the_balls(shared_data: P
         for match in read_matches(shared_data / "formats" / "json")
         if any("stated result" in note for note in match.notes)
     }
-    assert contradicted == {"1207736", "1252723", "1318396"}
+    # In 1252718 rain ended a chase, and the margin is not the lead over the stated target.
+    assert contradicted == {"1207736", "1252718", "1252723", "1318396"}

@@ -318,6 +318,90 @@ class Changes(Play):
         at = self.dice.randrange(1, len(wickets))
         wickets[at]["player_out"] = wickets[at - 1]["player_out"]
 
+    def _caught(self) -> tuple[Place, Document]:
+        place = self._fallen()
+        wicket = place.ball["wickets"][0]
+        need(wicket["kind"] == "caught")
+        return place, wicket
+
+    def a_stranger_takes_a_catch(self) -> None:
+        self._caught()[1]["fielders"] = [{"name": "Nobody Known"}]
+
+    def the_batting_side_takes_a_catch(self) -> None:
+        place, wicket = self._caught()
+        wicket["fielders"] = [{"name": self.another(place, batting=True)}]
+
+    def nobody_takes_a_catch(self) -> None:
+        self._caught()[1]["fielders"] = []
+
+    def the_bowler_stumps(self) -> None:
+        place, wicket = self._caught()
+        wicket |= {"kind": "stumped", "fielders": [{"name": place.ball["bowler"]}]}
+
+    def another_takes_the_bowlers_own_catch(self) -> None:
+        self._caught()[1]["kind"] = "caught and bowled"
+
+    def somebody_is_vaporised(self) -> None:
+        self._caught()[1]["kind"] = "vaporised"
+
+    def somebody_who_bats_is_timed_out(self) -> None:
+        self._caught()[1].update(kind="timed out", fielders=[])
+
+    def runs_are_scored_off_a_catch(self) -> None:
+        add_runs(self._caught()[0].ball, 1)
+
+    def both_batters_are_out(self) -> None:
+        ball = self._caught()[0].ball
+        ball["wickets"].append({"kind": "run out", "player_out": ball["non_striker"]})
+
+    def a_wicket_falls_on_a_free_hit(self) -> None:
+        place = self.ball(plain)
+        no_ball = place.deliveries[place.at - 1]
+        need(plain(no_ball))
+        no_ball |= {"extras": {"noballs": 1}}
+        no_ball["runs"] |= {"extras": 1, "total": no_ball["runs"]["total"] + 1}
+        place.ball["wickets"] = bowled(place.ball)
+
+    def a_ball_is_numbered_otherwise(self) -> None:
+        self.quiet_ball().ball["actual_delivery"] = "7.9"
+
+    def a_review_of_another_match(self) -> None:
+        ball = self.quiet_ball().ball
+        ball["review"] = {"by": "Atlantis", "batter": ball["batter"], "decision": "struck down"}
+
+    def a_review_that_changes_nothing(self) -> None:
+        place = self.quiet_ball()
+        review = {"by": self._bowling(place), "batter": place.ball["batter"], "decision": "upheld"}
+        place.ball["review"] = review
+
+    def a_review_of_the_bowler(self) -> None:
+        place = self.quiet_ball()
+        ball, by = place.ball, place.innings["team"]
+        ball["review"] = {"by": by, "batter": ball["bowler"], "decision": "upheld"}
+
+    def _bowling(self, place: Place) -> str:
+        teams = self.match["info"]["teams"]
+        return str(next(team for team in teams if team != place.innings["team"]))
+
+    def _replaced(self, kind: str, **change: str) -> None:
+        place = self.quiet_ball()
+        team = place.innings["team"]
+        whole = {"in": self.another(place, batting=True), "out": place.ball["batter"],
+                 "team": team, "reason": "unknown"} | change  # fmt: skip
+        place.ball["replacements"] = {kind: [whole]}
+
+    def who_was_replaced_plays_on(self) -> None:
+        self._replaced("match")
+
+    def a_stranger_comes_in(self) -> None:
+        self._replaced("match", **{"in": "Nobody Known"})
+
+    def somebody_comes_in_for_another_team(self) -> None:
+        self._replaced("match", team="Atlantis")
+
+    def somebody_comes_in_to_bowl_and_does_not(self) -> None:
+        self._replaced("role", role="bowler")
+
     def the_other_side_won(self) -> None:
         teams, outcome = self.match["info"]["teams"], self.match["info"]["outcome"]
         outcome["winner"] = next(team for team in teams if team != outcome["winner"])
@@ -354,6 +438,9 @@ BALL_CHANGES: dict[str, tuple[Callable[[Document], bool], Callable[[Play, Place]
     "more_runs_than_can_be": (
         plain, lambda play, place: add_runs(place.ball, play.dice.randint(8, 60))),
     "byes_off_a_hit": (extras_only("legbyes"), lambda _, place: add_runs(place.ball, 1)),
+    "a_single_to_the_rope_all_run": (
+        lambda ball: plain(ball) and ball["runs"]["batter"] == 1,
+        lambda _, place: place.ball["runs"].update(non_boundary=True)),
     "one_batter_at_both_ends": (
         plain, lambda _, place: place.ball.update(non_striker=place.ball["batter"])),
     "the_batter_bowls": (

@@ -38,8 +38,8 @@ from attnlens.cricket.lab.training_loop import (
     run_training,
     saved_run,
 )
-from attnlens.cricket.match.doubts import RESULT
 from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.results import RESULT
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.over.features import RATED, OverRow, encode_overs
 from attnlens.cricket.over.trained_overs import TrainedOvers, save_overs, token_runs

@@ -17,6 +17,15 @@ ALL_OUT: Final = 10
 BOWLERS_SHARE: Final = 5
 """One bowler bowls at most a fifth of an innings."""
 
+MENS_COMPETITIONS: Final = frozenset({
+    "Bangladesh Premier League", "Big Bash League", "Caribbean Premier League",
+    "CSA T20 Challenge", "Indian Premier League", "International League T20",
+    "Lanka Premier League", "Major League Cricket", "Mzansi Super League", "NatWest T20 Blast",
+    "Nepal Premier League", "Pakistan Super League", "Ram Slam T20 Challenge", "SA20",
+    "Syed Mushtaq Ali Trophy", "Vitality Blast",
+})  # fmt: skip
+"""Leagues of men's clubs, by names that no league of women has."""
+
 KIND_SIZE: Final = 3
 """Flags of `kind_of_cricket`."""
 

@@ -1,51 +1,40 @@
-"""What is impossible in a match, or hard to believe: a list of rules, each a small function.
+"""What is impossible on the balls of a match, or hard to believe: rules, each a small function.
 
 A file can be well formed and describe a match that nobody played. What a rule finds stands in the
 notes of the match; where no answer about the match could be right, the match is refused. An over
-is doubted only where the Laws of Cricket leave no room.
+is doubted only where the Laws of Cricket leave no room. `reconcile` has the rules about what the
+file states of the match.
 """
 
 from __future__ import annotations
 
 import datetime
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from attnlens.cricket.match.competition import (
     ALL_OUT,
     BALLS_PER_OVER_OF_THE_HUNDRED,
     BOWLERS_SHARE,
 )
-from attnlens.cricket.match.match import UNKNOWN_PLAYER, Delivery, Doubt, Innings, Match, Player
-from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
+from attnlens.cricket.match.match import UNKNOWN_PLAYER, Delivery, Doubt, Innings
+from attnlens.cricket.match.outcomes import DISMISSALS, NOT_THE_BOWLERS
+from attnlens.cricket.match.scan import MAX_RUNS_OFF_THE_BAT, Case, InningsScan, changes_of
 from attnlens.errors import count
-
-MAX_RUNS_OFF_THE_BAT: Final = 7
-"""More runs off the bat of one ball are doubted; eight have been run, rarely."""
 
 _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_DOUBTS_A_RULE = 5
-_MAX_OVERS_LISTED = 4
 _SUPER_OVER_WICKETS = 2
 _NEARLY_ALL_OUT = 8
 """With so many out, those who were hurt or absent may have ended the innings."""
 
-_MAX_DAYS = {True: 3, False: 12}
-"""From the first to the last day, by whether overs are limited."""
+_FREE_HITS_SINCE = datetime.date(2016, 1, 1)
+"""From then on every no-ball of one run is followed by a free hit in limited overs."""
 
-_FIRST_DAYS: Final = {
-    "T20": datetime.date(2003, 6, 13),
-    "IT20": datetime.date(2003, 6, 13),
-    "ODI": datetime.date(1971, 1, 5),
-}
-"""When the first match of a type was played."""
-
-_SEASON = re.compile(r"([0-9]{4})(?:/([0-9]{2,4}))?")
 _BALL_RECORD = attrgetter("label", "batter", "non_striker", "bowler", "runs_total", "wickets")
 
 _OFF_AN_EXTRA: Final = (
@@ -57,174 +46,13 @@ _OFF_AN_EXTRA: Final = (
 _FROM_ANYWHERE = frozenset({"timed out", "retired out", "retired hurt", "retired not out"})
 """How someone can go who was not at the crease."""
 
+_FIELDERS: Final[dict[str, range]] = {
+    "caught": range(1, 2), "stumped": range(1, 2), "run out": range(10),
+    "obstructing the field": range(10), "caught and bowled": range(2),
+}  # fmt: skip
+"""How many fielders a dismissal can have; others have none."""
 
-@dataclass(slots=True)
-class Over:
-    """An over as it was bowled: its first ball, its legal balls, and its bowlers in turn."""
-
-    number: int
-    first: Delivery
-    bowlers: list[str]
-    legal: int = 0
-
-
-@dataclass(slots=True)
-class InningsScan:
-    """An innings as the rules look at it. Players are known by name.
-
-    It grows while the innings is read: the reader sets the expected players after each ball, and
-    calls `add_unexpected` for a ball with other players and `add_eventful` for one with extras, a
-    wicket or many runs. That costs less than a second pass over all balls.
-
-    Attributes:
-        pairs: the first ball of every pair of batters, and the ball before it.
-        swapped_ends: balls on which the batters stand at each other's end, by the ball before and
-            the ball after.
-        unusual_runs: balls with extras, or with more runs off the bat than are believed.
-        batters, bowlers: who batted and bowled, with the first ball of the last pair and the first
-            over of each.
-        total, wickets: at the end.
-        cut_short: whether it ended before its last over did.
-        surplus: legal balls that were bowled in overs after these were complete.
-        striker, non_striker, bowler: who is expected on the next ball; no bowler where an over
-            begins.
-        unclear_index: the last ball of which the striker does not follow from the ball before.
-    """
-
-    deliveries: list[Delivery]
-    innings: Innings = field(init=False)
-    overs: list[Over] = field(default_factory=list)
-    pairs: list[tuple[Delivery | None, Delivery]] = field(default_factory=list)
-    swapped_ends: list[Delivery] = field(default_factory=list)
-    unusual_runs: list[Delivery] = field(default_factory=list)
-    wicket_balls: list[Delivery] = field(default_factory=list)
-    batters: dict[str, Delivery] = field(default_factory=dict)
-    bowlers: dict[str, Delivery] = field(default_factory=dict)
-    total: int = 0
-    wickets: int = 0
-    surplus: int = 0
-    cut_short: bool = False
-    striker: Player | None = None
-    non_striker: Player | None = None
-    bowler: Player | None = None
-    unclear_index: int = 1
-    _swapped_index: int = 0
-
-    def add_unexpected(self, ball: Delivery) -> None:
-        """Take in a ball that is not by, to and beside those who were expected."""
-        batter, away, bowler, index = ball.batter, ball.non_striker, ball.bowler, ball.index
-        if self.bowler is None:
-            self.overs.append(Over(ball.over, ball, [bowler.name]))
-            self.striker, self.non_striker = self.non_striker, self.striker
-        elif bowler.name != self.overs[-1].bowlers[-1]:
-            self.overs[-1].bowlers.append(bowler.name)
-        self.bowler = bowler
-        if batter is self.non_striker and away is self.striker:
-            if index != self.unclear_index:
-                if self._swapped_index == index - 1:
-                    self.swapped_ends.append(self.deliveries[index - 2])
-                self._swapped_index = index
-        elif batter is not self.striker or away is not self.non_striker:
-            self.pairs.append((self.deliveries[index - 2] if index > 1 else None, ball))
-
-    def add_eventful(self, ball: Delivery) -> int:
-        """Take in a ball with extras, a wicket or many runs; how often the batters crossed."""
-        if ball.wickets:
-            self.wicket_balls.append(ball)
-            self.unclear_index = ball.index + 1
-        if ball.runs_extras or ball.runs_batter > MAX_RUNS_OFF_THE_BAT:
-            self.unusual_runs.append(ball)
-            # In some leagues a no-ball is two runs, of which none is run.
-            if "penalty" in ball.extras or ball.extras.get("noballs", 0) > 1:
-                self.unclear_index = ball.index + 1
-        # Of wides and no-balls one is not run.
-        return ball.runs_total - (not ball.is_legal)
-
-    def finish(self, innings: Innings) -> None:
-        """Work out what follows from the overs and pairs."""
-        self.innings, overs = innings, self.overs
-        if not overs:
-            return
-        last, usual = innings.deliveries[-1], innings.balls_per_over
-        ends = [over.first.legal_balls_before for over in overs[1:]]
-        for over, end in zip(overs, (*ends, last.legal_balls_before + last.is_legal), strict=True):
-            over.legal = end - over.first.legal_balls_before
-            self.surplus += max(over.legal - usual, 0)
-            for name in over.bowlers:
-                self.bowlers.setdefault(name, over.first)
-        self.cut_short = overs[-1].legal < usual
-        for _, ball in self.pairs:
-            self.batters[ball.batter.name] = self.batters[ball.non_striker.name] = ball
-        self.batters.pop(_UNKNOWN, None)
-        self.bowlers.pop(_UNKNOWN, None)
-
-    def by_team(self) -> tuple[tuple[str, dict[str, Delivery]], ...]:
-        innings = self.innings
-        return (innings.batting_team, self.batters), (innings.bowling_team, self.bowlers)
-
-    def odd_overs(self, miscounted: Collection[int] = ()) -> tuple[str, list[Over]]:
-        """Overs with more or fewer legal balls than an over has, in words and as they are.
-
-        Args:
-            miscounted: overs in which the file says that the umpires miscounted.
-        """
-        usual = self.innings.balls_per_over
-        odd = [over for over in self.overs if over.legal != usual and over.number not in miscounted]
-        if odd and odd[-1] is self.overs[-1] and self.cut_short:
-            odd.pop()
-        lengths = ", ".join(
-            f"over {over.number} has {over.legal}" for over in odd[:_MAX_OVERS_LISTED]
-        )
-        rest = len(odd) - _MAX_OVERS_LISTED
-        more = f" and {rest} more overs" if rest > 0 else ""
-        return f"{lengths} legal balls{more}, not {usual} (overs as the file labels them)", odd
-
-    def may_be_miscounted(self, odd: list[Over]) -> bool:
-        """Whether it is one over, by one ball: as umpires miscount in one of seventy innings."""
-        return len(odd) == 1 and abs(odd[0].legal - self.innings.balls_per_over) == 1
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A match as the rules look at it, and what its file or format says besides.
-
-    Attributes:
-        scans: of its innings, finished.
-        limited: whether each side was to bat once.
-        miscounted: by innings, the overs in which the file says that the umpires miscounted;
-            ``None`` where its format cannot.
-        penalties_known: whether it has penalty runs outside a delivery.
-        length_known: whether it says how many balls the chase could have.
-    """
-
-    match: Match
-    scans: list[InningsScan]
-    limited: bool
-    miscounted: Mapping[int, Collection[int]] | None
-    penalties_known: bool
-    length_known: bool
-
-    @property
-    def main(self) -> list[InningsScan]:
-        """Its innings without super overs."""
-        return [scan for scan in self.scans if not scan.innings.super_over]
-
-    @property
-    def has_two_sides(self) -> bool:
-        return self.limited and len(self.main) == 2
-
-    @property
-    def decided(self) -> bool:
-        outcome = self.match.outcome
-        ended = "by" in outcome or outcome.get("result") == "tie"
-        return self.has_two_sides and ended and outcome.get("method") is None
-
-    @property
-    def target(self) -> int | None:
-        """The target in the file, of two sides."""
-        chase = self.main[1].innings
-        target: int | None = chase.set_later.get("runs", chase.target)
-        return target
+_REVIEW_DECISIONS = frozenset({"upheld", "struck down", "technical failure"})
 
 
 class Finding(NamedTuple):
@@ -234,6 +62,7 @@ class Finding(NamedTuple):
     ball: Delivery | None = None
     innings: Innings | None = None
     over: int | None = None
+    field: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,29 +83,20 @@ class MatchRule:
 
     def doubts(self, case: Case) -> Iterator[Doubt]:
         """What it finds; the first few."""
-        for problem, ball, innings, over in islice(self.find(case), _MAX_DOUBTS_A_RULE):
-            number = None if innings is None else innings.number
-            if ball is None:
-                yield Doubt(self.kind, problem, number, over, None, self.refused)
-                continue
-            before = case.match.innings[: case.match.innings.index(innings)] if innings else ()
-            position = sum(len(side.deliveries) for side in before) + ball.index
-            yield Doubt(self.kind, problem, number, ball.over, ball.label, self.refused, position)
+        for problem, ball, innings, over, field in islice(self.find(case), _MAX_DOUBTS_A_RULE):
+            number, label, position = None if innings is None else innings.number, None, None
+            if ball is not None:
+                before = case.match.innings[: case.match.innings.index(innings)] if innings else ()
+                position = sum(len(side.deliveries) for side in before) + ball.index
+                over, label = ball.over, ball.label
+            yield Doubt(self.kind, problem, number, over, label, self.refused, position, field)
 
 
 RULES: Final[list[MatchRule]] = []
 """Everything that is looked for, refusals first."""
 
-RESULT: Final = "result"
-"""The kind of doubt where the balls and the stated result cannot both be right."""
-
 _OfMatch = Callable[[Case], Iterator[Finding]]
 _OfInnings = Callable[[Case, InningsScan], Iterator[Finding]]
-
-
-def doubts_of(case: Case) -> tuple[Doubt, ...]:
-    """Every doubt about a match, refusals first, of each kind in the order of the balls."""
-    return tuple(doubt for rule in RULES for doubt in rule.doubts(case))
 
 
 def _rule(kind: str, holds: str, refused: bool = False) -> Callable[[_OfMatch], _OfMatch]:
@@ -361,7 +181,9 @@ def _both_sides(case: Case) -> Iterator[Finding]:
     for scan in case.scans:
         for team, players in scan.by_team():
             for player, ball in players.items():
-                if team_of.setdefault(player, team) != team and player not in reported:
+                if player in case.both_sides or player in reported:
+                    continue
+                if team_of.setdefault(player, team) != team:
                     reported.add(player)
                     problem = f"{player} plays for both sides, or two have one name"
                     yield Finding(problem, ball, scan.innings)
@@ -369,20 +191,71 @@ def _both_sides(case: Case) -> Iterator[Finding]:
 
 @_rule("squad", "who plays is in the squad")
 def _squads(case: Case) -> Iterator[Finding]:
-    squads = {team: frozenset(names) for team, names in case.match.players.items() if names}
-    reported: set[str] = set()
+    squads, reported = case.squads, set[str]()
     for scan in case.scans if squads else ():
         innings = scan.innings
         for team, players in scan.by_team():
-            for player in sorted(players.keys() - squads.get(team, players.keys()) - reported):
+            strangers = players.keys() - squads.get(team, players.keys()) - reported
+            for player in sorted(strangers - case.respelt.keys() if strangers else ()):
                 reported.add(player)
-                yield Finding(f"{player} is not in the squad of {team}", players[player], innings)
-        batting = squads.get(innings.batting_team, frozenset())
-        only_bat = batting - squads.get(innings.bowling_team, batting)
-        for ball in scan.wicket_balls if only_bat else ():
-            for wicket in ball.wickets:
-                for name in only_bat.intersection(wicket.fielders):
-                    yield Finding(f"{name} fields for the other side", ball, innings)
+                problem = f"{player} is not in the squad of {team}"
+                yield Finding(problem, players[player], innings, field=f"players.{team}")
+
+
+@_innings_rule("fielders", "a wicket has the fielders of its kind, and they field")
+def _fielders(case: Case, scan: InningsScan) -> Iterator[Finding]:
+    innings, exact = scan.innings, case.stated.exact
+    batting = case.squads.get(innings.batting_team, frozenset())
+    fielding = case.squads.get(innings.bowling_team, frozenset())
+    for ball in scan.wicket_balls:
+        for wicket in ball.wickets:
+            kind, names = wicket.kind, wicket.fielders
+            number = len(names) + (ball.index in scan.unnamed)
+            allowed = _FIELDERS.get(kind, range(1))
+            if kind in DISMISSALS and (
+                number >= allowed.stop or (exact and number < allowed.start)
+            ):
+                yield Finding(f"{wicket.player_out} is out {kind} with {_number(number)}", ball)
+            for name in names:
+                problem = _cannot_field(case, scan, ball, kind, name, batting, fielding)
+                if problem:
+                    yield Finding(problem, ball)
+
+
+def _cannot_field(
+    case: Case,
+    scan: InningsScan,
+    ball: Delivery,
+    kind: str,
+    name: str,
+    batting: frozenset[str],
+    fielding: frozenset[str],
+) -> str:
+    """Why somebody cannot have been the fielder of a wicket; empty where nothing is against it."""
+    if (kind == "caught and bowled") != (name == ball.bowler.name) and kind != "run out":
+        # Tables without squads write so what is caught and bowled.
+        if name == ball.bowler.name and (kind == "stumped" or (kind == "caught" and fielding)):
+            return f"{name} bowls, and is the fielder of a batter out {kind}"
+        if kind == "caught and bowled":
+            return f"{name} takes the catch of a batter out caught and bowled"
+    if name in batting and name not in fielding:
+        return f"{name} fields for the other side"
+    if name in _pair(ball) and name not in fielding:
+        return f"{name} bats and fields on one ball"
+    if not fielding or name in fielding:
+        return ""
+    if name in case.officials:
+        return f"{name} is an official and fields"
+    if case.stated.exact:
+        return "" if name in scan.substitutes else f"{name} fields and is in neither squad"
+    registry = case.stated.registry
+    if not registry or name in registry or name in case.respelt:
+        return ""
+    return f"{name} fields and is neither in a squad nor in the registry"
+
+
+def _number(fielders: int) -> str:
+    return count(fielders, "fielder") if fielders else "no fielder"
 
 
 @_innings_rule("over-numbers", "overs follow one another from 0")
@@ -503,7 +376,7 @@ def _ends(case: Case, scan: InningsScan) -> Iterator[Finding]:
 @_innings_rule("wicket", "a wicket can fall so on such a ball")
 def _wickets(_case: Case, scan: InningsScan) -> Iterator[Finding]:
     for ball in scan.wicket_balls:
-        for problem in _impossible_wickets(ball):
+        for problem in _impossible_wickets(scan, ball):
             yield Finding(problem, ball)
     if scan.wickets > ALL_OUT:
         yield Finding(f"has {scan.wickets} wickets")
@@ -511,7 +384,7 @@ def _wickets(_case: Case, scan: InningsScan) -> Iterator[Finding]:
         yield Finding("goes on after ten wickets", scan.innings.deliveries[-1])
 
 
-def _impossible_wickets(ball: Delivery) -> Iterator[str]:
+def _impossible_wickets(scan: InningsScan, ball: Delivery) -> Iterator[str]:
     credited, pair = 0, _pair(ball)
     for wicket in ball.wickets:
         kind, player = wicket.kind, wicket.player_out.name
@@ -525,8 +398,109 @@ def _impossible_wickets(ball: Delivery) -> Iterator[str]:
         for extra, name, possible in _OFF_AN_EXTRA if ball.runs_extras else ():
             if extra in ball.extras and kind not in possible:
                 yield f"{player} is out {kind} off a {name}"
+        if kind == "timed out" and player in scan.batters:
+            yield f"{player} bats and is timed out"
+        if kind not in DISMISSALS:
+            yield f"{player} is out {kind}, which is no way to be out"
+        elif is_the_bowlers and (ball.runs_batter or {"byes", "legbyes"} & ball.extras.keys()):
+            yield f"{player} is out {kind}, and runs are scored"
     if credited > 1:
         yield f"the bowler takes {credited} wickets with one ball"
+    elif sum(wicket.kind not in _FROM_ANYWHERE for wicket in ball.wickets) > 1:
+        yield "two batters are out on one ball"
+
+
+@_innings_rule("free-hit", "nobody is out to the bowler on a free hit")
+def _free_hits(case: Case, scan: InningsScan) -> Iterator[Finding]:
+    """In leagues where a no-ball is two runs, not every one is followed by a free hit."""
+    first_day = case.match.date
+    if not case.limited or first_day is None or first_day < _FREE_HITS_SINCE:
+        return
+    for no_ball in scan.unusual_runs:
+        if no_ball.extras.get("noballs") != 1:
+            continue
+        for ball in scan.innings.deliveries[no_ball.index :]:
+            for wicket in ball.wickets:
+                if wicket.kind not in NOT_THE_BOWLERS:
+                    yield Finding(f"{wicket.player_out} is out {wicket.kind} on a free hit", ball)
+            if "wides" not in ball.extras:
+                break
+
+
+@_innings_rule("labels", "the labels of the balls follow from their order")
+def _labels(_case: Case, scan: InningsScan) -> Iterator[Finding]:
+    if scan.odd_labels:
+        yield Finding(scan.odd_labels)
+
+
+@_innings_rule("reviews", "a review is of the ball and its wicket")
+def _reviews(case: Case, scan: InningsScan) -> Iterator[Finding]:
+    for ball, key, review in scan.claims:
+        if key == "review":
+            for problem in _wrong_review(case, scan, ball, review):
+                yield Finding(problem, ball)
+
+
+def _wrong_review(case: Case, scan: InningsScan, ball: Delivery, review: Any) -> Iterator[str]:
+    if not isinstance(review, dict):
+        yield "the review is not written as the format has it"
+        return
+    by, batter, umpire, decision = map(review.get, ("by", "batter", "umpire", "decision"))
+    innings = scan.innings
+    if by not in (innings.batting_team, innings.bowling_team):
+        yield f"the review is by {by}, which does not play"
+    if batter is not None and batter not in _pair(ball):
+        yield f"the review is of {batter}, who is not at the crease"
+    umpires = case.stated.info.get("officials", {}).get("umpires")
+    if umpire is not None and umpires and umpire not in umpires:
+        yield f"the review is of {umpire}, who is no umpire of the match"
+    if decision not in _REVIEW_DECISIONS:
+        yield f"the decision of the review is {decision}"
+    elif review.get("type") in (None, "wicket") and decision != "technical failure":
+        stands = (decision == "upheld") == (by == innings.bowling_team)
+        out = any(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
+        if stands != out:
+            what = "a wicket fell" if out else "no wicket fell"
+            yield f"the review by {by} was {decision}, and {what}"
+
+
+@_innings_rule("replacements", "who is replaced plays no more, and who comes in is in the squad")
+def _replacements(case: Case, scan: InningsScan) -> Iterator[Finding]:
+    for ball, key, value in scan.claims:
+        if key == "replacements":
+            for problem in _wrong_replacements(case, scan, ball, value):
+                yield Finding(problem, ball)
+
+
+def _wrong_replacements(
+    case: Case, scan: InningsScan, ball: Delivery, replacements: object
+) -> Iterator[str]:
+    for kind, change in changes_of(replacements):
+        name, out, team, role = map(change.get, ("in", "out", "team", "role"))
+        if name == out:
+            yield f"{name} comes in for himself"
+        if kind == "role":
+            expected = {"bowler": (ball.bowler.name,), "batter": _pair(ball)}.get(role or "", ())
+            if name not in expected:
+                yield f"{name} comes in as {role} and is not the {role} of the ball"
+            continue
+        if team not in (scan.innings.batting_team, scan.innings.bowling_team):
+            yield f"{name} comes in for {team}, which does not play"
+        squad = case.squads.get(team or "", frozenset((name, out)))
+        for player in filter(None, (name, out)):
+            if player not in squad:
+                yield f"{player} takes part in a replacement and is not in the squad of {team}"
+        if out is not None and _plays_on(case, scan, ball, out):
+            yield f"{out} was replaced and plays on"
+
+
+def _plays_on(case: Case, scan: InningsScan, ball: Delivery, player: str) -> bool:
+    """Whether somebody bats or bowls on a ball or after it."""
+    later = case.scans[case.scans.index(scan) + 1 :]
+    return any(player in after.batters or player in after.bowlers for after in later) or any(
+        player in (*_pair(other), other.bowler.name)
+        for other in scan.innings.deliveries[ball.index - 1 :]
+    )
 
 
 @_innings_rule("runs", "runs of these kinds can come of one ball")
@@ -540,57 +514,19 @@ def _runs(_case: Case, scan: InningsScan) -> Iterator[Finding]:
             yield Finding("a wide with other runs than wides", ball)
         elif kinds & {"byes", "legbyes"} and (runs or {"byes", "legbyes"} <= kinds):
             yield Finding("byes with other runs", ball)
-
-
-@_rule("dates", "the dates are possible")
-def _dates(case: Case) -> Iterator[Finding]:
-    match = case.match
-    if not match.dates:
-        return
-    first, last = match.dates[0], match.dates[-1]
-    if list(match.dates) != sorted(set(match.dates)):
-        yield Finding("the dates are not in order, or one comes twice")
-    elif (last - first).days > _MAX_DAYS[case.limited]:
-        yield Finding(f"it lasts from {first} to {last}")
-    if last > datetime.date.today() + datetime.timedelta(days=1):  # somewhere it is tomorrow
-        yield Finding(f"its date is {last}, which has not come")
-    first_ever = _FIRST_DAYS.get(match.match_type or "", first)
-    if first < first_ever:
-        yield Finding(f"its date is {first}, and the first {match.match_type} was on {first_ever}")
-    season = _SEASON.fullmatch(match.season or "")
-    if season is not None:
-        begins, ends = season[1], season[2] or ""
-        years = {int(begins), int(begins[: 4 - len(ends)] + ends)}
-        if years.isdisjoint({first.year, last.year}):
-            yield Finding(f"its date is {first}, and its season {match.season}")
-
-
-@_rule("names", "who won the match or the toss played, and the toss was followed")
-def _names(case: Case) -> Iterator[Finding]:
-    match = case.match
-    teams, toss = match.teams, match.toss
-    if len(set(teams)) != len(teams) or len(teams) > 2:
-        yield Finding(f"its teams are {', '.join(teams)}")
-    winners = [("toss", toss.get("winner"))]
-    winners += [("match", match.outcome.get(key)) for key in ("winner", "eliminator", "bowl_out")]
-    for contest, name in winners:
-        if name is not None and teams and name not in teams:
-            yield Finding(f"{name} won the {contest} and did not play")
-    if match.innings and toss.get("winner") in teams:
-        bats, decision = match.innings[0].batting_team, toss.get("decision")
-        if decision == ("field" if bats == toss["winner"] else "bat"):
-            problem = f"{toss['winner']} won the toss and chose to {decision}, and {bats} bats"
-            yield Finding(problem, innings=match.innings[0])
+        if ball.non_boundary and runs not in (4, 6):
+            yield Finding(f"non_boundary is stated of {count(runs, 'run')} off the bat", ball)
+        if 0 < ball.extras.get("penalty", 5) < 5:
+            yield Finding(f"{ball.extras['penalty']} penalty runs", ball)
 
 
 @_rule("after-the-end", "a chase ends when the target is reached")
 def _after_the_end(case: Case) -> Iterator[Finding]:
-    if not case.decided:
-        return
-    chase = case.main[1].innings
-    last = chase.deliveries[-1:]
-    if chase.target is not None and any(ball.score_before >= chase.target for ball in last):
-        yield Finding(f"goes on after the target of {chase.target} is reached", last[0], chase)
+    chases = [scan.innings for scan in case.scans if scan.innings.super_over]
+    for chase in (*(scan.innings for scan in case.main[1:] if case.decided), *chases):
+        last = chase.deliveries[-1:]
+        if chase.target is not None and any(ball.score_before >= chase.target for ball in last):
+            yield Finding(f"goes on after the target of {chase.target} is reached", last[0], chase)
 
 
 @_rule("ended-early", "an innings ends with its overs, its wickets or the target")
@@ -609,6 +545,8 @@ def _ended_early(case: Case) -> Iterator[Finding]:
         out = sum(len(ball.wickets) for ball in scan.wicket_balls)
         if won or out >= _NEARLY_ALL_OUT or not scan.overs:
             continue
+        if any(wicket.kind == "retired out" for wicket in innings.deliveries[-1].wickets):
+            continue  # the others may have retired too, and a table has no row for them
         if scan.cut_short or len(scan.overs) < full:
             yield Finding(
                 f"ends after {innings.overs_display} overs with {count(scan.wickets, 'wicket')} "
@@ -616,57 +554,3 @@ def _ended_early(case: Case) -> Iterator[Finding]:
                 innings.deliveries[-1],
                 innings,
             )
-
-
-@_rule("target", "the target is one more than innings 1 made")
-def _target(case: Case) -> Iterator[Finding]:
-    if case.decided and case.target not in (None, case.main[0].total + 1):
-        yield Finding(
-            f"the target is {case.target} in the file, and innings 1 made {case.main[0].total}: "
-            "it was revised, and the file does not say how",
-            innings=case.main[1].innings,
-        )
-
-
-@_rule(RESULT, "the result follows from the balls")
-def _result(case: Case) -> Iterator[Finding]:
-    if not case.has_two_sides or _result_follows(case):
-        return
-    outcome = case.match.outcome
-    stated = str(outcome.get("result"))
-    if "winner" in outcome:
-        by = " and ".join(
-            f"{amount} {unit.removesuffix('s') if amount == 1 else unit}"
-            for unit, amount in outcome.get("by", {}).items()
-        )
-        stated = f"{outcome['winner']} won by {by}"
-    scores = ", ".join(
-        f"{scan.innings.batting_team} {scan.total}/{scan.wickets}" for scan in case.main
-    )
-    complete = case.penalties_known
-    caution = "" if complete else "; penalty runs may be missing from this format"
-    yield Finding(
-        f"the stated result ({stated}) does not follow from the balls ({scores}); "
-        f"both are told as the file has them{caution}"
-    )
-
-
-def _result_follows(case: Case) -> bool:
-    """Whether it does, or cannot be judged: a rain rule moves the score to beat."""
-    outcome = case.match.outcome
-    first, second = case.main
-    winner, margin = outcome.get("winner"), outcome.get("by", {})
-    by_rule = outcome.get("method") is not None
-    to_beat: int = first.total if not by_rule else (case.target or 1) - 1
-    if not to_beat and by_rule:
-        return True
-    if outcome.get("result") == "tie":
-        return second.total == to_beat
-    if "runs" in margin and winner == first.innings.batting_team:
-        return bool(to_beat - second.total == margin["runs"])
-    if "runs" in margin:
-        # A side that bats second and is ahead of the rain rule wins by runs.
-        return by_rule
-    won = winner == second.innings.batting_team and second.total > to_beat
-    left = ALL_OUT - second.wickets
-    return "wickets" not in margin or (won and left == margin["wickets"])

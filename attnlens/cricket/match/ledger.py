@@ -406,13 +406,27 @@ def derived_result(match: Match) -> DerivedResult | None:
     if by_rule and second.target is None:
         return None
     to_beat = first.total if second.target is None else second.target - 1
-    if second.total > to_beat:
-        return DerivedResult(second.batting_team, Facts(wickets=ALL_OUT - second.wickets))
-    if not innings_complete(match, second):
+    complete = innings_complete(match, second)
+    return result_of_chase(second, second.total, second.wickets, to_beat, complete=complete)
+
+
+def result_of_chase(
+    chase: Innings, total: int, wickets: int, to_beat: int, *, complete: bool
+) -> DerivedResult | None:
+    """The result of a chase that made this total; ``None`` where it stopped before it was complete.
+
+    Args:
+        total, wickets: of the chase.
+        to_beat: the score that had to be passed.
+        complete: whether the side has no ball or no batter left.
+    """
+    if total > to_beat:
+        return DerivedResult(chase.batting_team, Facts(wickets=ALL_OUT - wickets))
+    if not complete:
         return None
-    if second.total == to_beat:
+    if total == to_beat:
         return DerivedResult(None, Facts())
-    return DerivedResult(first.batting_team, Facts(runs=to_beat - second.total))
+    return DerivedResult(chase.bowling_team, Facts(runs=to_beat - total))
 
 
 def innings_complete(match: Match, innings: Innings) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS, UNCOUNTED_WICKETS
 from attnlens.files import Json
@@ -201,6 +201,7 @@ class Doubt(NamedTuple):
             ball's label as the file has them.
         refused: whether the match is refused for it.
         position: the ball's place among all of the match, from 1.
+        field: the stated field that cannot be true, as in `Statement`.
     """
 
     kind: str
@@ -210,12 +211,38 @@ class Doubt(NamedTuple):
     ball: str | None = None
     refused: bool = False
     position: int | None = None
+    field: str | None = None
 
     def __str__(self) -> str:
         """The sentence after its place."""
         if self.innings is None:
             return self.problem
         return f"innings {self.innings}{f', ball {self.ball}' if self.ball else ''}: {self.problem}"
+
+
+DERIVED: Final = "derived"
+AGREES: Final = "agrees"
+CONTRADICTS: Final = "contradicts"
+UNWITNESSED: Final = "unwitnessed"
+
+
+class Statement(NamedTuple):
+    """A field that a file states of its match, and what the rest of the file shows of it.
+
+    Attributes:
+        field: a path in Cricsheet JSON without ``info``, innings from 1: ``outcome.by.wickets``,
+            ``innings.2.target.runs``. A field of the balls is ``deliveries.wickets.kind``.
+        stated: its value; of the balls, on how many it is stated; ``None`` where the file has none.
+        derived: the value that follows from the rest of the file, ``None`` where none does.
+        status: ``derived`` where the balls determine it, and the file states the same or nothing;
+            ``agrees`` where another statement confirms it; ``contradicts`` where the balls or
+            another statement cannot be true beside it; ``unwitnessed`` where nothing confirms it.
+    """
+
+    field: str
+    stated: Any
+    derived: Any
+    status: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -306,6 +333,7 @@ class Match:
         players: the squads, team to names, where the format tells them.
         team_type: ``international`` or ``club``, likewise.
         doubts: what is hard to believe, with its place.
+        statements: every field that the file states, and whether the rest of it confirms that.
     """
 
     match_id: str
@@ -328,6 +356,7 @@ class Match:
     players: Facts = field(default_factory=Facts, compare=False)
     team_type: str | None = field(default=None, compare=False)
     doubts: tuple[Doubt, ...] = field(default=(), compare=False)
+    statements: tuple[Statement, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def date(self) -> datetime.date | None:
@@ -339,7 +368,8 @@ class Match:
         """Every field but where it was read from, as text: two files that tell the same have
         the same.
         """
-        values = {name: value for name, value in _fields(self).items() if name != "source"}
+        unread = ("source", "statements")
+        values = {name: value for name, value in _fields(self).items() if name not in unread}
         return repr({**values, "innings": [_fields(innings) for innings in self.innings]})
 
     def __str__(self) -> str:

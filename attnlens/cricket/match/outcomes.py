@@ -55,6 +55,16 @@ NOT_THE_BOWLERS: Final[frozenset[str]] = UNCOUNTED_WICKETS | {
 }
 """Dismissals that are not credited to the bowler."""
 
+DISMISSALS: Final[frozenset[str]] = NOT_THE_BOWLERS | {
+    "bowled",
+    "caught",
+    "caught and bowled",
+    "hit wicket",
+    "lbw",
+    "stumped",
+}
+"""Every way to leave the field, as Cricsheet calls it."""
+
 
 BOWLERS_SHARE_OF_WICKETS: Final = 0.92
 """Wickets of T20 cricket that are credited to the bowler; a forecast of a wicket has the others."""

@@ -13,14 +13,15 @@ from functools import partial
 from typing import Any
 
 from attnlens.cricket.errors import ImpossibleMatchError
-from attnlens.cricket.match.doubts import (
+from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Powerplay, Wicket
+from attnlens.cricket.match.outcomes import classify
+from attnlens.cricket.match.reconcile import reconcile
+from attnlens.cricket.match.scan import (
     MAX_RUNS_OFF_THE_BAT,
     Case,
     InningsScan,
-    doubts_of,
+    Stated,
 )
-from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Powerplay, Wicket
-from attnlens.cricket.match.outcomes import classify
 from attnlens.cricket.readers.text import MAX_RUNS_A_BALL
 
 MAX_BALLS_AN_INNINGS = 4000
@@ -198,7 +199,7 @@ class InningsDraft:
             or bowler is not scan.bowler
         ):
             scan.add_unexpected(delivery)
-        if extras or wickets or runs_batter > MAX_RUNS_OFF_THE_BAT:
+        if extras or wickets or runs_batter > MAX_RUNS_OFF_THE_BAT or non_boundary:
             crossed = scan.add_eventful(delivery)
         if crossed & 1:
             scan.striker, scan.non_striker = non_striker, batter
@@ -245,6 +246,19 @@ class InningsDraft:
     def last_over(self) -> int:
         return max((over.number for over in self.scan.overs), default=-1)
 
+    def odd_labels(self) -> str:
+        """What is odd about the labels, in words; empty where nothing is."""
+        if not self.oddities:
+            return ""
+        labels = Counter(ball.label for ball in self.deliveries)
+        repeated = [label for label, times in labels.items() if times > 1]
+        if repeated and not self.labels_count_legal:
+            return (
+                f"uses a label for several balls ({_some(repeated)}): "
+                "a spreadsheet may have changed 0.10 to 0.1"
+            )
+        return _some(self.oddities, "; ")
+
     def build(self, balls_per_over: int) -> Innings:
         innings = Innings(
             number=self.number,
@@ -262,6 +276,7 @@ class InningsDraft:
             miscounted=tuple(sorted(self.miscounted.items())),
         )
         self.scan.total, self.scan.wickets = self.total, self.wickets
+        self.scan.odd_labels = self.odd_labels()
         self.scan.finish(innings)
         return innings
 
@@ -279,9 +294,9 @@ _MAX_LISTED = 3
 class MatchDraft:
     """A match being read; ``None`` and empty mark what the format did not say.
 
-    ``method_known`` says whether a rain rule would be in ``outcome["method"]``,
-    and ``penalties_known`` whether the format carries penalty runs awarded
-    outside a delivery, and overs that the umpires miscounted: JSON alone has both.
+    ``method_known`` says whether a rain rule would be in ``outcome["method"]``. ``stated`` is what
+    the file states beside the balls. Penalty runs outside a delivery and overs that the umpires
+    miscounted are in formats that are ``stated.exact``: in JSON alone.
     """
 
     match_id: str
@@ -304,7 +319,7 @@ class MatchDraft:
     players: dict[str, list[str]] = field(default_factory=dict)
     people: People = field(default_factory=lambda: People({}))
     method_known: bool = True
-    penalties_known: bool = True
+    stated: Stated = field(default_factory=lambda: Stated(exact=True))
 
     def build(self) -> Match:
         length_known = any(innings.target_balls for innings in self.innings)
@@ -318,16 +333,21 @@ class MatchDraft:
             for innings in self.innings:
                 # Where each side bats once there is nothing to declare.
                 innings.declared = bool(innings.declared)
-        if not self.penalties_known:
+        if not self.stated.exact:
             self.notes.append("penalty runs outside a delivery are not in this format: taken as 0")
         for innings in self.innings:
-            self._tell_oddities(innings)
+            if innings.restored:
+                self.notes.append(
+                    f"innings {innings.number}: {_some(innings.restored)} had lost a last zero, "
+                    "as spreadsheets do: put right from the order of the rows"
+                )
         made: dict[str, Any] = {
             "balls_per_over": balls_per_over,
             "innings": tuple(innings.build(balls_per_over) for innings in self.innings),
             "notes": tuple(self.notes),
             "players": Facts(self.players),
             "doubts": (),
+            "statements": (),
         }
         values = {
             member.name: getattr(self, member.name)
@@ -341,17 +361,16 @@ class MatchDraft:
             match,
             scans,
             limited,
-            miscounted if self.penalties_known else None,
-            self.penalties_known,
+            miscounted if self.stated.exact else None,
+            self.stated,
             length_known,
         )
-        doubts = doubts_of(case)
+        doubts, statements = reconcile(case)
         if doubts and doubts[0].refused:
             raise ImpossibleMatchError(doubts[0], path=self.source)
-        notes = [] if self.penalties_known else list(_perhaps_miscounted(scans))
-        if not doubts and not notes:
-            return match
-        return replace(match, notes=(*match.notes, *notes, *map(str, doubts)), doubts=doubts)
+        notes = () if self.stated.exact else _perhaps_miscounted(scans)
+        notes = (*match.notes, *notes, *map(str, doubts))
+        return replace(match, notes=notes, doubts=doubts, statements=statements)
 
     def _balls_per_over(self) -> int:
         if self.balls_per_over is not None:
@@ -458,24 +477,6 @@ class MatchDraft:
             )
         if second.target_balls is None and self.overs is not None and method is None:
             second.target_balls = self.overs * balls_per_over
-
-    def _tell_oddities(self, innings: InningsDraft) -> None:
-        if innings.restored:
-            self.notes.append(
-                f"innings {innings.number}: {_some(innings.restored)} had lost a last zero, "
-                "as spreadsheets do: put right from the order of the rows"
-            )
-        if not innings.oddities:
-            return
-        labels = Counter(ball.label for ball in innings.deliveries)
-        repeated = [label for label, count in labels.items() if count > 1]
-        if repeated and not innings.labels_count_legal:
-            self.notes.append(
-                f"innings {innings.number} uses a label for several balls "
-                f"({_some(repeated)}): a spreadsheet may have changed 0.10 to 0.1"
-            )
-        else:
-            self.notes.append(f"innings {innings.number}: {_some(innings.oddities, '; ')}")
 
 
 def _perhaps_miscounted(scans: list[InningsScan]) -> Iterator[str]:

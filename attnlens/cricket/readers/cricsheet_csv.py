@@ -17,6 +17,7 @@ from functools import cached_property, partial
 
 from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
 from attnlens.cricket.match.match import Match, Wicket
+from attnlens.cricket.match.scan import Stated
 from attnlens.cricket.readers.assembly import (
     MAX_BALLS_AN_INNINGS,
     MAX_INNINGS,
@@ -49,7 +50,27 @@ _OF_A_BALL = (
 )  # fmt: skip
 """The fields of a ball, called as Cricsheet's CSV2 calls them."""
 
+_PARTICULARS = {"start_date": "dates", "season": "season", "venue": "venue"}
+"""Columns that state the same of the match in every row, and the fields that they state."""
+
+_NUMBERED_FROM = {1: (1, 8), 2: (2, 3)}
+"""The versions of the original CSV and of CSV2 that added ``actual_delivery``."""
+
 _BLANK = ("", "0")
+
+
+def _stated(info: InfoRows | None, major: int) -> Stated:
+    """What an info states, in JSON's shape, of a format of which this is the major version."""
+    if info is None:
+        return Stated(numbered_from=_NUMBERED_FROM[major])
+    version = ".".join(map(str, info.version))
+    return Stated(
+        {"data_version": version} if version else {},
+        dict(info.info),
+        info.innings,
+        dict(info.second),
+        numbered_from=_NUMBERED_FROM[major],
+    )
 
 
 @dataclass
@@ -63,6 +84,7 @@ class BallRows:
         wrong: makes the error that names the row's line.
         info: tells each innings its target in the end.
         labels_count_legal: whether a wide shares its label with the next ball.
+        particulars: from a row to the columns of `_PARTICULARS`, in a format that has them.
     """
 
     draft: MatchDraft
@@ -70,6 +92,8 @@ class BallRows:
     wrong: WrongHere
     info: InfoRows | None = None
     labels_count_legal: bool = False
+    particulars: Callable[[list[str]], Sequence[str]] | None = None
+    _particulars: Sequence[str] = field(default=(), init=False)
     _innings: InningsDraft | None = field(default=None, init=False)
     _innings_as_written: tuple[str, str, str] | None = field(default=None, init=False)
 
@@ -79,6 +103,8 @@ class BallRows:
             wides, noballs, byes, legbyes, penalty,
             actual, non_boundary, kind, out, other_kind, other_out, *fielders,
         ) = self.pick(row)  # fmt: skip
+        if self.particulars is not None and self.particulars(row) != self._particulars:
+            self._take_particulars(self.particulars(row))
         innings = self._innings
         if innings is None or (number, batting, bowling) != self._innings_as_written:
             innings = self._start_innings(number, batting, bowling)
@@ -90,6 +116,7 @@ class BallRows:
         over = over_of(label, "ball", self.wrong)
         if actual:
             over_of(actual, "actual_delivery", self.wrong)
+            self.draft.stated.numbered = True
         extras: dict[str, int] = {}
         total = 0
         if extra not in _BLANK or wides or noballs or byes or legbyes or penalty:
@@ -119,6 +146,13 @@ class BallRows:
             actual.strip() or None,
             bool(non_boundary) and non_boundary.strip().lower() == "true",
         )
+
+    def _take_particulars(self, particulars: Sequence[str]) -> None:
+        """Compare what every row states of the match with the first row."""
+        first = self._particulars = self._particulars or particulars
+        for name, before, text in zip(_PARTICULARS.values(), first, particulars, strict=True):
+            if before != text:
+                self.draft.stated.second[name] = ("another row of the table", text)
 
     def _extras(self, by_kind: Sequence[str], total: int) -> dict[str, int]:
         extras = {
@@ -186,21 +220,35 @@ class Csv2Reader:
     def __call__(self, table: Table, match_id: str, row: list[str]) -> BallRows:
         notes: list[str] = []
         info = self._info_of(match_id, notes)
-        date, season, venue = table.picker(("start_date", "season", "venue"))(row)
+        particulars = table.picker(tuple(_PARTICULARS))
+        date, season, venue = map(str.strip, particulars(row))
         draft = MatchDraft(
             match_id,
             table.display,
             notes=notes,
             method_known=info is not None,
-            penalties_known=False,
+            stated=_stated(info, 2),
             **facts_of(JsonObject({} if info is None else info.info)),
         )
-        draft.dates = draft.dates or self._dates(table, date.strip(), notes)
-        draft.season = draft.season or season.strip() or None
-        draft.venue = draft.venue or venue.strip() or None
+        dates = self._dates(table, date, notes)
+        if dates and draft.dates:
+            same = [day.isoformat() for day in draft.dates]
+            date = "" if dates[0] == draft.dates[0] else dates[0].isoformat()
+            draft.stated.second["dates"] = ("the table", [date] if date else same)
+        if info is None and self._info is not None:
+            draft.stated.info["match_id"] = self._info.match_id
+        for name, text in (("season", season), ("venue", venue)):
+            if text and name in draft.stated.info:
+                draft.stated.second.setdefault(name, ("the table", text))
+            elif text:
+                draft.stated.info[name] = text
+                setattr(draft, name, text)
+        if dates and not draft.dates:
+            draft.dates = dates
+            draft.stated.info["dates"] = [day.isoformat() for day in dates]
         if "fielder_1" not in table.header:
             notes.append("fielders are not in this version of the format")
-        return BallRows(draft, table.picker(_OF_A_BALL), table.wrong, info)
+        return BallRows(draft, table.picker(_OF_A_BALL), table.wrong, info, particulars=particulars)
 
     @cached_property
     def _day_first(self) -> bool | None:
@@ -281,7 +329,7 @@ def match_of(file: MatchFile) -> Match:
         return file.wrong(problem, line=line)
 
     facts = facts_of(JsonObject(info.info))
-    draft = MatchDraft(match_id, file.display, penalties_known=False, **facts)
+    draft = MatchDraft(match_id, file.display, stated=_stated(info, 1), **facts)
     builder = BallRows(draft, lambda row: _as_csv2(row, draft.teams, wrong), wrong, info)
     for line, row in rows:  # noqa: B007  # `wrong` reads it
         builder.add(row)

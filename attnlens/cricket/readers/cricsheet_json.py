@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
 from attnlens.cricket.match.match import Match, Powerplay, Wicket
+from attnlens.cricket.match.scan import Stated, changes_of
 from attnlens.cricket.readers.assembly import (
     MAX_BALLS_AN_INNINGS,
     MAX_INNINGS,
@@ -41,6 +43,8 @@ from attnlens.cricket.readers.text import (
 from attnlens.files import Json
 
 _NEWEST_MINOR = 2
+_NUMBERED_FROM = (1, 2)
+"""The version that added ``actual_delivery``."""
 
 _PART_NOUNS: Mapping[str | int, str] = {
     "innings": "innings",
@@ -138,8 +142,8 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _match(document: Json, file: MatchFile) -> Match:
     root = JsonObject(document)
-    notes = _version_notes(root.inner("meta"))
-    info = root.inner("info")
+    meta, info = root.inner("meta"), root.inner("info")
+    notes = _version_notes(meta)
     facts = facts_of(info)
     for key in ("overs", "balls_per_over"):
         if info.number(key) == 0:
@@ -148,7 +152,8 @@ def _match(document: Json, file: MatchFile) -> Match:
         notes.append("the file has no registry of people: players are known by name")
     missing = [key for key in ("match_type", "dates", "teams") if not facts[key]]
     notes += [f"info.{key} is missing" for key in missing]
-    draft = MatchDraft(file.stem, file.display, notes=notes, **facts)
+    stated = Stated(meta.value, info.value, exact=True, numbered_from=_NUMBERED_FROM)
+    draft = MatchDraft(file.stem, file.display, notes=notes, stated=stated, **facts)
     if "innings" not in document:
         raise root.wrong("innings are missing; this may be only part of a match")
     every_innings = root.objects("innings")
@@ -207,6 +212,9 @@ def _innings(innings: JsonObject, number: int, match: MatchDraft) -> InningsDraf
     ]
     absent = innings.texts("absent_hurt")[:_MAX_NOTES]
     match.notes += [f"innings {number}: {name} was absent hurt" for name in absent]
+    match.stated.innings[number] = {
+        key: value for key, value in innings.value.items() if key != "overs"
+    }
     for over in innings.objects("overs"):
         _add_over(draft, over, match)
     return draft
@@ -287,27 +295,39 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
             actual,
             runs.get("non_boundary") is True,
         )
+        if actual is not None:
+            match.stated.numbered = True
+        if fallen:
+            _add_fielders(draft, delivery["wickets"])
+        if "review" in delivery:
+            draft.scan.claims.append((draft.deliveries[-1], "review", delivery["review"]))
         if "replacements" in delivery:
+            claim = (draft.deliveries[-1], "replacements", delivery["replacements"])
+            draft.scan.claims.append(claim)
             match.notes += _replacements(
                 delivery["replacements"],
                 f"innings {draft.number}, before ball {draft.deliveries[-1].label}",
             )
 
 
+def _add_fielders(draft: InningsDraft, wickets: Sequence[Json]) -> None:
+    """Take in which fielders are substitutes, and where one has no name."""
+    for wicket in wickets:
+        for fielder in wicket.get("fielders", ()):
+            if "name" not in fielder:
+                draft.scan.unnamed.add(len(draft.deliveries))
+            elif fielder.get("substitute") is True:
+                draft.scan.substitutes.add(fielder["name"])
+
+
 def _replacements(replacements: object, location: str) -> Iterator[str]:
     """Who came in for whom before the delivery that carries this; nothing of what is not clear."""
-    kinds = replacements if isinstance(replacements, dict) else {}
-    for kind in ("match", "role"):
-        changes = kinds.get(kind)
-        for change in changes[:_MAX_NOTES] if isinstance(changes, list) else ():
-            facts = change if isinstance(change, dict) else {}
-            texts = {key: value for key, value in facts.items() if isinstance(value, str)}
-            became = f"became {texts['role']}" if "role" in texts else "changed role"
-            does = "came in" if kind == "match" else became
-            instead = f" for {texts['out']}" if "out" in texts else ""
-            why = f" ({texts['reason'].replace('_', ' ')})" if "reason" in texts else ""
-            if "in" in texts:
-                yield f"{location}: {texts['in']} {does}{instead}{why}"
+    for kind, texts in islice(changes_of(replacements), _MAX_NOTES):
+        became = f"became {texts['role']}" if "role" in texts else "changed role"
+        does = "came in" if kind == "match" else became
+        instead = f" for {texts['out']}" if "out" in texts else ""
+        why = f" ({texts['reason'].replace('_', ' ')})" if "reason" in texts else ""
+        yield f"{location}: {texts['in']} {does}{instead}{why}"
 
 
 def _extras_add_up(extras: Mapping[str, int], total: int) -> bool:

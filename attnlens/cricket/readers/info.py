@@ -55,6 +55,12 @@ INFO_PATHS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Where JSON has what a row says, by the row's key, in the order in which rows are written."""
 
+_OFFICIALS = {
+    "umpire": "umpires", "tv_umpire": "tv_umpires", "reserve_umpire": "reserve_umpires",
+    "match_referee": "match_referees",
+}  # fmt: skip
+"""Where JSON has an official, by the row's key."""
+
 _NUMBERS = frozenset({"overs", "balls_per_over", "winner_runs", "winner_wickets", "winner_innings"})
 _OF_AN_INNINGS = ("super_over", "declared", "target_runs", "target_overs")
 _SAYS_INNINGS_FROM = {1: (1, 8), 2: (2, 3)}
@@ -119,14 +125,17 @@ class InfoRows:
 
     Attributes:
         info: as JSON has it.
+        innings: likewise, by number.
+        second: fields that a second row states otherwise, as `Stated` has them.
         version: of the file, empty where it does not say.
     """
 
     def __init__(self, display: str) -> None:
         self.info: Json = {}
+        self.innings: dict[int, Json] = {}
+        self.second: dict[str, tuple[str, Any]] = {}
         self.version: tuple[int, ...] = ()
         self._display = display
-        self._of_innings: dict[tuple[str, int], str] = {}
 
     @property
     def match_id(self) -> str | None:
@@ -145,7 +154,8 @@ class InfoRows:
         if key == "registry":
             if len(values) != 3:
                 raise self._wrong("a registry row is info,registry,people,NAME,ID", line)
-            self.info.setdefault("registry", {"people": {}})["people"][rest] = values[2].strip()
+            people = self.info.setdefault("registry", {"people": {}})["people"]
+            self._set(people, rest, values[2].strip(), "registry.people")
         elif key == "team":
             if not value:
                 raise self._wrong("a team has no name", line)
@@ -163,7 +173,14 @@ class InfoRows:
                 raise self._wrong(f"{key} is of innings {quoted(value)}, not a number", line)
             if key.startswith("target") and balls_in(rest.strip(), 6) is None:
                 raise self._wrong(f"{key} is {quoted(rest.strip())}, not a number", line)
-            self._of_innings[key, number] = rest.strip()
+            self._put_innings(key, number, rest.strip())
+        elif key == "player_of_match" and value:
+            self.info.setdefault(key, []).append(value)
+        elif key in _OFFICIALS and value:
+            self.info.setdefault("officials", {}).setdefault(_OFFICIALS[key], []).append(value)
+        elif key == "match_type_number" and value:
+            number = whole_number(value, 6)
+            self._set(self.info, key, value if number is None else number, key)
         elif key in INFO_PATHS:
             self._put(key, value, line)
 
@@ -179,7 +196,23 @@ class InfoRows:
         if key == "toss_uncontested":
             node[name] = value.lower() in ("true", "yes", "1")
         elif value:
-            node.setdefault(name, value if number is None else number)
+            self._set(node, name, value if number is None else number, ".".join(INFO_PATHS[key]))
+
+    def _put_innings(self, key: str, number: int, text: str) -> None:
+        facts = self.innings.setdefault(number, {})
+        if key.startswith("target"):
+            name = key.removeprefix("target_")
+            value = int(text.partition(".")[0]) if name == "runs" else text
+            self._set(
+                facts.setdefault("target", {}), name, value, f"innings.{number}.target.{name}"
+            )
+        else:
+            facts[key] = True
+
+    def _set(self, node: Json, name: str, value: object, field: str) -> None:
+        """Set a value; one that is there stays, and another is a second statement of the field."""
+        if node.setdefault(name, value) != value:
+            self.second[field] = ("another row of the info", value)
 
     def _wrong(self, problem: str, line: int) -> MatchFileError:
         return MatchFileError(problem, path=self._display, line=line)
@@ -189,14 +222,14 @@ class InfoRows:
         version = self.version or (0,)
         says_innings = version >= _SAYS_INNINGS_FROM.get(version[0], (sys.maxsize,))
         for draft in innings:
-            number, facts = draft.number, self._of_innings
+            facts = self.innings.get(draft.number, {})
+            target = facts.get("target", {})
             if says_innings:
-                draft.super_over = ("super_over", number) in facts
-                draft.declared = ("declared", number) in facts
-            if ("target_runs", number) in facts:
-                draft.target = int(facts["target_runs", number].partition(".")[0])
-            if ("target_overs", number) in facts:
-                draft.target_balls = balls_in(facts["target_overs", number], balls_per_over)
+                draft.super_over = "super_over" in facts
+                draft.declared = "declared" in facts
+            draft.target = target.get("runs", draft.target)
+            if "overs" in target:
+                draft.target_balls = balls_in(target["overs"], balls_per_over)
 
 
 def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoRows:

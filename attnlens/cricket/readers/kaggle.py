@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any, Final, Literal
 
 from attnlens.cricket.errors import MatchFileError
-from attnlens.cricket.match.match import UNKNOWN_PLAYER, Facts, Match
+from attnlens.cricket.match.match import UNKNOWN_PLAYER, Facts, Match, plain
+from attnlens.cricket.match.scan import Stated
 from attnlens.cricket.readers.assembly import MAX_BALLS_AN_INNINGS, MAX_INNINGS, MatchDraft
 from attnlens.cricket.readers.cricsheet_csv import BallRows
 from attnlens.cricket.readers.files import MatchFile
@@ -265,7 +266,7 @@ class _MatchRows:
             overs=20,
             balls_per_over=_BALLS_PER_OVER,
             event=Facts(name="Indian Premier League"),
-            penalties_known=False,
+            stated=Stated(),
             method_known=result is not None,
         )
         self.note(
@@ -498,12 +499,17 @@ class _MatchRows:
         if result is None:
             self.note("there is no result beside it: result and toss are not known")
             return
-        for name, fact in _facts_of(result, teams).items():
+        facts = _facts_of(result, teams)
+        for name, fact in facts.items():
             setattr(draft, name, fact or getattr(draft, name))
+        draft.stated.info = {name: plain(fact) for name, fact in facts.items() if fact}
+        draft.stated.info["dates"] = [day.isoformat() for day in draft.dates]
+        runs, overs = _number(result["target_runs"]), result["target_overs"]
         for innings in draft.innings:
             if innings.number == _MAIN_INNINGS:
-                innings.target = _number(result["target_runs"])
-                innings.target_balls = balls_in(result["target_overs"], _BALLS_PER_OVER)
+                innings.target, innings.target_balls = runs, balls_in(overs, _BALLS_PER_OVER)
+                target = {"runs": runs, "overs": overs.removesuffix(".0") or None}
+                draft.stated.innings[_MAIN_INNINGS] = {"target": target}
 
     def _note_limits(self) -> None:
         if self._runs_contain_extras and len(self.draft.innings) > _MAIN_INNINGS:
@@ -524,12 +530,8 @@ class _MatchRows:
         for innings, score in zip(self.draft.innings, scores, strict=False):
             if innings.number == _MAIN_INNINGS and self._result_follows(scores):
                 innings.target = scores[0][0] + 1
-            if (innings.total, innings.wickets) != score:
-                self.note(
-                    f"innings {innings.number}: the balls add up to {innings.total}/"
-                    f"{innings.wickets}, and the table of results says {score[0]}/{score[1]}: "
-                    "balls or runs are missing or doubled in the file"
-                )
+            facts = self.draft.stated.innings.setdefault(innings.number, {})
+            facts["total"] = f"{score[0]}/{score[1]}"
 
     def _result_follows(self, scores: Sequence[tuple[int, int]]) -> bool:
         """Whether the result follows from the scores beside it, so that no rain changed them."""

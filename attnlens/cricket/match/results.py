@@ -1,0 +1,528 @@
+"""Witnesses of how a match went: the result, targets, powerplays and the rest of an innings."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import Any, Final
+
+from attnlens.cricket.match.competition import ALL_OUT
+from attnlens.cricket.match.match import AGREES, DERIVED, Match
+from attnlens.cricket.match.scan import RAIN_RULES, Case, InningsScan, Play
+from attnlens.cricket.match.witness import (
+    NOTHING,
+    Verdict,
+    Witnesses,
+    compared,
+    contradiction,
+    listed,
+)
+from attnlens.errors import count
+
+RESULT: Final = "result"
+"""The kind of doubt where the balls and the stated result cannot both be right."""
+
+_METHODS = RAIN_RULES | {"Awarded", "Lost fewer wickets", "1st innings score"}
+_RESULTS = frozenset({"tie", "draw", "no result"})
+_POWERPLAY_TYPES = frozenset({"mandatory", "batting", "fielding"})
+_MAX_POWERPLAY_OVERS = {(20, 6): 6, (20, 5): 5}
+"""Overs of a powerplay, by overs a side and balls an over."""
+
+_LABEL = re.compile(r"([0-9]{1,3})\.([0-9]{1,2})")
+_MAX_NAMES_LISTED = 3
+_MIN_PENALTY, _MAX_PENALTY = 5, 30
+
+WITNESSES: Final = Witnesses()
+
+
+# The result.
+
+
+def _scores(case: Case) -> str:
+    return ", ".join(
+        f"{scan.innings.batting_team} {scan.total}/{scan.wickets}" for scan in case.main
+    )
+
+
+def stated_result(match: Match) -> str:
+    """The result as the file states it: ``Kent won by 8 wickets``, ``tie``."""
+    outcome = match.outcome
+    if "winner" not in outcome:
+        return str(outcome.get("result"))
+    parts = ["an innings"] if "innings" in outcome.get("by", {}) else []
+    parts += [
+        count(outcome["by"][unit], unit.removesuffix("s"))
+        for unit in ("runs", "wickets")
+        if unit in outcome.get("by", {})
+    ]
+    return f"{outcome['winner']} won" + (f" by {' and '.join(parts)}" if parts else "")
+
+
+def _against_balls(case: Case, derived: Any) -> Verdict:
+    caution = "" if case.stated.exact else "; penalty runs may be missing from this format"
+    stated, scores = stated_result(case.match), _scores(case)
+    return contradiction(
+        f"the stated result ({stated}) does not follow from the balls ({scores}){caution}", derived
+    )
+
+
+def _played_out(case: Case) -> Verdict | None:
+    """A contradiction where a side won by play, and there was too little of it."""
+    match, outcome = case.match, case.match.outcome
+    if outcome.get("method") not in (None, *RAIN_RULES):
+        return None
+    batted = [scan for scan in case.main if scan.overs]
+    if case.limited and len(batted) < 2:
+        missing = "a second innings" if batted else "an innings"
+        return contradiction(
+            f"the stated result is {stated_result(match)}, and the balls do not show {missing}"
+        )
+    return None
+
+
+@WITNESSES.of(RESULT, "the balls of both innings", "outcome.winner")
+def _winner(case: Case, value: Any, _part: str) -> Verdict:
+    match, outcome = case.match, case.match.outcome
+    if match.teams and value not in match.teams:
+        return contradiction(f"{value} won the match and did not play")
+    if "result" in outcome or "eliminator" in outcome or "bowl_out" in outcome:
+        return contradiction(
+            f"the file states both a winner, {value}, and {_other_result(outcome)}"
+        )
+    short = _played_out(case)
+    if short is not None:
+        return short
+    if any(scan.innings.super_over for scan in case.scans):
+        return contradiction(f"{value} won, and there is a super over, which follows a tie")
+    if not case.limited:
+        return _long_match(case, value)
+    play, by = case.play, outcome.get("by", {})
+    if play is None:
+        return NOTHING
+    if _ahead_of_rain(play, value, outcome):
+        return _ahead(case, play, play.winner or value, value)
+    if play.winner is not None:
+        return Verdict(DERIVED, value) if value == play.winner else _against_balls(
+            case, play.winner
+        )  # fmt: skip
+    if play.result is not None or play.second.total == play.to_beat:
+        return _against_balls(case, None)
+    if outcome.get("method") is None:
+        # The chase stopped early: only the side that batted first can have won, by some runs.
+        won = by and value == play.first.innings.batting_team
+        return NOTHING if won else _against_balls(case, None)
+    return _against_balls(case, None) if "wickets" in by else NOTHING
+
+
+def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
+    """Whether rain ended the chase while its side was ahead of a rain rule, which wins by runs."""
+    chase = play.second
+    return bool(
+        outcome.get("method") in RAIN_RULES
+        and "runs" in outcome.get("by", {})
+        and winner == chase.innings.batting_team
+        and chase.wickets < ALL_OUT
+    )
+
+
+def _ahead(case: Case, play: Play, derived: Any, value: Any) -> Verdict:
+    """The verdict on a winner or a margin of a side that was ahead of a rain rule.
+
+    Files state what it was to have made by then, as the target; a few state the target of the whole
+    innings, of which nothing follows.
+    """
+    if play.second.total <= play.to_beat and not play.full:
+        return NOTHING
+    return Verdict(DERIVED, value) if value == derived else _against_balls(case, derived)
+
+
+def _other_result(outcome: Any) -> str:
+    return next(
+        f"{key} {outcome[key]}" for key in ("result", "eliminator", "bowl_out") if key in outcome
+    )
+
+
+def _long_match(case: Case, value: Any) -> Verdict:
+    """The winner of a match in which each side may bat twice has more runs in all."""
+    totals = _totals(case)
+    if len(totals) < 2 or case.match.outcome.get("method") is not None:
+        return NOTHING
+    ahead = max(totals, key=lambda team: totals[team])
+    rest = [total for team, total in totals.items() if team != ahead]
+    if totals[ahead] == max(rest):
+        return _against_balls(case, None)
+    return Verdict(DERIVED, value) if value == ahead else _against_balls(case, ahead)
+
+
+def _totals(case: Case) -> Counter[str]:
+    totals: Counter[str] = Counter()
+    for scan in case.main:
+        totals[scan.innings.batting_team] += scan.total
+    return totals
+
+
+@WITNESSES.of(
+    RESULT,
+    "the balls of both innings",
+    "outcome.by.runs",
+    "outcome.by.wickets",
+    "outcome.by.innings",
+)
+def _margin(case: Case, value: Any, unit: str) -> Verdict:
+    outcome = case.match.outcome
+    by = outcome.get("by", {})
+    if "winner" not in outcome:
+        return contradiction(f"the file states a margin, {value} {unit}, and no winner")
+    if outcome.get("method") == "Awarded":
+        return contradiction(f"the match was awarded, and the file states a margin, {value} {unit}")
+    if not case.limited:
+        return _long_margin(case, value, unit)
+    if len(by) > 1 or unit == "innings":
+        return contradiction(
+            f"the file states a margin of {' and '.join(by)} in a match of one innings a side"
+        )
+    if (unit == "wickets" and not 1 <= value <= ALL_OUT) or value < 1:
+        return contradiction(f"the file states a margin of {value} {unit}")
+    play = case.play
+    if play is None:
+        return _played_out(case) or NOTHING
+    if _ahead_of_rain(play, outcome["winner"], outcome):
+        return _ahead(case, play, play.second.total - play.to_beat, value)
+    if play.by:
+        return (
+            Verdict(DERIVED, value)
+            if play.by == {unit: value}
+            else _against_balls(case, play.by.get(unit))
+        )
+    if unit == "wickets":
+        return _against_balls(case, None)
+    short_by = play.to_beat - play.second.total
+    return Verdict(DERIVED, value) if value == short_by else _against_balls(case, short_by)
+
+
+def _long_margin(case: Case, value: Any, unit: str) -> Verdict:
+    totals, outcome = _totals(case), case.match.outcome
+    winner, main = outcome["winner"], case.main
+    if winner not in totals or len(totals) < 2 or outcome.get("method") is not None:
+        return NOTHING
+    turns = Counter(scan.innings.batting_team for scan in main)
+    ahead = totals[winner] - max(total for team, total in totals.items() if team != winner)
+    last = main[-1].innings.batting_team == winner
+    by_innings = turns[winner] < max(turns.values()) and not last
+    derived: dict[str, int] = {"runs": ahead} if by_innings or not last else {}
+    if by_innings:
+        derived["innings"] = 1
+    if last:
+        derived["wickets"] = ALL_OUT - main[-1].wickets
+    if unit not in derived or value != derived[unit]:
+        return _against_balls(case, derived.get(unit))
+    return Verdict(DERIVED, value)
+
+
+@WITNESSES.of(RESULT, "the balls of both innings", "outcome.result")
+def _stated_draw(case: Case, value: Any, _part: str) -> Verdict:
+    if value not in _RESULTS:
+        return contradiction(f"the file states the result {value}, which is none of the format")
+    if case.limited and value == "draw":
+        return contradiction("the file states a draw, which a match of limited overs cannot be")
+    if value == "tie":
+        return _tie(case)
+    play = case.play
+    if value == "no result" and any(scan.innings.super_over for scan in case.scans):
+        return contradiction("the file states no result, and there is a super over")
+    if value != "no result" or play is None or play.result is None:
+        return NOTHING
+    shows = f"{play.winner} won" if play.winner else "a tie"
+    return contradiction(
+        f"the file states no result, and its balls show that the match ended: {shows} "
+        f"({_scores(case)})",
+        shows,
+    )
+
+
+def _tie(case: Case) -> Verdict:
+    short = _played_out(case)
+    if short is not None:
+        return short
+    if not case.limited:
+        totals = _totals(case)
+        return compared(len(set(totals.values())), 1, f"the file states a tie ({_scores(case)})")
+    play = case.play
+    if play is None:
+        return NOTHING
+    if play.second.total != play.to_beat:
+        return _against_balls(case, play.winner)
+    decider = _super_over_winner(case)
+    if decider and not {"eliminator", "bowl_out"} & case.match.outcome.keys():
+        return contradiction(f"{decider} won the super over, and the result is a tie", decider)
+    return Verdict(DERIVED, "tie")
+
+
+def _super_over_winner(case: Case) -> str | None:
+    """Who won the last super over by its runs; ``None`` where there is none, or it was tied."""
+    extra = [scan for scan in case.scans if scan.innings.super_over]
+    first, second = extra[-2:] if len(extra) > 1 else (None, None)
+    if first is None or second is None or first.total == second.total:
+        return None
+    return (first if first.total > second.total else second).innings.batting_team
+
+
+@WITNESSES.of(RESULT, "the super overs", "outcome.eliminator", "outcome.bowl_out")
+def _decider(case: Case, value: Any, key: str) -> Verdict:
+    match = case.match
+    means = "the super over" if key == "eliminator" else "the bowl-out"
+    if match.teams and value not in match.teams:
+        return contradiction(f"{value} won {means} and did not play")
+    if match.outcome.get("result") != "tie":
+        return contradiction(f"{value} won {means}, and the match was no tie")
+    extra = [scan for scan in case.scans if scan.innings.super_over]
+    if key == "bowl_out":
+        return (
+            contradiction(f"{value} won {means}, and there is a super over") if extra else NOTHING
+        )
+    if len(extra) < 2:
+        return (
+            contradiction(f"{value} won {means}, and the balls show none")
+            if case.stated.exact
+            else NOTHING
+        )
+    derived = _super_over_winner(case)
+    if derived is None:
+        return NOTHING  # boundaries decided
+    return compared(value, derived, f"{value} won {means} in the file, and {derived} by its balls")
+
+
+@WITNESSES.of(RESULT, "a rain rule changes the target or the overs", "outcome.method")
+def _method(case: Case, value: Any, _part: str) -> Verdict:
+    if value not in _METHODS:
+        return contradiction(f"the file states the method {value}, which is none of the format")
+    if value not in RAIN_RULES or not case.has_two_sides:
+        return NOTHING
+    first, second = case.main
+    overs, target = case.match.overs, case.target
+    full = (overs or 0) * second.innings.balls_per_over
+    if target != first.total + 1 or not full or second.innings.target_balls != full:
+        return Verdict(AGREES) if target is not None else NOTHING
+    return contradiction(
+        f"the file states the method {value}, and target and overs are those without rain"
+    )
+
+
+# Innings.
+
+
+def _scan_of(case: Case, number: str) -> InningsScan:
+    return next(scan for scan in case.scans if scan.innings.number == int(number))
+
+
+@WITNESSES.of("squad", "the squads", "innings.*.team")
+def _batting_team(case: Case, value: Any, number: str) -> Verdict:
+    batters = _scan_of(case, number).batters.keys()
+    return Verdict(AGREES) if batters & case.squads.get(value, frozenset()) else NOTHING
+
+
+@WITNESSES.of("target", "the total of the first innings", "innings.*.target.runs")
+def _target_runs(case: Case, value: Any, number: str) -> Verdict:
+    if number == "1":
+        return contradiction("the first innings has a target")
+    scan = _scan_of(case, number)
+    if scan.innings.super_over:
+        first = _scan_of(case, str(int(number) - 1))
+        return compared(value, first.total + 1, f"the target of the super over is {value}")
+    if number != "2" or not case.has_two_sides:
+        return NOTHING
+    if scan.innings.set_later and "wickets" in case.match.outcome.get("by", {}):
+        return contradiction(f"the chase goes on after the target of {value} is reached")
+    made = case.main[0].total
+    if value == made + 1:
+        return Verdict(DERIVED, value)
+    outcome = case.match.outcome
+    if outcome.get("method") is not None or not ("winner" in outcome or "tie" in outcome.values()):
+        return NOTHING
+    return contradiction(
+        f"the target is {value} in the file, and innings 1 made {made}: "
+        "it was revised, and the file does not say how",
+        made + 1,
+    )
+
+
+@WITNESSES.of(
+    "target", "the overs a side, and the length of both innings", "innings.*.target.overs"
+)
+def _target_overs(case: Case, value: Any, number: str) -> Verdict:
+    if number == "1":
+        return contradiction("the first innings has a target")
+    scan, match = _scan_of(case, number), case.match
+    innings = scan.innings
+    if innings.super_over or not case.has_two_sides or number != "2":
+        return NOTHING
+    usual = innings.balls_per_over
+    balls = innings.set_later.get("balls", innings.target_balls) or 0
+    full = (match.overs or 0) * usual
+    if full and balls > full:
+        return contradiction(
+            f"the target is to be made in {value} overs, and a side has {match.overs}"
+        )
+    if len(scan.overs) * usual > balls + usual - 1 and not innings.set_later:
+        return contradiction(
+            f"the target is to be made in {value} overs, and the chase has {len(scan.overs)}"
+        )
+    outcome = match.outcome
+    settled = "winner" in outcome or outcome.get("result") == "tie"
+    if not full or not settled or outcome.get("method") is not None:
+        return NOTHING
+    first = case.main[0]
+    if balls == full:
+        return Verdict(AGREES)
+    if len(first.overs) * usual == balls or (
+        first.wickets >= ALL_OUT and len(first.overs) * usual < balls
+    ):
+        return Verdict(AGREES)
+    return contradiction(
+        f"the target is to be made in {value} overs, the first side had {len(first.overs)}, and no "
+        "method is stated",
+        match.overs,
+    )
+
+
+@WITNESSES.of("powerplays", "the overs of the innings", "innings.*.powerplays")
+def _powerplays(case: Case, value: Any, number: str) -> Verdict:
+    scan = _scan_of(case, number)
+    innings = scan.innings
+    if not scan.overs:
+        return NOTHING
+    starts = [over.first.index for over in scan.overs]
+    ends = (*starts[1:], len(innings.deliveries) + 1)
+    lengths = {
+        over.number: end - over.first.index for over, end in zip(scan.overs, ends, strict=True)
+    }
+    last = max(lengths)
+    spans = []
+    for powerplay in value:
+        kind, start, end = powerplay["type"], powerplay["from"], powerplay["to"]
+        if kind not in _POWERPLAY_TYPES:
+            return contradiction(f"a powerplay is {kind}, which is no type of one")
+        begin, stop = _LABEL.fullmatch(str(start)), _LABEL.fullmatch(str(end))
+        if begin is None or stop is None:
+            return contradiction(f"a powerplay is from {start} to {end}, which are no balls")
+        first_over, first_ball = int(begin[1]), int(begin[2])
+        over, ball = int(stop[1]), int(stop[2])
+        length = lengths.get(over, 0)
+        if ball == 1 and length == 10:
+            ball = 10  # 5.10, which parsers of numbers write as 5.1
+        span = f"a powerplay is from ball {start} to ball {end}"
+        if (first_over, first_ball) > (over, ball):
+            return contradiction(f"{span}, which is before it", over=over)
+        if first_ball != 1:
+            return contradiction(f"{span}, and begins within an over", over=first_over)
+        if over < last and (ball > length or innings.balls_per_over <= ball < length):
+            problem = f"{span}, and over {over} ends with ball {over}.{length}"
+            return contradiction(problem, over=over)
+        limit = (case.match.overs or over + 1) if case.limited else over + 1
+        if over >= limit or first_over > last:
+            return contradiction(f"{span}, and the innings has {last + 1} overs", over=over)
+        spans.append((first_over, over))
+    spans.sort()
+    allowed = _MAX_POWERPLAY_OVERS.get((case.match.overs, innings.balls_per_over))
+    overs = max((over + 1 - first_over for first_over, over in spans), default=0)
+    if allowed is not None and overs > allowed:
+        return contradiction(f"a powerplay has {overs} overs, and {allowed} are the most")
+    if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
+        return contradiction("two powerplays overlap")
+    if case.limited and not innings.super_over and spans and spans[0][0] > 1:
+        return contradiction("no powerplay begins with the innings")
+    return Verdict(AGREES)
+
+
+@WITNESSES.of("miscounted", "the legal balls of the over", "innings.*.miscounted_overs")
+def _miscounted(case: Case, value: Any, number: str) -> Verdict:
+    scan = _scan_of(case, number)
+    legal = {over.number: over.legal for over in scan.overs}
+    umpires = case.stated.info.get("officials", {}).get("umpires", ())
+    for over, facts in value.items():
+        balls, umpire, bowled = int(facts["balls"]), facts.get("umpire"), legal.get(int(over))
+        if bowled is None:
+            return contradiction(f"over {over} was miscounted, and the innings has no such over")
+        if balls != bowled:
+            problem = (
+                f"over {over} was miscounted and had {balls} balls in the file, and has {bowled}"
+            )
+            return contradiction(problem, bowled, int(over))
+        if balls == scan.innings.balls_per_over:
+            return contradiction(
+                f"over {over} was miscounted, and has {balls} balls", over=int(over)
+            )
+        if umpire is not None and umpires and umpire not in umpires:
+            return contradiction(
+                f"{umpire} miscounted over {over} and is no umpire", over=int(over)
+            )
+    return Verdict(DERIVED, {str(over): legal[int(over)] for over in value})
+
+
+@WITNESSES.of("innings", "a tie", "innings.*.super_over")
+def _super_over(case: Case, value: Any, number: str) -> Verdict:
+    if value is not True:
+        return contradiction(f"super_over is {value}, not true")
+    if int(number) < 3:
+        return contradiction("it is a super over, and those follow two innings")
+    totals = {scan.total for scan in case.main}
+    if not case.limited or (len(totals) != 1 and case.match.outcome.get("method") is None):
+        return contradiction(f"it is a super over, and the match was no tie ({_scores(case)})")
+    extra = [scan for scan in case.scans if scan.innings.super_over]
+    before = [scan.total for scan in extra[: (int(number) - 3) // 2 * 2]]
+    if any(first != second for first, second in zip(before[::2], before[1::2], strict=False)):
+        return contradiction("it is a super over, and the one before it was decided")
+    return Verdict(AGREES)
+
+
+@WITNESSES.of("innings", "the batters and the wickets", "innings.*.absent_hurt")
+def _absent(case: Case, value: Any, number: str) -> Verdict:
+    scan = _scan_of(case, number)
+    team = scan.innings.batting_team
+    batted = set(value) & scan.batters.keys()
+    if batted:
+        return contradiction(f"{listed(batted)} was absent hurt and bats")
+    strangers = set(value) - case.squads.get(team, frozenset(value))
+    if strangers:
+        return contradiction(
+            f"{listed(strangers)} was absent hurt and is not in the squad of {team}"
+        )
+    gone = sum(len(ball.wickets) for ball in scan.wicket_balls)
+    if gone + len(value) < ALL_OUT - 1:
+        return contradiction(f"{listed(value)} was absent hurt, and {gone} were out")
+    return Verdict(AGREES) if case.squads else NOTHING
+
+
+@WITNESSES.of(
+    "innings", "the stated result", "innings.*.penalty_runs.pre", "innings.*.penalty_runs.post"
+)
+def _penalty_runs(case: Case, value: Any, _part: str) -> Verdict:
+    if value and not _MIN_PENALTY <= value <= _MAX_PENALTY:
+        return contradiction(f"{value} penalty runs are awarded; penalties are of 5 runs")
+    return Verdict(AGREES) if case.decided and case.play is not None else NOTHING
+
+
+@WITNESSES.of("innings", "the type of match", "innings.*.declared", "innings.*.forfeited")
+def _ended_by_choice(case: Case, value: Any, key: str) -> Verdict:
+    number, _, what = key.partition(".")
+    if value is not True:
+        return contradiction(f"{what} is {value}, not true")
+    if case.limited:
+        return contradiction(f"the innings was {what} in a match of limited overs")
+    if what == "forfeited" and _scan_of(case, number).overs:
+        return contradiction("the innings was forfeited, and it has balls")
+    return NOTHING
+
+
+@WITNESSES.of("totals", "the balls", "innings.*.total")
+def _table_score(case: Case, value: Any, number: str) -> Verdict:
+    """A total in a table of results beside the balls: ``165/7``."""
+    scan = _scan_of(case, number)
+    derived = f"{scan.total}/{scan.wickets}"
+    return compared(
+        value,
+        derived,
+        f"the balls add up to {derived}, and the table of results says {value}: "
+        "balls or runs are missing or doubled in the file",
+    )

@@ -1,0 +1,389 @@
+"""A match as the rules look at it: its innings while they are read, what its file states, and how
+it was played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from attnlens.cricket.match.competition import ALL_OUT
+from attnlens.cricket.match.ledger import DerivedResult, result_of_chase
+from attnlens.cricket.match.match import UNKNOWN_PLAYER, Delivery, Facts, Innings, Match, Player
+from attnlens.files import Json
+
+MAX_RUNS_OFF_THE_BAT: Final = 7
+"""More runs off the bat of one ball are doubted; eight have been run, rarely."""
+
+RAIN_RULES: Final = frozenset({"D/L", "VJD"})
+"""Methods that set another target; the others decide a match without its balls."""
+
+_UNKNOWN = UNKNOWN_PLAYER.name
+_MAX_OVERS_LISTED = 4
+
+
+@dataclass(slots=True)
+class Over:
+    """An over as it was bowled: its first ball, its legal balls, and its bowlers in turn."""
+
+    number: int
+    first: Delivery
+    bowlers: list[str]
+    legal: int = 0
+
+
+@dataclass(slots=True)
+class InningsScan:
+    """An innings as the rules look at it. Players are known by name.
+
+    It grows while the innings is read: the reader sets the expected players after each ball, and
+    calls `add_unexpected` for a ball with other players and `add_eventful` for one with extras, a
+    wicket or many runs. That costs less than a second pass over all balls.
+
+    Attributes:
+        pairs: the first ball of every pair of batters, and the ball before it.
+        swapped_ends: balls on which the batters stand at each other's end, by the ball before and
+            the ball after.
+        unusual_runs: balls with extras, or with more runs off the bat than are believed.
+        batters, bowlers: who batted and bowled, with the first ball of the last pair and the first
+            over of each.
+        total, wickets: at the end.
+        cut_short: whether it ended before its last over did.
+        surplus: legal balls that were bowled in overs after these were complete.
+        claims: what the file states of single balls that is kept nowhere else: the ball, the
+            field (``review`` or ``replacements``) and its value.
+        substitutes: fielders whom the file calls substitutes.
+        unnamed: balls with a fielder who has no name in the file, by index.
+        odd_labels: labels that do not follow from the order of the balls, in words.
+        striker, non_striker, bowler: who is expected on the next ball; no bowler where an over
+            begins.
+        unclear_index: the last ball of which the striker does not follow from the ball before.
+    """
+
+    deliveries: list[Delivery]
+    innings: Innings = field(init=False)
+    overs: list[Over] = field(default_factory=list)
+    pairs: list[tuple[Delivery | None, Delivery]] = field(default_factory=list)
+    swapped_ends: list[Delivery] = field(default_factory=list)
+    unusual_runs: list[Delivery] = field(default_factory=list)
+    wicket_balls: list[Delivery] = field(default_factory=list)
+    batters: dict[str, Delivery] = field(default_factory=dict)
+    bowlers: dict[str, Delivery] = field(default_factory=dict)
+    total: int = 0
+    wickets: int = 0
+    surplus: int = 0
+    cut_short: bool = False
+    claims: list[tuple[Delivery, str, Any]] = field(default_factory=list)
+    substitutes: set[str] = field(default_factory=set)
+    unnamed: set[int] = field(default_factory=set)
+    odd_labels: str = ""
+    striker: Player | None = None
+    non_striker: Player | None = None
+    bowler: Player | None = None
+    unclear_index: int = 1
+    _swapped_index: int = 0
+
+    def add_unexpected(self, ball: Delivery) -> None:
+        """Take in a ball that is not by, to and beside those who were expected."""
+        batter, away, bowler, index = ball.batter, ball.non_striker, ball.bowler, ball.index
+        if self.bowler is None:
+            self.overs.append(Over(ball.over, ball, [bowler.name]))
+            self.striker, self.non_striker = self.non_striker, self.striker
+        elif bowler.name != self.overs[-1].bowlers[-1]:
+            self.overs[-1].bowlers.append(bowler.name)
+        self.bowler = bowler
+        if batter is self.non_striker and away is self.striker:
+            if index != self.unclear_index:
+                if self._swapped_index == index - 1:
+                    self.swapped_ends.append(self.deliveries[index - 2])
+                self._swapped_index = index
+        elif batter is not self.striker or away is not self.non_striker:
+            self.pairs.append((self.deliveries[index - 2] if index > 1 else None, ball))
+
+    def add_eventful(self, ball: Delivery) -> int:
+        """Take in a ball with extras, a wicket or many runs; how often the batters crossed."""
+        if ball.wickets:
+            self.wicket_balls.append(ball)
+            self.unclear_index = ball.index + 1
+        if ball.runs_extras or ball.runs_batter > MAX_RUNS_OFF_THE_BAT or ball.non_boundary:
+            self.unusual_runs.append(ball)
+            # In some leagues a no-ball is two runs, of which none is run.
+            if "penalty" in ball.extras or ball.extras.get("noballs", 0) > 1:
+                self.unclear_index = ball.index + 1
+        # Of wides and no-balls one is not run.
+        return ball.runs_total - (not ball.is_legal)
+
+    def finish(self, innings: Innings) -> None:
+        """Work out what follows from the overs and pairs."""
+        self.innings, overs = innings, self.overs
+        if not overs:
+            return
+        last, usual = innings.deliveries[-1], innings.balls_per_over
+        ends = [over.first.legal_balls_before for over in overs[1:]]
+        for over, end in zip(overs, (*ends, last.legal_balls_before + last.is_legal), strict=True):
+            over.legal = end - over.first.legal_balls_before
+            self.surplus += max(over.legal - usual, 0)
+            for name in over.bowlers:
+                self.bowlers.setdefault(name, over.first)
+        self.cut_short = overs[-1].legal < usual
+        for _, ball in self.pairs:
+            self.batters[ball.batter.name] = self.batters[ball.non_striker.name] = ball
+        self.batters.pop(_UNKNOWN, None)
+        self.bowlers.pop(_UNKNOWN, None)
+
+    def by_team(self) -> tuple[tuple[str, dict[str, Delivery]], ...]:
+        innings = self.innings
+        return (innings.batting_team, self.batters), (innings.bowling_team, self.bowlers)
+
+    def takes_part_for_long(self, name: str) -> bool:
+        """Whether somebody bowls a whole over, or bats for more than a ball."""
+        starts = [ball.index for _, ball in self.pairs] + [len(self.deliveries) + 1]
+        return any(over.bowlers == [name] for over in self.overs) or any(
+            name in (ball.batter.name, ball.non_striker.name) and starts[row + 1] - ball.index > 1
+            for row, (_, ball) in enumerate(self.pairs)
+        )
+
+    def odd_overs(self, miscounted: Collection[int] = ()) -> tuple[str, list[Over]]:
+        """Overs with more or fewer legal balls than an over has, in words and as they are.
+
+        Args:
+            miscounted: overs in which the file says that the umpires miscounted.
+        """
+        usual = self.innings.balls_per_over
+        odd = [over for over in self.overs if over.legal != usual and over.number not in miscounted]
+        if odd and odd[-1] is self.overs[-1] and self.cut_short:
+            odd.pop()
+        lengths = ", ".join(
+            f"over {over.number} has {over.legal}" for over in odd[:_MAX_OVERS_LISTED]
+        )
+        rest = len(odd) - _MAX_OVERS_LISTED
+        more = f" and {rest} more overs" if rest > 0 else ""
+        return f"{lengths} legal balls{more}, not {usual} (overs as the file labels them)", odd
+
+    def may_be_miscounted(self, odd: list[Over]) -> bool:
+        """Whether it is at most two overs, each by one ball: umpires miscount in one of seventy."""
+        usual = self.innings.balls_per_over
+        return len(odd) <= 2 and all(abs(over.legal - usual) == 1 for over in odd)
+
+
+@dataclass
+class Stated:
+    """What a file states of its match beside the balls, in the shape of Cricsheet JSON.
+
+    Attributes:
+        meta, info: the objects of those names.
+        innings: by number, each without its overs.
+        second: fields that the file states in two places: where else, and the value there.
+        exact: whether the format has every field: JSON alone.
+        numbered: whether the balls have an ``actual_delivery``.
+        numbered_from: the version of the format since which they have.
+    """
+
+    meta: Json = field(default_factory=dict)
+    info: Json = field(default_factory=dict)
+    innings: dict[int, Json] = field(default_factory=dict)
+    second: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    exact: bool = False
+    numbered: bool = False
+    numbered_from: tuple[int, int] | None = None
+
+    @property
+    def names_fielders(self) -> bool:
+        """Whether the format has fielders: tables have had them since they number the balls."""
+        return self.exact or self.numbered
+
+    @property
+    def registry(self) -> Json:
+        people: Json = self.info.get("registry", {}).get("people", {})
+        return people
+
+
+@dataclass(frozen=True)
+class Case:
+    """A match as the rules look at it, and what its file states.
+
+    Attributes:
+        scans: of its innings, finished.
+        limited: whether each side was to bat once.
+        miscounted: by innings, the overs in which the file says that the umpires miscounted;
+            ``None`` where its format cannot.
+        stated: what the file states beside the balls.
+        length_known: whether it says how many balls the chase could have.
+    """
+
+    match: Match
+    scans: list[InningsScan]
+    limited: bool
+    miscounted: Mapping[int, Collection[int]] | None
+    stated: Stated
+    length_known: bool
+
+    @cached_property
+    def squads(self) -> dict[str, frozenset[str]]:
+        """The squads by team, those that are not empty."""
+        return {team: frozenset(names) for team, names in self.match.players.items() if names}
+
+    @cached_property
+    def seen_of(self) -> dict[str, set[str]]:
+        """Who bats or bowls on a ball, by team."""
+        seen: dict[str, set[str]] = {}
+        for scan in self.scans:
+            for team, players in scan.by_team():
+                seen.setdefault(team, set()).update(players)
+        return seen
+
+    @cached_property
+    def both_sides(self) -> set[str]:
+        """Names in both squads that play for both sides: two players of one name."""
+        squads = list(self.squads.values())
+        if len(squads) != 2 or squads[0].isdisjoint(squads[1]):
+            return set()
+        seen = [self.seen_of.get(team, set()) for team in self.squads]
+        return set(squads[0] & squads[1]).intersection(*seen)
+
+    @cached_property
+    def everybody(self) -> set[str]:
+        """Everybody in a squad, on a ball, or of whom the file states something else."""
+        names = {name for squad in self.squads.values() for name in squad}
+        names.update(*self.seen_of.values(), self.stated.info.get("supersubs", {}).values())
+        for scan in self.scans:
+            for ball in scan.wicket_balls:
+                for wicket in ball.wickets:
+                    names.add(wicket.player_out.name)
+                    names.update(wicket.fielders)
+            for _, key, value in scan.claims:
+                if key == "replacements":
+                    changes = [change for _, change in changes_of(value)]
+                    names.update(c[end] for c in changes for end in ("in", "out") if end in c)
+        names.discard(_UNKNOWN)
+        return names
+
+    @cached_property
+    def officials(self) -> list[str]:
+        """Everybody with a duty, in the order of the duties."""
+        duties = self.stated.info.get("officials", {}).values()
+        return [name for names in duties if isinstance(names, list) for name in names]
+
+    @cached_property
+    def respelt(self) -> dict[str, str]:
+        """Names on the balls that the ``_info.csv`` beside a table spells otherwise, and how.
+
+        Cricsheet's CSV2 has a few: ``A van der Merwe`` is ``Adri van der Merwe`` in the info. The
+        name in the table is then in no registry, and a name of the squad is in no row.
+        """
+        registry = self.stated.registry
+        if self.stated.exact or not registry or not self.squads:
+            return {}
+        played = set().union(*self.seen_of.values())
+        squad = {name for names in self.squads.values() for name in names}
+        results = {}
+        for name in self.everybody - registry.keys() - squad:
+            alike = [other for other in registry if _same_surname(name, other)]
+            if any(scan.takes_part_for_long(name) for scan in self.scans):
+                alike += [other for other in sorted(squad - played) if _same_initials(name, other)]
+            if alike:
+                results[name] = alike[0]
+        return results
+
+    @property
+    def main(self) -> list[InningsScan]:
+        """Its innings without super overs."""
+        return [scan for scan in self.scans if not scan.innings.super_over]
+
+    @property
+    def has_two_sides(self) -> bool:
+        return self.limited and len(self.main) == 2
+
+    @property
+    def decided(self) -> bool:
+        outcome = self.match.outcome
+        ended = "by" in outcome or outcome.get("result") == "tie"
+        return self.has_two_sides and ended and outcome.get("method") is None
+
+    @property
+    def target(self) -> int | None:
+        """The target in the file, of two sides."""
+        chase = self.main[1].innings
+        target: int | None = chase.set_later.get("runs", chase.target)
+        return target
+
+    @cached_property
+    def play(self) -> Play | None:
+        """How the match went; ``None`` where its balls cannot decide it."""
+        return _play_of(self)
+
+
+class Play(NamedTuple):
+    """How a match of two innings went, by its balls.
+
+    Attributes:
+        to_beat: the score that the second side had to pass.
+        full: whether the second side had all its overs.
+        result: by the balls; ``None`` where the second side did not pass that score, was not all
+            out and had overs left.
+    """
+
+    first: InningsScan
+    second: InningsScan
+    to_beat: int
+    full: bool
+    result: DerivedResult | None
+
+    @property
+    def winner(self) -> str | None:
+        """Who won by the balls; ``None`` of a tie, and where the match did not end."""
+        return None if self.result is None else self.result.winner
+
+    @property
+    def by(self) -> Facts:
+        """The margin, where somebody won."""
+        return Facts() if self.result is None else self.result.by
+
+
+def _play_of(case: Case) -> Play | None:
+    """How the match went; ``None`` where its balls cannot decide it."""
+    if not case.has_two_sides:
+        return None
+    first, second = case.main
+    outcome, chase = case.match.outcome, second.innings
+    to_beat = first.total
+    method = outcome.get("method")
+    if method not in (None, *RAIN_RULES) or (method and case.target is None):
+        return None
+    if method is not None or outcome.get("result") == "no result":
+        to_beat = first.total if case.target is None else case.target - 1
+    balls = chase.target_balls or (case.match.overs or 0) * chase.balls_per_over
+    gone = sum(len(ball.wickets) for ball in second.wicket_balls)
+    gone += len(case.stated.innings.get(chase.number, {}).get("absent_hurt", ()))
+    full = bool(balls) and len(second.overs) * chase.balls_per_over >= balls
+    full = full and not second.cut_short
+    complete = full or gone >= ALL_OUT
+    total, wickets = second.total, second.wickets
+    result = result_of_chase(chase, total, wickets, to_beat, complete=complete)
+    return Play(first, second, to_beat, full, result)
+
+
+def changes_of(replacements: object) -> Iterator[tuple[str, dict[str, str]]]:
+    """The changes before a ball: ``match`` or ``role``, and the texts of each."""
+    kinds = replacements if isinstance(replacements, dict) else {}
+    for kind in ("match", "role"):
+        changes = kinds.get(kind)
+        for change in changes if isinstance(changes, list) else ():
+            if isinstance(change, dict) and isinstance(change.get("in"), str):
+                yield kind, {key: text for key, text in change.items() if isinstance(text, str)}
+
+
+def _same_surname(name: str, other: str) -> bool:
+    """Whether two spellings share a surname and the first initial."""
+    return name[:1] == other[:1] and name.split()[1:][-1:] == other.split()[1:][-1:] != []
+
+
+def _same_initials(name: str, other: str) -> bool:
+    """Whether the initials of one spelling are among those of the other."""
+    initials, others = (
+        {sign for word in text.split() for sign in (word if word.isupper() else word[:1])}
+        for text in (name, other)
+    )
+    return initials <= others or others <= initials
