@@ -36,7 +36,9 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], bool]] = {
 def test_a_result_that_the_balls_contradict_is_noted(tmp_path: Path, result: str) -> None:
     content = document()
     content["info"]["outcome"], contradicted = CONTRADICTIONS[result]
-    note = f"the stated result ({result}) does not follow from the balls (Reds 16/1, Blues 3/1)"
+    method = " (D/L)" if "method" in content["info"]["outcome"] else ""
+    note = f"the stated result, {result}{method}, does not follow from the balls"
+    note += " (Reds 16/1, Blues 3/1)"
     assert notes_of(tmp_path, content) == ((note,) if contradicted else ())
 
 

@@ -26,7 +26,7 @@ from attnlens.files import written_beside
 
 if TYPE_CHECKING:
     from attnlens.cricket.errors import MatchFileError
-    from attnlens.cricket.match.match import Doubt, Match
+    from attnlens.cricket.match.match import Doubt, Match, Statement
     from attnlens.files import Json
 
 _STORY_FORMATS = ("text", "json", "markdown", "html", "prompt", "card")
@@ -41,11 +41,12 @@ def add_match(commands: Commands) -> None:
         description="Show what was read from a match file: teams, result, a scorecard per "
         "innings, and what was missing, odd or repaired. Of several matches (a zip, a folder, "
         "a table), one line each; with --json, one JSON line each. With --check, only what is "
-        "doubted, a line each; exit status 1 where a match is refused.",
+        "doubted, a line each, and of one match the statements that nothing in the file confirms; "
+        "exit status 1 where a match is refused.",
     )
     match_help = "match files, ARCHIVE.zip::MEMBER, zips and folders"
     add_shared(parser, "match", nargs="+", help=match_help)
-    parser.flag("--check", "list what cannot be, or is hard to believe")
+    parser.flag("--check", "list what contradicts itself, or is hard to believe")
     add_formats(parser)
     add_shared(parser, "--on-error", "--out")
 
@@ -74,23 +75,33 @@ def _run_match(options: argparse.Namespace) -> int:
 def _check(
     matches: Iterator[Match], skipped: list[MatchFileError], options: argparse.Namespace
 ) -> int:
-    """Everything doubted; 1 where a match is refused."""
+    """Everything doubted, and of one match what nothing confirms; 1 where a match is refused."""
+    from attnlens.cricket.match.match import UNWITNESSED
     from attnlens.render.safe import on_one_line
 
-    rows, lines, number, doubted = [], [], 0, 0
+    rows, lines, last, number, doubted = [], [], "", 0, 0
     for match in matches:
         number += 1
         doubted += bool(match.doubts)
+        # A table holds many matches.
+        stem = Path(match.source.rpartition("::")[2]).stem
+        location = f"{match.source}:" + ("" if stem == match.match_id else f" {match.match_id}:")
+        statements = {statement.field: statement for statement in match.statements}
         for doubt in match.doubts:
-            rows.append(_doubt_data(match.source, doubt, match=match.match_id))
-            # A table holds many matches.
-            of = "" if Path(match.source or "").stem == match.match_id else f" {match.match_id}:"
-            lines.append(f"{match.source}:{of} {doubt}")
+            statement = statements.get(doubt.field or "")
+            rows.append(_doubt_data(match.source, doubt, match.match_id, statement))
+            field = f"{doubt.field} contradicts: " if statement else ""
+            lines.append(f"{location} {field}{doubt}")
+        unwitnessed = [name for name, each in statements.items() if each.status == UNWITNESSED]
+        last = f"{location} unwitnessed: {', '.join(unwitnessed) or 'nothing'}"
         if number % 20 == 0:
             progress(f"{number} matches read, {doubted} of them doubted")
     progress("")
+    if number == 1:
+        lines.append(last)
     for error in skipped:
-        rows.append(_doubt_data(error.path, getattr(error, "doubt", None) or error, error.line))
+        problem = getattr(error, "doubt", None) or error
+        rows.append(_doubt_data(error.path, problem) | {"line": error.line})
         lines.append(f"refused: {error}")
     if options.format == "json":
         emit_json(rows, options.out)
@@ -106,16 +117,20 @@ def _check(
 def _doubt_data(
     file: str | None,
     problem: Doubt | MatchFileError,
-    line: int | None = None,
     match: str | None = None,
+    statement: Statement | None = None,
 ) -> Json:
-    """A doubt, or why a file cannot be read, as data."""
+    """A doubt and the statement that it contradicts, or why a file cannot be read, as data."""
     return {
-        **{"file": file, "line": line, "match": match},
+        **{"file": file, "line": None, "match": match},
         **{name: getattr(problem, name, None) for name in ("innings", "over", "ball")},
         "kind": getattr(problem, "kind", "unreadable"),
         "what": str(problem) if isinstance(problem, Exception) else problem.problem,
         "refused": getattr(problem, "refused", True),
+        **{
+            name: getattr(statement, name, None)
+            for name in ("field", "stated", "derived", "status")
+        },
     }
 
 

@@ -18,7 +18,17 @@ from attnlens.cricket.match.competition import (
     powerplay_share,
     quota_of,
 )
-from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket, plain
+from attnlens.cricket.match.match import (
+    AGREES,
+    DERIVED,
+    Delivery,
+    Facts,
+    Innings,
+    Match,
+    Player,
+    Wicket,
+    plain,
+)
 from attnlens.errors import count
 from attnlens.files import Json
 
@@ -444,9 +454,24 @@ def innings_complete(match: Match, innings: Innings) -> bool:
     return gone >= ALL_OUT or innings.wickets >= ALL_OUT or left == last.is_legal == 1
 
 
-def result_sentence(match: Match) -> str | None:
-    """``India won by 11 runs``; ``None`` where the file does not say."""
-    outcome = match.outcome
+def outcome_of(match: Match) -> Facts:
+    """The outcome that the balls bear: as stated, unless something in the file contradicts it.
+
+    Where it is contradicted or not stated, it is what the balls show; empty where they do not
+    decide the match.
+    """
+    if match.outcome and not match.contradicts("outcome"):
+        return match.outcome
+    result = derived_result(match)
+    if result is None:
+        return Facts()
+    return Facts.not_none(
+        winner=result.winner, by=result.by or None, result=None if result.winner else "tie"
+    )
+
+
+def outcome_words(outcome: Facts) -> str | None:
+    """``India won by 11 runs``, ``tie, India won the super over``; ``None`` of an empty outcome."""
     winner, result = outcome.get("winner"), outcome.get("result")
     how = f" ({outcome['method']})" if outcome.get("method") else ""
     if winner is None:
@@ -457,11 +482,34 @@ def result_sentence(match: Match) -> str | None:
         return None if result is None else f"{result}{how}"
     by = outcome.get("by") or {}
     parts = ["an innings"] if "innings" in by else []
-    for unit in ("runs", "wickets"):
-        if unit in by:
-            parts.append(f"{by[unit]} {unit[:-1] if by[unit] == 1 else unit}")
+    parts += [count(by[unit], unit[:-1]) for unit in ("runs", "wickets") if unit in by]
     margin = f" by {' and '.join(parts)}" if parts else ""
     return f"{winner} won{margin}{how}"
+
+
+def result_sentence(match: Match) -> str | None:
+    """``India won by 11 runs``; ``None`` where neither the file nor its balls tell a result.
+
+    A result that the balls do not bear is attributed to the file, beside what the balls show.
+    """
+    stated, shown = outcome_words(match.outcome), outcome_words(outcome_of(match))
+    if stated is None or not match.contradicts("outcome"):
+        deciders = ("winner", "result", "eliminator", "bowl_out")
+        fields = [f"outcome.{key}" for key in deciders]
+        return attributed(match, stated, *fields) if stated else shown
+    if shown is not None and shown != stated:
+        return f"the file says {stated}; its balls show {shown}"
+    batted = sum(bool(side.deliveries) and not side.super_over for side in match.innings)
+    show = ("any ball", "a second innings", "it")[min(batted, 2)]
+    return f"the file says {stated}; its balls do not show {show}"
+
+
+def attributed(match: Match, text: str, *fields: str) -> str:
+    """A sentence about stated fields: as it is where the rest of the file confirms each of them,
+    else with ``the file says``.
+    """
+    statuses = {statement.status for statement in match.statements if statement.field in fields}
+    return text if statuses <= {DERIVED, AGREES} else f"the file says {text}"
 
 
 def match_data(match: Match) -> Json:
@@ -472,6 +520,7 @@ def match_data(match: Match) -> Json:
         **_figures(match, "overs balls_per_over"),
         "innings": [card_data(match, scorecard(innings)) for innings in match.innings],
         **_figures(match, "source notes"),
+        "statements": [statement._asdict() for statement in match.statements],
     }
 
 

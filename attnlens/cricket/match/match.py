@@ -363,6 +363,13 @@ class Match:
         """The first day, or ``None`` where the file has no date."""
         return self.dates[0] if self.dates else None
 
+    def contradicts(self, prefix: str) -> bool:
+        """Whether a stated field, or one within it, contradicts: ``outcome``, ``toss.winner``."""
+        return any(
+            statement.status == CONTRADICTS and f"{statement.field}.".startswith(f"{prefix}.")
+            for statement in self.statements
+        )
+
     @property
     def content(self) -> str:
         """Every field but where it was read from, as text: two files that tell the same have

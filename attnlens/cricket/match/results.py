@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from attnlens.cricket.match.competition import ALL_OUT
-from attnlens.cricket.match.match import AGREES, DERIVED, Match
+from attnlens.cricket.match.ledger import outcome_words
+from attnlens.cricket.match.match import AGREES, DERIVED
 from attnlens.cricket.match.scan import RAIN_RULES, Case, InningsScan, Play
 from attnlens.cricket.match.witness import (
     NOTHING,
@@ -18,7 +19,6 @@ from attnlens.cricket.match.witness import (
     contradiction,
     listed,
 )
-from attnlens.errors import count
 
 RESULT: Final = "result"
 """The kind of doubt where the balls and the stated result cannot both be right."""
@@ -45,25 +45,11 @@ def _scores(case: Case) -> str:
     )
 
 
-def stated_result(match: Match) -> str:
-    """The result as the file states it: ``Kent won by 8 wickets``, ``tie``."""
-    outcome = match.outcome
-    if "winner" not in outcome:
-        return str(outcome.get("result"))
-    parts = ["an innings"] if "innings" in outcome.get("by", {}) else []
-    parts += [
-        count(outcome["by"][unit], unit.removesuffix("s"))
-        for unit in ("runs", "wickets")
-        if unit in outcome.get("by", {})
-    ]
-    return f"{outcome['winner']} won" + (f" by {' and '.join(parts)}" if parts else "")
-
-
 def _against_balls(case: Case, derived: Any) -> Verdict:
     caution = "" if case.stated.exact else "; penalty runs may be missing from this format"
-    stated, scores = stated_result(case.match), _scores(case)
+    stated, scores = outcome_words(case.match.outcome), _scores(case)
     return contradiction(
-        f"the stated result ({stated}) does not follow from the balls ({scores}){caution}", derived
+        f"the stated result, {stated}, does not follow from the balls ({scores}){caution}", derived
     )
 
 
@@ -75,9 +61,8 @@ def _played_out(case: Case) -> Verdict | None:
     batted = [scan for scan in case.main if scan.overs]
     if case.limited and len(batted) < 2:
         missing = "a second innings" if batted else "an innings"
-        return contradiction(
-            f"the stated result is {stated_result(match)}, and the balls do not show {missing}"
-        )
+        stated = outcome_words(match.outcome)
+        return contradiction(f"the stated result is {stated}, and the balls do not show {missing}")
     return None
 
 

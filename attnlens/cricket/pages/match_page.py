@@ -10,6 +10,7 @@ from attnlens.cricket.match.ledger import (
     Batting,
     Bowling,
     Card,
+    attributed,
     counts_balls,
     did_not_bat,
     ground,
@@ -18,6 +19,7 @@ from attnlens.cricket.match.ledger import (
     scorecard,
 )
 from attnlens.cricket.match.match import Match
+from attnlens.cricket.words.facts import capitalized
 from attnlens.render.canvas import Page, terminal_page
 from attnlens.render.numbers import number
 from attnlens.render.table import Column, Words, add_table
@@ -59,8 +61,10 @@ def _head(page: Page, match: Match) -> None:
     toss = match.toss
     if toss.get("winner"):
         chose = {"bat": "to bat", "field": "to field"}.get(toss.get("decision", ""), "")
-        page.paragraph(f"{toss['winner']} won the toss and chose {chose}".rstrip(), indent=0)
-    page.paragraph(result_sentence(match) or "result not given", "name", indent=0)
+        words = f"{toss['winner']} won the toss and chose {chose}".rstrip()
+        words = attributed(match, words, "toss.winner", "toss.decision")
+        page.paragraph(capitalized(words), indent=0)
+    page.paragraph(capitalized(result_sentence(match) or "result not given"), "name", indent=0)
     page.blank()
 
 

@@ -20,6 +20,7 @@ from attnlens.cricket.match.competition import (
     table_of,
     team_key,
 )
+from attnlens.cricket.match.ledger import outcome_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.files import Floats32, Integers
@@ -85,7 +86,7 @@ def summary_of(match: Match, innings: Iterable[tuple[Innings, Floats32, Integers
     def team(name: str | None) -> str | None:
         return None if name is None else team_key(match, name)
 
-    outcome = match.outcome
+    outcome = outcome_of(match)
     return MatchSummary(
         match_id=match.match_id,
         match_type=match.match_type,

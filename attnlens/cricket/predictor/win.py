@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.cricket.match.competition import ALL_OUT, quota_of, table_of
+from attnlens.cricket.match.ledger import outcome_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.ratings import Ratings, softmax
@@ -104,7 +105,7 @@ def won(match: Match, team: str) -> float | None:
     """1 where the side won, 0 where it lost, a half after a tie; ``None`` without a result by
     play.
     """
-    outcome = match.outcome
+    outcome = outcome_of(match)
     if outcome.get("method"):
         return None
     if outcome.get("result") == "tie":

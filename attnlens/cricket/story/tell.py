@@ -19,6 +19,7 @@ from attnlens.cricket.match.ledger import (
     TotalsBy,
     balls_left,
     how_out,
+    outcome_of,
     result_sentence,
     scorebook_before,
     totals,
@@ -174,7 +175,8 @@ def tell(
 def _team(match: Match) -> str:
     """Whose chance is told: the winner's, else that of the side that bats first."""
     sides = match.innings[0].batting_team, match.innings[0].bowling_team
-    winners = (match.outcome.get(name) for name in ("winner", "eliminator", "bowl_out"))
+    outcome = outcome_of(match)
+    winners = (outcome.get(name) for name in ("winner", "eliminator", "bowl_out"))
     return next((name for name in winners if name in sides), sides[0])
 
 
