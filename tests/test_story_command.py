@@ -62,7 +62,7 @@ def test_a_match_without_a_ball_is_told(place: Here) -> None:
             "outcome": {"result": "no result"}, "gender": "male", "balls_per_over": 6}  # fmt: skip
     (place.folder / "rain.json").write_text(json.dumps({"info": info, "innings": []}), "utf-8")
     page = place.good("story", "rain.json")
-    assert page.startswith("No result\n")
+    assert page.startswith("The file says no result\n")
     assert "no ball is in the file" in page
 
 

@@ -460,7 +460,7 @@ def outcome_of(match: Match) -> Facts:
     Where it is contradicted or not stated, it is what the balls show; empty where they do not
     decide the match.
     """
-    if match.outcome and not match.contradicts("outcome"):
+    if not match.contradicts("outcome") and (match.outcome or not _shows_a_winner(match)):
         return match.outcome
     result = derived_result(match)
     if result is None:
@@ -468,6 +468,11 @@ def outcome_of(match: Match) -> Facts:
     return Facts.not_none(
         winner=result.winner, by=result.by or None, result=None if result.winner else "tie"
     )
+
+
+def _shows_a_winner(match: Match) -> bool:
+    """Whether the file states no result, and would state a rain rule, so that the balls decide."""
+    return any(each.field == "outcome.winner" for each in match.statements)
 
 
 def outcome_words(outcome: Facts) -> str | None:

@@ -152,13 +152,14 @@ def _words(value: Any) -> str:
 
 
 def _unstated(case: Case, fields: set[str]) -> Iterator[Statement]:
-    """What the balls show and the file does not state."""
-    if any(field.startswith("outcome.") for field in fields):
+    """What the balls show and the file does not state; nothing where rain may have changed it."""
+    if not case.method_known:
         return
+    if case.has_two_sides and "innings.2.target.runs" not in fields:
+        if case.match.outcome.get("method") is None:
+            yield Statement("innings.2.target.runs", None, case.main[0].total + 1, DERIVED)
     play = case.play
-    if play is not None and play.winner is not None:
+    if play is not None and play.winner and not case.match.outcome:
         yield Statement("outcome.winner", None, play.winner, DERIVED)
         for unit, value in play.by.items():
             yield Statement(f"outcome.by.{unit}", None, value, DERIVED)
-    if case.has_two_sides and "innings.2.target.runs" not in fields:
-        yield Statement("innings.2.target.runs", None, case.main[0].total + 1, DERIVED)

@@ -409,7 +409,7 @@ def _powerplays(case: Case, value: Any, number: str) -> Verdict:
             return contradiction(f"{span}, and the innings has {last + 1} overs", over=over)
         spans.append((first_over, over))
     spans.sort()
-    allowed = _MAX_POWERPLAY_OVERS.get((case.match.overs, innings.balls_per_over))
+    allowed = _MAX_POWERPLAY_OVERS.get((case.match.overs or 0, innings.balls_per_over))
     overs = max((over + 1 - first_over for first_over, over in spans), default=0)
     if allowed is not None and overs > allowed:
         return contradiction(f"a powerplay has {overs} overs, and {allowed} are the most")

@@ -211,6 +211,7 @@ class Case:
             ``None`` where its format cannot.
         stated: what the file states beside the balls.
         length_known: whether it says how many balls the chase could have.
+        method_known: whether a rain rule would be in the outcome.
     """
 
     match: Match
@@ -219,6 +220,7 @@ class Case:
     miscounted: Mapping[int, Collection[int]] | None
     stated: Stated
     length_known: bool
+    method_known: bool
 
     @cached_property
     def squads(self) -> dict[str, frozenset[str]]:

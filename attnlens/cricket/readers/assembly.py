@@ -364,6 +364,7 @@ class MatchDraft:
             miscounted if self.stated.exact else None,
             self.stated,
             length_known,
+            self.method_known,
         )
         doubts, statements = reconcile(case)
         if doubts and doubts[0].refused:
