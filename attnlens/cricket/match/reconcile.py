@@ -155,9 +155,9 @@ def _unstated(case: Case, fields: set[str]) -> Iterator[Statement]:
     """What the balls show and the file does not state; nothing where rain may have changed it."""
     if not case.method_known:
         return
-    if case.has_two_sides and "innings.2.target.runs" not in fields:
-        if case.match.outcome.get("method") is None:
-            yield Statement("innings.2.target.runs", None, case.main[0].total + 1, DERIVED)
+    no_rain = case.match.outcome.get("method") is None
+    if case.has_two_sides and no_rain and "innings.2.target.runs" not in fields:
+        yield Statement("innings.2.target.runs", None, case.main[0].total + 1, DERIVED)
     play = case.play
     if play is not None and play.winner and not case.match.outcome:
         yield Statement("outcome.winner", None, play.winner, DERIVED)
