@@ -21,7 +21,7 @@ IDENTITY = ("match_id", "innings", "index", "label", "batter", "bowler", "actual
 COLUMNS = [
     *IDENTITY,
     *(f"p_{outcome}" for outcome in OUTCOMES),
-    *("win_before", *(f"win_{outcome}" for outcome in OUTCOMES), "free_hit"),
+    *("win_before", "win_expected", *(f"win_{outcome}" for outcome in OUTCOMES), "free_hit"),
 ]
 
 NO_CACHE = os.path.join(os.devnull, "cache")

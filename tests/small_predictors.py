@@ -20,6 +20,7 @@ from attnlens.cricket.lab.fit import (
     rate_and_encode,
 )
 from attnlens.cricket.lab.simulator import simulate_match
+from attnlens.cricket.lab.win_fit import dated_contests, fit_win, win_rows
 from attnlens.cricket.match.match import Delivery, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.predictor import FullModel
@@ -54,16 +55,16 @@ def simulated(seed: int) -> Match:
 
 
 @cache
-def _learned(matches: int, seed: int) -> tuple[BaseModel, Ratings]:
+def _learned(matches: int, seed: int) -> tuple[BaseModel, Ratings, WinModel | None]:
     history = [simulated(number) for number in range(matches)]
     base, ratings = fit_base(history, seed=seed), Ratings()
     rate_and_encode(history, base, ratings)
-    return base, ratings
+    return base, ratings, fit_win(win_rows(dated_contests(history, base)))
 
 
 def small_predictor(hidden_dim: int = 12, seed: int = 3, matches: int = 6) -> TrainedPredictor:
     """A predictor that was not trained, with a base model and ratings from a few matches."""
-    base, ratings = copy.deepcopy(_learned(matches, seed))
+    base, ratings, win = copy.deepcopy(_learned(matches, seed))
     card = {
         "trained_from": "2024-01-01",
         "trained_until": "2024-01-06",
@@ -71,8 +72,7 @@ def small_predictor(hidden_dim: int = 12, seed: int = 3, matches: int = 6) -> Tr
         "gender": "male",
     }
     model = small_model(hidden_dim, seed)
-    torch.manual_seed(seed)
-    return TrainedPredictor("small", "ab12", model, base, ratings, card, win=WinModel().eval())
+    return TrainedPredictor("small", "ab12", model, base, ratings, card, win=win)
 
 
 def arrays_of(predictor: TrainedPredictor, match: Match, innings: int = 1) -> InningsArrays:

@@ -161,16 +161,16 @@ def test_who_wins_is_judged_by_the_predictions(
             came.append(0.5 if tie else float(winner == side.batting_team))
     assert data["balls"] == len(came)
     brier = np.mean((np.array(chances) - np.array(came)) ** 2)
-    assert data["model"]["brier"] == pytest.approx(brier, abs=1e-6)
-    assert data["unbalanced"] < 1e-6
+    every = data["kinds"]["all"]
+    assert every["brier"] == pytest.approx(brier, abs=1e-6)
+    assert every["brier_ci"][0] <= every["brier"] <= every["brier_ci"][1]
+    assert sum(kind["balls"] for kind in data["kinds"].values()) == 2 * data["balls"]
     assert sum(level["balls"] for level in data["reliability"]) == data["balls"]
-    for innings, levels in data["by_over"].items():
-        counted = sum(row["innings"] == innings for row in rows)
-        assert sum(level["balls"] for level in levels) <= counted
-    gaps = data["brier_difference"]
-    assert gaps["all_ci"][0] <= gaps["all"] <= gaps["all_ci"][1]
-    logistic = data["logistic"]["brier"]
-    assert gaps["all"] == pytest.approx(data["model"]["brier"] - logistic, abs=1e-6)
+    assert every["jump"] < 1e-9
+    assert every["moves"] < 1e-9
+    assert set(every["differences"]) == {
+        *("logistic", "logistic_ci", "boosted_trees", "boosted_trees_ci")
+    }
     assert "who wins, by small" in evaluate(*files, *words)
     more = ("--model", "x.safetensors", "--calibration-out", "y.json")
     attnlens_here.refused("lab", "evaluate", *files, *words, *more)

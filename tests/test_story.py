@@ -93,14 +93,11 @@ def test_a_swing_is_what_the_ball_did_and_nothing_is_lost_between(tested: MatchS
         ours = side.innings.batting_team == tested.team
         before = np.array([one.before if ours else 1 - one.before for one in points])
         after = np.array([one.after if ours else 1 - one.after for one in points])
-        # Before a ball: the mean of what may come of it. So on average no ball swings anything.
-        may = side.chances * (side.winning.after - before[:, None])
-        assert np.abs(may.sum(-1)).max() < 1e-6
+        assert before == pytest.approx(side.winning.before, abs=1e-6)
         assert after == pytest.approx(side.winning.actual, abs=1e-6)
-        # And what became known between two balls is all that the swings do not hold.
-        between = (before[1:] - after[:-1]).sum()
-        swings = (after - before).sum()
-        assert swings + between == pytest.approx(after[-1] - before[0], abs=1e-6)
+    # Nothing moves between balls, nor between the innings.
+    ends = [point.after for point in tested.win_probability]
+    assert [point.before for point in tested.win_probability[1:]] == ends[:-1]
     swings = {(one.innings, one.index): one.after - one.before for one in tested.win_probability}
     for moment in tested.turning_points + tested.surprises:
         assert moment.swing == pytest.approx(swings[moment.innings, moment.index], abs=1e-6)

@@ -171,6 +171,13 @@ def _add_ratings(commands: Commands) -> None:
     add_shared(parser, "sources")
     add_shared(parser, "--out", required=True, help="the checkpoint to write")
     add_shared(parser, "--model", "--until")
+    parser.option(
+        "--win-until",
+        "DATE",
+        "fit the value of states, which says who is winning, again: on the matches of SRC up to "
+        "this day",
+        type=date,
+    )
     add_formats(parser)
 
 
@@ -178,6 +185,7 @@ def _ratings(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from attnlens.cricket.answer_cache import file_digest
+    from attnlens.cricket.lab.win_fit import refit_win
     from attnlens.cricket.predictor.trained import save_predictor, update_ratings
     from attnlens.cricket.readers.history import matches_to_learn
     from attnlens.cricket.session import Session
@@ -186,9 +194,12 @@ def _ratings(options: argparse.Namespace) -> int:
     check_outputs({"--out": options.out}, sources=options.sources)
     predictor = Session(options.model).predictor
     skipped: list[MatchFileError] = []
-    matches = matches_to_learn(options.sources, skipped, progress, "{} matches read")
+    matches = list(matches_to_learn(options.sources, skipped, progress, "{} matches read"))
     updated, added = update_ratings(predictor, matches, last=options.last)
-    is_written = bool(added.matches or added.completed)
+    if options.win_until is not None:
+        updated = refit_win(updated, matches, options.win_until, progress)
+        progress("")
+    is_written = bool(added.matches or added.completed or options.win_until)
     if is_written:
         save_predictor(options.out, updated)
     report_skipped(skipped)
@@ -199,17 +210,23 @@ def _ratings(options: argparse.Namespace) -> int:
             | {
                 "dates": [None if day is None else day.isoformat() for day in added.dates],
                 "ratings_until": None if until is None else until.isoformat(),
+                "win_until": updated.card.get("win_until"),
                 "sha256": file_digest(options.out) if is_written else None,
             },
             None,
         )
     else:
-        emit(_learnt_sentence(predictor.ratings.until, until, added, options.out), None)
+        fitted = options.win_until
+        emit(_learnt_sentence(predictor.ratings.until, until, added, options.out, fitted), None)
     return 0 if is_written else _NOTHING_NEWER
 
 
 def _learnt_sentence(
-    before: datetime.date | None, until: datetime.date | None, added: Added, out: str
+    before: datetime.date | None,
+    until: datetime.date | None,
+    added: Added,
+    out: str,
+    fitted: datetime.date | None,
 ) -> str:
     """What was learnt, in words, and what was not."""
     skipped = ""
@@ -221,7 +238,9 @@ def _learnt_sentence(
     if added.completed:
         matches = count(added.completed, "match", "matches")
         skipped += f"; {matches} up to then taught the tables that the checkpoint lacked"
-    elif not added.matches:
+    if fitted is not None:
+        skipped += f"; value of states fitted on matches until {fitted}"
+    elif not added.matches and not added.completed:
         return f"nothing newer than {before}: no file written{skipped}"
     learnt = count(added.matches, "match", "matches")
     return f"wrote {out}: ratings until {until} (were {before}), {learnt} learnt{skipped}"
@@ -248,7 +267,7 @@ def _add_evaluate(commands: Commands) -> None:
     )
     parser.flag(
         "--win",
-        "judge instead who is winning before every ball, beside a logistic model of the state",
+        "judge instead who is winning before every ball, beside models of the state alone",
     )
     parser.flag(
         "--usual",
@@ -361,14 +380,16 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _evaluate_win(options: argparse.Namespace) -> int:
-    from attnlens.cricket.lab.baselines import logistic_value
-    from attnlens.cricket.lab.win_evaluation import evaluate_states, render_winning, win_evaluation
+    from attnlens.cricket.lab.win_evaluation import (
+        evaluate_states,
+        render_winning,
+        win_evaluation,
+    )
 
     def measure(held: HeldOut) -> Json:
         states = evaluate_states(held, progress)
-        with_logistic = "logistic" in options.baselines
-        probabilities, reason = logistic_value(held, progress) if with_logistic else (None, None)
-        return win_evaluation(held, states, probabilities, reason)
+        baselines = [name for name in options.baselines if name != "prior"]
+        return win_evaluation(held, states, baselines, progress)
 
     return _measure_held_out(options, measure, render_winning, digits=9)
 

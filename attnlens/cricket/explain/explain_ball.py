@@ -31,6 +31,7 @@ from attnlens.cricket.explain.reading import (
     subject_of,
     subject_outcome,
 )
+from attnlens.cricket.match.competition import venue_key
 from attnlens.cricket.match.ledger import (
     Phase,
     ScorebookEntry,
@@ -44,12 +45,11 @@ from attnlens.cricket.match.naming import BallReference, echo
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, parse_outcome
 from attnlens.cricket.predictor.kinds import cautions, few_before, mid_over
 from attnlens.cricket.predictor.predictor import FUSED
-from attnlens.cricket.predictor.ratings import venue_key
 from attnlens.cricket.predictor.scales import RECENT, WindowBall
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import NODES, InningsArrays
 from attnlens.cricket.predictor.trained import TrainedPredictor
-from attnlens.cricket.predictor.win import strength_of, win_chances
+from attnlens.cricket.predictor.win import win_chances
 from attnlens.cricket.predictor.window import DIGITS, BallWindow, one_thread, window_for
 from attnlens.errors import InputError
 from attnlens.evidence.result import claim_fields
@@ -216,14 +216,15 @@ def _win_probability(
 ) -> types.WinProbability | None:
     innings, at = window.innings, window.delivery.index - 1
     probs = np.broadcast_to(_rounded_all(full), (len(innings.deliveries), len(full)))
-    strength = strength_of(window.match, innings, window.arrays, predictor)
-    winning = win_chances(predictor.win, window.match, innings, strength, probs)
+    form = predictor.ratings.form
+    winning = win_chances(predictor.win, form, window.match, innings, probs)
     if winning is None:
         return None
     after = winning.after[at].round(DIGITS).tolist()
     return types.WinProbability(
         team=innings.batting_team,
         before=float(winning.before[at].round(DIGITS)),
+        expected=float(winning.expected[at].round(DIGITS)),
         after=dict(zip(OUTCOMES, after, strict=True)),
         happened=float(winning.actual[at].round(DIGITS)) if window.delivery.outcome else None,
     )

@@ -38,7 +38,7 @@ from attnlens.cricket.predictor.scales import (
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import NODES, InningsArrays, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of
-from attnlens.cricket.predictor.win import strength_of, win_chances
+from attnlens.cricket.predictor.win import win_chances
 from attnlens.cricket.predictor.window import one_thread, training_batch
 from attnlens.errors import count
 from attnlens.files import Floats, Floats32, Json
@@ -220,14 +220,14 @@ def shown_innings(
     if innings.deliveries:
         arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
         reading = read_encoded(arrays, predictor)
-        strength = strength_of(match, innings, arrays, predictor)
         chances = reading.probabilities.astype(float)
-        winning = win_chances(predictor.win, match, innings, strength, chances)
+        winning = win_chances(predictor.win, predictor.ratings.form, match, innings, chances)
         document |= _packed(reading)
         document["story"] = list(map(subject_outcome, chances, reading.usual))
         document["cautions"] = cautions_by_ball(match, innings, arrays, predictor, history=history)
         document["win"] = winning and {
             "before": _floats(winning.before),
+            "expected": _floats(winning.expected),
             "after": _floats(winning.after),
             "happened": _floats(winning.actual),
         }

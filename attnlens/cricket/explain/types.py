@@ -485,12 +485,15 @@ class BallPrediction(Plain):
 class WinProbability(Plain):
     """The chance that the side batting wins the match.
 
-    ``before`` the ball is the mean of ``after`` over the forecast, so what a ball changes is its
-    own doing. ``happened`` is the chance after what happened; null where nothing has yet.
+    ``before`` is the value of the state before the ball, ``after`` each outcome that of the state
+    it leads to; neither knows who bats or bowls. ``expected`` is the mean of ``after`` over the
+    forecast; null in documents of attnlens 0.2, whose ``before`` was that mean. ``happened`` is the
+    chance after what happened; null where nothing has yet.
     """
 
     team: Text
     before: Share
+    expected: Share | None = None
     after: dict[Outcome, Share]
     happened: Share | None
 

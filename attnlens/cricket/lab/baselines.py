@@ -11,16 +11,16 @@ import datetime
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from attnlens.cricket.lab.baseline_features import Doubles, FeatureTable, feature_table
 from attnlens.cricket.lab.evaluation import BaselineForecasts, EvaluatedBalls, aligned
 from attnlens.cricket.lab.fit import rate_and_encode
-from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut, last_day, sides
-from attnlens.cricket.lab.post_training import WinRows, win_rows
+from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut, last_day
 from attnlens.cricket.lab.training_loop import TrainingLoop
+from attnlens.cricket.lab.win_fit import WinRows, dated_contests, win_rows
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.kinds import differences
 from attnlens.cricket.predictor.ratings import Ratings
@@ -296,53 +296,76 @@ def compare(
     return BaselineForecasts(probabilities, left_out, fitted_on=len(train_ids))
 
 
-def logistic_value(held: HeldOut, report: Report = silent) -> tuple[Doubles | None, str | None]:
-    """Win probabilities of a logistic model of the state for the held-out matches; or why not.
+def state_models(
+    held: HeldOut, test: WinRows, names: Sequence[str], report: Report = silent
+) -> tuple[dict[str, Doubles], dict[str, str]]:
+    """Win probabilities of models of the state alone for ``test``, by name; why others lack.
 
-    It is fitted on the matches that the model was trained on, first innings and chases apart, on
-    the same states and strengths, with the rates that follow from them. Its rows are in the
-    order of `attnlens.cricket.lab.win_evaluation.evaluate_states`.
+    They are fitted on the matches that the model was trained on, first innings and chases apart,
+    and know neither the sides nor the competition.
+
+    Args:
+        names: of ``logistic`` and ``boosted_trees``.
     """
     train_ids = _match_ids(held, None, _weights_until(held))
     reason = _why_not(held, train_ids)
     if reason is not None:
-        return None, reason
-    try:
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-    except ImportError:
-        return None, "scikit-learn is not installed"
-    innings = {
-        (encoded.match_id, encoded.innings): encoded for encoded in _rated_innings(held, report)
-    }
-    train = win_rows(
-        [encoded for (match_id, _), encoded in innings.items() if match_id in train_ids]
-    )
-    test = win_rows(
-        [innings[match.match_id, side.number] for match in held.matches for side in sides(match)]
-    )
+        return {}, dict.fromkeys(names, reason)
+    report("fitting models of the state")
+    training = [match for match in held.available.values() if match.match_id in train_ids]
+    train = win_rows(dated_contests(training, held.predictor.base))
     if not train:
-        return None, _NO_TRAINING
-    probabilities = np.zeros(len(test["won"]))
-    for chase in (0.0, 1.0):
-        fitted = (train["chase"] == chase) & (train["won"] != 0.5)
-        predicted = test["chase"] == chase
-        if not fitted.any() or not predicted.any():
+        return {}, dict.fromkeys(names, _NO_TRAINING)
+    decided = train["won"] != 0.5
+    columns, test_columns = _state_columns(train), _state_columns(test)
+    probabilities: dict[str, Doubles] = {}
+    left_out: dict[str, str] = {}
+    for name in names:
+        try:
+            make = _STATE_MODELS[name]()
+        except ImportError as error:
+            left_out[name] = f"{error.name} is not installed"
             continue
-        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
-        model.fit(_state_columns(train)[fitted], train["won"][fitted])
-        probabilities[predicted] = model.predict_proba(_state_columns(test)[predicted])[:, 1]
-    return probabilities, None
+        probabilities[name] = np.full(len(test["won"]), 0.5)
+        for chase in (0.0, 1.0):
+            fitted, predicted = decided & (train["chase"] == chase), test["chase"] == chase
+            if len(np.unique(train["won"][fitted])) == 2 and predicted.any():
+                model = make().fit(columns[fitted], train["won"][fitted])
+                probs = model.predict_proba(test_columns[predicted])[:, 1]
+                probabilities[name][predicted] = probs
+    return probabilities, left_out
+
+
+def _logistic_of_states() -> Callable[[], Any]:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+
+
+def _trees_of_states() -> Callable[[], Any]:
+    from lightgbm import LGBMClassifier
+
+    sizes = {"num_leaves": 15, "min_child_samples": 2000, "learning_rate": 0.05}
+    return lambda: LGBMClassifier(
+        n_estimators=200, random_state=5, deterministic=True, n_jobs=1, verbose=-1, **sizes
+    )
+
+
+_STATE_MODELS: Final[Mapping[str, Callable[[], Callable[[], Any]]]] = {
+    "logistic": _logistic_of_states,
+    "boosted_trees": _trees_of_states,
+}
 
 
 def _state_columns(rows: WinRows) -> Doubles:
-    """The columns of a logistic model of states, ``(rows, columns)``."""
-    required = np.minimum(rows["needed"] / np.maximum(rows["left"], 1), 6)
-    rate = rows["score"] / np.maximum(rows["bowled"], 6)
-    columns = [rows[name] for name in ("score", "left", "wickets", "needed")]
-    strengths = [rows[name] for name in ("runs", "wicket_rate", "runs_other", "wickets_other")]
-    return np.stack([*columns, required, rate, *strengths], 1)
+    """The columns of a model of states, ``(rows, columns)``."""
+    needed = np.where(rows["chase"] > 0, np.maximum(rows["target"] - rows["score"], 0), 0)
+    required = np.minimum(needed / np.maximum(rows["left"], 1), 6)
+    rate = rows["score"] / np.maximum(rows["quota"] - rows["left"], 6)
+    columns = [rows[name] for name in ("score", "left", "wickets", "quota")]
+    return np.stack([*columns, needed, required, rate], 1)
 
 
 def _why_not(held: HeldOut, train_ids: set[str]) -> str | None:

@@ -42,7 +42,6 @@ from attnlens.cricket.predictor.tensors import (
     encode_innings,
     scoreboard,
 )
-from attnlens.cricket.predictor.win import strength_of
 from attnlens.cricket.predictor.window import stacked, to_device, training_batch
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.files import Floats32, Integers
@@ -140,22 +139,13 @@ def rated(
         report(f"ratings up to {day}")
 
 
-@dataclass(frozen=True, slots=True)
-class RatingsAndBase:
-    """Ratings as they stand, and what the scoreboard alone expects."""
-
-    ratings: Ratings
-    base: BaseModel
-
-
 def rate_and_encode(
     matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, report: Report = silent
 ) -> list[EncodedInnings]:
     """`rated` innings as the predictor takes them."""
     encode = partial(encode_innings, ratings=ratings, base=base)
-    knowledge = RatingsAndBase(ratings, base)
     return [
-        EncodedInnings(match, side, arrays, strength_of(match, side, arrays, knowledge))
+        EncodedInnings(match, side, arrays)
         for match, side, _, arrays in rated(matches, ratings, encode, report)
     ]
 

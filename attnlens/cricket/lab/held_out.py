@@ -15,9 +15,9 @@ from typing import Final
 
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.tensors import InningsArrays, encode_innings
 from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, distinct_matches
-from attnlens.cricket.predictor.win import EVEN, Strength, strength_of
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import InputError
@@ -28,12 +28,11 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedInnings:
-    """One innings that is no super over, and the sides' strength, by the day before's ratings."""
+    """One innings that is no super over, by the day before's ratings."""
 
     match: Match
     side: Innings
     arrays: InningsArrays
-    strength: Strength = EVEN
 
     @property
     def match_id(self) -> str:
@@ -91,17 +90,20 @@ class HeldOut:
             notes.append("player and venue ratings are the model's own, not those of each date")
         return tuple(notes)
 
-    def innings(self, report: Report = silent) -> Iterator[EncodedInnings]:
-        """Every innings but super overs, oldest first, with the ratings of the day before."""
+    def ratings(self, report: Report = silent) -> Iterator[tuple[Match, Ratings]]:
+        """Every match, oldest first, with the ratings of the day before."""
         for number, match in enumerate(self.matches, 1):
-            report(f"encoding match {number} of {len(self.matches)}")
+            report(f"match {number} of {len(self.matches)}")
             timeline = self.timeline
             predictor = self.predictor if timeline is None else timeline.predictor_for(match)
+            yield match, predictor.ratings
+
+    def innings(self, report: Report = silent) -> Iterator[EncodedInnings]:
+        """Every innings but super overs, oldest first, with the ratings of the day before."""
+        for match, ratings in self.ratings(report):
             for side in sides(match):
-                arrays = encode_innings(match, side, predictor.ratings, predictor.base)
-                yield EncodedInnings(
-                    match, side, arrays, strength_of(match, side, arrays, predictor)
-                )
+                arrays = encode_innings(match, side, ratings, self.predictor.base)
+                yield EncodedInnings(match, side, arrays)
 
 
 def sides(match: Match) -> list[Innings]:

@@ -30,7 +30,7 @@ from attnlens.cricket.lab.fit import (
 )
 from attnlens.cricket.lab.head_study import HeadStudy, name_heads
 from attnlens.cricket.lab.held_out import read, sides
-from attnlens.cricket.lab.post_training import fit_win, store_hiding_effects, win_rows
+from attnlens.cricket.lab.post_training import store_hiding_effects
 from attnlens.cricket.lab.training_loop import (
     Schedule,
     TrainedModel,
@@ -38,6 +38,7 @@ from attnlens.cricket.lab.training_loop import (
     run_training,
     saved_run,
 )
+from attnlens.cricket.lab.win_fit import dated_contests, fit_win, win_rows
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.results import RESULT
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
@@ -223,7 +224,7 @@ def train(
         "balls": balls,
         "teachers": [TREES] if plan.teacher else [],
     }
-    decided = win_rows(training)
+    contests = dated_contests(split.training, base)
     predictor = TrainedPredictor(
         Path(out).stem,
         "",
@@ -231,7 +232,7 @@ def train(
         base,
         ratings,
         card,
-        win=fit_win(decided, seed=recipe.seed, report=loop.report) if decided else None,
+        win=fit_win(win_rows(contests), report=loop.report),
         trained_on=identities(split.used),
     )
     if loop.among.first:
@@ -303,6 +304,7 @@ class DateSplit:
             "trained_from": min(match.dates[0] for match in self.training).isoformat(),
             "trained_until": self.validate_until.isoformat(),
             "weights_until": self.train_until.isoformat(),
+            "win_until": self.train_until.isoformat(),
             **kind_card(self.training),
             "matches": len(self.training),
             "recipe": asdict(recipe),

@@ -49,6 +49,11 @@ def team_key(match: Match, team: str) -> str:
     return f"{team} (women)" if match.gender == "female" else team
 
 
+def venue_key(match: Match) -> str:
+    """The ground's name up to the first comma, as files disagree on what follows it."""
+    return (match.venue or "").split(",")[0].strip()
+
+
 def era_of(match: Match) -> str:
     """What the level of the day is kept under: men's cricket and women's apart."""
     return match.gender or "male"

@@ -19,6 +19,7 @@ from attnlens.cricket.match.competition import (
     quota_of,
     table_of,
     team_key,
+    venue_key,
 )
 from attnlens.cricket.match.ledger import outcome_of
 from attnlens.cricket.match.match import Innings, Match
@@ -67,6 +68,7 @@ class MatchSummary:
     kind: int
     competition: str
     event: str
+    venue: str
     teams: tuple[str, ...]
     winner: str | None
     tie: bool
@@ -93,6 +95,7 @@ def summary_of(match: Match, innings: Iterable[tuple[Innings, Floats32, Integers
         kind=table_of(match),
         competition=competition_of(match),
         event=event_of(match),
+        venue=venue_key(match),
         teams=tuple(team_key(match, name) for name in match.teams),
         winner=team(outcome.get("winner")),
         tie=outcome.get("result") == "tie",

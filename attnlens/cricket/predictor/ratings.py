@@ -22,10 +22,12 @@ from attnlens.cricket.match.competition import (
     phase_of,
     quota_of,
     team_key,
+    venue_key,
 )
 from attnlens.cricket.match.match import Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.day_tables import DayTable, MatchSummary, summary_of
+from attnlens.cricket.predictor.form import Form
 from attnlens.cricket.predictor.levels import OutcomeLevels
 from attnlens.files import Floats32
 
@@ -110,7 +112,7 @@ class RatingTable:
 RatingUpdate: TypeAlias = tuple[NDArray[np.int64], Floats32, NDArray[np.int64]]
 """The arguments of `Ratings.learn` that one innings gives."""
 
-DAY_TABLES: Final[dict[str, type[DayTable]]] = {"levels": OutcomeLevels}
+DAY_TABLES: Final[dict[str, type[DayTable]]] = {"levels": OutcomeLevels, "form": Form}
 """The attributes of `Ratings` that learn from summaries of matches."""
 
 
@@ -130,7 +132,7 @@ class Ratings:
         until: the last day that the ratings have learnt; a day table has its own, which is
             earlier where the checkpoint was written before there was such a table.
         kinds: the kinds that are rated; the others stay empty and are never looked up.
-        levels: see `attnlens.cricket.predictor.levels`.
+        levels, form: see `attnlens.cricket.predictor.levels` and `.form`.
     """
 
     tables: dict[str, RatingTable] = field(
@@ -140,6 +142,7 @@ class Ratings:
     until: datetime.date | None = None
     kinds: tuple[str, ...] = ALL_KINDS
     levels: OutcomeLevels = field(default_factory=OutcomeLevels)
+    form: Form = field(default_factory=Form)
 
     @property
     def day_tables(self) -> dict[str, DayTable]:
@@ -169,6 +172,7 @@ class Ratings:
             aliases=dict(self.aliases),
             until=None if blank else self.until,
             levels=OutcomeLevels() if blank else self.levels.copy(),
+            form=Form() if blank else self.form.copy(),
         )
 
     def player_key(self, player: Player) -> str:
@@ -258,18 +262,23 @@ class Ratings:
                 self.tables[kind.name].learn(rows[met, column], surprise[met], information[met])
 
     def update_of(
-        self, match: Match, innings: Iterable[tuple[Innings, Floats32, NDArray[np.int64]]]
+        self,
+        match: Match,
+        innings: Iterable[tuple[Innings, Floats32, NDArray[np.int64]]],
+        *,
+        rates: bool = True,
     ) -> MatchUpdate:
         """What a match teaches, taking in whoever was never met.
 
         Args:
             innings: each with the scoreboard's log-probabilities ``(n, 11)`` and what happened
                 ``(n,)``.
+            rates: whether it teaches the ratings, too, and not the day tables alone.
         """
         entries = list(innings)
         lessons = tuple(
             (self.entities(match, side, create=True), base, outcomes)
-            for side, base, outcomes in entries
+            for side, base, outcomes in (entries if rates else ())
         )
         return MatchUpdate(lessons, summary_of(match, entries))
 
@@ -290,11 +299,6 @@ def softmax(logits: Floats32) -> Floats32:
     shifted = np.exp(logits - logits.max(-1, keepdims=True))
     result: Floats32 = (shifted / shifted.sum(-1, keepdims=True)).astype(np.float32)
     return result
-
-
-def venue_key(match: Match) -> str:
-    """The ground's name up to the first comma, as files disagree on what follows it."""
-    return (match.venue or "").split(",")[0].strip()
 
 
 def by_date(matches: Iterable[Match]) -> Iterable[tuple[datetime.date, list[Match]]]:

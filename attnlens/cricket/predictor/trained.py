@@ -44,7 +44,7 @@ from attnlens.reference.checkpoint import Checkpoint, read_checkpoint, write_che
 
 _KIND: Final = "temporal"
 _FORMAT: Final = 1
-_DATES: Final = ("trained_from", "trained_until", "weights_until", "ratings_until")
+_DATES: Final = ("trained_from", "trained_until", "weights_until", "win_until", "ratings_until")
 _LISTS: Final[Mapping[str, type]] = {
     "match_types": str,
     "teams": str,
@@ -62,7 +62,7 @@ class Trained:
         name: the name it ships under, or the file's stem; ``sha256``: of the file.
         card: training dates, match types, figures, as plain data.
         calibration: how often its calls came true (`attnlens.cricket.predictor.calibration`).
-        win: the value of states of a match.
+        win: the value of states of a match, fitted on matches up to the card's ``win_until``.
         trained_on: the matches it was trained and validated on, see `identity_of`;
             ``None`` where the file does not tell.
     """
@@ -197,10 +197,6 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
         KeyError, ValueError: they are damaged.
     """
     tensors, metadata = checkpoint.tensors, checkpoint.metadata
-    win = None
-    if win_weights := tensors_under("win.", tensors):
-        win = WinModel().eval()
-        win.load_state_dict(win_weights)
     identities = tensors.get("seen")
     if identities is not None and (identities.dtype != torch.int64 or identities.dim() != 1):
         raise ValueError("the matches it has seen are told in another shape")
@@ -209,7 +205,7 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
         "base": base_of(tensors),
         "ratings": ratings_of(tensors, metadata["ratings_until"], kinds),
         "card": check_card(metadata["card"]),
-        "win": win,
+        "win": WinModel.from_tensors(tensors_under("win.", tensors)),
         "trained_on": None if identities is None else frozenset(identities.tolist()),
     }
 
@@ -286,7 +282,7 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
         parts = saved_table(day_table).items()
         tensors |= {f"ratings.{name}.{part}": tensor for part, tensor in parts}
     if trained.win is not None:
-        tensors |= {f"win.{name}": value for name, value in trained.win.state_dict().items()}
+        tensors |= {f"win.{name}": value for name, value in trained.win.to_tensors().items()}
     if trained.trained_on is not None:
         tensors["seen"] = torch.tensor(sorted(trained.trained_on), dtype=torch.int64)
     return tensors
@@ -452,14 +448,21 @@ class Timeline(Generic[T]):
     A match later than the predictor's own ratings gets those, updated with the history in between;
     an earlier match gets ratings made from the history alone. Without a history (``None``) every
     match gets the predictor as it is.
+
+    Args:
+        later_only: whether no match is asked for that the ratings know; such matches of the history
+            then teach the day tables alone, and bring no new names.
     """
 
-    def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
+    def __init__(
+        self, predictor: T, history: Iterable[Match] | None, *, later_only: bool = False
+    ) -> None:
         self.predictor = predictor
         self._is_dated = history is not None
         self._names = predictor.ratings.copy() if self._is_dated else predictor.ratings
         # Of a match only what it teaches is kept: there may be thousands.
         taught: dict[datetime.date, list[MatchUpdate]] = defaultdict(list)
+        known = predictor.ratings.until if later_only else None
         for match in distinct_matches(history or ()):
             innings = [
                 (
@@ -471,7 +474,9 @@ class Timeline(Generic[T]):
                 if side.deliveries and not side.super_over
             ]
             if innings:
-                taught[max(match.dates)].append(self._names.update_of(match, innings))
+                day = max(match.dates)
+                rates = known is None or day > known
+                taught[day].append(self._names.update_of(match, innings, rates=rates))
         self._days = [
             (day, sorted(taught[day], key=lambda update: update.summary.match_id))
             for day in sorted(taught)
@@ -575,4 +580,4 @@ def update_ratings(
         entries = [*card.get("ratings_added", []), entry]
         card = card | {"ratings_until": until, "ratings_added": entries}
     to_learn = [match for match in lessons if max(match.dates) > complete]
-    return replace(Timeline(predictor, to_learn).at_the_end(), card=card), added
+    return replace(Timeline(predictor, to_learn, later_only=True).at_the_end(), card=card), added

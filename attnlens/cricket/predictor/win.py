@@ -1,26 +1,27 @@
 """The value of a state: the probability that the side batting wins.
 
-A chase is valued by a small network that can only rise where cricket says so (Archer and Wang 1993,
-"Application of the back propagation neural network algorithm with monotonicity constraints"); a
-first innings by a normal distribution of its total, and the chase of every such total.
+A chase is valued by a logistic model of its state. A first innings is valued by that same chase, on
+average over the totals it may lead to; so the value does not jump when the innings ends. Both know
+the state and what was expected before the match, not who bowls or bats: nothing moves between
+balls.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
-from typing import Final, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlens.cricket.match.competition import ALL_OUT, quota_of, table_of
-from attnlens.cricket.match.ledger import outcome_of
+from attnlens.cricket.match.competition import ALL_OUT, quota_of
+from attnlens.cricket.match.ledger import derived_result, outcome_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
-from attnlens.cricket.predictor.ratings import Ratings, softmax
-from attnlens.cricket.predictor.tensors import BaseModel, InningsArrays
-from attnlens.files import Floats
+from attnlens.cricket.predictor.form import FULL_BALLS, Form, PreMatch
+from attnlens.files import Flags, Floats
 
 RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], float)
 """Runs that each outcome brings, by `OUTCOMES`; extras as they mostly are."""
@@ -48,31 +49,59 @@ class States:
             np.maximum(self.wickets[..., None] - _FALLEN, 0),
         )
 
+    @property
+    def over(self) -> Flags:
+        """Whether balls or wickets are spent."""
+        spent: Flags = (self.left == 0) | (self.wickets == 0)
+        return spent
+
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """What an innings is played for: ``target`` runs in ``quota`` legal balls; 0 in a first
-    innings.
+    """What an innings is played for, and what was expected before the match.
+
+    Attributes:
+        target: runs needed to win, 0 in a first innings; ``quota``: legal balls.
     """
 
     chase: bool
     target: float
     quota: float
+    form: PreMatch
 
 
-def contest_of(match: Match, innings: Innings) -> Contest | None:
+def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
     """What an innings is played for; ``None`` where the rules do not tell who wins how.
 
     That is in unlimited cricket and innings of more than `LONGEST` balls, in a super over, and in a
-    chase whose target the file lacks or has from later.
+    chase whose target the file lacks or has from later. A first innings has the balls of a chase
+    that is one run longer than its total: both were shortened alike.
     """
+    if innings.super_over or innings.number > 2:
+        return None
     quota = quota_of(match, innings)
-    if not quota or quota > LONGEST or innings.super_over or innings.number > 2:
+    chase = chase_of(match)
+    if innings.number == 1 and chase is not None and chase.target == innings.total + 1:
+        quota = min(quota or 0, chase.target_balls or quota or 0)
+    if not quota or quota > LONGEST:
         return None
     target = 0 if innings.number == 1 else None if innings.set_later else innings.target
     if target is None:
         return None
-    return Contest(chase=innings.number == 2, target=float(target), quota=float(quota))
+    before = form.before(match, innings)
+    return Contest(innings.number == 2, float(target), float(quota), before)
+
+
+def chase_of(match: Match) -> Innings | None:
+    """The second innings, if a ball of it was bowled."""
+    sides = [side for side in match.innings if side.number == 2 and not side.super_over]
+    return next((side for side in sides if side.deliveries), None)
+
+
+def is_revised(match: Match) -> bool:
+    """Whether the chase has another target than one run more than the first innings made."""
+    chase = chase_of(match)
+    return chase is not None and chase.target != match.innings[0].total + 1
 
 
 def states_before(innings: Innings, quota: float) -> States:
@@ -89,16 +118,18 @@ def states_before(innings: Innings, quota: float) -> States:
 
 
 def states_then(innings: Innings, quota: float) -> States:
-    """The state that every delivery left, arrays ``(deliveries,)``."""
-    rows = [
-        (
-            ball.score_before + ball.runs_total,
-            max(quota - ball.legal_balls_before - ball.is_legal, 0),
-            max(ALL_OUT - ball.wickets_before - sum(out.counts for out in ball.wickets), 0),
-        )
-        for ball in innings.deliveries
-    ]
-    return States(*np.array(rows, float).reshape(-1, 3).T)
+    """The state that every delivery led to, arrays ``(deliveries,)``.
+
+    It is the state before the next one, so runs that were awarded between them count with it.
+    """
+    before, last = states_before(innings, quota), innings.deliveries[-1]
+    final = (
+        innings.total,
+        max(quota - last.legal_balls_before - last.is_legal, 0),
+        max(ALL_OUT - innings.wickets, 0),
+    )
+    columns = (before.score, before.left, before.wickets)
+    return States(*(np.append(c[1:], end) for c, end in zip(columns, final, strict=True)))
 
 
 def won(match: Match, team: str) -> float | None:
@@ -114,178 +145,260 @@ def won(match: Match, team: str) -> float | None:
     return None if winner is None else float(winner == team)
 
 
-_WIDTH: Final = 12
-_CHASE_FEATURES: Final = 12
-_TOTAL_FEATURES: Final = 9
+def chase_result(match: Match, chase: Innings) -> float | None:
+    """1 where the chase succeeded, 0 where it failed, a half for a tie; ``None`` where its balls
+    do not decide it.
+
+    A side that stops with wickets and balls left, such as for want of batters, has lost if the
+    stated margin is that of its total.
+    """
+    result = derived_result(match)
+    if result is not None:
+        return 0.5 if result.winner is None else float(result.winner == chase.batting_team)
+    outcome = outcome_of(match)
+    margin = outcome.get("by", {}).get("runs")
+    if outcome.get("method") or margin is None or chase.target is None:
+        return None
+    lost = outcome.get("winner") == chase.bowling_team and margin == chase.target - 1 - chase.total
+    return 0.0 if lost else None
+
 
 MAX_LOG_ODDS: Final = 7.6
 """Log-odds are within this: before a match is decided nobody has won it (0.05% to 99.95%)."""
 
-_RUNS_DEVIATION: Final = 1.7
+_DEVIATION: Final = 1.5
+"""Of the runs of a ball, by the square root of their mean."""
 
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+_MIN_RATE: Final = 0.4
+_AHEAD: Final = 0.6
+"""Runs a ball that an innings counts as ahead or behind at most."""
 
+_RESOURCES: Final = (6, 10, 16, 25, 40)
+_TYPICAL: Final = 16
+_MARGINS: Final = (None, 8, 14, 25)
+"""Balls that a wicket in hand lasts, by which runs still to come and margins of a chase are
+reckoned; ``None`` counts every ball left.
+"""
 
-@dataclass(frozen=True, slots=True)
-class Strength:
-    """What sides and ground make a ball of the side that bats worth, and one of the other side."""
+MAX_TOTAL: Final = 450
+"""Larger totals of a first innings are chased as if they were this."""
 
-    runs: float
-    wickets: float
-    runs_other: float
-    wickets_other: float
-
-
-EVEN: Final = Strength(1.25, 0.05, 1.25, 0.05)
-
-
-class Knowing(Protocol):
-    """What has ratings and what a scoreboard expects: a trained model."""
-
-    @property
-    def ratings(self) -> Ratings: ...
-    @property
-    def base(self) -> BaseModel: ...
+N_QUANTILES: Final = 15
+_LOW, _HIGH = 1, 13
+"""The quantiles 0.1 and 0.9 among `N_QUANTILES` that share the probability evenly."""
 
 
-def strength_of(
-    match: Match, innings: Innings, arrays: InningsArrays, predictor: Knowing
-) -> Strength:
-    """By the ratings of ground, competition, sides and day, which ``arrays`` of the innings
-    hold.
-    """
-    level = np.log(np.exp(predictor.base.prior[table_of(match)]).mean((0, 1)))
-    today = arrays.ratings["today"][0]
-
-    def of(batting_side: str, bowling_side: str) -> tuple[float, float]:
-        chances = softmax(
-            level + today + predictor.ratings.of_sides(match, batting_side, bowling_side)
-        ).astype(float)
-        return float(chances @ RUNS), float(chances @ _FALLEN)
-
-    batting, bowling = innings.batting_team, innings.bowling_team
-    return Strength(*of(batting, bowling), *of(bowling, batting))
-
-
-class Rising(nn.Module):
-    """A network whose output rises with each input; ``(..., inputs) -> (...)``."""
-
-    def __init__(self, inputs: int) -> None:
-        super().__init__()
-        self.first = nn.Parameter(torch.randn(inputs, _WIDTH) * 0.3 - 2)
-        self.place = nn.Parameter(torch.linspace(-1.5, 1.5, _WIDTH))
-        self.second = nn.Parameter(torch.full((_WIDTH,), -2.0))
-        self.direct = nn.Parameter(torch.full((inputs,), -2.0))
-        self.level = nn.Parameter(torch.zeros(()))
-
-    def forward(self, features: Tensor) -> Tensor:
-        rising = nn.functional.softplus
-        hidden = (features @ rising(self.first) + self.place).tanh()
-        value: Tensor = hidden @ rising(self.second) + features @ rising(self.direct) + self.level
-        return value
-
-
-def balls_available(balls: Tensor, wickets: Tensor, per_wicket: float) -> Tensor:
+def balls_available(balls: Floats, wickets: Floats, per_wicket: float) -> Floats:
     """Balls that a side may hope to face: no more than are left, nor than its wickets last."""
     lasting = wickets * per_wicket
-    together: Tensor = balls * lasting / (balls**2 + lasting**2).sqrt().clamp(min=1e-6)
+    together: Floats = balls * lasting / np.sqrt(balls**2 + lasting**2).clip(1e-6)
     return together
 
 
-def pace(score: Tensor, bowled: Tensor, runs: Tensor) -> Tensor:
-    """How far ahead of what was expected an innings is so far, by what balls bring by chance."""
-    ahead: Tensor = (score - runs * bowled) / (bowled + 30).sqrt() / 2
-    return ahead
+def run_rate(level: Floats, batting: Floats) -> Floats:
+    """Runs a ball that a side is expected to make."""
+    rate: Floats = np.maximum((level + batting) / FULL_BALLS, _MIN_RATE)
+    return rate
 
 
-def stacked(features: list[Tensor]) -> Tensor:
-    """Features that broadcast against each other, as a last axis."""
-    shape = np.broadcast_shapes(*(tuple(feature.shape) for feature in features))
-    return torch.stack([feature.expand(shape) for feature in features], -1)
+def chase_features(
+    needed: Floats, score: Floats, left: Floats, wickets: Floats, quota: Floats, target: Floats,
+    level: Floats, batting: Floats, bowling: Floats,
+) -> Floats:  # fmt: skip
+    """What the log-odds of a chase are a weighted sum of, ``(..., features)``.
+
+    The first `N_RISING` never fall when fewer runs are needed or more wickets are in hand: their
+    weights are not negative.
+    """
+    needed, left = np.maximum(needed, 0.5), np.maximum(left, 0.5)
+    rate, share = run_rate(level, batting), left / FULL_BALLS
+    rising: list[Floats] = []
+    for per_wicket in _MARGINS:
+        balls = left if per_wicket is None else balls_available(left, wickets, per_wicket)
+        margin = (rate * balls - needed) / (_DEVIATION * np.sqrt(rate * (balls + 1)))
+        rising += [margin, np.tanh(margin / 2), np.tanh(margin), np.maximum(margin, 0)]
+    rising += [-np.log(needed / (left * rate)), -needed / 50]
+    rising += [wickets / 5, np.log(wickets + 0.5), wickets * share / 5]
+    bowled = quota - left
+    rising.append((score - rate * bowled) / np.sqrt(bowled + 30) / 2)
+    stronger, scoring = (batting - bowling) / 20, (level - 150) / 20
+    rising += [stronger * share, stronger * np.sqrt(share)]
+    first_total = (target - 1) * (FULL_BALLS / quota) ** 0.85
+    unusual = (first_total - level - bowling) / 20
+    free = [stronger * share**2, unusual * share, unusual * share**2]
+    free += [scoring * share, scoring, share, np.ones_like(share)]
+    return np.stack(np.broadcast_arrays(*rising, *free), -1)
 
 
-class WinModel(nn.Module):
+N_RISING: Final = 4 * len(_MARGINS) + 8
+
+
+def remaining_features(
+    score: Floats, left: Floats, wickets: Floats, quota: Floats, level: Floats, batting: Floats
+) -> Floats:
+    """What the mean of the runs still to come is a weighted sum of, ``(..., features)``.
+
+    Each is 0 where balls or wickets are spent. The weights of the first `N_BRINGING` are not
+    negative: more balls or wickets do not bring fewer runs, nor does a score that is ahead.
+    """
+    bowled, rate = quota - left, run_rate(level, batting)
+    ahead = ((score - rate * bowled) / (bowled + 30)).clip(-_AHEAD, _AHEAD)
+    features: list[Floats] = []
+    for per_wicket in _RESOURCES:
+        balls = balls_available(left, wickets, per_wicket) / 60
+        features += [rate * balls, rate * balls * left / FULL_BALLS, balls * (ahead + _AHEAD)]
+    balls = balls_available(left, wickets, _TYPICAL) / 60
+    features += [balls * (level - 150) / 30, balls * batting / 30]
+    return np.stack(np.broadcast_arrays(*features), -1)
+
+
+N_BRINGING: Final = 3 * len(_RESOURCES)
+
+
+def variance_features(left: Floats, wickets: Floats) -> Floats:
+    """What their variance is a weighted sum of, with weights that are not negative."""
+    balls = [balls_available(left, wickets, per_wicket) for per_wicket in (_TYPICAL, 40)]
+    return np.stack([part for each in balls for part in (each, each * left / 60)], -1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectedTotal:
+    """What a first innings may come to: the mean, and the range of the middle 80%, runs."""
+
+    low: Floats
+    mean: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WinModel:
     """The value of every state of a limited-overs match.
 
-    All arguments are tensors that broadcast against each other.
+    Attributes:
+        chase: weights of `chase_features`.
+        remaining, variance: weights of `remaining_features` and `variance_features`.
+        quantiles: of what a total differs from its mean by, in deviations, `N_QUANTILES`.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.chase = Rising(_CHASE_FEATURES)
-        self.rest = Rising(_TOTAL_FEATURES)
-        self.spread = nn.Parameter(torch.tensor([1.0, -1.0]))
+    chase: Floats
+    remaining: Floats
+    variance: Floats
+    quantiles: Floats
 
-    def chasing(
-        self, needed: Tensor, score: Tensor, balls: Tensor, bowled: Tensor, wickets: Tensor,
-        runs: Tensor, wicket_rate: Tensor,
-    ) -> Tensor:  # fmt: skip
-        """Log-odds of a chase: ``needed`` runs to win, more than 0, with balls and wickets left."""
-        needed, balls = needed.clamp(min=0.5), balls.clamp(min=0.5)
-        ahead = []
-        for left in (balls, *(balls_available(balls, wickets, each) for each in (12.0, 25.0))):
-            margin = (runs * left - needed) / (_RUNS_DEVIATION * (left + 1).sqrt())
-            ahead += [margin / 3, (margin / 2).tanh()]
-        rate = -(needed / (balls * runs)).log()
-        strong, solid = 4 * runs - 5, 1 - 20 * wicket_rate
-        features = [*ahead, rate, -needed / 50, wickets / 5 - 1, strong, solid]
-        features.append(pace(score, bowled, runs))
-        log_odds: Tensor = self.chase(stacked(features))
-        return log_odds.clamp(-MAX_LOG_ODDS, MAX_LOG_ODDS)
+    def value(self, contest: Contest, states: States) -> Floats:
+        """The probability of the batting side in every state, 1 and 0 only where it is decided."""
+        if not contest.chase:
+            return self._setting(contest, states)
+        needed = contest.target - states.score
+        values = self._chasing(contest, needed, states)
+        values = np.where(states.over, 0.5 * (needed == 1), values)
+        return np.where(needed <= 0, 1.0, values)
 
-    def remaining(
-        self, score: Tensor, balls: Tensor, bowled: Tensor, wickets: Tensor, runs: Tensor,
-        wicket_rate: Tensor,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        """Mean and deviation of the runs that a first innings still brings."""
-        lasting = balls_available(balls, wickets, 25.0)
-        features = [
-            *(balls / 60, (balls + 1).log() / 3, wickets / 5, (wickets + 0.5).log()),
-            *(balls_available(balls, wickets, 12.0) / 60, lasting / 60),
-            *(4 * runs - 5, 1 - 20 * wicket_rate, pace(score, bowled, runs)),
-        ]
-        factor = nn.functional.softplus(self.rest(stacked(features)))
-        each, shared = nn.functional.softplus(self.spread)
-        return runs * lasting * factor, (lasting * (each + shared * lasting / 30)).sqrt()
-
-    def setting(
-        self, score: Tensor, balls: Tensor, bowled: Tensor, wickets: Tensor, runs: Tensor,
-        wicket_rate: Tensor, runs_other: Tensor, wickets_other: Tensor,
-    ) -> Tensor:  # fmt: skip
-        """The chance of the side batting first, by the chases of the totals it may make."""
-        mean, deviation = self.remaining(score, balls, bowled, wickets, runs, wicket_rate)
-        nodes = torch.tensor(NODES, dtype=mean.dtype)
-        shares = torch.tensor(WEIGHTS / WEIGHTS.sum(), dtype=mean.dtype)
-        more = (mean[..., None] + deviation[..., None] * nodes).clamp(min=0)
-        quota, begun = (balls + bowled)[..., None], torch.zeros(())
-        log_odds = self.chasing(
-            score[..., None] + more + 1, begun, quota, begun,
-            torch.tensor(float(ALL_OUT)), runs_other[..., None], wickets_other[..., None],
-        )  # fmt: skip
-        return ((-log_odds).sigmoid() * shares).sum(-1)
-
-    def value(self, contest: Contest, states: States, strength: Strength) -> Floats:
-        """The chance of the batting side in every state, 1 and 0 only where it is decided."""
-        score, left, wickets = (
-            torch.from_numpy(np.asarray(part, np.float32))
-            for part in (states.score, states.left, states.wickets)
+    def projected(self, contest: Contest, states: States) -> ProjectedTotal:
+        """What a first innings may come to from every state."""
+        mean, deviation = self._remaining(contest, states)
+        low, high = (
+            states.score + np.maximum(mean + deviation * self.quantiles[at], 0)
+            for at in (_LOW, _HIGH)
         )
-        strengths = [torch.tensor(part) for part in astuple(strength)]
-        over = (left == 0) | (wickets == 0)
-        with torch.no_grad():
-            if not contest.chase:
-                balls = left.masked_fill(over, 0.0)
-                bowled = contest.quota - balls
-                chances = self.setting(
-                    score, balls, bowled, wickets, *(part.expand_as(score) for part in strengths)
-                )
-                return chances.double().numpy()
-            needed, bowled = contest.target - score, contest.quota - left
-            log_odds = self.chasing(needed, score, left, bowled, wickets, *strengths[:2])
-            chances = log_odds.double().sigmoid()
-            chances = torch.where(over, 0.5 * (needed == 1), chances)
-            chances = torch.where(needed <= 0, 1.0, chances)
-        return chances.numpy()
+        return ProjectedTotal(low, states.score + mean, high)
+
+    def _chasing(self, contest: Contest, needed: Floats, states: States) -> Floats:
+        form = contest.form
+        constants = contest.quota, needed + states.score, form.level, form.batting, form.bowling
+        features = chase_features(
+            needed, states.score, states.left, states.wickets, *map(np.asarray, constants)
+        )
+        log_odds = (features @ self.chase).clip(-MAX_LOG_ODDS, MAX_LOG_ODDS)
+        values: Floats = 1 / (1 + np.exp(-log_odds))
+        return values
+
+    def _remaining(self, contest: Contest, states: States) -> tuple[Floats, Floats]:
+        """Mean and deviation of the runs that a first innings still brings."""
+        constants = contest.quota, contest.form.level, contest.form.batting
+        features = remaining_features(
+            states.score, states.left, states.wickets, *map(np.asarray, constants)
+        )
+        variance = variance_features(states.left, states.wickets) @ self.variance
+        return np.maximum(features @ self.remaining, 0), np.sqrt(np.maximum(variance, 0))
+
+    def _setting(self, contest: Contest, states: States) -> Floats:
+        """The probability of the side batting first, by the chases of the totals it may make."""
+        totals = np.arange(MAX_TOTAL + 1.0)
+        form = contest.form
+        chased = Contest(True, 0.0, contest.quota, PreMatch(form.level, form.bowling, form.batting))
+        start = (np.zeros(1), np.array([contest.quota]), np.array([float(ALL_OUT)]))
+        defended = 1 - self._chasing(chased, totals + 1, States(*start))
+        mean, deviation = self._remaining(contest, states)
+        values = np.zeros(mean.shape)
+        for quantile in self.quantiles:
+            total = states.score + np.maximum(mean + deviation * quantile, 0)
+            values += np.interp(total, totals, defended)
+        return values / len(self.quantiles)
+
+    def to_tensors(self) -> dict[str, Tensor]:
+        """Everything, by name."""
+        return {name: torch.from_numpy(getattr(self, name)) for name in self.__slots__}
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor]) -> Self | None:
+        """The model of `to_tensors`; ``None`` where there are none, or those of an older model.
+
+        Raises:
+            ValueError: they are damaged.
+        """
+        if not set(cls.__slots__) <= set(tensors):
+            return None
+        arrays = {name: tensors[name].numpy().astype(np.float64) for name in cls.__slots__}
+        one = np.ones(1)
+        sizes = {
+            "chase": chase_features(*[one] * 9).shape[-1],
+            "remaining": remaining_features(*[one] * 6).shape[-1],
+            "variance": variance_features(one, one).shape[-1],
+            "quantiles": N_QUANTILES,
+        }
+        if any(arrays[name].shape != (size,) for name, size in sizes.items()):
+            raise ValueError("its value of states has another shape")
+        return cls(**arrays)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InningsValues:
+    """The value of every state of an innings for the side that bats.
+
+    Attributes:
+        states: before every delivery.
+        before: the value of each ``(n,)``; ``actual``: of the state that it led to ``(n,)``.
+    """
+
+    contest: Contest
+    states: States
+    before: Floats
+    actual: Floats
+
+
+def innings_values(
+    win: WinModel | None, form: Form, match: Match, innings: Innings
+) -> InningsValues | None:
+    """Who was winning before and after every delivery; ``None`` where no value can be told.
+
+    The last ball of a first innings leads to the first of the chase, and the last ball of a chase
+    to the result, where the innings ended otherwise than by balls or wickets, too.
+
+    Args:
+        form: of the day before the match.
+    """
+    contest = contest_of(match, innings, form)
+    if contest is None or win is None or not innings.deliveries:
+        return None
+    states, then = states_before(innings, contest.quota), states_then(innings, contest.quota)
+    if not contest.chase and chase_of(match) is not None and not is_revised(match):
+        then.left[-1] = 0
+    actual = win.value(contest, then)
+    result = chase_result(match, innings) if contest.chase else None
+    if result is not None:
+        actual[-1] = result
+    return InningsValues(contest, states, win.value(contest, states), actual)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,29 +406,29 @@ class WinChances:
     """What every delivery of an innings means for the side that bats.
 
     Attributes:
-        before: its probability of winning before the ball, the mean of ``after`` ``(n,)``.
+        before: its probability of winning before the ball, that of the state ``(n,)``.
+        expected: the mean of ``after`` over the forecast ``(n,)``.
         after: after each outcome ``(n, 11)``; ``actual``: after what happened ``(n,)``.
+        projected: the total before each ball; ``None`` in a chase.
     """
 
     before: Floats
+    expected: Floats
     after: Floats
     actual: Floats
+    projected: ProjectedTotal | None
 
 
 def win_chances(
-    win: WinModel | None, match: Match, innings: Innings, strength: Strength, chances: Floats
+    win: WinModel | None, form: Form, match: Match, innings: Innings, forecast: Floats
 ) -> WinChances | None:
-    """Who is winning at every delivery; ``None`` where no value can be told.
-
-    What a ball changes is its own doing: on average over the forecast nothing is won or lost.
-
-    Args:
-        strength: as `strength_of` finds it; ``chances``: the forecast ``(n, 11)``.
-    """
-    contest = contest_of(match, innings)
-    if contest is None or win is None or not innings.deliveries:
+    """`innings_values`, and the values after each outcome by a forecast ``(n, 11)``."""
+    values = innings_values(win, form, match, innings)
+    if values is None or win is None:
         return None
-    after = win.value(contest, states_before(innings, contest.quota).after(), strength)
-    actual = win.value(contest, states_then(innings, contest.quota), strength)
+    after = win.value(values.contest, values.states.after())
     # A forecast told in so many decimals may sum to a little more than 1.
-    return WinChances((chances * after).sum(-1).clip(0, 1), after, actual)
+    expected = (forecast * after).sum(-1).clip(0, 1)
+    is_chase = values.contest.chase
+    projected = None if is_chase else win.projected(values.contest, values.states)
+    return WinChances(values.before, expected, after, values.actual, projected)

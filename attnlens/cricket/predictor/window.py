@@ -20,7 +20,7 @@ from attnlens.cricket.predictor.relations import RELATIONS, Balls, Batch, mapped
 from attnlens.cricket.predictor.scales import SHARES, WindowBall
 from attnlens.cricket.predictor.tensors import PAST_NODES, InningsArrays, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor
-from attnlens.cricket.predictor.win import WinChances, strength_of, win_chances
+from attnlens.cricket.predictor.win import WinChances, win_chances
 from attnlens.files import Floats, Floats32
 from attnlens.reference import one_thread as one_thread
 
@@ -211,7 +211,7 @@ DIGITS: Final = 8
 COLUMNS: Final[tuple[str, ...]] = (
     *("match_id", "innings", "index", "label", "batter", "bowler", "actual"),
     *(f"p_{outcome}" for outcome in OUTCOMES),
-    "win_before",
+    *("win_before", "win_expected"),
     *(f"win_{outcome}" for outcome in OUTCOMES),
     "free_hit",
 )
@@ -245,8 +245,8 @@ def forecast_innings(match: Match, predictor: TrainedPredictor) -> Iterator[Inni
         batch, _ = training_batch([arrays])
         with one_thread(), torch.no_grad():
             chances = predictor.model(batch)[0].double().softmax(-1).numpy().round(DIGITS)
-            strength = strength_of(match, innings, arrays, predictor)
-            winning = win_chances(predictor.win, match, innings, strength, chances)
+            form = predictor.ratings.form
+            winning = win_chances(predictor.win, form, match, innings, chances)
         yield InningsForecast(innings, arrays, chances, winning)
 
 
@@ -258,9 +258,9 @@ def predict_match(match: Match, predictor: TrainedPredictor) -> Iterator[Row]:
         for row, ball in enumerate(innings.deliveries):
             which = match.match_id, innings.number, ball.index, ball.label
             played = ball.batter.name, ball.bowler.name, ball.outcome
-            win: list[float | None] = [None] * (1 + len(OUTCOMES))
+            win: list[float | None] = [None] * (2 + len(OUTCOMES))
             if winning is not None:
-                each = (winning.before[row], *winning.after[row])
+                each = (winning.before[row], winning.expected[row], *winning.after[row])
                 win = [round(float(chance), DIGITS) for chance in each]
             expected = *forecast.chances[row].tolist(), *win, int(free[row])
             yield dict(zip(COLUMNS, (*which, *played, *expected), strict=True))

@@ -1,0 +1,244 @@
+"""What earlier matches say of a match before it starts: the scoring level, and both sides' form.
+
+A Kalman filter over totals (Kalman 1960, "A new approach to linear filtering and prediction
+problems"). A total in `FULL_BALLS` balls is the sum of the levels of the kind of cricket, the
+competition and the ground, plus the attack of the side that bats, minus the defence of the other
+side, plus noise. Each match gives two totals; all matches of a day are learnt after the day.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlens.cricket.match.competition import (
+    ALL_OUT,
+    INTERNATIONALS,
+    KINDS,
+    competition_of,
+    table_of,
+    team_key,
+    venue_key,
+)
+from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.predictor.day_tables import (
+    InningsSummary,
+    MatchSummary,
+    text_tensor,
+    words_of,
+)
+from attnlens.files import Floats, Integers
+
+FULL_BALLS: Final = 120
+"""Totals are compared as if the innings had had so many balls."""
+
+_MIN_BALLS: Final = 90
+_SCALING: Final = 0.85
+"""A total in ``n`` balls counts ``(FULL_BALLS / n) ** _SCALING`` times: short innings are fast."""
+
+_NOISE: Final = 900.0
+"""Variance of a total, runs squared."""
+
+_FIRST_LEVELS: Final = (150.0, 153.0, 120.0, 138.0)
+"""Runs expected of each of `KINDS` before a match of it was learnt."""
+
+_CHASE_SHORTFALL: Final = 3.0
+"""Chases bring so many runs less than first innings."""
+
+_FINISH_RATE: Final = 1.2
+_BALLS_PER_WICKET: Final = 12
+"""A side that has reached its target would have gone on at `_FINISH_RATE` times the level, for
+`_BALLS_PER_WICKET` balls per wicket in hand at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Variances, in runs squared: before the first match, and added per match and per day."""
+
+    first: float
+    per_match: float
+    per_day: float = 0.0
+
+
+_KIND: Final = Drift(400, 0.1)
+_COMPETITION: Final = Drift(100, 0.4, 0.03)
+_VENUE: Final = Drift(60, 0.2)
+_INTERNATIONAL_SIDE: Final = Drift(400, 40, 0.5)
+_CLUB_SIDE: Final = Drift(120, 0.6)
+_ATTACK_WITH_DEFENCE: Final = 0.5
+"""Correlation of a side's attack with its defence."""
+
+_LEVEL_SHAPE: Final = np.array([[1.0, 0.0], [0.0, 0.0]])
+_SIDE_SHAPE: Final = np.array([[1.0, _ATTACK_WITH_DEFENCE], [_ATTACK_WITH_DEFENCE, 1.0]])
+
+
+@dataclass(frozen=True, slots=True)
+class PreMatch:
+    """Runs in `FULL_BALLS` balls, as expected before the match.
+
+    Attributes:
+        level: of two average sides, in this competition on this ground.
+        batting: what the side that bats adds to it, against this opponent.
+        bowling: what the other side adds when it bats.
+    """
+
+    level: float
+    batting: float
+    bowling: float
+
+
+Entity = tuple[str, Drift]
+"""A row's key and how it drifts; sides have attack and defence, the others a level alone."""
+
+
+class Form:
+    """Levels and sides; see `DayTable`.
+
+    Attributes:
+        keys: the row of each kind of cricket, competition, ground and side.
+        mean, covariance: ``(rows, 2)`` and ``(rows, 2, 2)``, of attack and defence or of level
+            and nothing.
+        seen: the last day of each row, as an ordinal, ``(rows,)``.
+    """
+
+    def __init__(self) -> None:
+        self.until: datetime.date | None = None
+        self.keys: dict[str, int] = {}
+        self.mean: Floats = np.zeros((0, 2))
+        self.covariance: Floats = np.zeros((0, 2, 2))
+        self.seen: Integers = np.zeros(0, np.int64)
+
+    def before(self, match: Match, innings: Innings) -> PreMatch:
+        """What is expected of an innings by all days that were learnt."""
+        kind, competition, venue = table_of(match), competition_of(match), venue_key(match)
+        level = sum(self._mean(key)[0] for key, _ in _levels(kind, competition, venue))
+        ours, theirs = (
+            self._mean(f"side:{team_key(match, team)}")
+            for team in (innings.batting_team, innings.bowling_team)
+        )
+        return PreMatch(float(level), float(ours[0] - theirs[1]), float(theirs[0] - ours[1]))
+
+    def learn_day(self, day: datetime.date, matches: Sequence[MatchSummary]) -> None:
+        for match in matches:
+            totals = list(self._totals(match))
+            if totals:
+                levels = [*_levels(match.kind, match.competition, match.venue)]
+                sides = {innings.batting: _side(match, innings.batting) for innings, _ in totals}
+                sides |= {innings.bowling: _side(match, innings.bowling) for innings, _ in totals}
+                for entity in (*levels, *sides.values()):
+                    self._drift(entity, day)
+            for innings, total in totals:
+                keys = [key for key, _ in levels]
+                keys += [sides[innings.batting][0], sides[innings.bowling][0]]
+                self._update([self.keys[key] for key in keys], total)
+        self.until = day
+
+    def _mean(self, key: str) -> Floats:
+        if key in self.keys:
+            mean: Floats = self.mean[self.keys[key]]
+            return mean
+        kind, _, name = key.partition(":")
+        return np.array([_FIRST_LEVELS[KINDS.index(name)] if kind == "kind" else 0.0, 0.0])
+
+    def _totals(self, match: MatchSummary) -> Iterator[tuple[InningsSummary, float]]:
+        """The totals that a match teaches, in `FULL_BALLS` balls."""
+        if len(match.innings) < 2:
+            return
+        first, second = match.innings[:2]
+        quota = first.quota or 0
+        if second.target == first.runs + 1:
+            quota = min(quota, second.quota or 0)
+        finished = first.balls >= quota or first.wickets >= ALL_OUT
+        if not _MIN_BALLS <= quota <= FULL_BALLS or not finished:
+            return
+        yield first, first.runs * (FULL_BALLS / quota) ** _SCALING
+        quota = second.quota or 0
+        if match.method or not (match.winner or match.tie):
+            return
+        if not _MIN_BALLS <= quota <= FULL_BALLS:
+            return
+        left, wickets = quota - second.balls, ALL_OUT - second.wickets
+        total = float(second.runs)
+        if left > 0 and wickets > 0:
+            if total <= first.runs:
+                return
+            levels = _levels(match.kind, match.competition, match.venue)
+            level = sum(self._mean(key)[0] for key, _ in levels)
+            more = min(left, _BALLS_PER_WICKET * wickets)
+            total += float(_FINISH_RATE * level / FULL_BALLS * more)
+        yield second, total * (FULL_BALLS / quota) ** _SCALING + _CHASE_SHORTFALL
+
+    def _drift(self, entity: Entity, day: datetime.date) -> None:
+        """Let an entity drift until a day; take it in where it was never met."""
+        key, drift = entity
+        shape = _SIDE_SHAPE if key.startswith("side:") else _LEVEL_SHAPE
+        if key not in self.keys:
+            self.mean = np.concatenate([self.mean, self._mean(key)[None]])
+            self.covariance = np.concatenate([self.covariance, drift.first * shape[None]])
+            self.seen = np.append(self.seen, day.toordinal())
+            self.keys[key] = len(self.keys)
+        row = self.keys[key]
+        days = day.toordinal() - self.seen[row]
+        self.covariance[row] += (drift.per_match + drift.per_day * days) * shape
+        self.seen[row] = day.toordinal()
+
+    def _update(self, rows: list[int], total: float) -> None:
+        """One step of the filter; the last two rows are the side that bats and the other."""
+        weights = np.zeros((len(rows), 2))
+        weights[:-1, 0], weights[-1, 1] = 1, -1
+        shares = np.einsum("eij,ej->ei", self.covariance[rows], weights)
+        surprise = total - (weights * self.mean[rows]).sum()
+        variance = _NOISE + (weights * shares).sum()
+        self.mean[rows] += shares * (surprise / variance)
+        self.covariance[rows] -= shares[:, :, None] * shares[:, None, :] / variance
+
+    def copy(self) -> Self:
+        other = type(self)()
+        other.until, other.keys = self.until, dict(self.keys)
+        other.mean, other.covariance = self.mean.copy(), self.covariance.copy()
+        other.seen = self.seen.copy()
+        return other
+
+    def to_tensors(self) -> dict[str, Tensor]:
+        return {
+            "keys": text_tensor(list(self.keys)),
+            "mean": torch.from_numpy(self.mean).float(),
+            "covariance": torch.from_numpy(self.covariance).float(),
+            "seen": torch.from_numpy(self.seen).int(),
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: Mapping[str, Tensor]) -> Self:
+        form = cls()
+        keys = words_of(tensors["keys"])
+        form.keys = {key: row for row, key in enumerate(keys)}
+        form.mean = tensors["mean"].numpy().astype(np.float64)
+        form.covariance = tensors["covariance"].numpy().astype(np.float64)
+        form.seen = tensors["seen"].numpy().astype(np.int64)
+        rows = len(form.keys)
+        shapes = form.mean.shape, form.covariance.shape, form.seen.shape
+        if len(keys) != rows or shapes != ((rows, 2), (rows, 2, 2), (rows,)):
+            raise ValueError("its form of sides and competitions does not fit")
+        if (np.diagonal(form.covariance, axis1=1, axis2=2) < 0).any():
+            raise ValueError("its form of sides holds a negative variance")
+        return form
+
+
+def _levels(kind: int, competition: str, venue: str) -> Iterator[Entity]:
+    yield f"kind:{KINDS[kind]}", _KIND
+    if competition:
+        yield f"competition:{competition}", _COMPETITION
+    if venue:
+        yield f"venue:{venue}", _VENUE
+
+
+def _side(match: MatchSummary, team: str) -> Entity:
+    """A side, which drifts as sides of the match's kind of cricket do."""
+    international = KINDS[match.kind].endswith(INTERNATIONALS)
+    return f"side:{team}", _INTERNATIONAL_SIDE if international else _CLUB_SIDE
