@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from small_predictors import simulated
 
 from attnlens.cricket.match.match import Facts, Match
-from attnlens.cricket.predictor.day_tables import MatchSummary, summary_of
+from attnlens.cricket.predictor.day_tables import MatchSummary, saved_table, summary_of
 from attnlens.cricket.predictor.form import FULL_BALLS, Form
 from attnlens.cricket.predictor.ratings import by_date
 
@@ -113,12 +113,12 @@ def test_a_copy_stays_as_it_is_and_comes_back_from_tensors() -> None:
     copy, before = form.copy(), form.before(MATCHES[6], side)
     form.learn_day(datetime.date(2030, 1, 1), [summary(MATCHES[7])])
     assert copy.before(MATCHES[6], side) == before != form.before(MATCHES[6], side)
-    back = Form.from_tensors(copy.to_tensors())
+    back = Form.from_tensors(saved_table(copy))
     assert dataclasses.astuple(back.before(MATCHES[6], side)) == pytest.approx(
         dataclasses.astuple(before), abs=1e-4
     )
     # Learning goes on from there.
-    back.until = copy.until
+    assert back.until == copy.until
     back.learn_day(datetime.date(2030, 1, 1), [summary(MATCHES[7])])
     assert back.mean == pytest.approx(form.mean, abs=1e-3)
     assert back.keys == form.keys
@@ -142,7 +142,7 @@ def test_matches_that_were_not_played_out_teach_nothing() -> None:
 
 
 def test_damaged_tensors_are_refused() -> None:
-    tensors = learnt(MATCHES[:3]).to_tensors()
+    tensors = saved_table(learnt(MATCHES[:3]))
     with pytest.raises(ValueError, match="fit"):
         Form.from_tensors({**tensors, "mean": tensors["mean"][:-1]})
     with pytest.raises(ValueError, match="negative"):

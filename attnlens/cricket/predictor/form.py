@@ -216,6 +216,7 @@ class Form:
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor]) -> Self:
         form = cls()
+        form.until = datetime.date.fromordinal(int(tensors["until"]))
         keys = words_of(tensors["keys"])
         form.keys = {key: row for row, key in enumerate(keys)}
         form.mean = tensors["mean"].numpy().astype(np.float64)
