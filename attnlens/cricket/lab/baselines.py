@@ -347,9 +347,16 @@ def _logistic_of_states() -> Callable[[], Any]:
 def _trees_of_states() -> Callable[[], Any]:
     from lightgbm import LGBMClassifier
 
-    sizes = {"num_leaves": 15, "min_child_samples": 2000, "learning_rate": 0.05}
-    return lambda: LGBMClassifier(
-        n_estimators=200, random_state=5, deterministic=True, n_jobs=1, verbose=-1, **sizes
+    return partial(
+        LGBMClassifier,
+        n_estimators=200,
+        num_leaves=15,
+        min_child_samples=2000,
+        learning_rate=0.05,
+        random_state=5,
+        deterministic=True,
+        n_jobs=1,
+        verbose=-1,
     )
 
 

@@ -113,13 +113,13 @@ def fit_win(rows: WinRows, *, report: Report = silent) -> WinModel | None:
 
     report(f"value of states: {second.sum()} balls of chases")
     target, score = columns(second, "target", "score")
-    names = ("left", "wickets", "quota", "target", "level", "batting", "bowling")
-    features = _in_parts(chase_features, [target - score, score, *columns(second, *names)])
+    others = columns(second, "left", "wickets", "quota", "target", "level", "batting", "bowling")
+    features = _in_parts(chase_features, [target - score, score, *others])
     chase = _fit_logistic(features, rows["won"][second], weights[second], N_RISING)
 
     report(f"value of states: {(~second).sum()} balls of first innings")
-    names = ("score", "left", "wickets", "quota", "level", "batting")
-    features = _in_parts(remaining_features, columns(~second, *names)).astype(float)
+    state = columns(~second, "score", "left", "wickets", "quota", "level", "batting")
+    features = _in_parts(remaining_features, state).astype(float)
     spreads = variance_features(*columns(~second, "left", "wickets"))
     more = rows["total"][~second] - rows["score"][~second]
     variance = np.maximum(rows["left"][~second], 1)
@@ -200,7 +200,8 @@ def _fit_logistic(features: Floats32, won: Floats, counts: Floats, n_rising: int
         weights = newer
         if step < _TOLERANCE:
             break
-    return weights / scale
+    fitted: Floats = weights / scale
+    return fitted
 
 
 def _minimise(hessian: Floats, linear: Floats, start: Floats, n_positive: int) -> Floats:
