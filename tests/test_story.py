@@ -165,6 +165,9 @@ def test_what_was_expected_adds_up(tested: MatchStory) -> None:
         if rows is expected.bowlers:
             fell = [wicket for wicket in fell if wicket.kind not in NOT_THE_BOWLERS]
             assert len(fell) < sum(row.wickets for row in expected.overs), "nobody was run out"
+        if rows is expected.batters:
+            assert {row.name for row in rows if row.wickets} <= {w.player_out.name for w in fell}
+            assert max(row.wickets for row in rows) == 1
         assert sum(row.wickets for row in rows) == len(fell)
     for side in sides:
         balls = side.innings.deliveries

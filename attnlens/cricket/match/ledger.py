@@ -8,6 +8,7 @@ from here and count nothing themselves.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Literal, NamedTuple
@@ -285,7 +286,7 @@ class Total(NamedTuple):
     Attributes:
         rows: their positions in the innings, from 0.
         runs: off the bat of a batter, charged to a bowler, all of an over.
-        wickets: credited to a bowler; else all that fell.
+        wickets: credited to a bowler; of a batter how often he was out; of an over all that fell.
     """
 
     name: str
@@ -296,6 +297,8 @@ class Total(NamedTuple):
 
 def totals(innings: Innings, by: TotalsBy) -> list[Total]:
     """What came of the deliveries of every batter, bowler or over, in order of appearance."""
+    fallen = (wicket for ball in innings.deliveries for wicket in ball.wickets if wicket.counts)
+    out = Counter(wicket.player_out.name for wicket in fallen)
     rows: dict[str, list[int]] = {}
     for row, ball in enumerate(innings.deliveries):
         names = {
@@ -312,10 +315,12 @@ def totals(innings: Innings, by: TotalsBy) -> list[Total]:
             "bowler": sum(map(charged_runs, balls)),
             "over": sum(ball.runs_total for ball in balls),
         }
-        fallen = sum(wicket.counts for ball in balls for wicket in ball.wickets)
-        credited = sum(ball.bowlers_wickets for ball in balls)
-        wickets = credited if by == "bowler" else fallen
-        results.append(Total(name, tuple(own), runs[by], wickets))
+        wickets = {
+            "batter": out[name],
+            "bowler": sum(ball.bowlers_wickets for ball in balls),
+            "over": sum(wicket.counts for ball in balls for wicket in ball.wickets),
+        }
+        results.append(Total(name, tuple(own), runs[by], wickets[by]))
     return results
 
 

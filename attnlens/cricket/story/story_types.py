@@ -127,7 +127,7 @@ class Tally(Plain):
     """What came of some balls, and the sum of what was expected of each before it was bowled.
 
     Runs are off the bat for a batter, charged to him for a bowler, all for an over. A bowler's
-    wickets are those credited to him; of a batter and an over, all that fell on these balls.
+    wickets are those credited to him, a batter's how often he was out, an over's all that fell.
     """
 
     innings: Ball
