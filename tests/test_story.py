@@ -122,6 +122,25 @@ def test_turning_points_are_the_largest_swings_in_order(tested: MatchStory) -> N
     assert places == sorted(places)
 
 
+@pytest.mark.parametrize("number", [40, 41, 42])
+def test_the_ledger_sums_to_the_result_and_belongs_to_players(number: int) -> None:
+    match = simulated(number)
+    story = story_of(match)
+    first, last = story.win_probability[0], story.win_probability[-1]
+    assert last.after in (0, 0.5, 1)
+    total = 100 * first.before + sum(entry.points for entry in story.ledger)
+    assert total == pytest.approx(100 * last.after, abs=1e-6)
+    assert [(entry.innings, entry.index) for entry in story.ledger] == [
+        (ball.innings, ball.index) for ball in story.win_probability
+    ]
+    for side in match.teams:
+        added = sum(row.added for row in story.players if row.side == side)
+        sign = 1 if side == story.team else -1
+        assert added == pytest.approx(sign * (total - 100 * first.before), abs=1e-3)
+    page = render_match_story(story, width=80, color=False)
+    assert f"{story.players[0].name} {story.players[0].added:+.0f}" in page
+
+
 def test_what_moved_a_ball_sums_to_the_expectation_beyond_usual(tested: MatchStory) -> None:
     for moment in tested.turning_points:
         reference = BallReference(moment.innings, moment.index)
@@ -195,7 +214,7 @@ def numbers_of(value: Any) -> set[str]:
 
 def test_every_number_that_is_printed_is_in_the_data(sample: MatchStory) -> None:
     lines = forms_of(sample)["screen"].splitlines()
-    marks = next(at for at, line in enumerate(lines) if line.endswith("to win, %")) + 1
+    marks = next(at for at, line in enumerate(lines) if "to win, %" in line) + 1
     printed = {one for at, line in enumerate(lines) if at != marks for one in NUMBER.findall(line)}
     # Beside the data: the chart's scale, and the turning points' own numbers.
     known = numbers_of(sample.to_dict()) | {"25", "50", "75", "100", *"12345678"}

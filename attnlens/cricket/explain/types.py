@@ -482,13 +482,22 @@ class BallPrediction(Plain):
         return self.story_outcome
 
 
+class ProjectedTotal(Plain):
+    """Runs that a first innings may come to: the mean, and the range of the middle 80%."""
+
+    low: Finite
+    mean: Finite
+    high: Finite
+
+
 class WinProbability(Plain):
     """The chance that the side batting wins the match.
 
     ``before`` is the value of the state before the ball, ``after`` each outcome that of the state
     it leads to; neither knows who bats or bowls. ``expected`` is the mean of ``after`` over the
     forecast; null in documents of attnlens 0.2, whose ``before`` was that mean. ``happened`` is the
-    chance after what happened; null where nothing has yet.
+    chance after what happened; null where nothing has yet. ``projected``: the total before the
+    ball; null in a chase.
     """
 
     team: Text
@@ -496,6 +505,7 @@ class WinProbability(Plain):
     expected: Share | None = None
     after: dict[Outcome, Share]
     happened: Share | None
+    projected: ProjectedTotal | None = None
 
 
 class BallContribution(Plain):

@@ -23,7 +23,14 @@ from attnlens.render.safe import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from attnlens.cricket.story.story_types import InningsScore, MatchStory, Moment, Tally, WinPoint
+    from attnlens.cricket.story.story_types import (
+        InningsScore,
+        MatchStory,
+        Moment,
+        PlayerAdded,
+        Tally,
+        WinPoint,
+    )
     from attnlens.files import Json
 
 
@@ -270,7 +277,7 @@ def save_card(story: MatchStory, path: Path) -> None:
 SCREEN_LINES: Final = 40
 """Lines of a terminal that the story fits on."""
 
-_MIN_MOMENTS: Final = 5
+_MIN_MOMENTS: Final = 4
 """Turning points, or surprises where there are none, that stay on a screen."""
 
 MARGIN, ROWS = 5, 4
@@ -359,7 +366,8 @@ def notes_of(story: MatchStory) -> tuple[list[str], list[str]]:
 def chart(page: Page, story: MatchStory) -> None:
     """The chance to win as filled columns, the turning points' numbers above them."""
     sides = list(columns_of(story, page.width - MARGIN))
-    page.paragraph(f"{story.team} to win, %", "heading", indent=0)
+    before = percent(story.win_probability[0].before)
+    page.paragraph(f"{story.team} to win, %; before the match {before}", "heading", indent=0)
     page.add((" " * MARGIN + " ".join("".join(marks) for _, _, marks in sides), "title"))
     for row in range(ROWS, 0, -1):
         filled = ("".join(_filled(chance, row) for chance in side) for _, side, _ in sides)
@@ -425,7 +433,17 @@ def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]
     ]
 
 
+def added_of(story: MatchStory, max_rows: int) -> list[PlayerAdded]:
+    """The players who added most, and those who lost most, the most first."""
+    players = story.players
+    return list(players) if len(players) <= 2 * max_rows else [*players[:max_rows], *players[-1:]]
+
+
 def _expected(page: Page, story: MatchStory) -> None:
+    if added := added_of(story, _MAX_PLAYERS):
+        lead: Line = [("Win probability added ", "heading")]
+        listed = " · ".join(f"{row.name} {row.added:+.0f}" for row in added).replace("-", "−")
+        page.add(*lead, (cut(listed, page.width - width_of(lead)), ""))
     kinds = expected_of(story, _MAX_PLAYERS)
     if kinds:
         page.paragraph("Runs, and (what was expected)", "heading", indent=0)
@@ -456,6 +474,7 @@ def _context(story: MatchStory) -> dict[str, Any]:
         "moved_words": moved_words,
         "tested": f"{tested_words(story)} {_USUALLY}" if story.surprises else "",
         "expected": expected_of(story, _MIN_MOMENTS),
+        "added": added_of(story, _MIN_MOMENTS),
         "model_line": model_line(story.model),
     }
 
@@ -504,6 +523,7 @@ def _tables(story: MatchStory, max_rows: int) -> Json:
             "turning_points": rows(turns),
             "surprises": rows(story.surprises),
             "claims": rows(story.claims),
+            "win_probability_added": rows(story.players),
             "expected": {kind: rows(tallies) for kind, tallies in expected_of(story, max_rows)},
             "notes": [note.text for note in story.notes[:max_rows]],
         },

@@ -73,6 +73,27 @@ class WinPoint(BallOfMatch):
     after: Share
 
 
+class LedgerEntry(Plain):
+    """What one ball, or a target revised for rain, did to the win probability of the story's team.
+
+    ``points`` are percentage points. With the probability before the first ball they sum to 100 if
+    the team won, to 0 if it lost and to 50 after a tie.
+    """
+
+    innings: Ball
+    index: Ball
+    kind: Literal["ball", "revised target"]
+    points: Finite
+
+
+class PlayerAdded(Plain):
+    """Win probability that a player added for the own side, percentage points, bat and ball."""
+
+    name: Text
+    side: Text
+    added: Finite
+
+
 class MovedBy(Plain):
     """What one group of inputs adds to the win probability that was expected of a ball, in points.
 
@@ -157,7 +178,8 @@ class Note(Plain):
 class MatchStory(JsonDocument):
     """Who won, who was winning, where it turned, and what was beyond expectation.
 
-    ``team`` is the side whose chance is told throughout: the winner, else who batted first.
+    ``team`` is the side whose win probability is given throughout: the winner, else who batted
+    first. ``ledger`` and ``players`` are empty where the balls decide no result.
     ``claims`` are those that hold among all that were tested (false discovery rate of 5%).
     """
 
@@ -177,3 +199,5 @@ class MatchStory(JsonDocument):
     tested: Tested
     expected: Expected
     notes: tuple[Note, ...]
+    ledger: tuple[LedgerEntry, ...] = ()
+    players: tuple[PlayerAdded, ...] = ()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from itertools import accumulate, pairwise
+from typing import Any, Final, TypeAlias
 
 from attnlens.cricket.explain.explain_ball import model_particulars
 from attnlens.cricket.explain.reading import TALKED_OF
@@ -35,6 +36,7 @@ from attnlens.cricket.match.outcomes import (
 from attnlens.cricket.predictor.kinds import cautions
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import LONGEST, RUNS
+from attnlens.cricket.predictor.win_ledger import players_added, win_ledger
 from attnlens.cricket.predictor.window import DIGITS, InningsForecast, forecast_innings
 from attnlens.cricket.story import story_types as types
 from attnlens.cricket.words.facts import OUTCOME_WORDS, capitalized, sentence, text_of
@@ -169,7 +171,35 @@ def tell(
         tested=tested,
         expected=_expected([side for side in sides if _is_short(match, side.innings)]),
         notes=_notes(match, predictor, sides, history=history),
+        **_ledger(match, sides, team),
     )
+
+
+def _ledger(match: Match, sides: Sequence[InningsForecast], team: str | None) -> dict[str, Any]:
+    """The fields ``ledger`` and ``players``; none where the match has no ledger."""
+    valued = [(side.innings, side.winning) for side in sides if side.winning is not None]
+    ledger = None if team is None else win_ledger(match, valued, team)
+    if ledger is None:
+        return {}
+    # Each entry is a difference of rounded probabilities, so that they still sum to the result.
+    values = list(accumulate((entry.points for entry in ledger.entries), initial=ledger.before))
+    rounded_values = [round(value, DIGITS) for value in values]
+    moves = [after - before for before, after in pairwise(rounded_values)]
+    return {
+        "ledger": tuple(
+            types.LedgerEntry(
+                innings=entry.innings,
+                index=entry.index,
+                kind=entry.kind,
+                points=round(100 * move, DIGITS),
+            )
+            for entry, move in zip(ledger.entries, moves, strict=True)
+        ),
+        "players": tuple(
+            types.PlayerAdded(name=row.name, side=row.side, added=rounded(100 * row.added))
+            for row in players_added(match, ledger)
+        ),
+    }
 
 
 def _team(match: Match) -> str:

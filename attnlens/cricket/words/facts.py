@@ -42,6 +42,7 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "visible": _visible_percent,
     "signed": signed_points,
     "size": lambda value: f"{abs(value):.1f}",
+    "whole": lambda value: f"{value:.0f}",
     "tenths": lambda value: f"{value:.1f}",
     "significant": lambda value: f"{value:.2g}",
     "q": lambda value: "below 0.001" if value < 0.001 else f"{value:.2g}",

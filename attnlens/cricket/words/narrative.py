@@ -304,7 +304,10 @@ def winning(explanation: Explanation) -> Sentence | None:
         return None
     after = "" if win.happened is None else " → [/win_probability/happened percent]"
     before = "[/win_probability/team] to win: [/win_probability/before percent]"
-    return sentence(explanation, f"{before}{after}.")
+    total = "/win_probability/projected"
+    ends = f"[{total}/mean whole] ([{total}/low whole] to [{total}/high whole])"
+    projected = "" if win.projected is None else f" Projected total: {ends}."
+    return sentence(explanation, f"{before}{after}.{projected}")
 
 
 # -- the narrative -------------------------------------------------------------------------------
