@@ -74,7 +74,6 @@ def test_a_table_sees_no_match_of_its_own_day_or_later(known: int, history: list
     assert contents(before) == contents(learnt_from(MATCHES[:5]))
     assert {table.until for table in before.day_tables.values()} == {MATCHES[4].date}
     # Later days do not change what was handed out.
-    line.at_the_end()
     line.predictor_for(MATCHES[7])
     assert contents(before) == contents(learnt_from(MATCHES[:5]))
 

@@ -168,7 +168,7 @@ def test_a_copy_under_another_name_counts_once(
     assert ids(found.matches) == ids(matches[3:])
     # Nor is it learnt twice.
     alone, again = (
-        Timeline(predictor, history).at_the_end().ratings.tables["striker"].balls
+        Timeline(predictor, history).predictor_for(matches[5]).ratings.tables["striker"].balls
         for history in (matches[4:5], read_matches(tmp_path))
     )
     np.testing.assert_array_equal(alone, again)

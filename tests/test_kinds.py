@@ -16,7 +16,7 @@ from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.kinds import differences, kinds_unlike
-from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor
 from attnlens.cricket.predictor.window import window_for
 
 MATCH = dataclasses.replace(simulate_match(9), dates=(datetime.date(2024, 2, 1),))
@@ -97,3 +97,24 @@ def test_a_first_innings_that_rain_ended_is_flagged() -> None:
     assert flags(cut, second) == [f"an innings cut short after {cut.overs_display} overs"]
     assert flags(cut) == []  # it may go on
     assert flags(first, second) == []
+
+
+@pytest.mark.parametrize(("age", "is_stale"), [(119, False), (120, False), (121, True)])
+def test_ratings_are_stale_after_120_days(age: int, is_stale: bool) -> None:
+    made = predictor()
+    assert made.ratings.until is not None
+    day = made.ratings.until + datetime.timedelta(days=age)
+    match = dataclasses.replace(MATCH, dates=(day,))
+    window = window_for(match, BallReference(1, 20), made)
+    texts = {flag.flag: flag.text for flag in flags_of(window, made, evidence=True)}
+    assert ("stale_ratings" in texts) == is_stale
+    if is_stale:
+        assert texts["stale_ratings"] == (
+            f"ratings, records and what is usual are of {made.ratings.until}, {age} days before "
+            "this match; a history of the matches since then gives those of its date"
+        )
+        history = [dataclasses.replace(simulate_match(8), dates=(day - datetime.timedelta(1),))]
+        dated = Timeline(made, history).predictor_for(match)
+        window = window_for(match, BallReference(1, 20), dated)
+        flags = {flag.flag for flag in flags_of(window, dated, evidence=True, history=True)}
+        assert "stale_ratings" not in flags

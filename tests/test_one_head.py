@@ -22,20 +22,21 @@ from attnlens.cricket.explain.ablation import (
 from attnlens.cricket.explain.claims import (
     MAX_ALTERNATIVES,
     MIN_ALTERNATIVES,
-    NEVER_MET,
     ONE_GROUND,
     BallClaim,
     Knowledge,
     compare_knowledge,
 )
+from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.match.competition import table_of
 from attnlens.cricket.match.match import Match, Player
-from attnlens.cricket.match.naming import find_ball
+from attnlens.cricket.match.naming import BallReference, find_ball
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.predictor import KNOWLEDGE
 from attnlens.cricket.predictor.tensors import SCOREBOARD_NODES
 from attnlens.cricket.predictor.window import BallWindow, window_batch, window_for
+from attnlens.cricket.words.narrative import in_words
 from attnlens.evidence.claim import MODEL, AblationSite, ClaimTest
 from attnlens.evidence.scores import divergence
 from attnlens.evidence.trial import Trial
@@ -279,9 +280,27 @@ def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
         assert others or reason_of(found[kind]) == TOO_FEW_LIKE_IT
 
 
-def test_a_player_never_met_has_no_record_to_take_away() -> None:
-    window = window_of(PLACE + 1, with_player(batter=Player("A Stranger", "nobody-1")))
+def test_a_player_never_met_has_no_record() -> None:
+    """None is shown, explained or claimed; that he is new to the model has a part of its own."""
+    stranger = Player("A Stranger", "nobody-1")
+    match = with_player(batter=stranger)
+    window = window_of(PLACE + 1, match)
     full = probabilities(PREDICTOR.model, window.batch)[0, 0]
     measured, _ = compare_knowledge(PREDICTOR, window, full, empty_trial())
-    striker = next(one for one in measured if one.claim.kind == "striker's record")
-    assert (len(striker.null_effects), reason_of(striker)) == (0, NEVER_MET)
+    kinds = {one.claim.kind for one in measured}
+    assert "striker's record" not in kinds
+    assert {"bowler's record", "venue and teams"} < kinds
+    reference = BallReference(window.innings.number, PLACE + 1)
+    explanation = in_words(explain_ball(match, reference, PREDICTOR))
+    assert [record.role for record in explanation.records] == ["bowler"]
+    groups = [group.group for group in explanation.contributions]
+    assert "unknown striker" in groups
+    assert "striker's record" not in groups
+    assert not any(claim.kind == "striker's record" for claim in explanation.evidence)
+    index = [entry.outcome for entry in explanation.prediction.outcomes]
+    for at, _ in enumerate(index):
+        entry = explanation.prediction.outcomes[at]
+        moved = sum(group.from_usual[at].points for group in explanation.contributions)
+        assert moved == pytest.approx(100 * (entry.probability - entry.usual), abs=2e-4)
+    for clause in explanation.clauses():
+        assert "A Stranger's record" not in clause.text

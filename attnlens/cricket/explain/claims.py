@@ -180,7 +180,6 @@ _SCOREBOARD_BALLS: Final = 60
 """How far back a scoreboard still is one of a similar situation."""
 
 ONE_GROUND: Final = "no other ground and teams were tried"
-NEVER_MET: Final = "the model has never seen this player: there is nothing to take away"
 
 _PLAYERS: Final = {
     "striker's record": ("striker", "batsman_identity"),
@@ -188,7 +187,15 @@ _PLAYERS: Final = {
 }
 
 
+def has_record(window: BallWindow, group: str) -> bool:
+    """Whether the ratings have met the player of a group of `KNOWLEDGE`; true of other groups."""
+    if group not in _PLAYERS:
+        return True
+    return bool(window.arrays.met[_PLAYERS[group][0]][window.delivery.index - 1])
+
+
 def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
+    """By group of `KNOWLEDGE`; a player never met has no record to claim anything of."""
     innings, ball = window.innings, window.delivery
     board: ClaimKind = "the scoreboard"
     score = f"the scoreboard ({ball.score_before}/{ball.wickets_before}, over {ball.over})"
@@ -207,7 +214,8 @@ def knowledge_claims(window: BallWindow) -> dict[str, BallClaim]:
     claims = (
         BallClaim(text=text, kind=kind, removed=(), window=()) for kind, text in texts.items()
     )
-    return dict(zip(KNOWLEDGE, claims, strict=True))
+    by_group = dict(zip(KNOWLEDGE, claims, strict=True))
+    return {group: claim for group, claim in by_group.items() if has_record(window, group)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,7 +254,7 @@ class Knowledge:
         if group == "scoreboard":
             past = len(self.window.past)
             return generator.permutation(np.arange(max(0, past - _SCOREBOARD_BALLS), past))
-        if group not in _PLAYERS or not self._is_rated(group):
+        if group not in _PLAYERS or not has_record(self.window, group):
             return np.zeros(0, np.int64)
         table = self.predictor.ratings.tables[_PLAYERS[group][0]]
         ball, ratings = self.window.delivery, self.predictor.ratings
@@ -260,12 +268,7 @@ class Knowledge:
 
     def inconclusive_reason(self, group: str) -> str:
         """Why there is nothing to compare a group with, where there is not."""
-        if group in _PLAYERS and not self._is_rated(group):
-            return NEVER_MET
         return ONE_GROUND if group == "venue and teams" else TOO_FEW_LIKE_IT
-
-    def _is_rated(self, group: str) -> bool:
-        return bool(self.window.arrays.met[_PLAYERS[group][0]][self.window.delivery.index - 1])
 
     def _replace(
         self, graph: Batch, rows: slice, group: str, alternatives: NDArray[np.int64]
@@ -305,10 +308,11 @@ def compare_knowledge(
         for number, group in enumerate(KNOWLEDGE)
     }
     enough = {group: rows for group, rows in alternatives.items() if len(rows) >= MIN_ALTERNATIVES}
-    hidden, replaced = knowledge.predict(enough)
+    predicted, replaced = knowledge.predict(enough)
+    hidden = dict(zip(KNOWLEDGE, predicted, strict=True))
     tests = []
-    for number, (group, claim) in enumerate(knowledge_claims(window).items()):
-        after, controls = hidden[number], replaced.get(group)
+    for group, claim in knowledge_claims(window).items():
+        after, controls = hidden[group], replaced.get(group)
         statistic = float(trial.change(full, after))
         changes = np.zeros(0) if controls is None else trial.change(controls, after)
         null = NullDistribution(changes, exhaustive=False)

@@ -20,6 +20,7 @@ from attnlens.cricket.explain.claims import (
     baseline_only,
     gather_evidence,
     groups_of,
+    has_record,
 )
 from attnlens.cricket.explain.reading import (
     ALL,
@@ -40,7 +41,7 @@ from attnlens.cricket.match.ledger import (
     result_sentence,
     scorebook_before,
 )
-from attnlens.cricket.match.match import Delivery, Innings, Match, match_particulars
+from attnlens.cricket.match.match import Delivery, Innings, Match, Player, match_particulars
 from attnlens.cricket.match.naming import BallReference, echo
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, parse_outcome
 from attnlens.cricket.predictor.kinds import cautions, few_before, mid_over
@@ -66,6 +67,12 @@ _SCOREBOARD: Final = "scoreboard"
 
 _BEFORE_THE_MATCH: Final = ("venue and teams", "striker's record", "bowler's record")
 """The groups of contributions that were known before the first ball of the match."""
+
+_NEVER_MET: Final[Mapping[str, str]] = {
+    "striker's record": "unknown striker",
+    "bowler's record": "unknown bowler",
+}
+"""What these groups are where there is no record: that the player is new to the model."""
 
 _CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "striker's record": "records of other players",
@@ -151,6 +158,7 @@ def explain_ball(
         ),
         win_probability=_win_probability(window, predictor, full),
         contributions=contributions,
+        records=tuple(_records(window, predictor)),
         within_ball=_within_ball(reading),
         across_balls=across_balls,
         fusion_weights=types.FusionWeights(
@@ -310,7 +318,7 @@ def _contributions(
         )
         results.append(
             types.Contribution(
-                group=group,
+                group=group if has_record(window, group) else _NEVER_MET[group],
                 points=outcome_points(100 * parts),
                 when="before the match" if group in _BEFORE_THE_MATCH else "in the match",
                 from_usual=outcome_points(100 * more),
@@ -318,6 +326,31 @@ def _contributions(
             )
         )
     return tuple(results)
+
+
+def _records(window: BallWindow, predictor: TrainedPredictor) -> Iterator[types.PlayerRecord]:
+    """What the ratings of the batter and of the bowler rest on, of each who has been met."""
+    ratings, ball = predictor.ratings, window.delivery
+    players: tuple[tuple[types.Role, str, Player], ...] = (
+        ("batter", "striker", ball.batter),
+        ("bowler", "bowler", ball.bowler),
+    )
+    for role, kind, player in players:
+        record = ratings.record_of(kind, player)
+        if record is not None:
+            counts = zip(OUTCOMES, record.counts.tolist(), strict=True)
+            yield types.PlayerRecord(
+                role=role,
+                player=player.name,
+                deliveries=record.deliveries,
+                last_day=record.last_day.isoformat(),
+                outcomes=tuple(
+                    types.OutcomeCount(
+                        outcome=outcome, count=count, share=rounded(count / record.deliveries)
+                    )
+                    for outcome, count in counts
+                ),
+            )
 
 
 def _mentioned(

@@ -532,6 +532,31 @@ class Contribution(Plain):
     balls: Annotated[tuple[BallContribution, ...], Field(max_length=3)]
 
 
+Role = Literal["batter", "bowler"]
+
+
+class OutcomeCount(Plain):
+    """How often an outcome came, and its share of the deliveries."""
+
+    outcome: Outcome
+    count: Count
+    share: Share
+
+
+class PlayerRecord(Plain):
+    """What the rating of the batter or the bowler rests on: his deliveries in earlier matches.
+
+    ``deliveries`` faced or bowled, wides and no-balls among them, to ``last_day``; ``outcomes``
+    of those deliveries, where a wicket is anybody's. A player never met has no record.
+    """
+
+    role: Role
+    player: Text
+    deliveries: Count
+    last_day: Text
+    outcomes: Annotated[tuple[OutcomeCount, ...], AfterValidator(in_order)]
+
+
 class PastBall(Plain):
     """A ball before this one: what happened, and what it does to the prediction."""
 
@@ -652,6 +677,7 @@ FlagName = Literal[
     "reduced_match",
     "in_training",
     "ratings_from_later",
+    "stale_ratings",
     "other_format",
     "other_gender",
     "other_teams",
@@ -705,6 +731,7 @@ class Explanation(JsonDocument):
     prediction: BallPrediction
     win_probability: WinProbability | None = None
     contributions: Annotated[tuple[Contribution, ...], Field(max_length=10)]
+    records: Annotated[tuple[PlayerRecord, ...], Field(max_length=2)] = ()
     within_ball: WithinBall
     across_balls: AcrossBalls
     fusion_weights: FusionWeights

@@ -12,6 +12,7 @@ from attnlens.cricket.pages.attention_strip import BallLabels, add_attention
 from attnlens.cricket.pages.parts import (
     contributions_to,
     group_words,
+    record_lines,
 )
 from attnlens.cricket.predictor.scales import SCALE_NAMES
 from attnlens.cricket.words.narrative import (
@@ -127,7 +128,8 @@ class BallPage:
         chances: outcomes with their probability and a sign where it is not as usual; whether the
             page is about it.
         outcome: what that one is called.
-        reasons: groups and the points that they move it by.
+        reasons: groups and the points that they move it by; ``records``: what is known of those
+            of the players.
         findings: supported claims; else `inconclusive` says that there is none.
         came: what happened, and who is winning.
     """
@@ -140,6 +142,7 @@ class BallPage:
     chances: list[tuple[str, str, bool]]
     outcome: str
     reasons: list[tuple[str, float]]
+    records: list[str]
     findings: list[Sentence]
     inconclusive: Sentence
     came: list[Sentence]
@@ -158,6 +161,7 @@ def ball_page_of(explanation: Explanation) -> BallPage:
         chances=_chances(explanation, outcome),
         outcome=_NAMES[outcome].split()[-1],
         reasons=reasons_for(explanation, labels, _MIN_REASON_POINTS, _MAX_REASONS),
+        records=record_lines(explanation, labels.names, _MIN_REASON_POINTS),
         findings=[without(explanation, index) for index in supported(explanation)[:_MAX_FINDINGS]],
         inconclusive=tested(explanation),
         came=[sentence for sentence in ends if sentence is not None],
@@ -179,7 +183,7 @@ def render_ball(page: Page, explanation: Explanation) -> None:
     page.blank()
     page.paragraph(ball_page.headline.text, "title", indent=0)
     page.flow([_chance(*entry) for entry in ball_page.chances], indent=3, gap=2)
-    add_reasons(page, ball_page.reasons, ball_page.outcome)
+    add_reasons(page, ball_page.reasons, ball_page.outcome, ball_page.records)
     for finding in ball_page.findings:
         closing.paragraph(f"{finding.text} ✓", "supported", indent=0)
     if not ball_page.findings:
@@ -274,8 +278,10 @@ def reasons_for(
     return [*reasons, ("all else", rest)] if noticeable and abs(rest) >= min_points else reasons
 
 
-def add_reasons(page: Page, reasons: Sequence[tuple[str, float]], outcome: str) -> None:
-    """Bars of what moves an outcome; nothing where nothing does."""
+def add_reasons(
+    page: Page, reasons: Sequence[tuple[str, float]], outcome: str, records: Sequence[str]
+) -> None:
+    """Bars of what moves an outcome, and the records among them; nothing where nothing does."""
     if not reasons:
         return
     page.paragraph(f"Why, in points of P({outcome}) from usual", "heading", 0)
@@ -291,6 +297,8 @@ def add_reasons(page: Page, reasons: Sequence[tuple[str, float]], outcome: str) 
             (f"{signed_points(points, '−'):>6} ", style),
             (sign * size, style),
         )
+    for text in records:
+        page.paragraph(text, "quiet", indent=3)
 
 
 def render_summary(explanation: Explanation) -> str:

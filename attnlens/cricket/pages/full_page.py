@@ -19,6 +19,7 @@ from attnlens.cricket.pages.parts import (
     VERDICTS,
     head_name,
     of,
+    record_lines,
     share_of,
     verdict_of,
     win_line,
@@ -72,7 +73,8 @@ def render_full_page(page: Page, explanation: Explanation, *, scale: str = "medi
     _add_what_happened(page, explanation)
     page.blank()
     reasons = reasons_for(explanation, labels, MIN_COLOURED_POINTS)
-    add_reasons(page, reasons, prediction.subject)
+    records = record_lines(explanation, labels.names, MIN_COLOURED_POINTS)
+    add_reasons(page, reasons, prediction.subject, records)
     page.blank()
     if explanation.win_probability is not None:
         page.paragraph(win_line(explanation))

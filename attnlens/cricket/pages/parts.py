@@ -15,7 +15,7 @@ from attnlens.cricket.words.facts import (
     names_in,
     text_of,
 )
-from attnlens.cricket.words.narrative import GROUPS, aim
+from attnlens.cricket.words.narrative import GROUPS, RECORDS, aim, outcome_index, record_note
 from attnlens.cricket.words.summary import before_after
 from attnlens.render.canvas import cut
 from attnlens.render.numbers import fine_percent, percent_seen
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         HeadAttention,
         MatchFacts,
         Model,
+        Role,
         Sentence,
     )
     from attnlens.cricket.match.outcomes import Outcome
@@ -126,6 +127,33 @@ def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) 
     return text_of(explanation, GROUPS[group], names)
 
 
+RECORD_ROLES: Final[Mapping[str, Role]] = {
+    "striker's record": "batter",
+    "bowler's record": "bowler",
+}
+"""Whose record a group of contributions is."""
+
+
+def record_lines(
+    explanation: Explanation, names: Mapping[str, str], min_points: float = 0.0
+) -> list[str]:
+    """``Patel's record: a six on 8.9% of 812 deliveries to 2025-10-31``.
+
+    Of the records that move the page's outcome by ``min_points`` or that a supported claim names.
+    """
+    index = outcome_index(explanation.prediction, explanation.prediction.subject)
+    named: set[str] = {claim.kind for claim in explanation.evidence if claim.verdict == "supported"}
+    for part in explanation.contributions:
+        if abs(part.from_usual[index].points) >= min_points:
+            named.add(part.group)
+    lines = []
+    for group, role in RECORD_ROLES.items():
+        note = record_note(explanation, role)
+        if group in named and note is not None:
+            lines.append(text_of(explanation, f"{RECORDS[role]}: {note}", names))
+    return lines
+
+
 def head_name(key: str, head: HeadAttention) -> str:
     """``head 2 (same batsman)`` by the name it has earned; ``head 3`` without one."""
     return head_words(int(key.split("_")[1]), head.earned)
@@ -172,6 +200,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
             (group_words(explanation, group, names), when, points)
             for group, when, points in contributions_to(explanation, outcome)
         ],
+        "records": record_lines(explanation, names),
         "claims": [claim for claim in claims if claim.removed_from == "model"],
         "aim": aim(explanation),
         "head_claims": supported,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.pages.parts import (
+    RECORD_ROLES,
     TURNING,
     contributions_to,
     head_name,
@@ -15,8 +16,8 @@ from attnlens.cricket.pages.parts import (
     short_names,
     verdict_of,
 )
-from attnlens.cricket.words.facts import claims_in_order
-from attnlens.cricket.words.narrative import aim
+from attnlens.cricket.words.facts import claims_in_order, text_of
+from attnlens.cricket.words.narrative import aim, record_note
 from attnlens.files import Json
 from attnlens.render.numbers import rounded_all
 from attnlens.render.prompt_template import (
@@ -208,8 +209,18 @@ def _what_happened(explanation: Explanation) -> Json | None:
 
 
 def _contributions(explanation: Explanation, outcome: str) -> Json:
-    rows = [[group, points] for group, _, points in contributions_to(explanation, outcome)]
+    rows = [
+        [_with_record(explanation, group), points]
+        for group, _, points in contributions_to(explanation, outcome)
+    ]
     return {"to_outcome": outcome, "from": "usual", "cols": ["group", "points"], "rows": rows}
+
+
+def _with_record(explanation: Explanation, group: str) -> str:
+    """``striker's record (a six on 8.9% of 812 deliveries to 2025-10-31)``; others as they are."""
+    role = RECORD_ROLES.get(group)
+    note = None if role is None else record_note(explanation, role)
+    return group if note is None else f"{group} ({text_of(explanation, note)})"
 
 
 def _is_reported(claim: Evidence) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol, Self
 
 import numpy as np
@@ -61,6 +62,8 @@ class MatchSummary:
             without one.
         method: how the result was adjusted, such as ``D/L``; ``None`` for a result by play.
         innings: those that have a ball, super overs left out.
+        players: for each role of a player the rows of the rating table, ``(n,)``, and how often
+            each outcome came, ``(n, 11)``.
     """
 
     match_id: str
@@ -75,14 +78,20 @@ class MatchSummary:
     method: str | None
     toss_winner: str | None
     innings: tuple[InningsSummary, ...]
+    players: Mapping[str, tuple[Integers, Integers]]
 
 
-def summary_of(match: Match, innings: Iterable[tuple[Innings, Floats32, Integers]]) -> MatchSummary:
+def summary_of(
+    match: Match,
+    innings: Iterable[tuple[Innings, Floats32, Integers]],
+    players: Mapping[str, tuple[Integers, Integers]] = MappingProxyType({}),
+) -> MatchSummary:
     """The summary of a match.
 
     Args:
         innings: each with the log-probabilities of the scoreboard alone ``(n, 11)`` and the
             class numbers of what happened ``(n,)``.
+        players: as `MatchSummary.players`.
     """
 
     def team(name: str | None) -> str | None:
@@ -102,6 +111,7 @@ def summary_of(match: Match, innings: Iterable[tuple[Innings, Floats32, Integers
         method=outcome.get("method"),
         toss_winner=team(match.toss.get("winner")),
         innings=tuple(_innings_summary(match, *entry) for entry in innings),
+        players=players,
     )
 
 

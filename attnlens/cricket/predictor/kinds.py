@@ -20,6 +20,9 @@ _MIN_COMPETITIONS: Final = 5
 
 _MAX_DOUBTS: Final = 2
 
+MAX_RATINGS_AGE: Final = 120
+"""Days from the last match that the ratings have learnt, from which on they are stale."""
+
 _USUAL_BALLS: Final = (6,)
 
 
@@ -94,6 +97,13 @@ def cautions(
             "ratings_from_later",
             f"player and venue ratings run to {until}, later than this match; "
             "a history of earlier ones gives those of its date",
+        )
+    age = None if until is None or match.date is None else (match.date - until).days
+    if age is not None and age > MAX_RATINGS_AGE:
+        yield (
+            "stale_ratings",
+            f"ratings, records and what is usual are of {until}, {age} days before this match; a "
+            "history of the matches since then gives those of its date",
         )
     if innings.set_later:
         yield (

@@ -29,7 +29,8 @@ from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.day_tables import DayTable, MatchSummary, summary_of
 from attnlens.cricket.predictor.form import Form
 from attnlens.cricket.predictor.levels import OutcomeLevels
-from attnlens.files import Floats32
+from attnlens.cricket.predictor.records import ROLES, PlayerRecord, PlayerRecords
+from attnlens.files import Floats32, Integers
 
 STEP: Final = 0.45
 
@@ -112,7 +113,11 @@ class RatingTable:
 RatingUpdate: TypeAlias = tuple[NDArray[np.int64], Floats32, NDArray[np.int64]]
 """The arguments of `Ratings.learn` that one innings gives."""
 
-DAY_TABLES: Final[dict[str, type[DayTable]]] = {"levels": OutcomeLevels, "form": Form}
+DAY_TABLES: Final[dict[str, type[DayTable]]] = {
+    "levels": OutcomeLevels,
+    "form": Form,
+    "records": PlayerRecords,
+}
 """The attributes of `Ratings` that learn from summaries of matches."""
 
 
@@ -132,7 +137,7 @@ class Ratings:
         until: the last day that the ratings have learnt; a day table has its own, which is
             earlier where the checkpoint was written before there was such a table.
         kinds: the kinds that are rated; the others stay empty and are never looked up.
-        levels, form: see `attnlens.cricket.predictor.levels` and `.form`.
+        levels, form, records: see `attnlens.cricket.predictor.levels`, ``form`` and ``records``.
     """
 
     tables: dict[str, RatingTable] = field(
@@ -143,6 +148,7 @@ class Ratings:
     kinds: tuple[str, ...] = ALL_KINDS
     levels: OutcomeLevels = field(default_factory=OutcomeLevels)
     form: Form = field(default_factory=Form)
+    records: PlayerRecords = field(default_factory=PlayerRecords)
 
     @property
     def day_tables(self) -> dict[str, DayTable]:
@@ -173,6 +179,7 @@ class Ratings:
             until=None if blank else self.until,
             levels=OutcomeLevels() if blank else self.levels.copy(),
             form=Form() if blank else self.form.copy(),
+            records=PlayerRecords() if blank else self.records.copy(),
         )
 
     def player_key(self, player: Player) -> str:
@@ -266,21 +273,33 @@ class Ratings:
         match: Match,
         innings: Iterable[tuple[Innings, Floats32, NDArray[np.int64]]],
         *,
-        rates: bool = True,
+        create: bool = True,
     ) -> MatchUpdate:
-        """What a match teaches, taking in whoever was never met.
+        """What a match teaches.
 
         Args:
             innings: each with the scoreboard's log-probabilities ``(n, 11)`` and what happened
                 ``(n,)``.
-            rates: whether it teaches the ratings, too, and not the day tables alone.
+            create: take in whoever was never met.
         """
         entries = list(innings)
         lessons = tuple(
-            (self.entities(match, side, create=True), base, outcomes)
-            for side, base, outcomes in (entries if rates else ())
+            (self.entities(match, side, create=create), base, outcomes)
+            for side, base, outcomes in entries
         )
-        return MatchUpdate(lessons, summary_of(match, entries))
+        players = {role: _counts_by_row(lessons, ALL_KINDS.index(role)) for role in ROLES}
+        return MatchUpdate(lessons, summary_of(match, entries, players))
+
+    def record_of(self, role: str, player: Player) -> PlayerRecord | None:
+        """What the rating of a player as ``striker`` or ``bowler`` rests on.
+
+        ``None`` of a player never met, and where the counts began later than the ratings.
+        """
+        row = self.tables[role].row(self.player_key(player))
+        record = self.records.of(role, row)
+        if record is None or record.deliveries < self.tables[role].balls[row]:
+            return None
+        return record
 
     def learn_day(self, day: datetime.date, updates: Sequence[MatchUpdate]) -> None:
         """Learn all matches of one date; a table that has learnt the day already stays as it is."""
@@ -292,6 +311,16 @@ class Ratings:
         for table in self.day_tables.values():
             if table.until is None or day > table.until:
                 table.learn_day(day, [update.summary for update in updates])
+
+
+def _counts_by_row(lessons: Iterable[RatingUpdate], column: int) -> tuple[Integers, Integers]:
+    """The rows of one kind, -1 left out, and how often each outcome came ``(rows, 11)``."""
+    pairs = [(rows[:, column], outcomes) for rows, _, outcomes in lessons]
+    rows, outcomes = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    entities, positions = np.unique(rows, return_inverse=True)
+    counts = np.zeros((len(entities), len(OUTCOMES)), np.int64)
+    np.add.at(counts, (positions, outcomes), 1)
+    return entities[entities >= 0], counts[entities >= 0]
 
 
 def softmax(logits: Floats32) -> Floats32:

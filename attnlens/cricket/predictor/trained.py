@@ -34,12 +34,12 @@ from attnlens.cricket.predictor.day_tables import (
     words_of,
 )
 from attnlens.cricket.predictor.predictor import FullModel, Sizes
-from attnlens.cricket.predictor.ratings import ALL_KINDS, DAY_TABLES, MatchUpdate, Ratings
+from attnlens.cricket.predictor.ratings import ALL_KINDS, DAY_TABLES, MatchUpdate, Ratings, by_date
 from attnlens.cricket.predictor.scales import SCALES, UNSPECIALISED
 from attnlens.cricket.predictor.tensors import BASE_SIZE, NODES, OVER_CLASSES, BaseModel
 from attnlens.cricket.predictor.win import WinModel
 from attnlens.errors import CheckpointError, InputError
-from attnlens.files import Floats32, Json
+from attnlens.files import Floats32, Integers, Json
 from attnlens.reference.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 
 _KIND: Final = "temporal"
@@ -269,13 +269,12 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     for name in ratings.kinds:
         table = ratings.tables[name]
-        # A row of a match that the ratings had learnt before it came says nothing.
-        rows, keys = np.flatnonzero(table.balls), list(table.keys)
-        tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[rows]).half()
+        rows = len(table.keys)
+        tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
         # The precision is kept as a variance: it fits sixteen bits, the precision does not.
-        tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[rows]).half()
-        tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[rows]).int()
-        tensors[f"ratings.{name}.keys"] = text_tensor([keys[row] for row in rows])
+        tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
+        tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
+        tensors[f"ratings.{name}.keys"] = text_tensor(list(table.keys))
     tensors["ratings.alias_names"] = text_tensor(list(ratings.aliases))
     tensors["ratings.alias_keys"] = text_tensor(list(ratings.aliases.values()))
     for name, day_table in ratings.day_tables.items():
@@ -448,35 +447,17 @@ class Timeline(Generic[T]):
     A match later than the predictor's own ratings gets those, updated with the history in between;
     an earlier match gets ratings made from the history alone. Without a history (``None``) every
     match gets the predictor as it is.
-
-    Args:
-        later_only: whether no match is asked for that the ratings know; such matches of the history
-            then teach the day tables alone, and bring no new names.
     """
 
-    def __init__(
-        self, predictor: T, history: Iterable[Match] | None, *, later_only: bool = False
-    ) -> None:
+    def __init__(self, predictor: T, history: Iterable[Match] | None) -> None:
         self.predictor = predictor
         self._is_dated = history is not None
         self._names = predictor.ratings.copy() if self._is_dated else predictor.ratings
         # Of a match only what it teaches is kept: there may be thousands.
         taught: dict[datetime.date, list[MatchUpdate]] = defaultdict(list)
-        known = predictor.ratings.until if later_only else None
         for match in distinct_matches(history or ()):
-            innings = [
-                (
-                    side,
-                    predictor.base.of_innings(match, side),
-                    np.array([OUTCOME_INDEX[b.outcome] for b in side.deliveries], np.int64),
-                )
-                for side in (match.innings if match.dates else ())
-                if side.deliveries and not side.super_over
-            ]
-            if innings:
-                day = max(match.dates)
-                rates = known is None or day > known
-                taught[day].append(self._names.update_of(match, innings, rates=rates))
+            if match.dates and (innings := _lessons_of(match, predictor.base)):
+                taught[max(match.dates)].append(self._names.update_of(match, innings))
         self._days = [
             (day, sorted(taught[day], key=lambda update: update.summary.match_id))
             for day in sorted(taught)
@@ -502,12 +483,6 @@ class Timeline(Generic[T]):
         self._advance(ratings, day)
         return replace(self.predictor, ratings=ratings.copy())
 
-    def at_the_end(self) -> T:
-        """The predictor with ratings that have learnt every later match of the history."""
-        ratings = self._begin("checkpoint")
-        self._advance(ratings, datetime.date.max)
-        return replace(self.predictor, ratings=ratings.copy())
-
     def _begin(self, start: str) -> Ratings:
         ratings = self._names.copy(blank=start == "scratch")
         until = ratings.complete_until
@@ -519,6 +494,19 @@ class Timeline(Generic[T]):
         while self._next < len(self._days) and self._days[self._next][0] < day:
             ratings.learn_day(*self._days[self._next])
             self._next += 1
+
+
+def _lessons_of(match: Match, base: BaseModel) -> list[tuple[Innings, Floats32, Integers]]:
+    """The innings that teach: each with what the scoreboard expects and what happened."""
+    return [
+        (
+            side,
+            base.of_innings(match, side),
+            np.array([OUTCOME_INDEX[ball.outcome] for ball in side.deliveries], np.int64),
+        )
+        for side in match.innings
+        if side.deliveries and not side.super_over
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -559,7 +547,6 @@ def update_ratings(
     before = predictor.ratings.until or datetime.date.min
     complete = predictor.ratings.complete_until or datetime.date.min
     dated = [m for m in distinct.values() if m.dates and max(m.dates) <= (last or max(m.dates))]
-    dated.sort(key=lambda match: (max(match.dates), match.match_id))
     lessons = [m for m in dated if any(s.deliveries and not s.super_over for s in m.innings)]
     learnt = [match for match in lessons if max(match.dates) > before]
     days = sorted({max(match.dates) for match in learnt})
@@ -579,5 +566,12 @@ def update_ratings(
         entry = {"matches": added.matches, "from": first, "until": until, "days": added.days}
         entries = [*card.get("ratings_added", []), entry]
         card = card | {"ratings_until": until, "ratings_added": entries}
-    to_learn = [match for match in lessons if max(match.dates) > complete]
-    return replace(Timeline(predictor, to_learn, later_only=True).at_the_end(), card=card), added
+    ratings = predictor.ratings.copy()
+    for day, played in by_date(match for match in lessons if max(match.dates) > complete):
+        # Of a day that the ratings have learnt only the tables do, and nobody is taken in.
+        updates = [
+            ratings.update_of(match, _lessons_of(match, predictor.base), create=day > before)
+            for match in played
+        ]
+        ratings.learn_day(day, updates)
+    return replace(predictor, ratings=ratings, card=card), added

@@ -43,6 +43,7 @@ from attnlens.cricket.words.facts import OUTCOME_WORDS, capitalized, sentence, t
 from attnlens.cricket.words.narrative import (
     effect_of_hiding,
     model_claims,
+    noted,
     outcome_index,
     supported,
 )
@@ -301,7 +302,8 @@ def _verdict(explanation: Explanation) -> Verdict | None:
 
 
 def _finding(explanation: Explanation, index: int, start: str = "") -> str:
-    return sentence(explanation, f"{start}{effect_of_hiding(explanation, index)}.").text
+    template = f"{start}{effect_of_hiding(explanation, index)}."
+    return sentence(explanation, noted(explanation, template)).text
 
 
 def _claims(

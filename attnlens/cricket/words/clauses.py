@@ -18,6 +18,7 @@ from attnlens.cricket.words.narrative import (
     SCORE,
     dismissal,
     figures,
+    noted,
     outcome_index,
     per_over,
     plural,
@@ -175,7 +176,8 @@ def _contributions(explanation: Explanation) -> Iterator[str]:
             continue
         verb, preposition = ("adds", "to") if points > 0 else ("takes", "off")
         size = f"[/contributions/{number}/from_usual/{index}/points size] points"
-        yield f"The model {verb} {size} {preposition} {outcome} for {GROUPS[group.group]}."
+        text = f"The model {verb} {size} {preposition} {outcome} for {GROUPS[group.group]}."
+        yield noted(explanation, text)
 
 
 def _after(explanation: Explanation) -> Iterator[str]:

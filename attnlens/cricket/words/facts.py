@@ -43,6 +43,7 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "signed": signed_points,
     "size": lambda value: f"{abs(value):.1f}",
     "whole": lambda value: f"{value:.0f}",
+    "thousands": lambda value: f"{value:,}",
     "tenths": lambda value: f"{value:.1f}",
     "significant": lambda value: f"{value:.2g}",
     "q": lambda value: "below 0.001" if value < 0.001 else f"{value:.2g}",

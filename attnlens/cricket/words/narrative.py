@@ -6,10 +6,10 @@ reported with its effect; it made a difference only if the claim is supported.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from attnlens.cricket.explain.types import BallFacts, BallPrediction, Explanation, Sentence
+from attnlens.cricket.explain.types import BallFacts, BallPrediction, Explanation, Role, Sentence
 from attnlens.cricket.match.ledger import counts_balls, rate_unit
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
@@ -25,10 +25,18 @@ BATTER, BOWLER = "[/ball/batter]", "[/ball/bowler]"
 SCORE: Final = "[/ball/score] for [/ball/wickets]"
 BATTER_SCORE: Final = "[/ball/standing/batter_runs] from [/ball/standing/batter_balls]"
 
+RECORDS: Final[Mapping[Role, str]] = {
+    "batter": f"{BATTER}'s record",
+    "bowler": f"{BOWLER}'s record",
+}
+"""What to call a player's rating as a reason."""
+
 GROUPS: Final[Mapping[str, str]] = {
     "venue and teams": "the ground and the teams",
-    "striker's record": f"{BATTER}'s record",
-    "bowler's record": f"{BOWLER}'s record",
+    "striker's record": RECORDS["batter"],
+    "bowler's record": RECORDS["bowler"],
+    "unknown striker": f"{BATTER}, new to the model",
+    "unknown bowler": f"{BOWLER}, new to the model",
     "scoreboard": "the scoreboard",
     "this over": "this over so far",
     "this bowler to this batter": f"{BOWLER} to {BATTER} in earlier overs",
@@ -135,7 +143,35 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
         texts = [text_of(explanation, template) for template in templates if template]
         if len(" ".join(texts).split()) > _MAX_WORDS:
             templates[index] = shorter
-    return tuple(sentence(explanation, template) for template in templates if template)
+    sentences = []
+    roles = list(RECORDS)
+    for template in filter(None, templates):
+        sentences.append(sentence(explanation, noted(explanation, template, roles)))
+        roles = [role for role in roles if RECORDS[role] not in template]
+    return tuple(sentences)
+
+
+def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple(RECORDS)) -> str:
+    """A template with what is known of each record of ``roles`` where it first names it."""
+    for role in roles:
+        note = record_note(explanation, role)
+        if note is not None:
+            template = template.replace(RECORDS[role], f"{RECORDS[role]} ({note})", 1)
+    return template
+
+
+def record_note(explanation: Explanation, role: Role) -> str | None:
+    """``a six on 8.9% of 812 deliveries to 2025-10-31``; nothing of a player without a record."""
+    index = outcome_index(explanation.prediction, explanation.prediction.subject)
+    for number, record in enumerate(explanation.records):
+        if record.role == role:
+            pointer = f"/records/{number}"
+            outcome = f"{pointer}/outcomes/{index}"
+            return (
+                f"[{outcome}/outcome outcome] on [{outcome}/share percent1] of "
+                f"[{pointer}/deliveries thousands] deliveries to [{pointer}/last_day]"
+            )
+    return None
 
 
 # -- the opening of a page -----------------------------------------------------------------------
@@ -240,8 +276,8 @@ def claim_subject(explanation: Explanation, index: int) -> str:
     claim = explanation.evidence[index]
     if not claim.removed:
         return {
-            "striker's record": f"{BATTER}'s record",
-            "bowler's record": f"{BOWLER}'s record",
+            "striker's record": RECORDS["batter"],
+            "bowler's record": RECORDS["bowler"],
             "venue and teams": "what is known of the ground and the teams",
         }[claim.kind]
     labels = _labels(explanation, index)
