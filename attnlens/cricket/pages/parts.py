@@ -15,7 +15,14 @@ from attnlens.cricket.words.facts import (
     names_in,
     text_of,
 )
-from attnlens.cricket.words.narrative import GROUPS, RECORDS, aim, outcome_index, record_note
+from attnlens.cricket.words.narrative import (
+    GROUPS,
+    RECORD_ROLES,
+    RECORDS,
+    aim,
+    outcome_index,
+    record_note,
+)
 from attnlens.cricket.words.summary import before_after
 from attnlens.render.canvas import cut
 from attnlens.render.numbers import fine_percent, percent_seen
@@ -28,7 +35,6 @@ if TYPE_CHECKING:
         HeadAttention,
         MatchFacts,
         Model,
-        Role,
         Sentence,
     )
     from attnlens.cricket.match.outcomes import Outcome
@@ -125,13 +131,6 @@ def contributions_to(explanation: Explanation, outcome: str) -> list[tuple[str, 
 def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
     """What to call a group of contributions, with short names."""
     return text_of(explanation, GROUPS[group], names)
-
-
-RECORD_ROLES: Final[Mapping[str, Role]] = {
-    "striker's record": "batter",
-    "bowler's record": "bowler",
-}
-"""Whose record a group of contributions is."""
 
 
 def record_lines(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.pages.parts import (
-    RECORD_ROLES,
     TURNING,
     contributions_to,
     head_name,
@@ -16,8 +15,8 @@ from attnlens.cricket.pages.parts import (
     short_names,
     verdict_of,
 )
-from attnlens.cricket.words.facts import claims_in_order, text_of
-from attnlens.cricket.words.narrative import aim, record_note
+from attnlens.cricket.words.facts import claims_in_order
+from attnlens.cricket.words.narrative import aim, group_note
 from attnlens.files import Json
 from attnlens.render.numbers import rounded_all
 from attnlens.render.prompt_template import (
@@ -218,9 +217,8 @@ def _contributions(explanation: Explanation, outcome: str) -> Json:
 
 def _with_record(explanation: Explanation, group: str) -> str:
     """``striker's record (a six on 8.9% of 812 deliveries to 2025-10-31)``; others as they are."""
-    role = RECORD_ROLES.get(group)
-    note = None if role is None else record_note(explanation, role)
-    return group if note is None else f"{group} ({text_of(explanation, note)})"
+    note = group_note(explanation, group)
+    return group if note is None else f"{group} ({note})"
 
 
 def _is_reported(claim: Evidence) -> bool:

@@ -97,11 +97,13 @@ class PlayerAdded(Plain):
 class MovedBy(Plain):
     """What one group of inputs adds to the win probability that was expected of a ball, in points.
 
-    From what is usual at such a scoreboard; ``group`` as in an explanation's contributions.
+    From what is usual at such a scoreboard; ``group`` as in an explanation's contributions;
+    ``record``: of a player's record, how often what happened had come before.
     """
 
     group: Text
     points: Finite
+    record: Text | None = None
 
 
 class Moment(BallOfMatch):

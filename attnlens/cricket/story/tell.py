@@ -42,6 +42,7 @@ from attnlens.cricket.story import story_types as types
 from attnlens.cricket.words.facts import OUTCOME_WORDS, capitalized, sentence, text_of
 from attnlens.cricket.words.narrative import (
     effect_of_hiding,
+    group_note,
     model_claims,
     noted,
     outcome_index,
@@ -286,7 +287,7 @@ def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, 
     }
     ranked = sorted(moves.items(), key=lambda entry: -abs(entry[1]))
     return tuple(
-        types.MovedBy(group=group, points=rounded(points))
+        types.MovedBy(group=group, points=rounded(points), record=group_note(explanation, group))
         for group, points in ranked
         if abs(points) >= _MIN_MOVED_POINTS
     )

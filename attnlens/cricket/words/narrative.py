@@ -31,6 +31,12 @@ RECORDS: Final[Mapping[Role, str]] = {
 }
 """What to call a player's rating as a reason."""
 
+RECORD_ROLES: Final[Mapping[str, Role]] = {
+    "striker's record": "batter",
+    "bowler's record": "bowler",
+}
+"""Whose record a group of contributions is."""
+
 GROUPS: Final[Mapping[str, str]] = {
     "venue and teams": "the ground and the teams",
     "striker's record": RECORDS["batter"],
@@ -158,6 +164,12 @@ def noted(explanation: Explanation, template: str, roles: Iterable[Role] = tuple
         if note is not None:
             template = template.replace(RECORDS[role], f"{RECORDS[role]} ({note})", 1)
     return template
+
+
+def group_note(explanation: Explanation, group: str) -> str | None:
+    """`record_note` of a group of contributions that is a player's record, as text."""
+    note = record_note(explanation, RECORD_ROLES[group]) if group in RECORD_ROLES else None
+    return None if note is None else text_of(explanation, note)
 
 
 def record_note(explanation: Explanation, role: Role) -> str | None:
