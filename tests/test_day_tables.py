@@ -15,7 +15,7 @@ from small_predictors import simulated, small_predictor
 
 from attnlens.cricket.lab.fit import rate_and_encode
 from attnlens.cricket.match.competition import KINDS, PHASES, phase_of, quota_of
-from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.day_tables import (
     MatchSummary,
@@ -195,15 +195,19 @@ def test_a_checkpoint_keeps_the_tables(tmp_path: Path) -> None:
     assert back.ratings.complete_until == PREDICTOR.ratings.until
 
 
-def test_a_checkpoint_without_tables_has_empty_ones_and_can_be_completed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("missing", [tuple(PREDICTOR.ratings.day_tables), ("records",)])
+def test_a_checkpoint_without_tables_has_empty_ones_and_can_be_completed(
+    missing: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Nothing is learnt twice, and nobody is taken in whom the ratings have not met."""
     new, old = tmp_path / "new.safetensors", tmp_path / "old.safetensors"
     save_predictor(new, PREDICTOR)
     checkpoint = read_checkpoint(new, "temporal")
-    tables = tuple(f"ratings.{name}." for name in PREDICTOR.ratings.day_tables)
-    tensors = {k: v for k, v in checkpoint.tensors.items() if not k.startswith(tables)}
+    prefixes = tuple(f"ratings.{name}." for name in missing)
+    tensors = {k: v for k, v in checkpoint.tensors.items() if not k.startswith(prefixes)}
     write_checkpoint(old, tensors, checkpoint.metadata)
     predictor = load_predictor(old)
-    assert contents(predictor.ratings) == {}
+    assert not any(name.startswith(missing) for name in contents(predictor.ratings))
     assert predictor.ratings.until == PREDICTOR.ratings.until
     assert predictor.ratings.complete_until is None
 
@@ -216,6 +220,14 @@ def test_a_checkpoint_without_tables_has_empty_ones_and_can_be_completed(tmp_pat
     assert before.keys() == after.keys()
     for name, tensor in before.items():
         assert np.array_equal(tensor.numpy(), after[name].numpy()), name
+
+    side = MATCHES[3].innings[0]
+    stranger = side.deliveries[0]._replace(batter=Player("A Stranger", "nobody-1"))
+    innings = dataclasses.replace(side, deliveries=(stranger, *side.deliveries[1:]))
+    other = dataclasses.replace(MATCHES[3], match_id="other", innings=(innings,))
+    again, _ = update_ratings(predictor, [*MATCHES[:4], other], last=until)
+    assert again.ratings.tables["striker"].keys == predictor.ratings.tables["striker"].keys
+    assert again.ratings.aliases == predictor.ratings.aliases
 
 
 def test_damaged_tables_are_refused() -> None:
