@@ -9,12 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wrong_statements import CHANGES, TABLE_CHANGES, TIE_CHANGES, Change, Document, completed
+from syrupy.assertion import SnapshotAssertion
+from wrong_statements import (
+    CHANGES,
+    TABLE_CHANGES,
+    TIE_CHANGES,
+    Change,
+    Document,
+    completed,
+    other_team,
+    put,
+)
 
+from attnlens.cli import main
 from attnlens.cricket.lab.simulator import simulate
+from attnlens.cricket.match.ledger import outcome_of, result_sentence
 from attnlens.cricket.match.match import AGREES, CONTRADICTS, DERIVED, UNWITNESSED, Match, Statement
 from attnlens.cricket.match.reconcile import BALL_FIELDS, WITNESSES
+from attnlens.cricket.match.results import RESULT
 from attnlens.cricket.match.witness import NO_CLAIM
+from attnlens.cricket.pages.match_page import render_scorecard
+from attnlens.cricket.predictor.win import won
 from attnlens.cricket.readers import cricsheet_csv, info, kaggle, read_match, read_matches
 from attnlens.cricket.readers.writers import texts_of
 
@@ -189,3 +204,68 @@ def test_statements_of_real_matches_are_derived_from_their_balls(shared_data: Pa
                 assert values[name].derived == values[name].stated
                 derived += 1
     assert derived > 150
+
+
+RESULTS: dict[str, Change] = {
+    "as it was": lambda _: None,
+    "the second innings is gone": lambda document: document["innings"].pop() and None,
+    "no innings": lambda document: document["innings"].clear(),
+    "the other side won": put(
+        "info/outcome", lambda document, old: {"winner": other_team(document, old["winner"])}
+    ),
+    "no result": put("info/outcome", {"result": "no result"}),
+    "awarded": put("info/outcome", lambda _, old: {"winner": old["winner"], "method": "Awarded"}),
+    "nothing is stated": put("info/outcome", {}),
+    "the toss was not followed": put("info/toss/decision", "bat"),
+}
+
+
+def test_only_what_the_balls_bear_is_stated_plainly(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    """The sentence of the result, who won, the chance to have won, and the page's first lines."""
+    results = {}
+    for name, change in RESULTS.items():
+        document = document_of(3)
+        change(document)
+        match = read(tmp_path, document)
+        home = document["info"]["teams"][0]
+        page = render_scorecard(match, width=100, color=False).splitlines()
+        results[name] = {
+            "sentence": result_sentence(match),
+            "outcome": outcome_of(match).plain(),
+            f"{home} won": won(match, home),
+            "left out of training": any(doubt.kind == RESULT for doubt in match.doubts),
+            "page": [line for line in page[:6] if " won" in line or "result" in line],
+        }
+    assert results == snapshot
+
+
+def test_the_check_names_statements_and_what_nothing_confirms(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = document_of(3)
+    document["info"]["outcome"] = {
+        "winner": other_team(document, document["info"]["outcome"]["winner"])
+    }
+    read(tmp_path, document)
+    assert main(["match", "--check", str(tmp_path / "m.json")]) == 0
+    contradiction, unwitnessed = capsys.readouterr().out.splitlines()
+    assert ": outcome.winner contradicts: the stated result, " in contradiction
+    fields = "meta.created, city, event.name, event.match_number, gender, team_type, venue"
+    assert unwitnessed.endswith(f": unwitnessed: {fields}")
+    assert main(["match", "--check", "--json", str(tmp_path / "m.json")]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["field"], row["status"], row["kind"]) == ("outcome.winner", CONTRADICTS, RESULT)
+    assert {row["stated"], row["derived"]} == set(document["info"]["teams"])
+    assert main(["match", "--json", str(tmp_path / "m.json")]) == 0
+    statements = json.loads(capsys.readouterr().out)["statements"]
+    keys = {"field", "stated", "derived", "status"}
+    assert all(statement.keys() == keys for statement in statements)
+    assert {s["status"] for s in statements} == STATUSES
+
+
+def test_a_chase_has_the_overs_of_the_match_where_its_own_cannot_be(tmp_path: Path) -> None:
+    document = document_of(3)
+    document["innings"][1]["target"]["overs"] = 10
+    assert read(tmp_path, document).innings[1].target_balls == 120

@@ -77,6 +77,7 @@ def _check(
 ) -> int:
     """Everything doubted, and of one match what nothing confirms; 1 where a match is refused."""
     from attnlens.cricket.match.match import UNWITNESSED
+    from attnlens.cricket.match.witness import NO_CLAIM
     from attnlens.render.safe import on_one_line
 
     rows, lines, last, number, doubted = [], [], "", 0, 0
@@ -92,7 +93,11 @@ def _check(
             rows.append(_doubt_data(match.source, doubt, match.match_id, statement))
             field = f"{doubt.field} contradicts: " if statement else ""
             lines.append(f"{location} {field}{doubt}")
-        unwitnessed = [name for name, each in statements.items() if each.status == UNWITNESSED]
+        unwitnessed = [
+            name
+            for name, each in statements.items()
+            if each.status == UNWITNESSED and name not in NO_CLAIM
+        ]
         last = f"{location} unwitnessed: {', '.join(unwitnessed) or 'nothing'}"
         if number % 20 == 0:
             progress(f"{number} matches read, {doubted} of them doubted")

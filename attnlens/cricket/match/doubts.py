@@ -12,7 +12,6 @@ import datetime
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -43,6 +42,9 @@ _OFF_AN_EXTRA: Final = (
 )
 """How someone can be out off a wide and a no-ball."""
 
+_OFF_ANY_LEGAL_BALL = DISMISSALS - NOT_THE_BOWLERS
+"""How a bowler can dismiss the batter who faces, with no run."""
+
 _FROM_ANYWHERE = frozenset({"timed out", "retired out", "retired hurt", "retired not out"})
 """How someone can go who was not at the crease."""
 
@@ -65,58 +67,64 @@ class Finding(NamedTuple):
     field: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MatchRule:
-    """What must hold of a match.
-
-    Attributes:
-        kind: its name in JSON.
-        holds: what must hold, in a sentence.
-        find: where it does not.
-        refused: whether a match in which it does not hold is refused.
-    """
-
-    kind: str
-    holds: str
-    find: Callable[[Case], Iterator[Finding]]
-    refused: bool = False
-
-    def doubts(self, case: Case) -> Iterator[Doubt]:
-        """What it finds; the first few."""
-        for problem, ball, innings, over, field in islice(self.find(case), _MAX_DOUBTS_A_RULE):
-            number, label, position = None if innings is None else innings.number, None, None
-            if ball is not None:
-                before = case.match.innings[: case.match.innings.index(innings)] if innings else ()
-                position = sum(len(side.deliveries) for side in before) + ball.index
-                over, label = ball.over, ball.label
-            yield Doubt(self.kind, problem, number, over, label, self.refused, position, field)
-
-
-RULES: Final[list[MatchRule]] = []
-"""Everything that is looked for, refusals first."""
-
 _OfMatch = Callable[[Case], Iterator[Finding]]
 _OfInnings = Callable[[Case, InningsScan], Iterator[Finding]]
 
 
-def _rule(kind: str, holds: str, refused: bool = False) -> Callable[[_OfMatch], _OfMatch]:
-    def add(find: _OfMatch) -> _OfMatch:
-        RULES.append(MatchRule(kind, holds, find, refused))
-        return find
+@dataclass(frozen=True, slots=True)
+class BallRule:
+    """What must hold of the balls of a match, or of each innings.
 
-    return add
+    Attributes:
+        kind: its name in JSON.
+        holds: what must hold, in a sentence.
+        refused: whether a match in which it does not hold is refused.
+        find: where it does not hold in a match; ``None`` of a rule of each innings.
+        find_in: where it does not hold in an innings.
+    """
+
+    kind: str
+    holds: str
+    refused: bool
+    find: _OfMatch | None = None
+    find_in: _OfInnings | None = None
+
+    def doubt(self, case: Case, finding: Finding) -> Doubt:
+        problem, ball, innings, over, field = finding
+        number, label, position = None if innings is None else innings.number, None, None
+        if ball is not None:
+            before = case.match.innings[: case.match.innings.index(innings)] if innings else ()
+            position = sum(len(side.deliveries) for side in before) + ball.index
+            over, label = ball.over, ball.label
+        return Doubt(self.kind, problem, number, over, label, self.refused, position, field)
+
+
+RULES: Final[list[BallRule]] = []
+"""Every rule about balls, refusals first."""
+
+
+def doubts_of(case: Case) -> list[Doubt]:
+    """Every doubt about the balls, refusals first; of each kind the first few, in order."""
+    doubts = []
+    for rule in RULES:
+        findings: list[Finding] = []
+        if rule.find is not None:
+            findings += rule.find(case)
+        elif rule.find_in is not None:
+            for scan in case.scans:
+                for finding in rule.find_in(case, scan):
+                    findings.append(finding._replace(innings=scan.innings))
+        if findings:
+            doubts += [rule.doubt(case, finding) for finding in findings[:_MAX_DOUBTS_A_RULE]]
+    return doubts
+
+
+def _rule(kind: str, holds: str, refused: bool = False) -> Callable[[_OfMatch], None]:
+    return lambda find: RULES.append(BallRule(kind, holds, refused, find))
 
 
 def _innings_rule(kind: str, holds: str, refused: bool = False) -> Callable[[_OfInnings], None]:
-    def add(find: _OfInnings) -> None:
-        def find_in_each(case: Case) -> Iterator[Finding]:
-            for scan in case.scans:
-                for finding in find(case, scan):
-                    yield finding._replace(innings=scan.innings)
-
-        RULES.append(MatchRule(kind, holds, find_in_each, refused))
-
-    return add
+    return lambda find: RULES.append(BallRule(kind, holds, refused, find_in=find))
 
 
 def _pair(ball: Delivery) -> tuple[str, str]:
@@ -385,6 +393,10 @@ def _wickets(_case: Case, scan: InningsScan) -> Iterator[Finding]:
 
 
 def _impossible_wickets(scan: InningsScan, ball: Delivery) -> Iterator[str]:
+    first = ball.wickets[0]
+    usual = first.kind in _OFF_ANY_LEGAL_BALL and first.player_out is ball.batter
+    if usual and len(ball.wickets) == 1 and not ball.runs_total:
+        return
     credited, pair = 0, _pair(ball)
     for wicket in ball.wickets:
         kind, player = wicket.kind, wicket.player_out.name
@@ -451,8 +463,7 @@ def _wrong_review(case: Case, scan: InningsScan, ball: Delivery, review: Any) ->
         yield f"the review is by {by}, which does not play"
     if batter is not None and batter not in _pair(ball):
         yield f"the review is of {batter}, who is not at the crease"
-    umpires = case.stated.info.get("officials", {}).get("umpires")
-    if umpire is not None and umpires and umpire not in umpires:
+    if umpire is not None and case.umpires and umpire not in case.umpires:
         yield f"the review is of {umpire}, who is no umpire of the match"
     if decision not in _REVIEW_DECISIONS:
         yield f"the decision of the review is {decision}"
@@ -541,7 +552,7 @@ def _ended_early(case: Case) -> Iterator[Finding]:
         full = len(second.overs)
     for scan in case.main:
         innings = scan.innings
-        won = scan is second and case.match.outcome.get("winner") == innings.batting_team
+        won = scan is second and case.outcome.get("winner") == innings.batting_team
         out = sum(len(ball.wickets) for ball in scan.wicket_balls)
         if won or out >= _NEARLY_ALL_OUT or not scan.overs:
             continue

@@ -510,8 +510,8 @@ def result_sentence(match: Match) -> str | None:
     if shown is not None and shown != stated:
         return f"the file says {stated}; its balls show {shown}"
     batted = sum(bool(side.deliveries) and not side.super_over for side in match.innings)
-    show = ("any ball", "a second innings", "it")[min(batted, 2)]
-    return f"the file says {stated}; its balls do not show {show}"
+    missing = ("it has no ball", "its balls do not show a second innings", "its balls do not")
+    return f"the file says {stated}; {missing[min(batted, 2)]}"
 
 
 def attributed(match: Match, text: str, *fields: str) -> str:

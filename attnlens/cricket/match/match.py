@@ -30,6 +30,13 @@ class Facts(Mapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 
+    # Those of a Mapping call `__getitem__` and catch its error, which costs several times as much.
+    def __contains__(self, key: object) -> bool:
+        return key in self._items
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._items.get(key, default)
+
     def __len__(self) -> int:
         return len(self._items)
 

@@ -45,7 +45,8 @@ _MIN_OVERS = 3
 """Fewer overs do not show how many balls an over has."""
 
 _SQUAD_SIZES = range(10, 15)
-_ID = re.compile(r"[0-9a-f]{8}")
+_IDS = re.compile(r"[0-9a-f]{8}(?: [0-9a-f]{8})*")
+_OF_MEN = re.compile(r"\bMen\b")
 
 WITNESSES: Final = Witnesses()
 
@@ -96,11 +97,10 @@ def _match_id(case: Case, value: Any, _part: str) -> Verdict:
 @WITNESSES.of("missing", "a field that is missing is not there", "missing")
 def _missing(case: Case, value: Any, _part: str) -> Verdict:
     info = case.stated.info
-    officials = info.get("officials", {})
     reviews = any(key == "review" for scan in case.scans for _, key, _ in scan.claims)
     present = {
         "player_of_match": info.get("player_of_match"),
-        "umpires": officials.get("umpires"),
+        "umpires": case.umpires,
         "reviews": reviews,
     }
     wrong = [name for name in value if isinstance(name, str) and present.get(name)]
@@ -124,8 +124,8 @@ def _match_type(case: Case, value: Any, _part: str) -> Verdict:
         return contradiction(f"the type is {value}, an international, and the teams are clubs")
     if team_type == "international" and value == "MDM":
         return contradiction("the type is MDM, and the teams are internationals: that is a Test")
-    numbered = team_type == "international" and value in _NUMBERED_TYPES and case.stated.exact
-    if numbered and "match_type_number" not in info:
+    numbered = team_type == "international" and value in _NUMBERED_TYPES
+    if numbered and case.stated.names_fielders and "match_type_number" not in info:
         return contradiction(f"an international {value} has a match_type_number, and the file none")
     return Verdict(AGREES) if team_type or "overs" in info else NOTHING
 
@@ -161,7 +161,7 @@ def _gender(case: Case, value: Any, _part: str) -> Verdict:
     event = str(case.match.event.get("name", ""))
     derived = "female" if "women" in event.lower() else None
     men = event in MENS_COMPETITIONS or event.startswith("ICC ") or " tour of " in event
-    if derived is None and (men or re.search(r"\bMen\b", event)):
+    if derived is None and (men or _OF_MEN.search(event)):
         derived = "male"
     if derived is None:
         return NOTHING
@@ -290,6 +290,8 @@ def _squad(case: Case, value: Any, team: str) -> Verdict:
 
 @WITNESSES.of("officials", "they do not play, and the registry has them", "officials.*")
 def _officials(case: Case, value: Any, role: str) -> Verdict:
+    if case.sound_officials:
+        return Verdict(AGREES) if case.stated.registry else NOTHING
     names = list(value)
     playing = case.everybody.intersection(names)
     if playing:
@@ -312,8 +314,8 @@ def _officials(case: Case, value: Any, role: str) -> Verdict:
 def _registry(case: Case, value: Any, _part: str) -> Verdict:
     if not value:
         return NOTHING
-    wrong = [name for name, identity in value.items() if not _ID.fullmatch(identity)]
-    if wrong:
+    if not _IDS.fullmatch(" ".join(value.values())):
+        wrong = [name for name, identity in value.items() if not _IDS.fullmatch(identity)]
         return contradiction(f"the id of {listed(wrong)} is not eight hexadecimal digits")
     if len(set(value.values())) < len(value):
         shared = Counter(value.values()).most_common(1)[0][0]
@@ -338,7 +340,7 @@ def _player_of_match(case: Case, value: Any, _part: str) -> Verdict:
     strangers = set(value) - case.everybody
     if strangers:
         return contradiction(f"{listed(strangers)} is player of the match and in neither squad")
-    if case.match.outcome.get("result") == "no result":
+    if case.outcome.get("result") == "no result":
         return contradiction(f"{listed(value)} is player of a match without a result")
     return (
         Verdict(AGREES)
@@ -360,7 +362,7 @@ def _supersubs(case: Case, value: Any, team: str) -> Verdict:
 
 @WITNESSES.of("result", "the result", "bowl_out")
 def _bowl_out_balls(case: Case, value: Any, _part: str) -> Verdict:
-    if "bowl_out" not in case.match.outcome:
+    if "bowl_out" not in case.outcome:
         return contradiction("the file has a bowl-out, and its result names no winner of one")
     hits = Counter(attempt["outcome"] == "hit" for attempt in value)
     return Verdict(AGREES) if hits else NOTHING

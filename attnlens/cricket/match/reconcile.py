@@ -5,12 +5,12 @@ Every field of every format has a witness (`particulars` and `results`), or stan
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from attnlens.cricket.match import particulars, results
-from attnlens.cricket.match.doubts import RULES
+from attnlens.cricket.match.doubts import doubts_of
 from attnlens.cricket.match.match import AGREES, CONTRADICTS, DERIVED, UNWITNESSED, Doubt, Statement
 from attnlens.cricket.match.scan import Case
 from attnlens.cricket.match.witness import NOTHING, Verdict, Witness, contradiction
@@ -40,37 +40,48 @@ BALL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Fields of a ball, and the kinds of doubt that contradict them."""
 
+_BALL_NAMES = {name: f"deliveries.{name}" for name in BALL_FIELDS}
+
 _ADDS_UP = frozenset({"label", "actual_delivery", "runs.extras", "runs.total"})
 """Fields of a ball that the other fields of it and of its over determine."""
 
 
-def _ball_statements(case: Case, doubts: tuple[Doubt, ...]) -> Iterator[Statement]:
-    """One statement a field of a ball for the whole match: on how many balls it is stated."""
-    match, kinds = case.match, {doubt.kind for doubt in doubts}
-    balls = sum(len(innings.deliveries) for innings in match.innings)
-    wickets = [w for scan in case.scans for ball in scan.wicket_balls for w in ball.wickets]
-    claims = Counter(key for scan in case.scans for _, key, _ in scan.claims)
-    counts = {
-        "actual_delivery": case.stated.numbered and balls,
-        "runs.non_boundary": sum(b.non_boundary for s in case.scans for b in s.unusual_runs),
-        "wickets.kind": len(wickets),
-        "wickets.player_out": len(wickets),
-        "wickets.fielders": sum(bool(wicket.fielders) for wicket in wickets),
-        "replacements": claims["replacements"],
-        "review": claims["review"],
+def _ball_statements(case: Case, kinds: set[str]) -> Iterator[Statement]:
+    """One statement a field of a ball for the whole match: on how many balls it is stated.
+
+    Args:
+        kinds: of every doubt.
+    """
+    balls = sum([len(innings.deliveries) for innings in case.match.innings])
+    wickets = fielders = all_run = 0
+    for scan in case.scans:
+        for ball in scan.wicket_balls:
+            wickets += len(ball.wickets)
+            fielders += bool(ball.wickets[0].fielders)
+        all_run += sum([ball.non_boundary for ball in scan.unusual_runs])
+    counts = dict.fromkeys(BALL_FIELDS, balls) | {
+        "actual_delivery": balls if case.stated.numbered else 0,
+        "runs.non_boundary": all_run,
+        "wickets.kind": wickets,
+        "wickets.player_out": wickets,
+        "wickets.fielders": fielders,
+        "replacements": case.claims("replacements"),
+        "review": case.claims("review"),
     }
-    confirmed = bool(case.squads) | bool(case.decided)
+    confirmed = AGREES if case.squads or case.decided else UNWITNESSED
     for name, against in BALL_FIELDS.items():
-        number = counts.get(name, balls)
-        if not number:
-            continue
-        status = DERIVED if name in _ADDS_UP else AGREES if confirmed else UNWITNESSED
-        if not kinds.isdisjoint(against):
-            status = CONTRADICTS
-        yield Statement(f"deliveries.{name}", number, number if status == DERIVED else None, status)
+        number = counts[name]
+        if number:
+            status, derived = (DERIVED, number) if name in _ADDS_UP else (confirmed, None)
+            if kinds and not kinds.isdisjoint(against):
+                status = CONTRADICTS
+            yield Statement(_BALL_NAMES[name], number, derived, status)
 
 
 # All of them.
+
+_statement: Callable[[tuple[str, Any, Any, str]], Statement] = partial(tuple.__new__, Statement)
+"""A statement of its fields in order, made in half the time."""
 
 TWICE: Final = "twice"
 """The kind of doubt where a file states a field in two places, and differently."""
@@ -79,71 +90,79 @@ _PARTS = frozenset({"players", "officials", "supersubs"})
 """Objects whose keys are names."""
 
 
-def _leaves(prefix: str, pattern: str, node: Json) -> Iterator[tuple[str, str, str, Any]]:
-    """Fields under a node: name, pattern, the part that stands for ``*`` or ends it, and value."""
+_Field = tuple[str, str, str, Any]
+"""A field's name, its pattern, the part that stands for ``*`` or ends it, and its value."""
+
+
+def _add_leaves(fields: list[_Field], prefix: str, pattern: str, part: str, node: Json) -> None:
+    """Add the fields under a node.
+
+    Args:
+        part: an innings' number; empty where the field's own key is the part.
+    """
     for key, value in node.items():
         if value is None or value == "":
             continue
-        if key in _PARTS and isinstance(value, dict):
-            for name, member in value.items():
-                yield f"{prefix}{key}.{name}", f"{pattern}{key}.*", name, member
-        elif f"{pattern}{key}" in WITNESSES or not isinstance(value, dict):
-            yield f"{prefix}{key}", f"{pattern}{key}", key, value
+        at = pattern + key
+        if at in WITNESSES or not isinstance(value, dict):
+            fields.append((prefix + key, at, part or key, value))
+        elif key in _PARTS:
+            at += ".*"
+            fields += [(f"{prefix}{key}.{name}", at, name, each) for name, each in value.items()]
         else:
-            yield from _leaves(f"{prefix}{key}.", f"{pattern}{key}.", value)
+            _add_leaves(fields, f"{prefix}{key}.", f"{at}.", part, value)
 
 
-_OF_INNINGS_AND_KEY = frozenset({"declared", "forfeited"})
-
-
-def _stated_fields(case: Case) -> Iterator[tuple[str, str, str, Any]]:
-    stated = case.stated
-    yield from _leaves("meta.", "meta.", stated.meta)
-    yield from _leaves("", "", stated.info)
+def _stated_fields(case: Case) -> list[_Field]:
+    stated, fields = case.stated, list[_Field]()
+    _add_leaves(fields, "meta.", "meta.", "", stated.meta)
+    _add_leaves(fields, "", "", "", stated.info)
     for number, innings in stated.innings.items():
-        for name, pattern, key, value in _leaves(f"innings.{number}.", "innings.*.", innings):
-            part = f"{number}.{key}" if key in _OF_INNINGS_AND_KEY else str(number)
-            yield name, pattern, part, value
+        _add_leaves(fields, f"innings.{number}.", "innings.*.", str(number), innings)
+    return fields
 
 
-def _judge(case: Case, pattern: str, part: str, value: Any) -> Verdict:
+def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdict]:
+    """The kind of doubt and the verdict."""
     witness = WITNESSES.get(pattern)
     if witness is None:
-        return NOTHING
+        return "", NOTHING
+    kind, _, check = witness
     try:
-        return witness.check(case, value, part)
+        return kind, check(case, value, part)
     except StopIteration:
-        return contradiction("the file states something of an innings that it does not have")
+        problem = "the file states something of an innings that it does not have"
     except (TypeError, ValueError, KeyError, AttributeError, IndexError):
-        return contradiction(f"{pattern.rpartition('.')[2]} is not written as the format has it")
+        problem = f"{pattern.rpartition('.')[2]} is not written as the format has it"
+    return kind, contradiction(problem)
 
 
 def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[Statement, ...]]:
     """Every doubt about a match, refusals first, and the status of every field that it states."""
-    doubts = [doubt for rule in RULES for doubt in rule.doubts(case)]
+    doubts = doubts_of(case)
     if doubts and doubts[0].refused:
         return tuple(doubts), ()
     in_doubt = {doubt.field for doubt in doubts}
-    second = case.stated.second
     statements: list[Statement] = []
     problems: set[tuple[int | None, str]] = set()
     for field, pattern, part, value in _stated_fields(case):
-        verdict = _judge(case, pattern, part, value)
-        source, other = second.get(field, ("", None))
-        if source and verdict.status != CONTRADICTS:
-            words = f"{field} is {_words(value)} in the file, and {_words(other)} in {source}"
-            same = Verdict(AGREES, verdict.derived)
-            verdict = same if value == other else contradiction(words, other)
-        if verdict.problem:
+        kind, (status, derived, problem, over) = _judge(case, pattern, part, value)
+        if field in case.stated.second and status != CONTRADICTS:
+            source, other = case.stated.second[field]
+            status = AGREES
+            if value != other:
+                kind, status, derived = TWICE, CONTRADICTS, other
+                problem = f"{field} is {_words(value)} in the file, and {_words(other)} in {source}"
+        if problem:
             number = int(field.split(".")[1]) if field.startswith("innings.") else None
-            if (number, verdict.problem) not in problems:
-                problems.add((number, verdict.problem))
-                kind = TWICE if source and value != other else WITNESSES[pattern].kind
-                doubts.append(Doubt(kind, verdict.problem, number, verdict.over, field=field))
-        status = CONTRADICTS if field in in_doubt else verdict.status
-        statements.append(Statement(field, value, verdict.derived, status))
-    statements += _ball_statements(case, tuple(doubts))
-    statements += _unstated(case, {statement.field for statement in statements})
+            if (number, problem) not in problems:
+                problems.add((number, problem))
+                doubts.append(Doubt(kind, problem, number, over, field=field))
+        if field in in_doubt:
+            status = CONTRADICTS
+        statements.append(_statement((field, value, derived, status)))
+    statements += _ball_statements(case, {doubt.kind for doubt in doubts})
+    statements += _unstated(case)
     return tuple(doubts), tuple(statements)
 
 
@@ -151,15 +170,16 @@ def _words(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _unstated(case: Case, fields: set[str]) -> Iterator[Statement]:
+def _unstated(case: Case) -> Iterator[Statement]:
     """What the balls show and the file does not state; nothing where rain may have changed it."""
     if not case.method_known:
         return
-    no_rain = case.match.outcome.get("method") is None
-    if case.has_two_sides and no_rain and "innings.2.target.runs" not in fields:
+    no_rain = case.outcome.get("method") is None
+    target = case.stated.innings.get(2, {}).get("target") or {}
+    if case.has_two_sides and no_rain and target.get("runs") is None:
         yield Statement("innings.2.target.runs", None, case.main[0].total + 1, DERIVED)
     play = case.play
-    if play is not None and play.winner and not case.match.outcome:
+    if play is not None and play.winner and not case.outcome:
         yield Statement("outcome.winner", None, play.winner, DERIVED)
         for unit, value in play.by.items():
             yield Statement(f"outcome.by.{unit}", None, value, DERIVED)

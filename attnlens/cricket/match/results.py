@@ -55,7 +55,7 @@ def _against_balls(case: Case, derived: Any) -> Verdict:
 
 def _played_out(case: Case) -> Verdict | None:
     """A contradiction where a side won by play, and there was too little of it."""
-    match, outcome = case.match, case.match.outcome
+    match, outcome = case.match, case.outcome
     if outcome.get("method") not in (None, *RAIN_RULES):
         return None
     batted = [scan for scan in case.main if scan.overs]
@@ -68,7 +68,7 @@ def _played_out(case: Case) -> Verdict | None:
 
 @WITNESSES.of(RESULT, "the balls of both innings", "outcome.winner")
 def _winner(case: Case, value: Any, _part: str) -> Verdict:
-    match, outcome = case.match, case.match.outcome
+    match, outcome = case.match, case.outcome
     if match.teams and value not in match.teams:
         return contradiction(f"{value} won the match and did not play")
     if "result" in outcome or "eliminator" in outcome or "bowl_out" in outcome:
@@ -131,7 +131,7 @@ def _other_result(outcome: Any) -> str:
 def _long_match(case: Case, value: Any) -> Verdict:
     """The winner of a match in which each side may bat twice has more runs in all."""
     totals = _totals(case)
-    if len(totals) < 2 or case.match.outcome.get("method") is not None:
+    if len(totals) < 2 or case.outcome.get("method") is not None:
         return NOTHING
     ahead = max(totals, key=lambda team: totals[team])
     rest = [total for team, total in totals.items() if team != ahead]
@@ -155,7 +155,7 @@ def _totals(case: Case) -> Counter[str]:
     "outcome.by.innings",
 )
 def _margin(case: Case, value: Any, unit: str) -> Verdict:
-    outcome = case.match.outcome
+    outcome = case.outcome
     by = outcome.get("by", {})
     if "winner" not in outcome:
         return contradiction(f"the file states a margin, {value} {unit}, and no winner")
@@ -187,7 +187,7 @@ def _margin(case: Case, value: Any, unit: str) -> Verdict:
 
 
 def _long_margin(case: Case, value: Any, unit: str) -> Verdict:
-    totals, outcome = _totals(case), case.match.outcome
+    totals, outcome = _totals(case), case.outcome
     winner, main = outcome["winner"], case.main
     if winner not in totals or len(totals) < 2 or outcome.get("method") is not None:
         return NOTHING
@@ -239,7 +239,7 @@ def _tie(case: Case) -> Verdict:
     if play.second.total != play.to_beat:
         return _against_balls(case, play.winner)
     decider = _super_over_winner(case)
-    if decider and not {"eliminator", "bowl_out"} & case.match.outcome.keys():
+    if decider and not {"eliminator", "bowl_out"} & case.outcome.keys():
         return contradiction(f"{decider} won the super over, and the result is a tie", decider)
     return Verdict(DERIVED, "tie")
 
@@ -259,7 +259,7 @@ def _decider(case: Case, value: Any, key: str) -> Verdict:
     means = "the super over" if key == "eliminator" else "the bowl-out"
     if match.teams and value not in match.teams:
         return contradiction(f"{value} won {means} and did not play")
-    if match.outcome.get("result") != "tie":
+    if case.outcome.get("result") != "tie":
         return contradiction(f"{value} won {means}, and the match was no tie")
     extra = [scan for scan in case.scans if scan.innings.super_over]
     if key == "bowl_out":
@@ -317,12 +317,12 @@ def _target_runs(case: Case, value: Any, number: str) -> Verdict:
         return compared(value, first.total + 1, f"the target of the super over is {value}")
     if number != "2" or not case.has_two_sides:
         return NOTHING
-    if scan.innings.set_later and "wickets" in case.match.outcome.get("by", {}):
+    if scan.innings.set_later and "wickets" in case.outcome.get("by", {}):
         return contradiction(f"the chase goes on after the target of {value} is reached")
     made = case.main[0].total
     if value == made + 1:
         return Verdict(DERIVED, value)
-    outcome = case.match.outcome
+    outcome = case.outcome
     if outcome.get("method") is not None or not ("winner" in outcome or "tie" in outcome.values()):
         return NOTHING
     return contradiction(
@@ -342,33 +342,23 @@ def _target_overs(case: Case, value: Any, number: str) -> Verdict:
     innings = scan.innings
     if innings.super_over or not case.has_two_sides or number != "2":
         return NOTHING
-    usual = innings.balls_per_over
+    usual, words = innings.balls_per_over, f"the target is to be made in {value} overs"
     balls = innings.set_later.get("balls", innings.target_balls) or 0
     full = (match.overs or 0) * usual
     if full and balls > full:
-        return contradiction(
-            f"the target is to be made in {value} overs, and a side has {match.overs}"
-        )
+        return contradiction(f"{words}, and a side has {match.overs}", match.overs)
     if len(scan.overs) * usual > balls + usual - 1 and not innings.set_later:
-        return contradiction(
-            f"the target is to be made in {value} overs, and the chase has {len(scan.overs)}"
-        )
-    outcome = match.outcome
+        return contradiction(f"{words}, and the chase has {len(scan.overs)}", match.overs)
+    outcome = case.outcome
     settled = "winner" in outcome or outcome.get("result") == "tie"
     if not full or not settled or outcome.get("method") is not None:
         return NOTHING
     first = case.main[0]
-    if balls == full:
+    bowled = len(first.overs) * usual
+    if balls in (full, bowled) or (first.wickets >= ALL_OUT and bowled < balls):
         return Verdict(AGREES)
-    if len(first.overs) * usual == balls or (
-        first.wickets >= ALL_OUT and len(first.overs) * usual < balls
-    ):
-        return Verdict(AGREES)
-    return contradiction(
-        f"the target is to be made in {value} overs, the first side had {len(first.overs)}, and no "
-        "method is stated",
-        match.overs,
-    )
+    first_had = f"the first side had {len(first.overs)}, and no method is stated"
+    return contradiction(f"{words}, {first_had}", match.overs if bowled > balls else None)
 
 
 @WITNESSES.of("powerplays", "the overs of the innings", "innings.*.powerplays")
@@ -377,12 +367,7 @@ def _powerplays(case: Case, value: Any, number: str) -> Verdict:
     innings = scan.innings
     if not scan.overs:
         return NOTHING
-    starts = [over.first.index for over in scan.overs]
-    ends = (*starts[1:], len(innings.deliveries) + 1)
-    lengths = {
-        over.number: end - over.first.index for over, end in zip(scan.overs, ends, strict=True)
-    }
-    last = max(lengths)
+    last = scan.overs[-1].number
     spans = []
     for powerplay in value:
         kind, start, end = powerplay["type"], powerplay["from"], powerplay["to"]
@@ -393,7 +378,7 @@ def _powerplays(case: Case, value: Any, number: str) -> Verdict:
             return contradiction(f"a powerplay is from {start} to {end}, which are no balls")
         first_over, first_ball = int(begin[1]), int(begin[2])
         over, ball = int(stop[1]), int(stop[2])
-        length = lengths.get(over, 0)
+        length = scan.length_of(over)
         if ball == 1 and length == 10:
             ball = 10  # 5.10, which parsers of numbers write as 5.1
         span = f"a powerplay is from ball {start} to ball {end}"
@@ -424,7 +409,7 @@ def _powerplays(case: Case, value: Any, number: str) -> Verdict:
 def _miscounted(case: Case, value: Any, number: str) -> Verdict:
     scan = _scan_of(case, number)
     legal = {over.number: over.legal for over in scan.overs}
-    umpires = case.stated.info.get("officials", {}).get("umpires", ())
+    umpires = case.umpires
     for over, facts in value.items():
         balls, umpire, bowled = int(facts["balls"]), facts.get("umpire"), legal.get(int(over))
         if bowled is None:
@@ -452,7 +437,7 @@ def _super_over(case: Case, value: Any, number: str) -> Verdict:
     if int(number) < 3:
         return contradiction("it is a super over, and those follow two innings")
     totals = {scan.total for scan in case.main}
-    if not case.limited or (len(totals) != 1 and case.match.outcome.get("method") is None):
+    if not case.limited or (len(totals) != 1 and case.outcome.get("method") is None):
         return contradiction(f"it is a super over, and the match was no tie ({_scores(case)})")
     extra = [scan for scan in case.scans if scan.innings.super_over]
     before = [scan.total for scan in extra[: (int(number) - 3) // 2 * 2]]
@@ -488,16 +473,22 @@ def _penalty_runs(case: Case, value: Any, _part: str) -> Verdict:
     return Verdict(AGREES) if case.decided and case.play is not None else NOTHING
 
 
-@WITNESSES.of("innings", "the type of match", "innings.*.declared", "innings.*.forfeited")
-def _ended_by_choice(case: Case, value: Any, key: str) -> Verdict:
-    number, _, what = key.partition(".")
+@WITNESSES.of("innings", "the type of match", "innings.*.declared")
+def _declared(case: Case, value: Any, _number: str) -> Verdict:
     if value is not True:
-        return contradiction(f"{what} is {value}, not true")
+        return contradiction(f"declared is {value}, not true")
     if case.limited:
-        return contradiction(f"the innings was {what} in a match of limited overs")
-    if what == "forfeited" and _scan_of(case, number).overs:
-        return contradiction("the innings was forfeited, and it has balls")
+        return contradiction("the innings was declared in a match of limited overs")
     return NOTHING
+
+
+@WITNESSES.of("innings", "there is no ball", "innings.*.forfeited")
+def _forfeited(case: Case, value: Any, number: str) -> Verdict:
+    if value is not True:
+        return contradiction(f"forfeited is {value}, not true")
+    if _scan_of(case, number).overs:
+        return contradiction("the innings was forfeited, and it has balls")
+    return Verdict(AGREES)
 
 
 @WITNESSES.of("totals", "the balls", "innings.*.total")

@@ -22,6 +22,7 @@ RAIN_RULES: Final = frozenset({"D/L", "VJD"})
 
 _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_OVERS_LISTED = 4
+_MAX_UMPIRES = 3
 
 
 @dataclass(slots=True)
@@ -145,6 +146,15 @@ class InningsScan:
             for row, (_, ball) in enumerate(self.pairs)
         )
 
+    def length_of(self, number: int) -> int:
+        """The deliveries of an over; 0 where there is none of this number."""
+        for row, over in enumerate(self.overs):
+            if over.number == number:
+                rest = self.overs[row + 1 : row + 2]
+                end = rest[0].first.index if rest else len(self.deliveries) + 1
+                return end - over.first.index
+        return 0
+
     def odd_overs(self, miscounted: Collection[int] = ()) -> tuple[str, list[Over]]:
         """Overs with more or fewer legal balls than an over has, in words and as they are.
 
@@ -194,9 +204,14 @@ class Stated:
         """Whether the format has fielders: tables have had them since they number the balls."""
         return self.exact or self.numbered
 
+    def object(self, key: str) -> Json:
+        """The object at a key of ``info``, empty where there is none."""
+        value = self.info.get(key)
+        return value if isinstance(value, dict) else {}
+
     @property
     def registry(self) -> Json:
-        people: Json = self.info.get("registry", {}).get("people", {})
+        people: Json = self.object("registry").get("people", {})
         return people
 
 
@@ -221,6 +236,11 @@ class Case:
     stated: Stated
     length_known: bool
     method_known: bool
+
+    @cached_property
+    def outcome(self) -> Json:
+        """The outcome of the match, as a dictionary: that is looked up several times faster."""
+        return self.match.outcome.plain()
 
     @cached_property
     def squads(self) -> dict[str, frozenset[str]]:
@@ -248,8 +268,8 @@ class Case:
     @cached_property
     def everybody(self) -> set[str]:
         """Everybody in a squad, on a ball, or of whom the file states something else."""
-        names = {name for squad in self.squads.values() for name in squad}
-        names.update(*self.seen_of.values(), self.stated.info.get("supersubs", {}).values())
+        names = set[str]().union(*self.squads.values(), *self.seen_of.values())
+        names.update(filter(_is_text, self.stated.object("supersubs").values()))
         for scan in self.scans:
             for ball in scan.wicket_balls:
                 for wicket in ball.wickets:
@@ -265,8 +285,31 @@ class Case:
     @cached_property
     def officials(self) -> list[str]:
         """Everybody with a duty, in the order of the duties."""
-        duties = self.stated.info.get("officials", {}).values()
-        return [name for names in duties if isinstance(names, list) for name in names]
+        duties = self.stated.object("officials").values()
+        lists = [names for names in duties if isinstance(names, list)]
+        return [name for names in lists for name in filter(_is_text, names)]
+
+    @cached_property
+    def sound_officials(self) -> bool:
+        """Whether each official has one duty, stands in the registry and does not play."""
+        names = set(self.officials)
+        registered = not self.stated.registry or names <= self.stated.registry.keys()
+        return (
+            registered
+            and len(names) == len(self.officials)
+            and len(self.umpires) <= _MAX_UMPIRES
+            and names.isdisjoint(self.everybody)
+        )
+
+    def claims(self, key: str) -> int:
+        """How many balls have a review, or replacements."""
+        return sum([claim[1] == key for scan in self.scans for claim in scan.claims])
+
+    @cached_property
+    def umpires(self) -> list[str]:
+        """The umpires of the match; none where the file has none."""
+        umpires = self.stated.object("officials").get("umpires")
+        return umpires if isinstance(umpires, list) else []
 
     @cached_property
     def respelt(self) -> dict[str, str]:
@@ -278,8 +321,8 @@ class Case:
         registry = self.stated.registry
         if self.stated.exact or not registry or not self.squads:
             return {}
-        played = set().union(*self.seen_of.values())
-        squad = {name for names in self.squads.values() for name in names}
+        played = set[str]().union(*self.seen_of.values())
+        squad = set[str]().union(*self.squads.values())
         results = {}
         for name in self.everybody - registry.keys() - squad:
             alike = [other for other in registry if _same_surname(name, other)]
@@ -300,7 +343,7 @@ class Case:
 
     @property
     def decided(self) -> bool:
-        outcome = self.match.outcome
+        outcome = self.outcome
         ended = "by" in outcome or outcome.get("result") == "tie"
         return self.has_two_sides and ended and outcome.get("method") is None
 
@@ -349,7 +392,7 @@ def _play_of(case: Case) -> Play | None:
     if not case.has_two_sides:
         return None
     first, second = case.main
-    outcome, chase = case.match.outcome, second.innings
+    outcome, chase = case.outcome, second.innings
     to_beat = first.total
     method = outcome.get("method")
     if method not in (None, *RAIN_RULES) or (method and case.target is None):
@@ -365,6 +408,10 @@ def _play_of(case: Case) -> Play | None:
     total, wickets = second.total, second.wickets
     result = result_of_chase(chase, total, wickets, to_beat, complete=complete)
     return Play(first, second, to_beat, full, result)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def changes_of(replacements: object) -> Iterator[tuple[str, dict[str, str]]]:

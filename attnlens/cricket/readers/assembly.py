@@ -13,7 +13,16 @@ from functools import partial
 from typing import Any
 
 from attnlens.cricket.errors import ImpossibleMatchError
-from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Powerplay, Wicket
+from attnlens.cricket.match.match import (
+    CONTRADICTS,
+    Delivery,
+    Facts,
+    Innings,
+    Match,
+    Player,
+    Powerplay,
+    Wicket,
+)
 from attnlens.cricket.match.outcomes import classify
 from attnlens.cricket.match.reconcile import reconcile
 from attnlens.cricket.match.scan import (
@@ -371,7 +380,23 @@ class MatchDraft:
             raise ImpossibleMatchError(doubts[0], path=self.source)
         notes = () if self.stated.exact else _perhaps_miscounted(scans)
         notes = (*match.notes, *notes, *map(str, doubts))
-        return replace(match, notes=notes, doubts=doubts, statements=statements)
+        match = replace(match, notes=notes, doubts=doubts, statements=statements)
+        return self._without_wrong_lengths(match) if doubts else match
+
+    def _without_wrong_lengths(self, match: Match) -> Match:
+        """The same match with the overs a side where the balls contradict the overs of a target."""
+        wrong = {
+            statement.field: statement.derived
+            for statement in match.statements
+            if statement.status == CONTRADICTS and statement.derived is not None
+        }
+        innings = tuple(
+            replace(side, target_balls=overs * side.balls_per_over)
+            if (overs := wrong.get(f"innings.{side.number}.target.overs")) is not None
+            else side
+            for side in match.innings
+        )
+        return replace(match, innings=innings)
 
     def _balls_per_over(self) -> int:
         if self.balls_per_over is not None:

@@ -84,6 +84,7 @@ class BallRows:
         wrong: makes the error that names the row's line.
         info: tells each innings its target in the end.
         labels_count_legal: whether a wide shares its label with the next ball.
+        numbered: whether the format has ``actual_delivery``.
         particulars: from a row to the columns of `_PARTICULARS`, in a format that has them.
     """
 
@@ -93,6 +94,7 @@ class BallRows:
     info: InfoRows | None = None
     labels_count_legal: bool = False
     particulars: Callable[[list[str]], Sequence[str]] | None = None
+    numbered: bool = False
     _particulars: Sequence[str] = field(default=(), init=False)
     _innings: InningsDraft | None = field(default=None, init=False)
     _innings_as_written: tuple[str, str, str] | None = field(default=None, init=False)
@@ -103,8 +105,8 @@ class BallRows:
             wides, noballs, byes, legbyes, penalty,
             actual, non_boundary, kind, out, other_kind, other_out, *fielders,
         ) = self.pick(row)  # fmt: skip
-        if self.particulars is not None and self.particulars(row) != self._particulars:
-            self._take_particulars(self.particulars(row))
+        if self.particulars is not None and (stated := self.particulars(row)) != self._particulars:
+            self._take_particulars(stated)
         innings = self._innings
         if innings is None or (number, batting, bowling) != self._innings_as_written:
             innings = self._start_innings(number, batting, bowling)
@@ -116,7 +118,6 @@ class BallRows:
         over = over_of(label, "ball", self.wrong)
         if actual:
             over_of(actual, "actual_delivery", self.wrong)
-            self.draft.stated.numbered = True
         extras: dict[str, int] = {}
         total = 0
         if extra not in _BLANK or wides or noballs or byes or legbyes or penalty:
@@ -206,6 +207,7 @@ class BallRows:
             for side in (innings.batting_team, innings.bowling_team)
         ]
         draft.teams = draft.teams or tuple(dict.fromkeys(sides))
+        draft.stated.numbered = self.numbered
         if self.info is not None:
             self.info.mark(draft.innings, draft.balls_per_over or 6)
         return draft.build()
@@ -248,7 +250,14 @@ class Csv2Reader:
             draft.stated.info["dates"] = [day.isoformat() for day in dates]
         if "fielder_1" not in table.header:
             notes.append("fielders are not in this version of the format")
-        return BallRows(draft, table.picker(_OF_A_BALL), table.wrong, info, particulars=particulars)
+        return BallRows(
+            draft,
+            table.picker(_OF_A_BALL),
+            table.wrong,
+            info,
+            particulars=particulars,
+            numbered="actual_delivery" in table.header,
+        )
 
     @cached_property
     def _day_first(self) -> bool | None:
@@ -330,7 +339,10 @@ def match_of(file: MatchFile) -> Match:
 
     facts = facts_of(JsonObject(info.info))
     draft = MatchDraft(match_id, file.display, stated=_stated(info, 1), **facts)
-    builder = BallRows(draft, lambda row: _as_csv2(row, draft.teams, wrong), wrong, info)
+    numbered = bool(rows) and len(rows[0][1]) == _FIELDS_FROM_1_8
+    builder = BallRows(
+        draft, lambda row: _as_csv2(row, draft.teams, wrong), wrong, info, numbered=numbered
+    )
     for line, row in rows:  # noqa: B007  # `wrong` reads it
         builder.add(row)
     draft.notes.append("a ball of this format has room for one wicket only")
