@@ -131,7 +131,7 @@ CHANGES: dict[str, list[Change]] = {
     "teams": [put("info/teams", lambda _, teams: [*teams, "Atlantis"]),
               lambda document: document["info"]["players"].update(Atlantis=["A", "B"])],
     "players.*": [
-        squads(lambda home, _: home.pop() and home.append(home[0])),
+        squads(lambda home, _: home.__setitem__(10, home[0])),
         squads(lambda home, away: home.append(away[0])),
         squads(lambda home, _: home.__delitem__(slice(5, None))),
         squads(lambda home, _: home.extend(f"Player {number}" for number in range(9))),
