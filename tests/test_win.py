@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +265,23 @@ def test_an_undecided_match_has_no_ledger_and_a_tie_ends_at_a_half() -> None:
     assert ledger.before + points == pytest.approx(0.5, abs=1e-9)
 
 
+@pytest.mark.parametrize(("margin", "result"), [(0, 1.0), (1, None)])
+def test_a_chase_that_stops_is_lost_by_its_own_margin_alone(
+    margin: int, result: float | None
+) -> None:
+    played = won_by(batting_first=True)
+    first, chase = played.innings[:2]
+    short = _cut(chase, 60)
+    runs = first.total - short.total + margin
+    outcome = Facts(winner=first.batting_team, by=Facts(runs=runs))
+    match = dataclasses.replace(played, innings=(first, short), outcome=outcome)
+    ledger = _ledger(match, first.batting_team)
+    assert (None if ledger is None else ledger.result) == result
+    if ledger is not None:
+        points = sum(entry.points for entry in ledger.entries)
+        assert ledger.before + points == pytest.approx(1, abs=1e-9)
+
+
 def test_of_a_run_out_the_batter_who_is_out_and_the_fielder_are_credited() -> None:
     match = won_by(batting_first=True)
     side = match.innings[0]
@@ -295,6 +313,15 @@ def test_an_explanation_carries_it() -> None:
     mean = sum(outcomes[outcome] * chance for outcome, chance in chances.after.items())
     assert chances.expected == pytest.approx(mean, abs=1e-6)
     assert chances.before == pytest.approx(chances_of(MATCH, MATCH.innings[1]).before[29])
+    assert chances.projected is None
+    setting = explain_ball(MATCH, find_ball(MATCH, "1:30"), PREDICTOR, evidence=False)
+    assert setting.win_probability is not None
+    projected, values = setting.win_probability.projected, chances_of(MATCH, MATCH.innings[0])
+    assert projected is not None
+    assert values.projected is not None
+    for name in ("low", "mean", "high"):
+        found = getattr(values.projected, name)[29]
+        assert getattr(projected, name) == pytest.approx(found, abs=0.051)
     cut = dataclasses.replace(MATCH, innings=(_cut(MATCH.innings[0], 40),))
     longer = with_next_ball(cut, 1, batter=Player("Somebody New"), bowler=Player("Another One"))
     unbowled = explain_ball(longer, find_ball(longer, "last"), PREDICTOR, evidence=False)
@@ -361,11 +388,21 @@ def test_a_fit_learns_who_wins() -> None:
 
 
 def test_a_fit_sees_no_form_of_its_own_day_or_later() -> None:
+    """Other totals of the last match, and of a twin on its day, leave its rows' form as it is."""
     played = [simulated(seed) for seed in range(6)]
-    rows = win_rows(dated_contests(played, PREDICTOR.base))
-    fewer = win_rows(dated_contests(played[:4], PREDICTOR.base))
-    for name in ("level", "batting", "bowling"):
-        assert rows[name][: len(fewer[name])].tolist() == fewer[name].tolist()
+    last = played[-1]
+    first = last.innings[0]
+    ball = first.deliveries[-1]._replace(runs_total=90, runs_batter=90)
+    side = dataclasses.replace(first, deliveries=(*first.deliveries[:-1], ball))
+    chase = dataclasses.replace(last.innings[1], target=side.total + 1)
+    other = dataclasses.replace(last, innings=(side, chase))
+    twin = dataclasses.replace(other, match_id="a twin, which comes first")
+    expected = win_rows(dated_contests(played, PREDICTOR.base))
+    for matches in ([*played[:-1], other], [*played, twin]):
+        rows = win_rows(dated_contests(matches, PREDICTOR.base))
+        balls = sum(len(side.deliveries) for side in last.innings[:2])
+        for name in ("level", "batting", "bowling"):
+            assert rows[name][-balls:].tolist() == expected[name][-balls:].tolist()
 
 
 def test_a_checkpoint_keeps_it(tmp_path: Path) -> None:
@@ -421,3 +458,33 @@ def test_of_a_target_set_after_the_chase_began_nobody_wins(tmp_path: Path, form:
     write_match(ended, tmp_path / f"ended.{form}")
     chase = read_match(tmp_path / f"ended.{form}").innings[1]
     assert (chase.target, chase.set_later) == (late.target, {})
+
+
+def test_ledgers_of_real_matches_sum_to_the_results_of_their_files(shared_data: Path) -> None:
+    """Whoever won by the raw file has 1, and no match that ended by play lacks a ledger."""
+    counted = dict.fromkeys(("won", "tied", "none", "revised"), 0)
+    form = Form()
+    for folder in ("ipl", "hundred_men", "t20i_women", "blast", "misc_torture"):
+        for path in sorted((shared_data / "formats" / "json" / folder).glob("*.json")):
+            raw = json.loads(path.read_text("utf-8"))["info"]["outcome"]
+            match = read_match(path)
+            innings = [(s, win.innings_values(SHIPPED, form, match, s)) for s in match.innings[:2]]
+            known = [(side, values) for side, values in innings if values is not None]
+            team = match.teams[0]
+            ledger = win_ledger(match, known, team)
+            if ledger is None:
+                counted["none"] += 1
+                decided = "winner" in raw and "method" not in raw and not match.doubts
+                assert not decided or match.match_type not in ("T20", "IT20")
+                continue
+            points = [entry.points for entry in ledger.entries]
+            assert ledger.before + sum(points) == pytest.approx(ledger.result, abs=1e-6)
+            if "winner" in raw:
+                assert ledger.result == float(raw["winner"] == team)
+            else:
+                assert (raw["result"], ledger.result) == ("tie", 0.5)
+            counted["won" if "winner" in raw else "tied"] += 1
+            counted["revised"] += any(entry.kind != "ball" for entry in ledger.entries)
+            deliveries = sum(len(side.deliveries) for side in match.innings[:2])
+            assert sum(entry.kind == "ball" for entry in ledger.entries) == deliveries
+    assert counted == {"won": 28, "tied": 3, "none": 3, "revised": 2}

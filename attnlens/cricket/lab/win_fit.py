@@ -120,7 +120,7 @@ def fit_win(rows: WinRows, *, report: Report = silent) -> WinModel | None:
     report(f"value of states: {(~second).sum()} balls of first innings")
     state = columns(~second, "score", "left", "wickets", "quota", "level", "batting")
     features = _in_parts(remaining_features, state).astype(float)
-    spreads = variance_features(*columns(~second, "left", "wickets"))
+    spreads = variance_features(*columns(~second, "left", "wickets", "level", "batting"))
     more = rows["total"][~second] - rows["score"][~second]
     variance = np.maximum(rows["left"][~second], 1)
     for _ in range(_REWEIGHTINGS):

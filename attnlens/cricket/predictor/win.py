@@ -255,10 +255,12 @@ def remaining_features(
 N_BRINGING: Final = 3 * len(_RESOURCES)
 
 
-def variance_features(left: Floats, wickets: Floats) -> Floats:
+def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Floats) -> Floats:
     """What their variance is a weighted sum of, with weights that are not negative."""
-    balls = [balls_available(left, wickets, per_wicket) for per_wicket in (_TYPICAL, 40)]
-    return np.stack([part for each in balls for part in (each, each * left / 60)], -1)
+    rate = run_rate(level, batting)
+    runs = [rate * balls_available(left, wickets, per_wicket) for per_wicket in (_TYPICAL, 40)]
+    features = [part for each in runs for part in (each, each * left / 60)]
+    return np.stack(np.broadcast_arrays(*features), -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -315,11 +317,11 @@ class WinModel:
 
     def _remaining(self, contest: Contest, states: States) -> tuple[Floats, Floats]:
         """Mean and deviation of the runs that a first innings still brings."""
-        constants = contest.quota, contest.form.level, contest.form.batting
-        features = remaining_features(
-            states.score, states.left, states.wickets, *map(np.asarray, constants)
-        )
-        variance = variance_features(states.left, states.wickets) @ self.variance
+        form = np.asarray(contest.form.level), np.asarray(contest.form.batting)
+        left, wickets = states.left, states.wickets
+        quota = np.asarray(contest.quota)
+        features = remaining_features(states.score, left, wickets, quota, *form)
+        variance = variance_features(left, wickets, *form) @ self.variance
         return np.maximum(features @ self.remaining, 0), np.sqrt(np.maximum(variance, 0))
 
     def _setting(self, contest: Contest, states: States) -> Floats:
@@ -354,7 +356,7 @@ class WinModel:
         sizes = {
             "chase": chase_features(*[one] * 9).shape[-1],
             "remaining": remaining_features(*[one] * 6).shape[-1],
-            "variance": variance_features(one, one).shape[-1],
+            "variance": variance_features(*[one] * 4).shape[-1],
             "quantiles": N_QUANTILES,
         }
         if any(arrays[name].shape != (size,) for name, size in sizes.items()):
