@@ -94,17 +94,31 @@ def first_batter(document: Document, _: Any) -> list[str]:
     return [document["innings"][0]["overs"][0]["deliveries"][0]["batter"]]
 
 
+def unnumbered(document: Document) -> None:
+    for innings in document["innings"]:
+        for over in innings["overs"]:
+            for ball in over["deliveries"]:
+                del ball["actual_delivery"]
+
+
 STRANGER = "Nobody Known"
+ELEVEN = [f"Player {number}" for number in range(11)]
 RESULT = "info/outcome"
 POWERPLAY = "innings/0/powerplays/0"
 
 CHANGES: dict[str, list[Change]] = {
-    "meta.data_version": [put("meta/data_version", "1.1.0")],
+    "meta.data_version": [
+        put("meta/data_version", "1.1.0"), unnumbered,
+        both(unnumbered, put("meta/data_version", "1.0.0"), put("info/toss/uncontested", True)),
+    ],
     "meta.created": [put("meta/created", "2023-12-31"), put("meta/created", "2999-01-01")],
     "missing": [put("info/missing", ["player_of_match"]), put("info/missing", ["umpires"])],
     "match_type": [
         put("info/match_type", "T10"), put("info/match_type", "ODI"),
         put("info/match_type", "IT20"), put("info/match_type", "Test"),
+        put("info/team_type", "international"),
+        both(put("info/team_type", "international"), put("info/match_type", "MDM")),
+        both(put("info/match_type_number", 41), put("info/match_type", "ODM")),
     ],
     "match_type_number": [put("info/match_type_number", 41), put("info/match_type_number", 0)],
     "team_type": [
@@ -116,7 +130,7 @@ CHANGES: dict[str, list[Change]] = {
         put("info/gender", "mixed"), put("info/event/name", "Women's Cup"),
         both(put("info/gender", "female"), put("info/event/name", "Big Bash League")),
     ],
-    "overs": [put("info/overs", 15), put("info/overs", 25),
+    "overs": [put("info/overs", 15), put("info/overs", 25), put("info/match_type", "ODM"),
               both(put("info/match_type", "MDM"), put("info/overs", 20))],
     "balls_per_over": [put("info/balls_per_over", 5), put("info/balls_per_over", 8)],
     "dates": [
@@ -131,7 +145,8 @@ CHANGES: dict[str, list[Change]] = {
     "teams": [put("info/teams", lambda _, teams: [*teams, "Atlantis"]),
               lambda document: document["info"]["players"].update(Atlantis=["A", "B"])],
     "players.*": [
-        squads(lambda home, _: home.__setitem__(10, home[0])),
+        squads(lambda home, _: home.append(home[0])),
+        lambda document: document["info"]["players"].update(Atlantis=ELEVEN),
         squads(lambda home, away: home.append(away[0])),
         squads(lambda home, _: home.__delitem__(slice(5, None))),
         squads(lambda home, _: home.extend(f"Player {number}" for number in range(9))),

@@ -296,7 +296,8 @@ def _too_long(case: Case, scan: InningsScan) -> Iterator[Finding]:
     elif limit is not None and case.limited:
         later = next((over for over in scan.overs if over.number >= limit), None)
         if later is not None:
-            yield Finding(f"goes on after {limit} overs, which was all", later.first)
+            problem = f"goes on after {limit} overs, which was all"
+            yield Finding(problem, later.first, field="overs")
 
 
 @_innings_rule("over-length", "an over has its legal balls")
@@ -454,10 +455,11 @@ def _reviews(case: Case, scan: InningsScan) -> Iterator[Finding]:
 
 
 def _wrong_review(case: Case, scan: InningsScan, ball: Delivery, review: Any) -> Iterator[str]:
-    if not isinstance(review, dict):
+    facts = review if isinstance(review, dict) else {}
+    by, batter, umpire, decision = map(facts.get, ("by", "batter", "umpire", "decision"))
+    if not all(isinstance(text, str) for text in (by, batter or "", umpire or "", decision)):
         yield "the review is not written as the format has it"
         return
-    by, batter, umpire, decision = map(review.get, ("by", "batter", "umpire", "decision"))
     innings = scan.innings
     if by not in (innings.batting_team, innings.bowling_team):
         yield f"the review is by {by}, which does not play"
