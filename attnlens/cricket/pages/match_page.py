@@ -80,7 +80,8 @@ def _innings(page: Page, match: Match, card: Card) -> None:
         runs, limit = late.get("runs", innings.target), late.get("balls", innings.target_balls)
         balls = f" in {limit} balls" if limit else ""
         remark = ", set after the chase began" if late else ""
-        page.paragraph(f"target {runs}{balls}{remark}", "quiet")
+        fields = (f"innings.{innings.number}.target.{part}" for part in ("runs", "overs"))
+        page.paragraph(attributed(match, f"target {runs}{balls}{remark}", *fields), "quiet")
     add_table(page, _BATTING, map(_batting_row, card.batting), indent=4)
     kinds = ", ".join(f"{mark} {card.extras[kind]}" for kind, mark in EXTRAS if card.extras[kind])
     page.paragraph(f"extras {card.extras_total}" + (f" ({kinds})" if kinds else ""), indent=4)
