@@ -12,6 +12,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from wrong_statements import (
     CHANGES,
+    LONG_CHANGES,
     TABLE_CHANGES,
     TIE_CHANGES,
     Change,
@@ -19,6 +20,7 @@ from wrong_statements import (
     completed,
     other_team,
     put,
+    unlimited,
 )
 
 from attnlens.cli import main
@@ -91,6 +93,13 @@ def test_a_statement_about_a_super_over_that_cannot_be_true_contradicts(
     tmp_path: Path, pattern: str, change: Change
 ) -> None:
     check(tmp_path, document_of(38), pattern, change)
+
+
+@pytest.mark.parametrize(("pattern", "change"), cases(LONG_CHANGES))
+def test_a_statement_about_a_long_match_that_cannot_be_true_contradicts(
+    tmp_path: Path, pattern: str, change: Change
+) -> None:
+    check(tmp_path, unlimited(document_of(3)), pattern, change)
 
 
 @pytest.mark.parametrize(("pattern", "change"), cases(TABLE_CHANGES))

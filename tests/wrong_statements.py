@@ -41,6 +41,15 @@ def completed(document: Document) -> Document:
     return document
 
 
+def unlimited(document: Document) -> Document:
+    """The same balls as those of a match without a limit of overs."""
+    document["info"]["match_type"] = "MDM"
+    del document["info"]["overs"]
+    for innings in document["innings"]:
+        innings.pop("target", None)
+    return document
+
+
 def node_at(document: Document, path: str) -> tuple[Any, str | int]:
     """The object that holds a path's last step, and that step."""
     steps = [int(step) if step.isdigit() else step for step in path.split("/")]
@@ -101,6 +110,10 @@ def unnumbered(document: Document) -> None:
                 del ball["actual_delivery"]
 
 
+def cut_short(document: Document) -> None:
+    del document["innings"][1]["overs"][12:]
+
+
 STRANGER = "Nobody Known"
 ELEVEN = [f"Player {number}" for number in range(11)]
 RESULT = "info/outcome"
@@ -155,6 +168,7 @@ CHANGES: dict[str, list[Change]] = {
     "officials.*": [
         put("info/officials/umpires/0", player(0, 0)), put("info/officials/umpires/0", STRANGER),
         put("info/officials/umpires/0", "Eli Stone"), put("info/officials/umpires/0", "Ada Orr"),
+        put("info/officials", lambda _, roles: {"umpires": [n for r in roles.values() for n in r]}),
     ],
     "registry.people": [
         lambda document: document["info"]["registry"]["people"].update({STRANGER: "0123abcd"}),
@@ -165,6 +179,7 @@ CHANGES: dict[str, list[Change]] = {
             {squad(document, 0)[0]: "x"}),
     ],
     "player_of_match": [put("info/player_of_match", [STRANGER]),
+                        put(RESULT, {"result": "no result"}),
                         put("info/player_of_match", lambda document, _: squad(document, 0)[:3])],
     "supersubs.*": [
         lambda document: document["info"]["supersubs"].update(Atlantis=squad(document, 0)[0]),
@@ -177,6 +192,8 @@ CHANGES: dict[str, list[Change]] = {
     "outcome.winner": [
         put(f"{RESULT}/winner", other_team), put(f"{RESULT}/winner", "Atlantis"),
         put(RESULT, lambda document, outcome: {"winner": other_team(document, outcome["winner"])}),
+        both(cut_short, put(RESULT, lambda _, outcome: outcome | {
+            "by": {"wickets": 4}, "method": "D/L"})),
         put(f"{RESULT}/result", "no result"), lambda document: document["innings"].pop() and None,
         lambda document: document["innings"].clear(),
         put(RESULT, lambda document, outcome: outcome | {
@@ -185,7 +202,8 @@ CHANGES: dict[str, list[Change]] = {
     "outcome.by.runs": [put(f"{RESULT}/by/runs", 2), put(f"{RESULT}/by/runs", 0),
                         put(f"{RESULT}/method", "Awarded"),
                         put(RESULT, {"by": {"runs": 1}, "result": "tie"})],
-    "outcome.by.wickets": [put(f"{RESULT}/by", {"wickets": 4}), put(f"{RESULT}/by/wickets", 4)],
+    "outcome.by.wickets": [put(f"{RESULT}/by", {"wickets": 4}), put(f"{RESULT}/by/wickets", 4),
+                           both(cut_short, put(f"{RESULT}/by", {"wickets": 4}))],
     "outcome.by.innings": [put(f"{RESULT}/by/innings", 1)],
     "outcome.result": [put(RESULT, {"result": result})
                        for result in ("tie", "draw", "no result", "abandoned")],
@@ -230,13 +248,29 @@ TIE_CHANGES: dict[str, list[Change]] = {
     "outcome.bowl_out": [put(RESULT, lambda document, _: {
         "result": "tie", "bowl_out": document["info"]["teams"][0]})],
     "outcome.result": [put(RESULT, {"result": "tie"}), put(RESULT, {"result": "no result"})],
-    "outcome.winner": [put(RESULT, lambda document, _: {"winner": document["info"]["teams"][0]})],
+    "outcome.winner": [
+        put(RESULT, lambda document, _: {"winner": document["info"]["teams"][0]}),
+        both(lambda document: document["innings"].__delitem__(slice(2, None)),
+             put(RESULT, lambda document, _: {"winner": document["info"]["teams"][0]})),
+    ],
     "innings.*.super_over": [
         put("innings/0/overs/0/deliveries/0/runs", {"batter": 5, "extras": 0, "total": 5}),
     ],
     "innings.*.target.runs": [put("innings/3/target/runs", 3)],
 }  # fmt: skip
 """Likewise of a match that a super over decided."""
+
+LONG_CHANGES: dict[str, list[Change]] = {
+    "outcome.winner": [put(f"{RESULT}/winner", other_team)],
+    "outcome.by.runs": [put(f"{RESULT}/by/runs", 2)],
+    "outcome.by.innings": [put(f"{RESULT}/by/innings", 1)],
+    "outcome.by.wickets": [put(f"{RESULT}/by", {"wickets": 3})],
+    "outcome.result": [put(RESULT, {"result": "tie"})],
+    "overs": [put("info/overs", 20)],
+    "innings.*.declared": [put("innings/0/declared", "no")],
+    "innings.*.forfeited": [put("innings/0/forfeited", True), put("innings/0/forfeited", "no")],
+}
+"""Likewise of a match in which each side may bat twice."""
 
 TABLE_CHANGES: dict[str, list[tuple[str, str, str]]] = {
     "dates": [("info", "date,", "date,2023/01/04\ninfo,note,"),
