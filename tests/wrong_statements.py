@@ -216,8 +216,14 @@ CHANGES: dict[str, list[Change]] = {
     "innings.*.target.runs": [
         put("innings/1/target/runs", lambda _, runs: runs + 6),
         put("innings/0/target", {"runs": 9, "overs": 20}),
+        both(put("innings/1/target/runs", 30), put(RESULT, lambda document, outcome: {
+            "winner": other_team(document, outcome["winner"]), "by": {"wickets": 2},
+            "method": "D/L"})),
     ],
-    "innings.*.target.overs": [put("innings/1/target/overs", overs) for overs in (10, 25, "19.3")],
+    "innings.*.target.overs": [
+        *(put("innings/1/target/overs", overs) for overs in (10, 25, "19.3")),
+        put("innings/0/target", {"overs": 20}),
+    ],
     "innings.*.powerplays": [
         put(f"{POWERPLAY}/type", "silly"), put(f"{POWERPLAY}/from", "6.1"),
         put(f"{POWERPLAY}/from", "0.2"), put(f"{POWERPLAY}/to", "5.12"),
