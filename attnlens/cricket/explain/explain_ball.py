@@ -235,8 +235,9 @@ def _win_probability(
         expected=float(winning.expected[at].round(DIGITS)),
         after=dict(zip(OUTCOMES, after, strict=True)),
         happened=float(winning.actual[at].round(DIGITS)) if window.delivery.outcome else None,
-        projected=winning.projected
-        and types.ProjectedTotal(
+        projected=None
+        if winning.projected is None
+        else types.ProjectedTotal(
             **{
                 name: float(getattr(winning.projected, name)[at].round(1))
                 for name in types.ProjectedTotal.model_fields
