@@ -23,6 +23,7 @@ from attnlens.cricket.predictor.day_tables import (
     summary_of,
     words_of,
 )
+from attnlens.cricket.predictor.form import Form
 from attnlens.cricket.predictor.levels import STAGES, OutcomeLevels
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.tensors import encode_innings
@@ -228,6 +229,23 @@ def test_a_checkpoint_without_tables_has_empty_ones_and_can_be_completed(
     again, _ = update_ratings(predictor, [*MATCHES[:4], other], last=until)
     assert again.ratings.tables["striker"].keys == predictor.ratings.tables["striker"].keys
     assert again.ratings.aliases == predictor.ratings.aliases
+
+
+def test_completing_a_table_teaches_the_ratings_no_names() -> None:
+    """A match that the ratings never learnt, of a day that they know, teaches the tables alone."""
+    stranger = dataclasses.replace(simulated(21), dates=MATCHES[1].dates)
+    known = set(PREDICTOR.ratings.tables["striker"].keys)
+    met = {ball.batter.key for side in stranger.innings for ball in side.deliveries}
+    assert met - known
+    ratings = dataclasses.replace(PREDICTOR.ratings.copy(), form=Form())
+    predictor = dataclasses.replace(PREDICTOR, ratings=ratings)
+    until = PREDICTOR.ratings.until
+    completed, added = update_ratings(predictor, [*MATCHES[:4], stranger], last=until)
+    assert added.completed == 5
+    assert completed.ratings.form.until == until
+    for name, table in completed.ratings.tables.items():
+        assert table.keys == PREDICTOR.ratings.tables[name].keys
+    assert completed.ratings.aliases == PREDICTOR.ratings.aliases
 
 
 def test_damaged_tables_are_refused() -> None:

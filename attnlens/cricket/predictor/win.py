@@ -264,7 +264,7 @@ def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Flo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProjectedTotal:
+class TotalRange:
     """What a first innings may come to: the mean, and the range of the middle 80%, runs."""
 
     low: Floats
@@ -296,14 +296,14 @@ class WinModel:
         values = np.where(states.over, 0.5 * (needed == 1), values)
         return np.where(needed <= 0, 1.0, values)
 
-    def projected(self, contest: Contest, states: States) -> ProjectedTotal:
+    def projected(self, contest: Contest, states: States) -> TotalRange:
         """What a first innings may come to from every state."""
         mean, deviation = self._remaining(contest, states)
         low, high = (
             states.score + np.maximum(mean + deviation * self.quantiles[at], 0)
             for at in (_LOW, _HIGH)
         )
-        return ProjectedTotal(low, states.score + mean, high)
+        return TotalRange(low, states.score + mean, high)
 
     def _chasing(self, contest: Contest, needed: Floats, states: States) -> Floats:
         form = contest.form
@@ -418,7 +418,7 @@ class WinChances:
     expected: Floats
     after: Floats
     actual: Floats
-    projected: ProjectedTotal | None
+    projected: TotalRange | None
 
 
 def win_chances(

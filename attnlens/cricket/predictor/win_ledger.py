@@ -14,7 +14,7 @@ Values = InningsValues | WinChances
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class WinMove:
     """What one thing did to the probability of the ledger's side, in points from -1 to 1.
 
     Attributes:
@@ -39,11 +39,11 @@ class WinLedger:
     team: str
     before: float
     result: float
-    entries: tuple[LedgerEntry, ...]
+    entries: tuple[WinMove, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerAdded:
+class WinAdded:
     """Win probability that a player added for the own side, with bat and ball, -1 to 1."""
 
     name: str
@@ -74,15 +74,15 @@ def win_ledger(
         return value if side.batting_team == team else 1 - value
 
     value = before = of_team(float(setting.before[0]), first)
-    entries: list[LedgerEntry] = []
+    entries: list[WinMove] = []
     for side, values in ((first, setting), (chase, chasing)):
         start = of_team(float(values.before[0]), side)
         if start != value and abs(start - value) > _ROUNDING:
-            entries.append(LedgerEntry(side.number, 1, "revised target", start - value))
+            entries.append(WinMove(side.number, 1, "revised target", start - value))
             value = start
         for ball, actual in zip(side.deliveries, values.actual.tolist(), strict=True):
             after = of_team(actual, side)
-            entries.append(LedgerEntry(side.number, ball.index, "ball", after - value))
+            entries.append(WinMove(side.number, ball.index, "ball", after - value))
             value = after
     return WinLedger(team, before, of_team(chased, chase), tuple(entries))
 
@@ -91,7 +91,7 @@ _ROUNDING = 1e-9
 """Values that differ by no more are those of the same state, computed in another order."""
 
 
-def players_added(match: Match, ledger: WinLedger) -> tuple[PlayerAdded, ...]:
+def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
     """Win probability added by every player who took part in a ball, the most first.
 
     A ball's points count in full for the batter's side and with the other sign for the bowler's,
@@ -114,7 +114,7 @@ def players_added(match: Match, ledger: WinLedger) -> tuple[PlayerAdded, ...]:
         batting, bowling = (batter, side.batting_team), (fielder, side.bowling_team)
         added[batting] = added.get(batting, 0) + sign * entry.points
         added[bowling] = added.get(bowling, 0) - sign * entry.points
-    rows = [PlayerAdded(*player, points) for player, points in added.items()]
+    rows = [WinAdded(*player, points) for player, points in added.items()]
     return tuple(sorted(rows, key=lambda row: (-row.added, row.side, row.name)))
 
 
