@@ -334,6 +334,26 @@ class Changes(Play):
     def nobody_takes_a_catch(self) -> None:
         self._caught()[1]["fielders"] = []
 
+    def one_of_the_eleven_catches_as_a_substitute(self) -> None:
+        place, wicket = self._caught()
+        squads = self.match["info"]["players"].items()
+        [fielding] = [names for team, names in squads if team != place.innings["team"]]
+        need(len(fielding) == 11)
+        wicket["fielders"] = [
+            {"name": self.another(place, batting=False), "substitute": True},
+        ]
+
+    def somebody_retires_hurt_and_stays(self) -> None:
+        places = [place for place in self.balls() if place.quiet and place.inside]
+        place = self.dice.choice(places)
+        place.ball["wickets"] = [
+            {"kind": "retired hurt", "player_out": place.ball["non_striker"]},
+        ]
+
+    def the_ball_is_handled_after_2017(self) -> None:
+        need(self.match["info"]["dates"][0] >= "2017-10-01")
+        self._caught()[1].update(kind="handled the ball", fielders=[])
+
     def the_bowler_stumps(self) -> None:
         place, wicket = self._caught()
         wicket |= {"kind": "stumped", "fielders": [{"name": place.ball["bowler"]}]}

@@ -42,6 +42,13 @@ _OFF_AN_EXTRA: Final = (
 )
 """How someone can be out off a wide and a no-ball."""
 
+_ELEVEN: Final = 11
+"""Of larger squads somebody may be a substitute: those with impact players."""
+
+_HANDLED: Final = "handled the ball"
+_LAST_HANDLED: Final = datetime.date(2017, 10, 1)
+"""Since the Laws of 2017 (code of 1 October) it is obstructing the field."""
+
 _OFF_ANY_LEGAL_BALL = DISMISSALS - NOT_THE_BOWLERS
 """How a bowler can dismiss the batter who faces, with no run."""
 
@@ -250,6 +257,8 @@ def _cannot_field(
         return f"{name} fields for the other side"
     if name in _pair(ball) and name not in fielding:
         return f"{name} bats and fields on one ball"
+    if name in fielding and name in scan.substitutes and len(fielding) == _ELEVEN:
+        return f"{name} fields as a substitute and is in the eleven"
     if not fielding or name in fielding:
         return ""
     if name in case.officials:
@@ -346,11 +355,15 @@ def _out_again(_case: Case, scan: InningsScan) -> Iterator[Finding]:
             player = wicket.player_out.name
             if player in out:
                 yield Finding(f"{player} is out a second time", ball)
-            if not wicket.counts or player == _UNKNOWN:
+            if player == _UNKNOWN:
                 continue
-            out.add(player)
             later = scan.batters.get(player, ball)
             stays = ball.index not in ends_of_pairs and player in _pair(ball)
+            if not wicket.counts:
+                if stays and ball is not balls[-1]:
+                    yield Finding(f"{player} stays after retiring", balls[ball.index])
+                continue
+            out.add(player)
             if later.index > ball.index:
                 yield Finding(f"{player} bats after being out", later)
             elif stays and ball is not balls[-1]:
@@ -383,9 +396,9 @@ def _ends(case: Case, scan: InningsScan) -> Iterator[Finding]:
 
 
 @_innings_rule("wicket", "a wicket can fall so on such a ball")
-def _wickets(_case: Case, scan: InningsScan) -> Iterator[Finding]:
+def _wickets(case: Case, scan: InningsScan) -> Iterator[Finding]:
     for ball in scan.wicket_balls:
-        for problem in _impossible_wickets(scan, ball):
+        for problem in _impossible_wickets(scan, ball, case.match.date):
             yield Finding(problem, ball)
     if scan.wickets > ALL_OUT:
         yield Finding(f"has {scan.wickets} wickets")
@@ -393,7 +406,9 @@ def _wickets(_case: Case, scan: InningsScan) -> Iterator[Finding]:
         yield Finding("goes on after ten wickets", scan.innings.deliveries[-1])
 
 
-def _impossible_wickets(scan: InningsScan, ball: Delivery) -> Iterator[str]:
+def _impossible_wickets(
+    scan: InningsScan, ball: Delivery, day: datetime.date | None
+) -> Iterator[str]:
     first = ball.wickets[0]
     usual = first.kind in _OFF_ANY_LEGAL_BALL and first.player_out is ball.batter
     if usual and len(ball.wickets) == 1 and not ball.runs_total:
@@ -413,6 +428,8 @@ def _impossible_wickets(scan: InningsScan, ball: Delivery) -> Iterator[str]:
                 yield f"{player} is out {kind} off a {name}"
         if kind == "timed out" and player in scan.batters:
             yield f"{player} bats and is timed out"
+        if kind == _HANDLED and day is not None and day >= _LAST_HANDLED:
+            yield f"{player} is out {kind}, which the Laws have not had since {_LAST_HANDLED}"
         if kind not in DISMISSALS:
             yield f"{player} is out {kind}, which is no way to be out"
         elif is_the_bowlers and (ball.runs_batter or {"byes", "legbyes"} & ball.extras.keys()):
