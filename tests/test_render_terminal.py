@@ -260,8 +260,11 @@ def test_every_page_shows_attention_on_thirty_lines(ball: int) -> None:
         {"flag": "unseen_batter", "text": f"Nobody has seen player {number} bat."}
         for number in range(3)
     ]
+    data["records"] = explanation_cases.EXAMPLE["records"]
     lines = story(data)
     assert len(lines) <= 30
+    # Narrower, the legend of the strip takes two lines.
+    assert len(story(data, 78)) <= 30
     assert max(map(len, lines)) <= 80
     if ball == 1:
         assert "Attention: no ball of this innings came before this one." in lines

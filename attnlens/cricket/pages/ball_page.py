@@ -194,8 +194,13 @@ def render_ball(page: Page, explanation: Explanation) -> None:
     for text in ball_page.remarks:
         closing.flag(text)
     closing.paragraph(f"{USUAL_WORDS} --full: every claim and head.", "quiet", indent=0)
-    room = _PAGE_LINES - len(page.lines) - len(closing.lines) - 1
-    add_attention(page, explanation, labels, min(room, _STRIP_LINES))
+    above = list(page.lines)
+    room = min(_PAGE_LINES - len(above) - len(closing.lines) - 1, _STRIP_LINES)
+    add_attention(page, explanation, labels, room)
+    excess = len(page.lines) + len(closing.lines) - _PAGE_LINES
+    if excess > 0:  # its legend may take two lines
+        page.lines[:] = above
+        add_attention(page, explanation, labels, room - excess)
     page.lines += closing.lines
 
 
