@@ -95,7 +95,8 @@ def shown_story(story: MatchStory) -> MatchStory:
     """A story whose every text can be shown: nothing hidden in it, no name too long."""
     match, expected = story.match, story.expected
     names = {match.match_id, match.venue or "", match.city or "", match.event or "", *match.teams}
-    names |= {row.name for row in (*expected.batters, *expected.bowlers, *story.players)}
+    names |= {row.name for row in (*expected.batters, *expected.bowlers)}
+    names |= {player.name for player in story.players}
     return fit_to_show(story, names)
 
 
