@@ -26,7 +26,14 @@ from wrong_statements import (
 from attnlens.cli import main
 from attnlens.cricket.lab.simulator import simulate
 from attnlens.cricket.match.ledger import outcome_of, result_sentence
-from attnlens.cricket.match.match import AGREES, CONTRADICTS, DERIVED, UNWITNESSED, Match, Statement
+from attnlens.cricket.match.match import (
+    AGREES,
+    CONTRADICTS,
+    DERIVED,
+    UNWITNESSED,
+    Match,
+    StatedField,
+)
 from attnlens.cricket.match.reconcile import BALL_FIELDS, WITNESSES
 from attnlens.cricket.match.results import RESULT
 from attnlens.cricket.match.witness import NO_CLAIM
@@ -207,7 +214,7 @@ def test_statements_of_real_matches_are_derived_from_their_balls(shared_data: Pa
     """The derived result and target equal what the file states, in matches without a doubt."""
     derived = 0
     for match in read_matches(shared_data / "formats" / "json"):
-        values: dict[str, Statement] = {s.field: s for s in match.statements}
+        values: dict[str, StatedField] = {s.field: s for s in match.statements}
         for name in ("outcome.winner", "outcome.by.runs", "outcome.by.wickets"):
             if name in values and values[name].status == DERIVED:
                 assert values[name].derived == values[name].stated

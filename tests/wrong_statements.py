@@ -6,6 +6,7 @@ playing conditions.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -110,6 +111,28 @@ def unnumbered(document: Document) -> None:
                 del ball["actual_delivery"]
 
 
+def longer_powerplay(document: Document) -> None:
+    over = document["innings"][0]["overs"][8]
+    document["innings"][0]["powerplays"][0]["to"] = f"8.{len(over['deliveries'])}"
+
+
+def seven_balls(_: Document, balls: list[Any]) -> list[Any]:
+    legal = [ball for ball in balls if not {"wickets", "extras"} & ball.keys()]
+    return [*(legal * 7)[:6], balls[-1]] if "extras" not in balls[-1] else (legal * 7)[:7]
+
+
+def last_of_squad(document: Document, _: Any) -> list[str]:
+    names: list[str] = document["info"]["players"][document["innings"][1]["team"]]
+    return names[-1:]
+
+
+def another_super_over(document: Document) -> None:
+    again = copy.deepcopy(document["innings"][2:])
+    for innings in again:
+        innings["overs"][0]["deliveries"].pop()
+    document["innings"] += again
+
+
 def cut_short(document: Document) -> None:
     del document["innings"][1]["overs"][12:]
 
@@ -186,7 +209,8 @@ CHANGES: dict[str, list[Change]] = {
         put("info/supersubs", lambda document, _: {document["info"]["teams"][0]: STRANGER}),
     ],
     "bowl_out": [put("info/bowl_out", [{"bowler": STRANGER, "outcome": "hit"}])],
-    "toss.winner": [put("info/toss/winner", other_team), put("info/toss/winner", "Atlantis")],
+    "toss.winner": [put("info/toss/winner", other_team), put("info/toss/winner", "Atlantis"),
+                    lambda document: document["info"]["toss"].pop("decision") and None],
     "toss.decision": [put("info/toss/decision", "bat"), put("info/toss/decision", "bowl")],
     "toss.uncontested": [put("info/toss/uncontested", "yes")],
     "outcome.winner": [
@@ -228,6 +252,7 @@ CHANGES: dict[str, list[Change]] = {
         put(f"{POWERPLAY}/type", "silly"), put(f"{POWERPLAY}/from", "6.1"),
         put(f"{POWERPLAY}/from", "0.2"), put(f"{POWERPLAY}/to", "5.12"),
         put(f"{POWERPLAY}/to", "31.6"),
+        put(f"{POWERPLAY}/to", "5"), longer_powerplay,
         both(put(f"{POWERPLAY}/from", "3.1"), put(f"{POWERPLAY}/to", "4.6")),
         put("innings/0/powerplays", lambda _, powerplays: powerplays * 2),
     ],
@@ -235,10 +260,13 @@ CHANGES: dict[str, list[Change]] = {
         put("innings/0/miscounted_overs", {"3": {"balls": 7}}),
         put("innings/0/miscounted_overs", {"3": {"balls": 6}}),
         put("innings/0/miscounted_overs", {"43": {"balls": 7}}),
+        both(put("innings/0/overs/3/deliveries", seven_balls),
+             put("innings/0/miscounted_overs", {"3": {"balls": 7, "umpire": STRANGER}})),
     ],
     "innings.*.super_over": [put("innings/1/super_over", True), put("innings/1/super_over", "no")],
     "innings.*.absent_hurt": [
         put("innings/0/absent_hurt", first_batter), put("innings/0/absent_hurt", [STRANGER]),
+        both(cut_short, put("innings/1/absent_hurt", last_of_squad)),
     ],
     "innings.*.penalty_runs.pre": [put("innings/0/penalty_runs/pre", 3)],
     "innings.*.penalty_runs.post": [put("innings/0/penalty_runs/post", 3)],
@@ -261,6 +289,7 @@ TIE_CHANGES: dict[str, list[Change]] = {
     ],
     "innings.*.super_over": [
         put("innings/0/overs/0/deliveries/0/runs", {"batter": 5, "extras": 0, "total": 5}),
+        another_super_over,
     ],
     "innings.*.target.runs": [put("innings/3/target/runs", 3)],
 }  # fmt: skip

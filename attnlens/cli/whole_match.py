@@ -26,7 +26,7 @@ from attnlens.files import written_beside
 
 if TYPE_CHECKING:
     from attnlens.cricket.errors import MatchFileError
-    from attnlens.cricket.match.match import Doubt, Match, Statement
+    from attnlens.cricket.match.match import Doubt, Match, StatedField
     from attnlens.files import Json
 
 _STORY_FORMATS = ("text", "json", "markdown", "html", "prompt", "card")
@@ -123,7 +123,7 @@ def _doubt_data(
     file: str | None,
     problem: Doubt | MatchFileError,
     match: str | None = None,
-    statement: Statement | None = None,
+    statement: StatedField | None = None,
 ) -> Json:
     """A doubt and the statement that it contradicts, or why a file cannot be read, as data."""
     return {

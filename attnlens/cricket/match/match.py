@@ -208,7 +208,7 @@ class Doubt(NamedTuple):
             ball's label as the file has them.
         refused: whether the match is refused for it.
         position: the ball's place among all of the match, from 1.
-        field: the stated field that cannot be true, as in `Statement`.
+        field: the stated field that cannot be true, as in `StatedField`.
     """
 
     kind: str
@@ -233,7 +233,7 @@ CONTRADICTS: Final = "contradicts"
 UNWITNESSED: Final = "unwitnessed"
 
 
-class Statement(NamedTuple):
+class StatedField(NamedTuple):
     """A field that a file states of its match, and what the rest of the file shows of it.
 
     Attributes:
@@ -363,7 +363,7 @@ class Match:
     players: Facts = field(default_factory=Facts, compare=False)
     team_type: str | None = field(default=None, compare=False)
     doubts: tuple[Doubt, ...] = field(default=(), compare=False)
-    statements: tuple[Statement, ...] = field(default=(), compare=False, repr=False)
+    statements: tuple[StatedField, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def date(self) -> datetime.date | None:

@@ -377,6 +377,8 @@ def _toss(case: Case, value: Any, _part: str) -> Verdict:
         return contradiction(f"the toss was decided to {decision}, not to bat or to field")
     if winner is not None and match.teams and winner not in match.teams:
         return contradiction(f"{winner} won the toss and did not play")
+    if case.stated.names_fielders and (winner is None or decision is None):
+        return contradiction("the toss has a winner or a decision, and not both")
     if not match.innings or winner not in match.teams or decision is None:
         return NOTHING
     bats = match.innings[0].batting_team

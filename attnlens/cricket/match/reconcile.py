@@ -11,7 +11,14 @@ from typing import Any, Final
 
 from attnlens.cricket.match import particulars, results
 from attnlens.cricket.match.doubts import doubts_of
-from attnlens.cricket.match.match import AGREES, CONTRADICTS, DERIVED, UNWITNESSED, Doubt, Statement
+from attnlens.cricket.match.match import (
+    AGREES,
+    CONTRADICTS,
+    DERIVED,
+    UNWITNESSED,
+    Doubt,
+    StatedField,
+)
 from attnlens.cricket.match.scan import Case
 from attnlens.cricket.match.witness import NOTHING, Verdict, Witness, contradiction
 from attnlens.files import Json
@@ -46,7 +53,7 @@ _ADDS_UP = frozenset({"label", "actual_delivery", "runs.extras", "runs.total"})
 """Fields of a ball that the other fields of it and of its over determine."""
 
 
-def _ball_statements(case: Case, kinds: set[str]) -> Iterator[Statement]:
+def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
     """One statement a field of a ball for the whole match: on how many balls it is stated.
 
     Args:
@@ -75,12 +82,12 @@ def _ball_statements(case: Case, kinds: set[str]) -> Iterator[Statement]:
             status, derived = (DERIVED, number) if name in _ADDS_UP else (confirmed, None)
             if kinds and not kinds.isdisjoint(against):
                 status = CONTRADICTS
-            yield Statement(_BALL_NAMES[name], number, derived, status)
+            yield StatedField(_BALL_NAMES[name], number, derived, status)
 
 
 # All of them.
 
-_statement: Callable[[tuple[str, Any, Any, str]], Statement] = partial(tuple.__new__, Statement)
+_statement: Callable[[tuple[str, Any, Any, str]], StatedField] = partial(tuple.__new__, StatedField)
 """A statement of its fields in order, made in half the time."""
 
 TWICE: Final = "twice"
@@ -137,13 +144,13 @@ def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdic
     return kind, contradiction(problem)
 
 
-def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[Statement, ...]]:
+def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
     """Every doubt about a match, refusals first, and the status of every field that it states."""
     doubts = doubts_of(case)
     if doubts and doubts[0].refused:
         return tuple(doubts), ()
     in_doubt = {doubt.field for doubt in doubts}
-    statements: list[Statement] = []
+    statements: list[StatedField] = []
     problems: set[tuple[int | None, str]] = set()
     for field, pattern, part, value in _stated_fields(case):
         kind, (status, derived, problem, over) = _judge(case, pattern, part, value)
@@ -170,16 +177,16 @@ def _words(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _unstated(case: Case) -> Iterator[Statement]:
+def _unstated(case: Case) -> Iterator[StatedField]:
     """What the balls show and the file does not state; nothing where rain may have changed it."""
     if not case.method_known:
         return
     no_rain = case.outcome.get("method") is None
     target = case.stated.innings.get(2, {}).get("target") or {}
     if case.has_two_sides and no_rain and target.get("runs") is None:
-        yield Statement("innings.2.target.runs", None, case.main[0].total + 1, DERIVED)
+        yield StatedField("innings.2.target.runs", None, case.main[0].total + 1, DERIVED)
     play = case.play
     if play is not None and play.winner and not case.outcome:
-        yield Statement("outcome.winner", None, play.winner, DERIVED)
+        yield StatedField("outcome.winner", None, play.winner, DERIVED)
         for unit, value in play.by.items():
-            yield Statement(f"outcome.by.{unit}", None, value, DERIVED)
+            yield StatedField(f"outcome.by.{unit}", None, value, DERIVED)
