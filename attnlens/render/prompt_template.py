@@ -89,8 +89,8 @@ def token_bound(text: str) -> int:
 
 
 def new_nonce() -> str:
-    """The part of a fence's name that nobody can know beforehand."""
-    return secrets.token_hex(8)
+    """The part of a fence's name that nobody can know beforehand, always of as many tokens."""
+    return f"{secrets.randbelow(10**16):016d}"
 
 
 def fence(data: Json, nonce: str) -> Json:
