@@ -71,6 +71,43 @@ def test_every_impossible_match_is_told_and_every_rule_tells_of_one(
     assert seen >= {(rule.kind, rule.refused) for rule in RULES}
 
 
+PROBLEMS = {
+    "a_stranger_takes_a_catch": "Nobody Known fields and is in neither squad",
+    "the_batting_side_takes_a_catch": "fields for the other side",
+    "nobody_takes_a_catch": "is out caught with no fielder",
+    "the_bowler_stumps": "is the fielder of a batter out stumped",
+    "another_takes_the_bowlers_own_catch": "takes the catch of a batter out caught and bowled",
+    "somebody_is_vaporised": "which is no way to be out",
+    "somebody_who_bats_is_timed_out": "bats and is timed out",
+    "runs_are_scored_off_a_catch": "is out caught, and runs are scored",
+    "both_batters_are_out": "two batters are out on one ball",
+    "the_other_batter_is_out": "did not face the ball",
+    "somebody_is_bowled_off_a_wide": "is out bowled off a wide",
+    "a_wicket_falls_on_a_free_hit": "is out bowled on a free hit",
+    "a_ball_is_numbered_otherwise": "has actual_delivery 7.9",
+    "a_review_of_another_match": "the review is by Atlantis",
+    "a_review_that_changes_nothing": "was upheld, and no wicket fell",
+    "a_review_of_the_bowler": "who is not at the crease",
+    "who_was_replaced_plays_on": "was replaced and plays on",
+    "a_stranger_comes_in": "Nobody Known takes part in a replacement",
+    "somebody_comes_in_for_another_team": "comes in for Atlantis",
+    "somebody_comes_in_to_bowl_and_does_not": "is not the bowler of the ball",
+    "more_runs_than_can_be": "runs off the bat",
+    "byes_off_a_hit": "byes with other runs",
+    "a_single_to_the_rope_all_run": "non_boundary is stated of 1 run",
+}
+"""What is said of a ball after a change, whatever else is."""
+
+
+@pytest.mark.parametrize("change", PROBLEMS)
+def test_a_doubt_names_the_problem(tmp_path: Path, sound: list[str], change: str) -> None:
+    mutants = (mutant(base, change, random.Random(seed)) for seed in range(9) for base in sound)
+    text, _ = next(result for result in mutants if result is not None)
+    (tmp_path / "m.json").write_text(text)
+    problems = [doubt.problem for doubt in doubts_about(tmp_path / "m.json")]
+    assert any(PROBLEMS[change] in problem for problem in problems), problems
+
+
 def test_impossible_versions_of_real_matches_are_doubted(tmp_path: Path, shared_data: Path) -> None:
     path, dice = tmp_path / "mutant.json", random.Random(7)
     with zipfile.ZipFile(shared_data / "t20s_male_json.zip") as archive:
