@@ -399,6 +399,27 @@ class Changes(Play):
         ball, by = place.ball, place.innings["team"]
         ball["review"] = {"by": by, "batter": ball["bowler"], "decision": "upheld"}
 
+    def a_review_that_decides_nothing(self) -> None:
+        place = self.quiet_ball()
+        place.ball["review"] = {"by": place.innings["team"], "decision": "perhaps"}
+
+    def a_review_that_is_a_list(self) -> None:
+        self.quiet_ball().ball["review"] = ["upheld"]
+
+    def somebody_from_the_pavilion_is_run_out(self) -> None:
+        place, wicket = self._caught()
+        wicket |= {"kind": "run out", "player_out": self.another(place, batting=True)}
+
+    def the_bowler_takes_two_wickets_on_a_ball(self) -> None:
+        ball = self._caught()[0].ball
+        ball["wickets"].append({"kind": "bowled", "player_out": ball["batter"]})
+
+    def somebody_comes_in_for_himself(self) -> None:
+        place = self.quiet_ball()
+        name = self.another(place, batting=True)
+        change = {"in": name, "out": name, "team": place.innings["team"]}
+        place.ball["replacements"] = {"match": [change]}
+
     def _bowling(self, place: Place) -> str:
         teams = self.match["info"]["teams"]
         return str(next(team for team in teams if team != place.innings["team"]))
@@ -458,6 +479,9 @@ BALL_CHANGES: dict[str, tuple[Callable[[Document], bool], Callable[[Play, Place]
     "more_runs_than_can_be": (
         plain, lambda play, place: add_runs(place.ball, play.dice.randint(8, 60))),
     "byes_off_a_hit": (extras_only("legbyes"), lambda _, place: add_runs(place.ball, 1)),
+    "a_wide_is_hit": (is_wide_alone, lambda _, place: add_runs(place.ball, 4)),
+    "three_penalty_runs": (plain, lambda _, place: place.ball.update(
+        extras={"penalty": 3}, runs={"batter": 0, "extras": 3, "total": 3})),
     "a_single_to_the_rope_all_run": (
         lambda ball: plain(ball) and ball["runs"]["batter"] == 1,
         lambda _, place: place.ball["runs"].update(non_boundary=True)),
