@@ -504,9 +504,12 @@ def result_sentence(match: Match) -> str | None:
     """
     stated, shown = outcome_words(match.outcome), outcome_words(outcome_of(match))
     if stated is None or not match.contradicts("outcome"):
-        deciders = ("winner", "result", "eliminator", "bowl_out")
-        fields = [f"outcome.{key}" for key in deciders]
-        return attributed(match, stated, *fields) if stated else shown
+        if stated is None:
+            return shown
+        for key in ("eliminator", "bowl_out"):
+            won = f"{match.outcome.get(key)} won"
+            stated = stated.replace(won, attributed(match, won, f"outcome.{key}"))
+        return attributed(match, stated, "outcome.winner", "outcome.result")
     if shown is not None and shown != stated:
         return f"the file says {stated}; its balls show {shown}"
     batted = sum(bool(side.deliveries) and not side.super_over for side in match.innings)
