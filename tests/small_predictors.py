@@ -59,7 +59,7 @@ def _learned(matches: int, seed: int) -> tuple[BaseModel, Ratings, WinModel | No
     history = [simulated(number) for number in range(matches)]
     base, ratings = fit_base(history, seed=seed), Ratings()
     rate_and_encode(history, base, ratings)
-    return base, ratings, fit_win(win_rows(dated_contests(history, base)))
+    return base, ratings, fit_win(win_rows(dated_contests(history, base)), base.last_over)
 
 
 def small_predictor(hidden_dim: int = 12, seed: int = 3, matches: int = 6) -> TrainedPredictor:

@@ -93,7 +93,7 @@ def test_records_equal_a_count_of_the_raw_file(shared_data: Path) -> None:
                 entry.outcome: outcomes[entry.outcome] for entry in record.outcomes
             }
             share = percent(outcomes[explanation.prediction.subject] / outcomes.total(), 1)
-            note = f"on {share} of {outcomes.total():,} deliveries to {last})"
+            note = f"on {share} of {outcomes.total():,} balls to {last})"
             for sentence in explanation.narrative:
                 name = f"{player.name}'s record"
                 if name in sentence.text:

@@ -380,8 +380,8 @@ def predict(match: Match | File, *, model: File | None = None) -> pandas.DataFra
     """Every delivery of a match with the model's probabilities, one row each.
 
     Columns: ``match_id, innings, index, label, batter, bowler, actual``, then
-    ``p_0 p_1 p_2 p_3 p_4 p_5 p_6 p_W p_wd p_nb p_bye``, ``win_before win_0 … win_bye`` and
-    ``free_hit`` (0 or 1).
+    ``p_0 p_1 p_2 p_3 p_4 p_5 p_6 p_W p_wd p_nb p_bye``, ``win_before win_expected``,
+    ``win_0 … win_bye`` and ``free_hit`` (0 or 1).
 
     Raises:
         AttnlensError: the file or the checkpoint cannot be used.

@@ -49,7 +49,7 @@ from attnlens.cricket.predictor.predictor import FUSED
 from attnlens.cricket.predictor.scales import RECENT, WindowBall
 from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import NODES, InningsArrays
-from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of
 from attnlens.cricket.predictor.win import win_chances
 from attnlens.cricket.predictor.window import DIGITS, BallWindow, one_thread, window_for
 from attnlens.errors import InputError
@@ -566,6 +566,9 @@ def _about_ball(
     yield from _unseen(match, arrays, ball)
     if not ball.outcome:
         yield from mid_over(innings, ball)
+        for player in (ball.batter, ball.bowler):
+            if match.players and not sides_of(match, player):
+                yield "not_in_match", f"{player.name} is in neither squad of the file"
 
 
 def _unseen(match: Match, arrays: InningsArrays, ball: Delivery) -> Iterator[tuple[str, str]]:

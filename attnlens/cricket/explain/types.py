@@ -678,6 +678,8 @@ FlagName = Literal[
     "in_training",
     "ratings_from_later",
     "stale_ratings",
+    "unknown_kind",
+    "not_in_match",
     "other_format",
     "other_gender",
     "other_teams",

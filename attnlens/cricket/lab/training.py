@@ -232,7 +232,7 @@ def train(
         base,
         ratings,
         card,
-        win=fit_win(win_rows(contests), report=loop.report),
+        win=fit_win(win_rows(contests), base.last_over, report=loop.report),
         trained_on=identities(split.used),
     )
     if loop.among.first:

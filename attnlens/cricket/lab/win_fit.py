@@ -101,7 +101,9 @@ def win_rows(contests: Iterable[tuple[Match, Innings, Contest]]) -> WinRows:
     return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
-def fit_win(rows: WinRows, *, report: Report = silent) -> WinModel | None:
+def fit_win(
+    rows: WinRows, last_over: Floats | None = None, *, report: Report = silent
+) -> WinModel | None:
     """The value of states, fitted on all rows; ``None`` without first innings or chases."""
     second = rows["chase"] > 0 if rows else np.zeros(0, bool)
     if second.all() or not second.any():
@@ -142,7 +144,9 @@ def fit_win(rows: WinRows, *, report: Report = silent) -> WinModel | None:
     order = np.argsort(residuals)
     shares = np.cumsum(weights[~second][order]) / weights[~second].sum()
     levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
-    return WinModel(chase, remaining, spread, np.interp(levels, shares, residuals[order]))
+    return WinModel(
+        chase, remaining, spread, np.interp(levels, shares, residuals[order]), last_over
+    )
 
 
 def refit_win(
@@ -163,7 +167,9 @@ def refit_win(
         and max(match.dates) <= until
         and not any(doubt.kind == RESULT for doubt in match.doubts)
     ]
-    win = fit_win(win_rows(dated_contests(fitted, predictor.base)), report=report)
+    win = fit_win(
+        win_rows(dated_contests(fitted, predictor.base)), predictor.base.last_over, report=report
+    )
     if win is None:
         raise InputError(
             f"no match until {until} was won by play", remedy="give more matches or a later day"

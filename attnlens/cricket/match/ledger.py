@@ -623,6 +623,12 @@ def scorebook(innings: Innings) -> Iterator[ScorebookEntry]:
         signs.append(ball_sign(ball))
 
 
+def balls_bowled(innings: Innings, bowler: Player, before: int | None = None) -> int:
+    """Legal balls that a bowler has bowled, of the deliveries before one, or of all."""
+    balls = innings.deliveries if before is None else innings.deliveries[: before - 1]
+    return sum(ball.is_legal and ball.bowler.key == bowler.key for ball in balls)
+
+
 def scorebook_before(innings: Innings, ball: Delivery) -> ScorebookEntry:
     """The entry before one of the innings' deliveries."""
     upto = replace(innings, deliveries=innings.deliveries[: ball.index])

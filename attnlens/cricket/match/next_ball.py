@@ -11,6 +11,7 @@ from attnlens.cricket.match.competition import (
     BOWLERS_SHARE,
     quota_of,
 )
+from attnlens.cricket.match.ledger import balls_bowled
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import (
     innings_numbered,
@@ -88,7 +89,7 @@ def _refuse_bowler(match: Match, innings: Innings, ball: Delivery) -> None:
     if bowler.key in before and match.balls_per_over != BALLS_PER_OVER_OF_THE_HUNDRED:
         raise InputError(f"{bowler} bowled the over before", remedy=remedy)
     quota = quota_of(match, innings)
-    bowled = sum(ball.is_legal and ball.bowler.key == bowler.key for ball in innings.deliveries)
+    bowled = balls_bowled(innings, bowler)
     if quota is not None and bowled >= -(-quota // BOWLERS_SHARE):
         raise InputError(f"{bowler} has bowled all that one may: {bowled} balls", remedy=remedy)
 

@@ -18,6 +18,7 @@ from attnlens.cricket.predictor.scales import SCALE_NAMES
 from attnlens.cricket.words.narrative import (
     headline,
     per_over,
+    projected,
     supported,
     tested,
     then,
@@ -151,7 +152,7 @@ class BallPage:
 def ball_page_of(explanation: Explanation) -> BallPage:
     """The page of an explanation whose names are fit to be shown."""
     labels, outcome = BallLabels(explanation), explanation.prediction.subject
-    ends = then(explanation), winning(explanation)
+    ends = projected(explanation), then(explanation), winning(explanation)
     return BallPage(
         players=_players(explanation),
         standing=[*_standing(explanation.ball, labels), _position(explanation.ball)],

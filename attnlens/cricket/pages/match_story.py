@@ -6,7 +6,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, product
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -312,15 +312,16 @@ def render_match_story(story: MatchStory, *, width: int, color: bool) -> str:
     """The story on one screen: of many turning points the smallest are left out."""
     text, story = "", shown_story(story)
     moments = max(len(story.turning_points or story.surprises), _MIN_MOMENTS)
-    for max_moments in range(moments, _MIN_MOMENTS - 1, -1):
-        text = _screen(story, width=width, color=color, max_moments=max_moments)
+    rows = range(moments, _MIN_MOMENTS - 1, -1)
+    for reasons, max_moments in product((True, False), rows):
+        text = _screen(story, width=width, color=color, max_moments=max_moments, reasons=reasons)
         if text.count("\n") < SCREEN_LINES:
             break
     return text
 
 
 @terminal_page(min_width=60)
-def _screen(page: Page, story: MatchStory, *, max_moments: int) -> None:
+def _screen(page: Page, story: MatchStory, *, max_moments: int, reasons: bool) -> None:
     page.paragraph(story.result, "title", indent=0)
     where = [*filter(None, (sides_of(story), *occasion(story.match)))]
     where += [] if story.team else [score_of(side) for side in story.match.innings]
@@ -341,16 +342,17 @@ def _screen(page: Page, story: MatchStory, *, max_moments: int) -> None:
         for number, moment in turned:
             points = points_of(moment).partition(" ")[0]
             swing = f"{points:>4}", tone(moment.swing or 0, 0)
-            _moment(page, [(f"{number} {moment.innings}:{moment.label:<5}", ""), swing], moment)
+            lead: Line = [(f"{number} {moment.innings}:{moment.label:<5}", ""), swing]
+            _moment(page, lead, moment, reasons=reasons)
     if story.surprises:
         page.paragraph("Most surprising", "heading", indent=0)
         for moment in story.surprises[: _MAX_SURPRISES if story.turning_points else max_moments]:
             chance = fine_percent(moment.probability)
-            lead: Line = [(f"  {moment.innings}:{moment.label:<5}{chance:>5}", "")]
+            lead = [(f"  {moment.innings}:{moment.label:<5}{chance:>5}", "")]
             if story.turning_points:
                 page.add(*lead, *_verdict(moment), (moment.event, ""))
             else:
-                _moment(page, lead, moment)
+                _moment(page, lead, moment, reasons=reasons)
         _expected(page, story)
         page.paragraph(f"{tested_words(story)} {_USUALLY}", "quiet", indent=0)
     for text in remarks:
@@ -393,29 +395,31 @@ def _verdict(moment: Moment) -> Line:
     return [(" ", ""), (f"{sign} ", style)]
 
 
-def _moment(page: Page, lead: Line, moment: Moment) -> None:
-    """On two lines, and another where a claim holds."""
+def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
+    """On two lines, another where a claim holds, and those of what moved the expectation."""
     lead = [*lead, *_verdict(moment)]
     indent = width_of(lead)
     words = cut(moment.sentence, 2 * (page.width - indent) - 8).split()
     page.flow([[(word, "")] for word in words], indent=indent, gap=1, lead=lead)
     if moment.finding:
         page.paragraph(moment.finding, "supported", indent=indent)
-    if moved := moved_words(moment):
+    if reasons and (moved := moved_words(moment)):
         for text in (moved, *moved_records(moment)):
-            page.add((" " * indent, ""), (cut(text, page.width - indent), "quiet"))
+            page.paragraph(text, "quiet", indent=indent)
 
 
 def moved_words(moment: Moment) -> str:
-    """``before the ball: striker's record +0.8, this over −0.4``, the largest groups in points."""
+    """``expected of it −0.7; from usual: striker's record −0.8, this over +0.4``, in points."""
     listed = ", ".join(
         f"{part.group} {signed_points(part.points, '−')}" for part in _listed_groups(moment)
     )
-    return f"before the ball: {listed}" if listed else ""
+    if moment.expected is None or not listed:
+        return ""
+    return f"expected of it {signed_points(moment.expected, '−')}; from usual: {listed}"
 
 
 def moved_records(moment: Moment) -> list[str]:
-    """``striker's record: a six on 8.9% of 812 deliveries to 2025-10-31``, of those groups."""
+    """``striker's record: a six on 8.9% of 812 balls to 2025-10-31``, of those groups."""
     return [f"{part.group}: {part.record}" for part in _listed_groups(moment) if part.record]
 
 
@@ -453,8 +457,8 @@ def added_of(story: MatchStory, max_rows: int) -> list[PlayerAdded]:
 def _expected(page: Page, story: MatchStory) -> None:
     if added := added_of(story, _MAX_PLAYERS):
         lead: Line = [("Win probability added ", "heading")]
-        listed = " · ".join(f"{row.name} {row.added:+.0f}" for row in added).replace("-", "−")
-        page.add(*lead, (cut(listed, page.width - width_of(lead)), ""))
+        figures = [f"{row.name} {row.added:+.0f}".replace("-", "−") for row in added]
+        page.flow(dotted(figures, ""), indent=2, gap=1, lead=lead)
     kinds = expected_of(story, _MAX_PLAYERS)
     if kinds:
         page.paragraph("Runs, and (what was expected)", "heading", indent=0)

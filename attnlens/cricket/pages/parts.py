@@ -137,7 +137,7 @@ def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) 
 def record_lines(
     explanation: Explanation, names: Mapping[str, str], min_points: float = 0.0
 ) -> list[str]:
-    """``Patel's record: a six on 8.9% of 812 deliveries to 2025-10-31``.
+    """``Patel's record: a six on 8.9% of 812 balls to 2025-10-31``.
 
     Of the records that move the page's outcome by ``min_points`` or that a supported claim names.
     """

@@ -216,7 +216,7 @@ def _contributions(explanation: Explanation, outcome: str) -> Json:
 
 
 def _with_record(explanation: Explanation, group: str) -> str:
-    """``striker's record (a six on 8.9% of 812 deliveries to 2025-10-31)``; others as they are."""
+    """``striker's record (a six on 8.9% of 812 balls to 2025-10-31)``; others as they are."""
     note = group_note(explanation, group)
     return group if note is None else f"{group} ({note})"
 

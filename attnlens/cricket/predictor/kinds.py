@@ -113,6 +113,14 @@ def cautions(
         )
     elif innings.number % 2 == 0 and innings.target is None and quota:
         yield "no_target", "the file gives no target for this chase"
+    if match.gender is None and not competition_of(match):
+        assumed = innings.number == 2 and innings.target is not None and not match.outcome
+        target = f"; a target of {innings.target} is assumed, which rain may have changed"
+        yield (
+            "unknown_kind",
+            "the file does not say who plays in which competition: averages of men's leagues are "
+            f"taken{target if assumed else ''}",
+        )
     if not evidence:
         yield "evidence_skipped", "no intervention was run: attention is shown, not tested"
 

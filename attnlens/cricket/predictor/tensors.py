@@ -30,7 +30,7 @@ from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.day_tables import summary_of
 from attnlens.cricket.predictor.ratings import KINDS, Ratings, softmax
-from attnlens.files import Floats32, Integers
+from attnlens.files import Floats, Floats32, Integers
 
 OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)
@@ -144,6 +144,12 @@ class BaseModel:
     weights: tuple[Floats32, ...]
     prior: Floats32
     everything: Floats32
+
+    @property
+    def last_over(self) -> Floats:
+        """Of each outcome in the last over of a chase, by `table_of`, ``(TABLES, 11)``."""
+        probabilities: Floats = np.exp(self.prior[:, 1, -1].astype(np.float64))
+        return probabilities / probabilities.sum(-1, keepdims=True)
 
     def log_probabilities(self, scoreboard: Floats32) -> Floats32:
         """From `base_inputs`, ``(n, BASE_SIZE) -> (n, 11)``."""

@@ -200,12 +200,13 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
     identities = tensors.get("seen")
     if identities is not None and (identities.dtype != torch.int64 or identities.dim() != 1):
         raise ValueError("the matches it has seen are told in another shape")
+    base = base_of(tensors)
     return {
         "sha256": checkpoint.sha256,
-        "base": base_of(tensors),
+        "base": base,
         "ratings": ratings_of(tensors, metadata["ratings_until"], kinds),
         "card": check_card(metadata["card"]),
-        "win": WinModel.from_tensors(tensors_under("win.", tensors)),
+        "win": WinModel.from_tensors(tensors_under("win.", tensors), base.last_over),
         "trained_on": None if identities is None else frozenset(identities.tolist()),
     }
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.cricket.match.competition import ALL_OUT, quota_of
+from attnlens.cricket.match.competition import ALL_OUT, quota_of, table_of
 from attnlens.cricket.match.ledger import derived_result, outcome_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.outcomes import OUTCOMES
@@ -62,12 +63,14 @@ class Contest:
 
     Attributes:
         target: runs needed to win, 0 in a first innings; ``quota``: legal balls.
+        kind: the number of the kind of cricket in `attnlens.cricket.match.competition.KINDS`.
     """
 
     chase: bool
     target: float
     quota: float
     form: PreMatch
+    kind: int = 0
 
 
 def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
@@ -89,7 +92,7 @@ def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
     if target is None:
         return None
     before = form.before(match, innings)
-    return Contest(innings.number == 2, float(target), float(quota), before)
+    return Contest(innings.number == 2, float(target), float(quota), before, table_of(match))
 
 
 def chase_of(match: Match) -> Innings | None:
@@ -272,6 +275,39 @@ class TotalRange:
     high: Floats
 
 
+_STORED: Final = ("chase", "remaining", "variance", "quantiles")
+
+FINISH: Final = 9
+"""Balls left from which a chase is valued more and more by what may come of each, the last one
+by that alone. Chosen on chases of 11 May to 23 October 2024.
+"""
+
+
+@lru_cache(maxsize=8)
+def finish_values(probabilities: tuple[float, ...]) -> Floats:
+    """The probability of winning a chase whose balls all have the same outcome probabilities.
+
+    By dynamic programming over the last `FINISH` balls; runs beyond the reach of sixes off all of
+    them are taken not to come.
+
+    Returns:
+        by runs needed, legal balls left and wickets in hand,
+        ``(6 * FINISH + 2, FINISH + 1, ALL_OUT + 1)``.
+    """
+    values = np.zeros((6 * FINISH + 2, FINISH + 1, ALL_OUT + 1))
+    values[0] = 1.0
+    values[1, 0, :] = values[1, :, 0] = 0.5
+    for needed in range(1, 6 * FINISH + 1):
+        for left in range(1, FINISH + 1):
+            total = np.zeros(ALL_OUT)
+            for number, prob in enumerate(probabilities):
+                after, rest = max(needed - int(RUNS[number]), 0), left - int(_LEGAL[number])
+                hand = values[after, rest]
+                total += prob * (hand[:-1] if _FALLEN[number] else hand[1:])
+            values[needed, left, 1:] = total
+    return values
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class WinModel:
     """The value of every state of a limited-overs match.
@@ -280,12 +316,15 @@ class WinModel:
         chase: weights of `chase_features`.
         remaining, variance: weights of `remaining_features` and `variance_features`.
         quantiles: of what a total differs from its mean by, in deviations, `N_QUANTILES`.
+        last_over: probabilities of the outcomes in the last over of a chase, by kind of cricket
+            ``(kinds, 11)``: a chase's last balls are valued by them (`finish_values`).
     """
 
     chase: Floats
     remaining: Floats
     variance: Floats
     quantiles: Floats
+    last_over: Floats | None = None
 
     def value(self, contest: Contest, states: States) -> Floats:
         """The probability of the batting side in every state, 1 and 0 only where it is decided."""
@@ -293,6 +332,15 @@ class WinModel:
             return self._setting(contest, states)
         needed = contest.target - states.score
         values = self._chasing(contest, needed, states)
+        if self.last_over is not None:
+            # With more balls left a side is no worse off than with fewer.
+            fewer = (
+                self._finishing(contest, needed, states, left) for left in range(1, FINISH + 1)
+            )
+            best = np.maximum.reduce(list(fewer))
+            values = np.where(states.left > FINISH, np.maximum(values, best), best)
+        least = 1 / (1 + np.exp(MAX_LOG_ODDS))
+        values = values.clip(least, 1 - least)
         values = np.where(states.over, 0.5 * (needed == 1), values)
         return np.where(needed <= 0, 1.0, values)
 
@@ -313,6 +361,17 @@ class WinModel:
         )
         log_odds = (features @ self.chase).clip(-MAX_LOG_ODDS, MAX_LOG_ODDS)
         values: Floats = 1 / (1 + np.exp(-log_odds))
+        return values
+
+    def _finishing(self, contest: Contest, needed: Floats, states: States, left: int) -> Floats:
+        """The values of a chase with so many balls left, or with its own if these are fewer."""
+        balls = np.minimum(states.left, left)
+        assert self.last_over is not None
+        exact = finish_values(tuple(self.last_over[contest.kind].tolist()))
+        at = (needed.clip(0, len(exact) - 1), balls, states.wickets)
+        share = ((FINISH + 1 - balls) / FINISH).clip(0, 1)
+        fitted = self._chasing(contest, needed, States(states.score, balls, states.wickets))
+        values: Floats = fitted + share * (exact[tuple(part.astype(int) for part in at)] - fitted)
         return values
 
     def _remaining(self, contest: Contest, states: States) -> tuple[Floats, Floats]:
@@ -340,18 +399,20 @@ class WinModel:
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Everything, by name."""
-        return {name: torch.from_numpy(getattr(self, name)) for name in self.__slots__}
+        return {name: torch.from_numpy(getattr(self, name)) for name in _STORED}
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, Tensor]) -> Self | None:
+    def from_tensors(
+        cls, tensors: Mapping[str, Tensor], last_over: Floats | None = None
+    ) -> Self | None:
         """The model of `to_tensors`; ``None`` where there are none, or those of an older model.
 
         Raises:
             ValueError: they are damaged.
         """
-        if not set(cls.__slots__) <= set(tensors):
+        if not set(_STORED) <= set(tensors):
             return None
-        arrays = {name: tensors[name].numpy().astype(np.float64) for name in cls.__slots__}
+        arrays = {name: tensors[name].numpy().astype(np.float64) for name in _STORED}
         one = np.ones(1)
         sizes = {
             "chase": chase_features(*[one] * 9).shape[-1],
@@ -361,7 +422,7 @@ class WinModel:
         }
         if any(arrays[name].shape != (size,) for name, size in sizes.items()):
             raise ValueError("its value of states has another shape")
-        return cls(**arrays)
+        return cls(**arrays, last_over=last_over)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -62,11 +62,9 @@ class BallOfMatch(Plain):
 
 
 class WinPoint(BallOfMatch):
-    """The chance of the story's team before a ball, and after what happened.
+    """The win probability of the story's team before a ball, and after what happened.
 
-    ``before`` is the mean of what may come of the ball, by its forecast: what changes until
-    ``after`` is the ball's own doing. That forecast knows who bowls and who faces, so it can differ
-    a little from ``after`` of the ball before.
+    Both are values of the state of the match, which do not know who bowls and who faces.
     """
 
     before: Share
@@ -113,8 +111,9 @@ class Moment(BallOfMatch):
     to the chance of the story's team, null where none can be told. ``event`` is the part of
     ``sentence`` that a scorebook tells. ``verdict`` is about past balls and records as reasons for
     that probability: ``supported`` where one is; null where none was tested. ``finding`` is that
-    reason, where it accounts for a twentieth of the swing or more. ``moved_by``: the groups that
-    move the expected win probability before the ball, the largest first.
+    reason, where it accounts for a twentieth of the swing or more. ``expected``: the part of the
+    swing that the forecast expected of the ball, in points. ``moved_by``: the groups that move that
+    expectation, the largest first.
     """
 
     outcome: Outcome
@@ -126,6 +125,7 @@ class Moment(BallOfMatch):
     sentence: Text
     verdict: Verdict | None
     finding: Text | None
+    expected: Finite | None = None
     moved_by: tuple[MovedBy, ...] = ()
 
 

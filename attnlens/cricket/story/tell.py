@@ -26,7 +26,7 @@ from attnlens.cricket.match.ledger import (
     totals,
 )
 from attnlens.cricket.match.match import Delivery, Innings, Match
-from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.match.naming import BallReference, innings_numbered
 from attnlens.cricket.match.outcomes import (
     BOWLERS_SHARE_OF_WICKETS,
     OUTCOME_INDEX,
@@ -160,6 +160,7 @@ def tell(
         reference = BallReference(ball.innings.number, ball.ball.index)
         explained[ball] = explain(reference, ball.outcome)
     claims, tested = _claims(explained)
+    ledger_fields = _ledger(match, sides, team)
     return types.MatchStory(
         schema_version=types.SCHEMA_VERSION,
         model=model_particulars(predictor),
@@ -172,8 +173,8 @@ def tell(
         claims=claims,
         tested=tested,
         expected=_expected([side for side in sides if _is_short(match, side.innings)]),
-        notes=_notes(match, predictor, sides, history=history),
-        **_ledger(match, sides, team),
+        notes=_notes(match, predictor, sides, ledger_fields.get("ledger", ()), history=history),
+        **ledger_fields,
     )
 
 
@@ -259,6 +260,7 @@ def _moment(bowled: Bowled, explanation: Explanation) -> types.Moment:
         sentence=f"{event}; {odds_of(explanation, bowled.outcome)}.",
         verdict=_verdict(explanation),
         finding=_finding(explanation, held[0]) if held else None,
+        expected=_expected_points(explanation, bowled),
         moved_by=_moved_by(explanation, bowled),
     )
 
@@ -273,6 +275,15 @@ def _explains_the_swing(explanation: Explanation, index: int, bowled: Bowled) ->
         return True
     change = explanation.evidence[index].top_change
     return abs(change.points) / 100 >= _MIN_SHARE_OF_SWING
+
+
+def _expected_points(explanation: Explanation, bowled: Bowled) -> float | None:
+    """The change of the win probability that the forecast expected of the ball, in points."""
+    win = explanation.win_probability
+    if bowled.win is None or win is None or win.expected is None:
+        return None
+    sign = 1 if bowled.batting_is_team else -1
+    return rounded(100 * sign * (win.expected - win.before))
 
 
 def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, ...]:
@@ -388,17 +399,38 @@ def _played(match: Match) -> types.Played:
 
 
 def _notes(
-    match: Match, predictor: TrainedPredictor, sides: Sequence[InningsForecast], *, history: bool
+    match: Match,
+    predictor: TrainedPredictor,
+    sides: Sequence[InningsForecast],
+    ledger: Sequence[types.LedgerEntry],
+    *,
+    history: bool,
 ) -> tuple[types.Note, ...]:
     """What to know, each once; that nothing was tested is in `types.Tested`."""
-    remarks = [*_untold(match, sides)]
+    remarks = [*_untold(match, sides, ledger)]
     for side in sides:
         remarks += cautions(match, side.innings, predictor, evidence=True, history=history)
     remarks += (("file", note) for note in match.notes)
     return tuple(types.Note(flag=flag, text=text) for flag, text in dict.fromkeys(remarks))
 
 
-def _untold(match: Match, sides: Sequence[InningsForecast]) -> Iterator[tuple[str, str]]:
+def _revised(match: Match, ledger: Sequence[types.LedgerEntry]) -> Iterator[tuple[str, str]]:
+    """What a target revised for rain did to the win probability of the story's team."""
+    for entry in ledger:
+        if entry.kind == "revised target":
+            chase = innings_numbered(match, entry.innings)
+            quota = chase.target_balls
+            balls = "" if quota is None else f" from {count(quota, 'ball')}"
+            text = (
+                f"the target was revised to {chase.target}{balls}: {entry.points:+.0f} points for "
+                f"{_team(match)}"
+            )
+            yield "revised_target", text.replace("-", "−")
+
+
+def _untold(
+    match: Match, sides: Sequence[InningsForecast], ledger: Sequence[types.LedgerEntry]
+) -> Iterator[tuple[str, str]]:
     winning = any(telling.winning is not None for telling in sides)
     if not sides:
         yield "no_ball", "no ball is in the file: there is nothing to tell but the result"
@@ -413,7 +445,8 @@ def _untold(match: Match, sides: Sequence[InningsForecast]) -> Iterator[tuple[st
         yield "super_over", "of the super over only the result is told"
     if winning and match.outcome.get("method"):
         how = match.outcome["method"]
-        yield "method", f"decided by {how}: the chance to win knows nothing of that"
+        yield "method", f"decided by {how}: the chase is valued by the target in the file"
+    yield from _revised(match, ledger)
     new, rated = _met(sides)
     if new:
         players = count(new + rated, "player")

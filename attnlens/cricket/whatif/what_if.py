@@ -19,7 +19,7 @@ from attnlens.cricket.explain.explain_ball import (
 from attnlens.cricket.explain.reading import NATS_DIGITS
 from attnlens.cricket.explain.types import SCHEMA_VERSION, Remark, Sentence
 from attnlens.cricket.match.competition import quota_of
-from attnlens.cricket.match.ledger import free_hits
+from attnlens.cricket.match.ledger import balls_bowled, free_hits
 from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
 from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered, over_ended
 from attnlens.cricket.match.next_ball import at_the_crease, changed_ends, why_over, with_next_ball
@@ -330,7 +330,7 @@ def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[
     bowled = [ball for ball in balls if ball.bowler.key == current.bowler.key]
     if quota is not None and not after.innings.super_over:
         overs = math.ceil(quota / size / _BOWLERS_SHARE)
-        if sum(ball.is_legal for ball in bowled) >= overs * size:
+        if balls_bowled(after.innings, current.bowler, current.index) >= overs * size:
             yield "bowler_quota", f"{current.bowler} has bowled all {overs} overs allowed"
     if any(ball.over == current.over - 1 for ball in bowled):
         yield (

@@ -173,7 +173,7 @@ def group_note(explanation: Explanation, group: str) -> str | None:
 
 
 def record_note(explanation: Explanation, role: Role) -> str | None:
-    """``a six on 8.9% of 812 deliveries to 2025-10-31``; nothing of a player without a record."""
+    """``a six on 8.9% of 812 balls to 2025-10-31``; nothing of a player without a record."""
     index = outcome_index(explanation.prediction, explanation.prediction.subject)
     for number, record in enumerate(explanation.records):
         if record.role == role:
@@ -181,7 +181,7 @@ def record_note(explanation: Explanation, role: Role) -> str | None:
             outcome = f"{pointer}/outcomes/{index}"
             return (
                 f"[{outcome}/outcome outcome] on [{outcome}/share percent1] of "
-                f"[{pointer}/deliveries thousands] deliveries to [{pointer}/last_day]"
+                f"[{pointer}/deliveries thousands] balls to [{pointer}/last_day]"
             )
     return None
 
@@ -352,10 +352,17 @@ def winning(explanation: Explanation) -> Sentence | None:
         return None
     after = "" if win.happened is None else " → [/win_probability/happened percent]"
     before = "[/win_probability/team] to win: [/win_probability/before percent]"
+    return sentence(explanation, f"{before}{after}.")
+
+
+def projected(explanation: Explanation) -> Sentence | None:
+    """The total that a first innings may come to, before the ball; nothing in its last over."""
+    win, left = explanation.win_probability, explanation.ball.balls_left
+    if win is None or win.projected is None or (left or 0) <= explanation.ball.balls_per_over:
+        return None
     total = "/win_probability/projected"
     ends = f"[{total}/mean whole] ([{total}/low whole] to [{total}/high whole])"
-    projected = "" if win.projected is None else f" Projected total: {ends}."
-    return sentence(explanation, f"{before}{after}.{projected}")
+    return sentence(explanation, f"Projected total before the ball: {ends}.")
 
 
 # -- the narrative -------------------------------------------------------------------------------
