@@ -110,8 +110,8 @@ def test_ratings_are_stale_after_120_days(age: int, is_stale: bool) -> None:
     assert ("stale_ratings" in texts) == is_stale
     if is_stale:
         assert texts["stale_ratings"] == (
-            f"ratings, records and what is usual are of {made.ratings.until}, {age} days before "
-            "this match; a history of the matches since then gives those of its date"
+            f"what the model knows of players and competitions is of {made.ratings.until}, {age} "
+            "days before this match; a history of the matches since then brings it up to date"
         )
         history = [dataclasses.replace(simulate_match(8), dates=(day - datetime.timedelta(1),))]
         dated = Timeline(made, history).predictor_for(match)

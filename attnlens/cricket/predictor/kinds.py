@@ -102,8 +102,8 @@ def cautions(
     if age is not None and age > MAX_RATINGS_AGE:
         yield (
             "stale_ratings",
-            f"ratings, records and what is usual are of {until}, {age} days before this match; a "
-            "history of the matches since then gives those of its date",
+            f"what the model knows of players and competitions is of {until}, {age} days before "
+            "this match; a history of the matches since then brings it up to date",
         )
     if innings.set_later:
         yield (
