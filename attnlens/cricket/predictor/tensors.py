@@ -148,8 +148,9 @@ class BaseModel:
     @property
     def last_over(self) -> Floats:
         """Of each outcome in the last over of a chase, by `table_of`, ``(TABLES, 11)``."""
-        probabilities: Floats = np.exp(self.prior[:, 1, -1].astype(np.float64))
-        return probabilities / probabilities.sum(-1, keepdims=True)
+        odds = np.exp(self.prior[:, 1, -1].astype(np.float64))
+        probabilities: Floats = odds / odds.sum(-1, keepdims=True)
+        return probabilities
 
     def log_probabilities(self, scoreboard: Floats32) -> Floats32:
         """From `base_inputs`, ``(n, BASE_SIZE) -> (n, 11)``."""
