@@ -142,22 +142,27 @@ def test_the_ledger_sums_to_the_result_and_belongs_to_players(number: int) -> No
 
 
 def test_what_moved_a_ball_sums_to_the_expectation_beyond_usual(tested: MatchStory) -> None:
-    for moment in tested.turning_points:
+    signs = set()
+    for moment in tested.turning_points + tested.surprises:
         reference = BallReference(moment.innings, moment.index)
         explanation = explain_ball(MATCH, reference, PREDICTOR, outcome=moment.outcome)
         win = explanation.win_probability
         assert win is not None
+        assert win.expected is not None
         beyond = sum(
             (entry.probability - entry.usual) * win.after[entry.outcome]
             for entry in explanation.prediction.outcomes
         )
         sign = 1 if explanation.match.batting_team == tested.team else -1
+        signs.add(sign)
+        expected = 100 * sign * (win.expected - win.before)
+        assert moment.expected == pytest.approx(expected, abs=1e-4)
         listed = sum(part.points for part in moment.moved_by)
         assert listed == pytest.approx(100 * sign * beyond, abs=0.05 * 10)
         assert [abs(part.points) for part in moment.moved_by] == sorted(
             (abs(part.points) for part in moment.moved_by), reverse=True
         )
-        assert len(moment.moved_by) > 1
+    assert signs == {1, -1}
 
 
 def test_a_reason_is_stated_only_if_it_accounts_for_a_part_of_the_swing(

@@ -488,3 +488,40 @@ def test_ledgers_of_real_matches_sum_to_the_results_of_their_files(shared_data: 
             deliveries = sum(len(side.deliveries) for side in match.innings[:2])
             assert sum(entry.kind == "ball" for entry in ledger.entries) == deliveries
     assert counted == {"won": 28, "tied": 3, "none": 3, "revised": 2}
+
+
+def by_hand(needed: int, left: int, wickets: int, probs: dict[str, float]) -> float:
+    """The probability of winning a chase, by every way in which its balls may go."""
+    if needed <= 0:
+        return 1.0
+    if not left or not wickets:
+        return 0.5 if needed == 1 else 0.0
+    total = 0.0
+    for outcome, prob in probs.items():
+        runs = {"W": 0, "wd": 1, "nb": 1, "bye": 1}.get(outcome)
+        runs = int(outcome) if runs is None else runs
+        fewer = left - (outcome not in ("wd", "nb"))
+        total += prob * by_hand(needed - runs, fewer, wickets - (outcome == "W"), probs)
+    return total
+
+
+def test_the_last_balls_are_valued_by_every_way_in_which_they_may_go() -> None:
+    probs = dict(zip(OUTCOMES, SHIPPED.last_over[0].tolist(), strict=True))
+    exact = win.finish_values(tuple(probs.values()))
+    for needed in range(1, 9):
+        for left, wickets in ((1, 1), (1, 6), (2, 3), (3, 1), (3, 9)):
+            expected = by_hand(needed, left, wickets, probs)
+            assert exact[needed, left, wickets] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("wickets", [1, 6])
+def test_the_last_ball_is_worth_what_it_can_bring(wickets: int) -> None:
+    probs = dict(zip(OUTCOMES, SHIPPED.last_over[0].tolist(), strict=True))
+    values = {needed: value(150 - needed, 1, wickets, 150) for needed in (1, 2, 4, 6, 7, 8, 20)}
+    for needed in (2, 4, 6):
+        wins = sum(probs[name] for name in "123456" if int(name) >= needed)
+        ties = probs[str(needed - 1)]
+        assert values[needed] == pytest.approx(wins + ties / 2, abs=0.05)
+    # A six only ties with seven wanted, and more cannot come without an extra.
+    assert values[7] < probs["6"]
+    assert values[20] < values[8] < 0.01
