@@ -158,6 +158,10 @@ def test_what_moved_a_ball_sums_to_the_expectation_beyond_usual(tested: MatchSto
         expected = 100 * sign * (win.expected - win.before)
         assert moment.expected == pytest.approx(expected, abs=1e-4)
         listed = sum(part.points for part in moment.moved_by)
+        groups = {group.group: group.from_usual for group in explanation.contributions}
+        for part in moment.moved_by:
+            points = sum(row.points * win.after[row.outcome] for row in groups[part.group])
+            assert part.points == pytest.approx(sign * points, abs=1e-4)
         left_out = len(explanation.contributions) - len(moment.moved_by)
         assert listed == pytest.approx(100 * sign * beyond, abs=0.05 * left_out + 1e-3)
         assert [abs(part.points) for part in moment.moved_by] == sorted(
