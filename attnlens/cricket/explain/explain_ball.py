@@ -510,11 +510,7 @@ def _standing(entry: ScorebookEntry, phase: Phase | None) -> types.BallStanding:
         bowler_balls=entry.bowling.legal_balls,
         bowler_runs=entry.bowling.runs,
         bowler_wickets=entry.bowling.wickets,
-        partnership_runs=entry.partnership_runs,
-        partnership_balls=entry.partnership_balls,
-        over_runs=entry.over_runs,
-        latest=entry.latest,
-        hat_trick=entry.hat_trick,
+        **copy_fields(types.BallStanding, entry),
     )
 
 

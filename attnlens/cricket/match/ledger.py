@@ -86,14 +86,19 @@ def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
         return None
     size = innings.balls_per_over
     over = ball.over - (innings.deliveries[0].over if innings.super_over else 0)
+    length = dict(innings.miscounted).get(ball.over, size)
+    of_over = min(length, max(quota - over * size, 0)) - _bowled_of_over(innings, ball)
+    return max(of_over, 1) + max(quota - (over + 1) * size, 0)
+
+
+def _bowled_of_over(innings: Innings, ball: Delivery) -> int:
+    """Legal balls of a delivery's over before it."""
     bowled = 0
     for past in reversed(innings.deliveries[: ball.index - 1]):
         if past.over != ball.over:
             break
         bowled += past.is_legal
-    length = dict(innings.miscounted).get(ball.over, size)
-    of_over = min(length, max(quota - over * size, 0)) - bowled
-    return max(of_over, 1) + max(quota - (over + 1) * size, 0)
+    return bowled
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +126,9 @@ def progress_before(match: Match, innings: Innings, ball: Delivery) -> Progress:
     size, bowled = innings.balls_per_over, ball.legal_balls_before
     left, target = balls_left(match, innings, ball), innings.target
     required = None if target is None else max(target - ball.score_before, 0)
-    in_over = sum(past.is_legal for past in innings.deliveries[: ball.index - 1]
-                  if past.over == ball.over)  # fmt: skip
+    overs = f"{ball.over}.{_bowled_of_over(innings, ball)} overs"
     return Progress(
-        count(bowled, "ball") if counts_balls(size) else f"{ball.over}.{in_over} overs",
+        count(bowled, "ball") if counts_balls(size) else overs,
         left,
         required,
         size * required / left if required is not None and left else None,
@@ -503,9 +507,9 @@ def result_sentence(match: Match) -> str | None:
     A result that the balls do not bear is attributed to the file, beside what the balls show.
     """
     stated, shown = outcome_words(match.outcome), outcome_words(outcome_of(match))
-    if stated is None or not match.contradicts("outcome"):
-        if stated is None:
-            return shown
+    if stated is None:
+        return shown
+    if not match.contradicts("outcome"):
         for key in ("eliminator", "bowl_out"):
             won = f"{match.outcome.get(key)} won"
             stated = stated.replace(won, attributed(match, won, f"outcome.{key}"))

@@ -334,8 +334,10 @@ class WinModel:
         values = self._chasing(contest, needed, states)
         if self.last_over is not None:
             # With more balls left a side is no worse off than with fewer.
+            exact = finish_values(tuple(self.last_over[contest.kind].tolist()))
             fewer = (
-                self._finishing(contest, needed, states, left) for left in range(1, FINISH + 1)
+                self._finishing(contest, needed, states, left, exact)
+                for left in range(1, FINISH + 1)
             )
             best = np.maximum.reduce(list(fewer))
             values = np.where(states.left > FINISH, np.maximum(values, best), best)
@@ -363,11 +365,15 @@ class WinModel:
         values: Floats = 1 / (1 + np.exp(-log_odds))
         return values
 
-    def _finishing(self, contest: Contest, needed: Floats, states: States, left: int) -> Floats:
-        """The values of a chase with so many balls left, or with its own if these are fewer."""
+    def _finishing(
+        self, contest: Contest, needed: Floats, states: States, left: int, exact: Floats
+    ) -> Floats:
+        """The values of a chase with so many balls left, or with its own if these are fewer.
+
+        Args:
+            exact: by `finish_values`.
+        """
         balls = np.minimum(states.left, left)
-        assert self.last_over is not None
-        exact = finish_values(tuple(self.last_over[contest.kind].tolist()))
         at = (needed.clip(0, len(exact) - 1), balls, states.wickets)
         share = ((FINISH + 1 - balls) / FINISH).clip(0, 1)
         fitted = self._chasing(contest, needed, States(states.score, balls, states.wickets))

@@ -115,7 +115,7 @@ class Bowled:
     chance: float
     balls_left: int | None
     win: types.WinPoint | None = None
-    batting_is_team: bool = True
+    sign: int = 1
 
     @property
     def swing(self) -> float:
@@ -229,7 +229,7 @@ def _bowled(match: Match, side: InningsForecast, team: str | None) -> Iterator[B
                 ends = 1 - ends[0], 1 - ends[1]
             before, after = (rounded(end, DIGITS) for end in ends)
             win = types.WinPoint(**bowled.reference, before=before, after=after)
-            bowled = replace(bowled, win=win, batting_is_team=side.innings.batting_team == team)
+            bowled = replace(bowled, win=win, sign=1 if side.innings.batting_team == team else -1)
         yield bowled
 
 
@@ -282,8 +282,7 @@ def _expected_points(explanation: Explanation, bowled: Bowled) -> float | None:
     win = explanation.win_probability
     if bowled.win is None or win is None or win.expected is None:
         return None
-    sign = 1 if bowled.batting_is_team else -1
-    return rounded(100 * sign * (win.expected - win.before))
+    return rounded(100 * bowled.sign * (win.expected - win.before))
 
 
 def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, ...]:
@@ -291,9 +290,9 @@ def _moved_by(explanation: Explanation, bowled: Bowled) -> tuple[types.MovedBy, 
     win = explanation.win_probability
     if bowled.win is None or win is None:
         return ()
-    sign = 1 if bowled.batting_is_team else -1
     moves = {
-        group.group: sign * sum(part.points * win.after[part.outcome] for part in group.from_usual)
+        group.group: bowled.sign
+        * sum(part.points * win.after[part.outcome] for part in group.from_usual)
         for group in explanation.contributions
     }
     ranked = sorted(moves.items(), key=lambda entry: -abs(entry[1]))
