@@ -58,8 +58,7 @@ class MatchSummary:
     Attributes:
         kind: the number of its kind of cricket in `attnlens.cricket.match.competition.KINDS`.
         competition, event: see `competition_of` and `event_of`.
-        teams, winner, toss_winner: sides, as `team_key` names them; ``winner`` is ``None``
-            without one.
+        winner: the side, as `team_key` names it; ``None`` without one.
         method: how the result was adjusted, such as ``D/L``; ``None`` for a result by play.
         innings: those that have a ball, super overs left out.
         players: for each role of a player the rows of the rating table, ``(n,)``, and how often
@@ -72,11 +71,9 @@ class MatchSummary:
     competition: str
     event: str
     venue: str
-    teams: tuple[str, ...]
     winner: str | None
     tie: bool
     method: str | None
-    toss_winner: str | None
     innings: tuple[InningsSummary, ...]
     players: Mapping[str, tuple[Integers, Integers]]
 
@@ -94,10 +91,8 @@ def summary_of(
         players: as `MatchSummary.players`.
     """
 
-    def team(name: str | None) -> str | None:
-        return None if name is None else team_key(match, name)
-
     outcome = outcome_of(match)
+    winner = outcome.get("winner")
     return MatchSummary(
         match_id=match.match_id,
         match_type=match.match_type,
@@ -105,11 +100,9 @@ def summary_of(
         competition=competition_of(match),
         event=event_of(match),
         venue=venue_key(match),
-        teams=tuple(team_key(match, name) for name in match.teams),
-        winner=team(outcome.get("winner")),
+        winner=None if winner is None else team_key(match, winner),
         tie=outcome.get("result") == "tie",
         method=outcome.get("method"),
-        toss_winner=team(match.toss.get("winner")),
         innings=tuple(_innings_summary(match, *entry) for entry in innings),
         players=players,
     )

@@ -108,7 +108,10 @@ Report: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bowled:
-    """A ball that was bowled, the probability of what happened, and who was winning."""
+    """A ball that was bowled, the probability of what happened, and who was winning.
+
+    ``sign``: 1 where the story's team bats, -1 where it bowls.
+    """
 
     innings: Innings
     ball: Delivery
@@ -225,11 +228,12 @@ def _bowled(match: Match, side: InningsForecast, team: str | None) -> Iterator[B
         bowled = Bowled(side.innings, ball, chance, left)
         if side.winning is not None:
             ends = float(side.winning.before[row]), float(side.winning.actual[row])
-            if side.innings.batting_team != team:
+            sign = 1 if side.innings.batting_team == team else -1
+            if sign < 0:
                 ends = 1 - ends[0], 1 - ends[1]
             before, after = (rounded(end, DIGITS) for end in ends)
             win = types.WinPoint(**bowled.reference, before=before, after=after)
-            bowled = replace(bowled, win=win, sign=1 if side.innings.batting_team == team else -1)
+            bowled = replace(bowled, win=win, sign=sign)
         yield bowled
 
 
