@@ -46,7 +46,7 @@ def told(explanation: Explanation, text: str) -> Counter[str]:
     verdicts = [claim.verdict for claim in explanation.evidence if not claim.reference]
     made, kept = verdicts.count("supported"), str(tables["claims"]["rows"])
     index, balls = explanation.ball.index, [row[0] for row in tables["past_balls"]["rows"]]
-    latest = [past.label for past in explanation.history if past.index >= index - LATEST]
+    latest = [past.label for past in explanation.past_balls if past.index >= index - LATEST]
     found = Counter({f"{name} left out": count for name, count in tables["left_out"].items()})
     found["supported claims"] = made
     found["supported claims missing"] = made - kept.count("'supported'")

@@ -84,7 +84,7 @@ def main() -> int:
         widest = max(widest, *map(len, page))
         silent += not told.summary
         attentive += any(line.startswith(("  all heads", "Attention: no ball")) for line in page)
-        story = told.prediction.story_outcome
+        story = told.prediction.subject
         outcomes[str(story)] += 1
         claims += len(told.evidence)
         about += sum(one.outcome == story for one in told.evidence)

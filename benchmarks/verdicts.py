@@ -6,7 +6,8 @@
 Balls with at least 36 before them, as many of each kind of cricket as of any other, drawn with a
 fixed seed. For every kind of claim: how many were made, and of how many each verdict was given,
 with a 95% interval over matches. A picture is a head that carries too little of what its balls do,
-or looked at all alike: nothing is claimed of it. Then `attnlens.cricket.lab.placebos`.
+or looked at all alike: nothing is claimed of it. Then `attnlens.cricket.lab.placebos`; and how
+often what happened on the players' own balls is supported, as it happened and shuffled.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from attnlens.cricket.explain.claims import OF_PLAYERS, gather_evidence, matters_by_itself
+from attnlens.cricket.explain.reading import read_ball, subject_of
 from attnlens.cricket.lab.placebos import (
     Share,
     TestedList,
@@ -27,16 +30,19 @@ from attnlens.cricket.lab.placebos import (
     source_shares,
     tested_lists,
     with_shuffled_heads,
+    with_shuffled_outcomes,
 )
 from attnlens.cricket.match.competition import table_of
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.predictor.scales import SCALES
 from attnlens.cricket.predictor.window import one_thread, window_for
 from attnlens.cricket.readers import read_matches
 from attnlens.cricket.session import Session
 
 PICTURE = "picture only"
+HAPPENED = "what happened on them supported"
 VERDICTS = ("supported", "not better than chance", "contradicted", "cannot be told", PICTURE)
 
 Ball = tuple[Match, BallReference]
@@ -82,17 +88,37 @@ def placebos(session: Session, balls: Sequence[Ball], seed: int) -> list[TestedL
     predictor = session.predictor
     shuffled = replace(predictor, model=with_shuffled_heads(predictor, seed))
     generator = np.random.default_rng(seed)
-    return [
-        tested
-        for match, reference in balls
-        for tested in tested_lists(
-            predictor,
-            window_for(match, reference, predictor),
-            shuffled,
-            generator,
-            outcome=None,
-        )
-    ]
+    lists: list[TestedList] = []
+    another = None
+    for match, reference in balls:
+        window = window_for(match, reference, predictor)
+        lists += tested_lists(predictor, window, shuffled, another, generator, outcome=None)
+        another = window
+    return lists
+
+
+@one_thread()
+def about_what_happened(
+    session: Session, balls: Sequence[Ball], seed: int, *, shuffle: bool
+) -> list[KindOfClaim]:
+    """Claims about the players' own balls, and whether what happened on them is supported.
+
+    Where ``shuffle``, what happened on the past balls is in another order.
+    """
+    predictor, generator = session.predictor, np.random.default_rng(seed)
+    claims = []
+    for match, reference in balls:
+        window = window_for(match, reference, predictor)
+        if shuffle:
+            window = with_shuffled_outcomes(window, generator)
+        reading = read_ball(predictor, window)
+        subject, _ = subject_of(window, reading.probabilities)
+        outcome = None if subject is None else OUTCOME_INDEX[subject]
+        for test in gather_evidence(predictor, window, reading).tests:
+            if test.claim.kind in OF_PLAYERS:
+                verdict = HAPPENED if matters_by_itself(test, outcome) else test.verdict or PICTURE
+                claims.append(KindOfClaim(match.match_id, test.claim.kind, verdict))
+    return claims
 
 
 def share_text(share: Share) -> str:
@@ -148,6 +174,18 @@ def main() -> None:
     print_table(("claim", "made", *VERDICTS), rows)
     print()
     print_placebos(placebos(session, balls, options.seed), options.seed)
+    by_order = {
+        words: about_what_happened(session, balls, options.seed, shuffle=shuffle)
+        for words, shuffle in (("as it happened", False), ("in another order", True))
+    }
+    players = {}
+    for order, made in by_order.items():
+        happened = share_of(made, HAPPENED, options.seed)
+        either = [
+            replace(claim, verdict=claim.verdict.replace(HAPPENED, "supported")) for claim in made
+        ]
+        players[order] = [share_of(either, "supported", options.seed), happened]
+    print_table(("balls of this batter or bowler", "made", "supported", HAPPENED), players)
     print(f"{len(balls)} balls, checkpoint {session.predictor.sha256[:12]}")
 
 

@@ -369,7 +369,7 @@ def is_measured(data: Data) -> bool:
 
 
 def heads_page(data: Data) -> Page:
-    """Every head by scale, then slots."""
+    """Every head, by scale."""
     lead = (
         f"Over {data['balls']:,} balls; matches: {data['matches']:,}. ×2 of a relation: twice as "
         "much of its past attention as even attention would pay, with 95% intervals over matches. "
@@ -385,12 +385,10 @@ def heads_page(data: Data) -> Page:
         )
         for scale in data["scales"]
     ]
-    slots = _table(("slot", "reads", "without it", "rank"), map(_slot, data["slots"]))
     return [
         html.H1("Heads across matches"),
         html.P(lead, className="lead"),
         *scales,
-        panel("slots", "Slots inside the ball", slots),
         store("measured", {}),
     ]
 
@@ -422,10 +420,6 @@ def _favoured(row: Data) -> str:
     lift, ends = row["lift"], row["lift_ci"]
     interval = "" if ends is None or ends[0] == ends[1] else f" [{ends[0]:.2f}, {ends[1]:.2f}]"
     return f"{_words(row['relation'])} {'–' if lift is None else f'×{lift:.2f}'}{interval}"
-
-
-def _slot(slot: Data) -> list[str]:
-    return [_words(slot["slot"]), slot["reads"], *_importance(slot["importance"])]
 
 
 def _importance(importance: Data) -> tuple[str, str]:

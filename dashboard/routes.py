@@ -389,8 +389,9 @@ def _csv(data: Data) -> str:
     """The past balls of a ball as a table."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    columns = ["index", "label", "batter", "bowler", "outcome", "runs", "attention", "effect_nats"]
+    columns = ["index", "label", "batter", "bowler", "outcome", "runs", "attention"]
+    columns += ["effect_log_odds", "effect_points", "effect_nats"]
     writer.writerow(columns)
-    for row in data["history"]:
+    for row in data["past_balls"]:
         writer.writerow([cell(row[name]) for name in columns])
     return out.getvalue()

@@ -15,7 +15,7 @@ import pytest
 from attnlens.cli import main
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-SCALES = ("micro", "short", "medium", "long")
+SCALES = ("micro", "short", "medium", "long", "whole")
 OUTCOMES = ("0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye")
 IDENTITY = ("match_id", "innings", "index", "label", "batter", "bowler", "actual")
 COLUMNS = [

@@ -19,6 +19,7 @@ from attnlens.cricket.explain.reading import heat_map as heat_map_of
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.scales import Scale, WindowBall
+from attnlens.cricket.predictor.temporal import WHOLE
 from attnlens.cricket.words.narrative import narrate
 from attnlens.cricket.words.summary import summarize_temporal_attention
 
@@ -31,7 +32,7 @@ GROUPS = (
     *("other recent balls", "earlier balls"),
 )
 SCALES: dict[Scale, tuple[int, int]] = {"micro": (6, 2), "short": (12, 3), "medium": (36, 6)}
-SCALES["long"] = (0, 2)
+SCALES |= {"long": (0, 2), "whole": (200, 3)}
 """Length and heads."""
 BATTERS = ("R Varela", "K Osei-Lund", "T Varela", "J Marchetti", "D Fenwick")
 BOWLERS = ("S Adeyemi", "H Lindqvist", "P Castellane", "N Brandt")
@@ -98,8 +99,12 @@ def heat_map(scale: Scale, now: dict[str, Any], past: list[dict[str, Any]]) -> d
     size, heads = SCALES[scale]
     long = scale == "long"
     window = [ball for ball in past if ball["over"] < now["over"]] if long else past[1 - size :]
-    patterns = [*("recency", "same_bowler", "same_batsman"), None, None, None][:heads]
+    sees = [*(None, "same_bowler", "same_batsman"), None, None, None][:heads]
+    patterns = ["recency", *sees[1:]]
     earned = ["recency", "unspecialised", "same_batsman", "boundary", *["unspecialised"] * 2]
+    if scale == "whole":
+        sees = patterns = list(WHOLE[:heads])
+        earned = [WHOLE[0], *["unspecialised"] * 2]
     chance, rows, own = random.Random(len(past) + heads), [], []
     for head, pattern in enumerate(patterns):
         scores = [
@@ -131,7 +136,9 @@ def heat_map(scale: Scale, now: dict[str, Any], past: list[dict[str, Any]]) -> d
         ],
         rows=rows,
         own=own,
+        carries=[round((1 + head) / 39, 6) for head in range(heads)],
         patterns=patterns,
+        sees=sees,
         earned=earned[:heads],
         bias_shares=[0.2, 0.3, 0.4, None, None, None][:heads],
         over_weights=[by_over(row) for row in rows] if long else None,
@@ -181,12 +188,13 @@ def claims(
             q, verdict, reason = None, unknown, few
         listed = ", ".join(labels[ball] for ball in sorted(removed))
         null = None if q is None else [0.00001, 0.00009, 0.000231, 0.0004, 0.0009]
-        replaced = {"effect_nats": 0.002104, "draws": 16, "control_nats": 0.000817, "controls": 24}
+        replaced = {"effect_nats": 0.002104, "effect_log_odds": 0.05, "p": 0.01}
+        spread = {"low": before - 0.02, "median": before - 0.005, "high": before + 0.01}
         of_head = {"scale": "medium", "head": kind, "kind": "head", "removed_from": "head"}
         of_head["claim"] = f"on the medium scale, {name} looked most at balls {listed}"
         of_model = {"scale": None, "head": None, "kind": kind, "removed_from": "model"}
         of_model["claim"] = f"{name} (balls {listed})"
-        like = "hidden from the same head" if alone else "allowing for where they stand"
+        like = "hidden from the same head" if alone else "beyond what distance explains"
         after = round(before + moved / 100, 6)
         entries.append(
             {
@@ -200,12 +208,15 @@ def claims(
                 "changes": points({"4": moved, "0": -moved * 0.75, "1": -moved * 0.25}),
                 "top_change": {"outcome": "4", "points": moved, "before": before, "after": after},
                 "control": f"other sets of as many balls, {like}",
-                "controls": 0 if q is None else 3999,
+                "opposing": 1 if len(removed) > 2 else 0,
+                "controls": None if alone else {name: round(v, 6) for name, v in spread.items()},
+                "about": "played" if verdict == held and not alone else None,
+                "control_sets": 0 if q is None else 3999,
                 "control_median_nats": null and null[2],
                 "control_quantiles_nats": null,
                 "p": None if q is None else round(q / 2, 6),
                 "q": q,
-                "replaced": replaced if verdict == held else None,
+                "replaced": replaced if verdict == held and not alone else None,
                 "verdict": verdict,
                 "reason": reason,
             }
@@ -265,19 +276,17 @@ def explanation(
     ]
     maps = {scale: heat_map(scale, now, past) for scale in SCALES}
     actual = now["outcome"] if bowled else None
-    heads = [head for one in maps.values() for head in one["attention_by_head"].values()]
-    seen = set(maps["medium"]["balls"]).union(
-        *(head[name] for head in heads for name in ("top_balls", "top_any"))
-    )
-    history = [
+    past_balls = [
         {
             **{key: past_ball[key] for key in (*TOLD, "wicket")},
             "attention": round(0.9 / (1 + back), 6),
+            "effect_log_odds": 0.02 if evidence else None,
+            "effect_points": 0.3 if evidence else None,
             "effect_nats": round(0.002 / back, 9) if evidence else None,
-            "changes": points({"4": -0.3, "0": 0.3}) if evidence else [],
+            "rarity": round(min(1.0, 0.05 * back), 6) if evidence else None,
         }
         for past_ball in past
-        if past_ball["index"] in seen and (back := now["index"] - past_ball["index"])
+        if (back := now["index"] - past_ball["index"])
     ]
     number, overs, deliveries = (3, 1, 7) if super_over else (1, 20, 60)
     legal = now["legal"] + 1
@@ -301,7 +310,7 @@ def explanation(
     }
     surprise = -math.log2(probability[OUTCOMES.index(actual)]) if actual is not None else None
     data: dict[str, Any] = {
-        "schema_version": "1.0",
+        "schema_version": "2.0",
         "model": EXAMPLE["model"],
         "match": EXAMPLE["match"],
         "ball": {
@@ -331,11 +340,11 @@ def explanation(
         "within_ball": EXAMPLE["within_ball"],
         "across_balls": maps,
         "fusion_weights": EXAMPLE["fusion_weights"],
-        "history": history,
+        "past_balls": past_balls,
         "evidence": claims(maps["medium"], past, probability[4]) if evidence else [],
         "flags": [{"flag": flag, "text": text} for flag, text in texts.items() if text],
     }
-    by_index = {entry["index"]: entry for entry in history}
+    by_index = {entry["index"]: entry for entry in past_balls}
     data["summary"] = summarize_temporal_attention(maps["medium"], by_index)
     data["narrative"] = []
     return copy.deepcopy(data)

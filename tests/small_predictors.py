@@ -102,7 +102,7 @@ def told_otherwise(batch: dict[str, Any], keys: list[int], seed: int = 0) -> dic
         # Onto other players of the innings, so that relations come and go.
         players[:, place] = (players[:, place] + 1) % (int(players.max()) + 1 or 1)
         changes[name] = players
-    for name in ("wicket", "boundary", "dot"):
+    for name in ("wicket", "boundary"):
         flags = getattr(who, name).clone()
         flags[:, place] = ~flags[:, place]
         changes[name] = flags

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from typing import Any
 
 import numpy as np
@@ -12,28 +12,33 @@ from numerics import near
 from small_predictors import small_predictor, with_hidden
 from torch import Tensor, nn
 
+from attnlens.attention.heads import keys_hidden
 from attnlens.cricket.explain.reading import (
     SITES,
-    SLOT_SITE,
     Paths,
     attention_at,
     captured_activations,
+    carried,
+    head_effects,
     keys_of,
-    paths_of,
+    observed_modules,
+    predict_paths,
     read_ball,
+    size_of,
 )
 from attnlens.cricket.lab.attention_faithfulness import (
     METHODS,
     attributions,
-    likeliest_log_odds,
+    class_log_odds,
+    signed_attributions,
 )
 from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.predictor import FullModel, Prediction
+from attnlens.cricket.predictor.relations import Batch
 from attnlens.cricket.predictor.scales import SCALES
-from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.trained import TrainedPredictor
-from attnlens.cricket.predictor.window import BallWindow, window_for
+from attnlens.cricket.predictor.window import BallWindow, training_batch, window_for
 
 ATTENTION_BASED = ("attention", "content_only", "value_norm", "rollout", "uniform")
 INDEX = 62
@@ -49,10 +54,57 @@ def window(predictor: TrainedPredictor) -> BallWindow:
     return window_for(simulate_match(11), BallReference(1, INDEX), predictor)
 
 
-def predicted(predictor: TrainedPredictor, batch: dict[str, Any]) -> tuple[Prediction, Paths]:
+def predicted(predictor: TrainedPredictor, batch: Batch) -> tuple[Prediction, Paths]:
     with torch.no_grad():
-        prediction = predictor.model.predict(batch)
-    return prediction, paths_of(predictor.model, batch, prediction)
+        return predict_paths(predictor.model, batch)
+
+
+def moves_of(model: FullModel, batch: Batch) -> dict[str, np.ndarray[Any, Any]]:
+    """How much hiding the past from each head moves a prediction, by scale ``(query, head)``."""
+    with torch.no_grad():
+        full = model.predict(batch)
+        logits = full.logits[0].double()
+        probs, moves = logits.softmax(-1), {}
+        for scale, weights in full.scales.items():
+            probe, rows = model.get_submodule(f"{SITES[scale]}.probe"), []
+            for head in range(weights.shape[1]):
+                # Where an over is read anew for every query, each is a row of its own.
+                past = torch.ones(1, 1, weights.shape[-1] - 1)
+                with keys_hidden(probe, head, past):
+                    change = model.predict(batch).logits[0].double() - logits
+                mean = (probs * change).sum(-1, keepdim=True)
+                rows.append((probs * (change - mean) ** 2).sum(-1).sqrt())
+            moves[scale] = torch.stack(rows, -1).numpy()
+    return moves
+
+
+@pytest.mark.parametrize("index", [2, 7, 38, INDEX, 100])
+def test_a_head_carries_what_hiding_its_past_does(predictor: TrainedPredictor, index: int) -> None:
+    batch = window_for(simulate_match(11), BallReference(1, index), predictor).batch
+    _, paths = predicted(predictor, batch)
+    moves = moves_of(predictor.model, batch)
+    total = sum(part.sum() for part in moves.values())
+    assert total > 0.01
+    for scale, part in moves.items():
+        near_scale = {"atol": 1e-5, "err_msg": scale}
+        np.testing.assert_allclose(paths.carries[scale], part[0] / total, **near_scale)
+    assert sum(part.sum() for part in paths.carries.values()) == pytest.approx(1)
+
+
+def test_every_ball_of_an_innings_at_once_carries_the_same(
+    predictor: TrainedPredictor, window: BallWindow
+) -> None:
+    batch, _ = training_batch([window.arrays])
+    model = predictor.model
+    with torch.no_grad(), captured_activations(model, *observed_modules()) as captured:
+        prediction = model.predict(batch)
+        effects = head_effects(model, prediction, captured)
+    carries = carried(prediction.logits[0].double().softmax(-1).numpy(), effects)
+    moves = moves_of(model, batch)
+    total = sum(part.sum(-1, keepdims=True) for part in moves.values())
+    for scale, part in moves.items():
+        assert not carries[scale][0].any()  # the first ball has no past
+        np.testing.assert_allclose(carries[scale][1:], part[1:] / total[1:], atol=2e-5)
 
 
 def test_attention_is_what_an_explanation_calls_it(
@@ -64,15 +116,39 @@ def test_attention_is_what_an_explanation_calls_it(
 
 
 @pytest.mark.parametrize("index", [2, 38, 100])
-def test_all_paths_together_are_one(predictor: TrainedPredictor, index: int) -> None:
-    """Past balls, the current ball itself and nodes that read no past share out all there is."""
+def test_attention_of_past_balls_sums_to_one(predictor: TrainedPredictor, index: int) -> None:
+    """Each head shares out what it adds: as its attention, an over among its balls; or as hiding
+    each ball alone takes from its count."""
     batch = window_for(simulate_match(11), BallReference(1, index), predictor).batch
-    _, paths = predicted(predictor, batch)
-    own = sum(paths.gates[scale] * paths.own[scale].mean() for scale in SCALES)
-    read = float((paths.shares * paths.slots.sum(1)).sum())
-    rest = own + paths.gates["within_ball"] * (1 - read)
-    assert paths.attention().sum() + rest == pytest.approx(1, abs=1e-6)
-    assert (paths.attention() >= 0).all()
+    prediction, paths = predicted(predictor, batch)
+    over, now = batch["sequence"]["balls"].over[0], batch["sequence"]["now"].over[0, 0]
+    parts = np.zeros((index - 1, len(paths.probs)))
+    for scale, weights in prediction.scales.items():
+        for head, row in enumerate(weights[0, :, 0, :-1].double().numpy()):
+            takes = row
+            if scale == "whole":
+                takes = np.array([math.log(1 / (1 - weight)) for weight in row])
+            total = math.log(1 / (1 - row.sum())) if scale == "whole" else row.sum()
+            for key, share in enumerate(takes / (total or 1)):
+                adds = share * paths.head_effects[scale][head]
+                if scale == "long":
+                    balls = np.flatnonzero((over == key) & (over < now))
+                    parts[balls] += adds / max(len(balls), 1)
+                else:
+                    parts[len(parts) - len(row) + key] += adds
+    variance = [np.cov(part, aweights=paths.probs, ddof=0) for part in parts]
+    expected = np.sqrt(np.maximum(variance, 0))
+    np.testing.assert_allclose(paths.attention(), expected / expected.sum(), atol=1e-9)
+    assert paths.attention().sum() == pytest.approx(1)
+    for outcome in (0, 4, 6):
+        odds = [
+            part[outcome]
+            - np.delete(part, outcome)
+            @ np.delete(paths.probs, outcome)
+            / (1 - paths.probs[outcome])
+            for part in parts
+        ]
+        np.testing.assert_allclose(paths.signed_attention(outcome), odds, atol=1e-9)
 
 
 def test_rollout_is_a_product_of_attention_with_half_of_every_residual(
@@ -82,27 +158,11 @@ def test_rollout_is_a_product_of_attention_with_half_of_every_residual(
     count = INDEX - 1
     # One vector of shares over the past balls and "elsewhere" for everything computed.
     elsewhere = np.eye(count + 1)[-1]
-    slots = {}
-    for number, name in enumerate(SLOTS):
-        row = prediction.slots[0, number, 0].double().numpy()
-        slots[name] = np.append(row, 1 - row.sum())
-    above, answers = None, []
-    for layer, nodes in predictor.model.within_ball.graph.items():
-        weights = prediction.within[layer][0, 0].double().tolist()
-        mixed = sum(
-            weight * slots.get(node, elsewhere) for node, weight in zip(nodes, weights, strict=True)
-        )
-        above = mixed if above is None else (mixed + above) / 2
-        answers.append(above)
-    shares = prediction.within["layers"][0, 0].double().numpy()
-    ball = shares @ np.stack(answers)
-    # The readout adds what the slots read, each a seventh, to the ball's own vector.
-    told = (ball + np.mean(list(slots.values()), axis=0)) / 2
-    fused = paths.gates["within_ball"] * told
     over = window.batch["sequence"]["balls"].over[0].tolist()
+    fused = paths.gates["within_ball"] * elsewhere
     for scale in SCALES:
         weights = prediction.scales[scale][0, :, 0].double().mean(0).numpy()
-        looked = weights[-1] * ball
+        looked = weights[-1] * elsewhere
         for key, weight in enumerate(weights[:-1]):
             if scale == "long":
                 inside = [place for place in range(count) if over[place] == key]
@@ -110,18 +170,11 @@ def test_rollout_is_a_product_of_attention_with_half_of_every_residual(
                 inside = [count - (len(weights) - 1) + key]
             for place in inside:
                 looked = looked + weight / len(inside) * np.eye(count + 1)[place]
-        fused = fused + paths.gates[scale] * (looked + ball) / 2
+        # What the scale ``whole`` counted is all that it passes on.
+        passed = looked if scale == "whole" else (looked + elsewhere) / 2
+        fused = fused + paths.gates[scale] * passed
     assert fused.sum() == pytest.approx(1, abs=1e-6)
     np.testing.assert_allclose(paths.rollout(), fused[:-1], atol=1e-9)
-
-
-def without_biases(model: FullModel) -> Iterator[Tensor]:
-    for site in (SLOT_SITE, *SITES.values()):
-        bias = model.get_submodule(site).bias
-        assert isinstance(bias, Tensor)
-        yield bias
-    if model.slots.attention.null is not None:
-        yield model.slots.attention.null
 
 
 def test_content_only_is_attention_where_no_bias_is_built_in(window: BallWindow) -> None:
@@ -129,8 +182,10 @@ def test_content_only_is_attention_where_no_bias_is_built_in(window: BallWindow)
     biased = attributions(predictor.model, window.batch)
     assert np.abs(biased["attention"] - biased["content_only"]).max() > 0.01
     with torch.no_grad():
-        for bias in without_biases(predictor.model):
-            bias.zero_()
+        for site in SITES.values():
+            attention_at(predictor.model, site).bias.zero_()
+            if (null := attention_at(predictor.model, site).null) is not None:
+                null.zero_()
     plain = attributions(predictor.model, window.batch)
     np.testing.assert_allclose(plain["attention"], plain["content_only"], atol=1e-6)
 
@@ -139,45 +194,36 @@ def test_value_norm_is_the_length_of_what_each_ball_adds(
     predictor: TrainedPredictor, window: BallWindow
 ) -> None:
     model, batch = predictor.model, window.batch
-    with captured_activations(model, SLOT_SITE, *SITES.values()) as heard:
+    with captured_activations(model, *SITES.values()) as heard:
         _, paths = predicted(predictor, batch)
     keys = keys_of(heard)
     expected = np.zeros(INDEX - 1)
     for scale, site in SITES.items():
         attention = attention_at(model, site)
-        heads = attention.num_heads
-        value = attention.to_value.weight.detach().double()
         output = attention.to_output.weight.detach().double()
-        width = len(value) // heads
-        told = keys[site][0].double()
-        asked = heard[site][0][0][0, 0].double()
+        told, asked = keys[site][0].double(), heard[site][0][0][0, 0].double()
         added = torch.zeros(len(told), len(output), dtype=torch.double)
-        own = torch.zeros(len(output), dtype=torch.double)
-        for head in range(heads):
-            columns = slice(head * width, (head + 1) * width)
-            for key in range(len(told)):
-                share = float(paths.scales[scale][head, key])
-                added[key] += share * (output[:, columns] @ (value[columns] @ told[key]))
-            own += float(paths.own[scale][head]) * (output[:, columns] @ (value[columns] @ asked))
-        # What balls and the current ball add is all that the attention puts out.
+        rest = torch.zeros(len(output), dtype=torch.double)
+        width = output.shape[1] // attention.num_heads
+        for head in range(attention.num_heads):
+            rows = slice(head * width, (head + 1) * width)
+            columns = output[:, rows]
+            shares = torch.from_numpy(paths.scales[scale][head])
+            own = float(paths.own[scale][head])
+            if attention.to_value is None:  # minus the logarithm of the weight on nothing
+                added += shares[:, None] * columns[:, 0]
+                rest -= math.log(own) * columns[:, 0]
+                continue
+            value = attention.to_value.weight.detach().double()[rows]
+            added += shares[:, None] * (told @ value.T @ columns.T)
+            rest += own * (columns @ (value @ asked))
+        # All that the attention puts out: of heads that count, how little is left for nothing.
+        puts_out = rest if attention.to_value is None else added.sum(0) + rest
         np.testing.assert_allclose(
-            (added.sum(0) + own).numpy(), heard[site][1][0][0, 0].double().numpy(), atol=1e-5
+            puts_out.numpy(), heard[site][1][0][0, 0].double().numpy(), atol=1e-5
         )
-        lengths = added.norm(dim=1).numpy()
-        expected += paths.gates[scale] * paths.over_balls(scale, lengths)
-    values = attention_at(model, SLOT_SITE).to_value.weight.detach().double()
-    width = len(values) // len(SLOTS)
-    for number, name in enumerate(SLOTS):
-        project = model.slots.to_node[name].weight.detach().double()[:, :width]
-        columns = slice(number * width, (number + 1) * width)
-        assert model.readout is not None
-        direct = model.readout.weight.detach().double()[:, columns]
-        by_node = paths.shares[number] - 1 / len(SLOTS)
-        for place in range(INDEX - 1):
-            vector = values[columns] @ keys[SLOT_SITE][0, place].double()
-            length = by_node * float((project @ vector).norm())
-            length += float((direct @ vector).norm()) / len(SLOTS)
-            expected[place] += paths.gates["within_ball"] * paths.slots[number, place] * length
+        reaching = paths.gates[scale] * added
+        expected += paths.over_balls(scale, reaching.norm(dim=1).numpy())
     found = attributions(model, batch)["value_norm"]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
 
@@ -189,7 +235,7 @@ def test_gradient_times_input_is_the_slope_of_growing_a_ball(
     model = predictor.model
     found = attributions(model, window.batch)["gradient_x_input"]
 
-    def grown(factor: float) -> float:
+    def grown(factor: float, outcome: int) -> float:
         def hook(_: nn.Module, __: tuple[Any, ...], output: Tensor) -> Tensor:
             changed = output.clone()
             changed[:, place] *= factor
@@ -198,13 +244,20 @@ def test_gradient_times_input_is_the_slope_of_growing_a_ball(
         handle = model.past_norm.register_forward_hook(hook)
         try:
             with torch.no_grad():
-                return float(likeliest_log_odds(model(window.batch)[0, 0].double()))
+                return float(class_log_odds(model(window.batch)[0, 0].double(), outcome))
         finally:
             handle.remove()
 
     step = 0.02
-    slope = (grown(1 + step) - grown(1 - step)) / (2 * step)
-    assert found[place] == pytest.approx(abs(slope), rel=0.03, abs=2e-5)
+
+    def slope(outcome: int) -> float:
+        return (grown(1 + step, outcome) - grown(1 - step, outcome)) / (2 * step)
+
+    with torch.no_grad():
+        likeliest = int(model(window.batch)[0, 0].argmax())
+    assert found[place] == pytest.approx(abs(slope(likeliest)), rel=0.03, abs=2e-5)
+    signed = signed_attributions(model, window.batch, 5)["gradient_x_input"]
+    assert signed[place] == pytest.approx(slope(5), rel=0.03, abs=2e-5)
 
 
 def test_recency_and_uniform_are_what_they_are_called(
@@ -212,28 +265,28 @@ def test_recency_and_uniform_are_what_they_are_called(
 ) -> None:
     found = attributions(predictor.model, window.batch)
     assert (-found["recency"]).tolist() == list(range(INDEX - 1, 0, -1))
-    _, paths = predicted(predictor, window.batch)
-    batch = window.batch["sequence"]
-    over, now = batch["balls"].over[0].numpy(), int(batch["now"].over[0, 0])
-    expected = np.zeros(INDEX - 1)
-    for scale, reach in SCALES.items():
-        if scale == "long":
-            for place in np.flatnonzero(over < now):
-                size = int((over == over[place]).sum())
-                expected[place] += paths.gates[scale] / (now + 1) / size
-        else:
-            expected[-(reach - 1) :] += paths.gates[scale] / reach
-    for number in range(len(SLOTS)):
-        seen = paths.slots[number] > 0
-        if seen.any():
-            expected[seen] += paths.gates["within_ball"] * paths.shares[number] / seen.sum()
+    prediction, paths = predicted(predictor, window.batch)
+    over = window.batch["sequence"]["balls"].over[0].numpy()
+    parts = np.zeros((INDEX - 1, len(paths.probs)))
+    for scale, effects in paths.head_effects.items():
+        for head, row in enumerate(prediction.scales[scale][0, :, 0, :-1].double().numpy()):
+            keys, paid = np.flatnonzero(row), float(row.sum())
+            part = 1 / max(len(keys), 1)
+            if scale == "whole" and paid:
+                part = math.log(1 - paid * part) / math.log(1 - paid)
+            for key in keys:
+                inside = np.flatnonzero(over == key)
+                inside = inside if scale == "long" else [INDEX - 1 - len(row) + key]
+                parts[inside] += effects[head] * part / len(inside)
+    expected = size_of(paths.probs, parts)
+    expected /= expected.sum()
     np.testing.assert_allclose(found["uniform"], expected, rtol=1e-6)
 
 
 def test_a_hidden_ball_gets_nothing(predictor: TrainedPredictor, window: BallWindow) -> None:
     hidden = [3, 30, 57, 60]
     found = attributions(predictor.model, with_hidden(window.batch, hidden))
-    assert set(found) == set(METHODS)
+    assert set(found) == {*METHODS} - {"structure"}
     for method in (*ATTENTION_BASED, "gradient_x_input", "kl_jacobian"):
         assert found[method][hidden].tolist() == [0] * len(hidden), method
         assert (found[method] > 0).sum() > 40, method

@@ -27,7 +27,7 @@ from attnlens.evidence.gather import GatheredEvidence, gather
 from attnlens.evidence.null import MAX_ENUMERATED_SETS, N_DRAWS, Pool, pool_for
 from attnlens.evidence.scores import divergence
 from attnlens.evidence.shapley import contributions
-from attnlens.evidence.trial import N_REPLACED_CONTROLS, N_REPLACEMENTS, Trial
+from attnlens.evidence.trial import N_CONTROL_SETS, N_REPLACEMENTS, Trial
 from attnlens.evidence.verdict import (
     CHANCE,
     DISAGREE,
@@ -286,11 +286,11 @@ def test_operators_that_disagree_leave_no_support() -> None:
         one, idle = gather(predict, both, EVERY, items=ITEMS, replace=replace).tests
         assert (one.verdict, one.reason) == (verdict, reason)
         assert len(one.replaced) == N_REPLACEMENTS
-        assert len(one.replaced_controls) == N_REPLACED_CONTROLS
+        assert len(one.replaced_controls) == N_CONTROL_SETS
         assert idle.replaced is None
     # The claim's own set is drawn many times, its controls once each, and nothing else.
     assert asked.count(strong) == N_REPLACEMENTS
-    assert len(asked) == N_REPLACEMENTS + N_REPLACED_CONTROLS
+    assert len(asked) == N_REPLACEMENTS + N_CONTROL_SETS
     assert all(len(one) == 2 for one in asked)
 
 
@@ -458,7 +458,7 @@ def test_what_is_asked_wrongly_is_told_in_one_line(snapshot: Any) -> None:
 
 
 def test_no_p_comes_out_of_what_is_no_number() -> None:
-    usual = dict.fromkeys(ITEMS, math.nan)
+    usual = {MODEL: dict.fromkeys(ITEMS, (math.nan, 1.0))}
     trial: Trial[Claim] = Trial({MODEL: AblationSite(GOOD, ITEMS)}, seed=0, usual=usual)
     message = refused(InputError, trial.compare, [claim(103)])
     assert "is no number; give usual effects above 0" in message

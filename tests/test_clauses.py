@@ -31,7 +31,7 @@ def ball_data(**options: Any) -> dict[str, Any]:
     data = explanation(**options)
     for entry in data["prediction"]["outcomes"]:
         entry["usual"] = entry["baseline"]
-    data["prediction"] |= {"story_outcome": "4", "story_times": 2.02}
+    data["prediction"] |= {"subject": "4", "story_times": 2.02}
     data["ball"]["standing"] = {
         "phase": "powerplay", "batter_runs": 14, "batter_balls": 16, "bowler_overs": "1.1",
         "bowler_runs": 4, "bowler_wickets": 0, "partnership_runs": 43, "partnership_balls": 29,
@@ -83,7 +83,7 @@ def test_what_holds_no_clauses_is_an_error(facts: object) -> None:
     with pytest.raises(InputError, match=r"the facts"):
         attnlens.render_text(facts, ["a"])
     with pytest.raises(InputError, match="not an explanation"):
-        attnlens.render_text({"schema_version": "1.0"}, ["a"])
+        attnlens.render_text({"schema_version": "2.0"}, ["a"])
 
 
 def test_an_explanation_offers_its_sentences_claims_facts_and_cautions() -> None:

@@ -52,7 +52,7 @@ def test_the_greatest_balls_of_a_group_are_told_with_what_each_adds() -> None:
     data = explain_ball(MATCHES[0], BALL, PREDICTOR).to_dict()
     window = window_for(MATCHES[0], BALL, PREDICTOR)
     full = probabilities(PREDICTOR.model, window.batch)[0, 0]
-    effects = {row["index"]: row["effect_nats"] for row in data["history"]}
+    effects = {row["index"]: row["effect_nats"] for row in data["past_balls"]}
     members = groups_of(window)
     listed = 0
     for group in data["contributions"]:
@@ -86,7 +86,7 @@ def test_one_outcome_has_its_own_answer(whole: dict[str, Any]) -> None:
         after = top["after"]
         nats = before * np.log(before / after) + (1 - before) * np.log((1 - before) / (1 - after))
         assert one["effect_nats"] == pytest.approx(nats, abs=2e-7, rel=0.02)
-        log_odds = np.log(after / (1 - after)) - np.log(before / (1 - before))
+        log_odds = np.log(before / (1 - before)) - np.log(after / (1 - after))
         assert one["effect_log_odds"] == pytest.approx(log_odds, abs=2e-4)
         assert one["effect_nats"] <= other["effect_nats"] + 1e-9
         if one["verdict"] == "supported":

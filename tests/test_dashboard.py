@@ -47,7 +47,7 @@ def test_the_page_of_a_ball_says_what_explain_says(page: Any, server: Server) ->
     expect(page.locator(".batters .on b")).to_have_text(explanation["ball"]["batter"])
     by_name = {row["outcome"]: row for row in explanation["prediction"]["outcomes"]}
     # The outcome that the story is about is the one that is chosen.
-    subject = explanation["prediction"]["story_outcome"]
+    subject = explanation["prediction"]["subject"]
     number = list(by_name).index(subject)
     expect(page.locator("#outcomes-plot .row.chosen")).to_have_count(1)
     expect(page.locator("#outcomes-plot .row").nth(number)).to_have_class("row chosen")
@@ -306,7 +306,7 @@ def test_a_head_has_only_the_name_it_earned_and_shows_the_ball_it_looks_at_most(
         earned = (head["earned"] or "").replace("_", " ").replace("batsman", "batter")
         card = page.locator(".head").nth(number)
         expect(card.locator(".head-title")).to_have_text(f"head {number}{earned}")
-        labels = {row["index"]: row["label"] for row in server.explanation()["history"]}
+        labels = {row["index"]: row["label"] for row in server.explanation()["past_balls"]}
         expect(card.locator(".foot")).to_contain_text(
             f"most on {labels[attention['top_any'][0]]}, "
         )

@@ -166,9 +166,7 @@ def test_an_outcome_that_is_asked_for_is_what_claims_and_words_are_about(server:
     assert six["prediction"]["explained"] == "6"
     assert {claim["outcome"] for claim in six["evidence"]} == {"6"}
     default = server.explanation()
-    assert {claim["outcome"] for claim in default["evidence"]} == {
-        default["prediction"]["story_outcome"]
-    }
+    assert {claim["outcome"] for claim in default["evidence"]} == {default["prediction"]["subject"]}
 
 
 def test_every_answer_carries_the_policy(server: Server) -> None:

@@ -21,7 +21,8 @@ from syrupy.assertion import SnapshotAssertion
 from attnlens.attention.heads import departure
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.lab.simulator import simulate_match
-from attnlens.cricket.predictor.temporal import SLOTS
+from attnlens.cricket.predictor.relations import STARTING_PATTERNS
+from attnlens.cricket.predictor.temporal import WHOLE
 from attnlens.cricket.predictor.trained import save_predictor
 from attnlens.cricket.readers.writers import write_match
 from attnlens.evidence.scores import Bootstrap
@@ -125,10 +126,14 @@ def test_the_document(heads: Heads) -> None:
         table = PREDICTOR.model.get_submodule(SITES[scale["scale"]]).bias.detach().numpy()  # type: ignore[union-attr, operator]
         values = [[bias["value"] for bias in head["biases"]] for head in scale["heads"]]
         np.testing.assert_allclose(values, table, atol=1e-6)
+        whole = scale["scale"] == "whole"
         names = [head["head"].split("_", 2)[2] for head in scale["heads"]]
-        assert names[:2] == ["recency", "same_bowler"]
+        assert names[:2] == list((WHOLE if whole else STARTING_PATTERNS)[:2])
+        sees = [head["sees"] for head in scale["heads"]]
+        assert sees == list(
+            WHOLE if whole else (None, *STARTING_PATTERNS[1:], *[None] * 9)[: len(sees)]
+        )
     assert data["scales"][0]["heads"][1]["biases"][1]["start"] == 2.0
-    assert [slot["slot"] for slot in data["slots"]] == list(SLOTS)
     assert 0 < sum(scale["weight"] for scale in data["scales"]) < 1
     found = list(figures(data))
     assert len(found) > 400
@@ -144,7 +149,7 @@ def test_a_narrow_page_has_the_same_words(heads: Heads, attnlens_here: Here) -> 
     first, *lines = wide.splitlines()
     assert first == "what the heads of one do, over 12 balls of 3 matches, 2024-01-07 to 2024-01-09"
     assert sum(line.endswith("rank") for line in lines) == 5
-    for words in ("head 0 ", "head 5 ", " free ", " same batsman ", "pressure index"):
+    for words in ("head 0 ", "head 5 ", " all ", " same batsman ", " over boundary only "):
         assert words in wide
     assert "…" not in narrow
     counts = [Counter(word.strip(",") for word in page.split()) for page in pages]

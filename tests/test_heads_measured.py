@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from functools import cache
 from typing import Any
@@ -22,7 +21,6 @@ from attnlens.cricket.lab.sampling import encoded_past, probabilities, sample_ba
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.relations import RELATIONS, RelationAttention
 from attnlens.cricket.predictor.scales import WindowBall
-from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, cut_window
 from attnlens.evidence.verdict import MIN_LIFT
 from attnlens.recording import record
@@ -114,7 +112,8 @@ def test_shares_are_those_of_each_ball_read_alone() -> None:
             PREDICTOR.model.predict(window.batch)
         for scale in SCALES:
             entry = recording[SITES[scale]]
-            attention = scale_attention(PREDICTOR, window, entry, scale)
+            carries = np.zeros(entry.weights.shape[1])
+            attention = scale_attention(PREDICTOR, window, entry, scale, carries)
             looks = passed.looks[scale]
             weights = np.array(attention.rows)
             held = flags_of(list(attention.balls), RECENCY_BALLS[scale])
@@ -179,7 +178,9 @@ def outputs_of(site: str) -> np.ndarray[Any, Any]:
     return np.stack([output.reshape(-1).double().numpy() for output in seen])
 
 
-@pytest.mark.parametrize(("scale", "head"), [("micro", 1), ("medium", 4), ("long", 0)])
+@pytest.mark.parametrize(
+    ("scale", "head"), [("micro", 1), ("medium", 4), ("long", 0), ("whole", 3)]
+)
 def test_mean_ablation_is_a_layer_that_no_longer_hears_the_head(scale: str, head: int) -> None:
     heads = PREDICTOR.model.sizes.heads[scale]
     outputs = outputs_of(SITES[scale])
@@ -240,60 +241,71 @@ def test_hiding_takes_the_balls_from_one_head_alone() -> None:
 # names
 
 
-def planted(value: float) -> TrainedPredictor:
-    """A predictor with one head that looks at the same bowler, and says this much of it.
+def planted(value: float, scale: str = "medium", head: int = 4) -> HeadStudy:
+    """A study of a head that looks at the same bowler and says this much of it, its values scaled.
 
-    A predictor of its own: head 1 of the short scale gets a large bias, and its values are
-    scaled by ``value``.
+    A model of its own, on 100 balls.
     """
     model = small_model()
-    attention = attention_at(SITES["short"], model)
-    width = attention.to_value.out_features // attention.num_heads
+    attention = attention_at(SITES[scale], model)
+    rows = slice(head * attention.head_dim, (head + 1) * attention.head_dim)
+    told = model.get_submodule(f"{SITES[scale]}.to_output").weight
+    assert isinstance(told, torch.Tensor)
     with torch.no_grad():
-        attention.bias[1] = 0
-        attention.bias[1, RELATIONS.index("same_bowler")] = 6.0
-        attention.to_query.weight[width : 2 * width] = 0
-        attention.to_value.weight[width : 2 * width] *= value
-    return dataclasses.replace(PREDICTOR, model=model)
+        attention.bias[head] = 0
+        attention.bias[head, RELATIONS.index("same_bowler")] = 6.0
+        attention.to_query.weight[rows] = 0
+        width = len(told[0]) // attention.num_heads
+        told[:, head * width : (head + 1) * width] *= value
+    return HeadStudy(model, innings(), balls=100, seed=SEED)
 
 
-def lowest_lift(one: HeadStudy, relation: int) -> float:
-    """The lower end of what the planted head pays a relation."""
-    ends = one.rows["short"][1][relation]["lift"].ci
+def lowest_lift(one: HeadStudy, head: int, relation: int) -> float:
+    """The lower end of what a head of the medium scale pays a relation."""
+    ends = one.rows["medium"][head][relation]["lift"].ci
     assert ends is not None
     return ends[0]
 
 
 def test_a_head_earns_its_name_by_looking_and_by_mattering() -> None:
-    loud, silent = planted(12.0), planted(0.0)
     found = {}
-    for name, predictor in (("loud", loud), ("silent", silent)):
-        one = HeadStudy(predictor.model, innings(), balls=100, seed=SEED)
-        same_bowler = RELATIONS.index("same_bowler")
-        assert lowest_lift(one, same_bowler) > MIN_LIFT
-        assert same_bowler in one.candidates("short", 1)
-        found[name] = name_head(one, "short", 1)
-        assert name_head(one, "short", 1, thorough=False).earned == found[name].earned
+    same_bowler = RELATIONS.index("same_bowler")
+    for name, one in (("loud", planted(12.0)), ("silent", planted(0.0))):
+        assert lowest_lift(one, 4, same_bowler) > MIN_LIFT
+        assert same_bowler in one.candidates("medium", 4)
+        found[name] = name_head(one, "medium", 4)
+        assert name_head(one, "medium", 4, thorough=False).earned == found[name].earned
     assert found["loud"].earned == "same_bowler"
     assert found["silent"].earned == "unspecialised"
-    assert found["silent"].tests[RELATIONS.index("same_bowler")]["nats"].value == 0
-    # The card of a trained predictor holds the names by the same rule.
-    few = HeadStudy(loud.model, innings(), balls=60, seed=SEED)
-    assert head_study.name_heads(few, thorough=False)["short"][1].earned == "same_bowler"
+    assert found["silent"].tests[same_bowler]["nats"].value == 0
+
+
+@pytest.mark.parametrize(("scale", "head"), [("whole", 10), ("whole", 2), ("short", 2)])
+def test_a_restricted_head_earns_the_name_of_what_it_sees_by_mattering(
+    scale: str, head: int
+) -> None:
+    """It looks nowhere else by construction, at the last 24 balls, say, which are no relation."""
+    for value in (12.0, 0.0):
+        one = planted(value, scale, head)
+        found = name_head(one, scale, head)
+        assert found.tests == {}
+        assert found.all_hidden is not None
+        sees = one.sees(scale, head)
+        assert found.earned == (sees if value else "unspecialised")
+        assert (found.all_hidden["nats"].value > 0) == bool(value)
 
 
 def test_a_head_that_knows_only_distance_earns_nothing_but_recency() -> None:
-    predictor = planted(12.0)
-    attention = attention_at(SITES["short"], predictor.model)
+    one = planted(12.0)
+    attention = attention_at(SITES["medium"], one.model)
     with torch.no_grad():
-        attention.bias[0] = 0
-        attention.bias[0, RELATIONS.index("recency")] = 0.6
-        attention.position[0] = 0
-    one = HeadStudy(predictor.model, innings(), balls=100, seed=SEED)
+        attention.bias[4] = 0
+        attention.bias[4, RELATIONS.index("recency")] = 0.6
+        attention.position[4] = 0
     over = RELATIONS.index("same_over")
-    assert lowest_lift(one, over) > MIN_LIFT
-    assert one.candidates("short", 0) == [RELATIONS.index("recency")]
-    assert one.rows["short"][0][over]["by_distance"]["lift"].value == pytest.approx(1, abs=0.1)
+    assert lowest_lift(one, 4, over) > MIN_LIFT
+    assert one.candidates("medium", 4) == [RELATIONS.index("recency")]
+    assert one.rows["medium"][4][over]["by_distance"]["lift"].value == pytest.approx(1, abs=0.1)
 
 
 def test_dealt_shares_stay_with_the_visible_keys() -> None:

@@ -65,6 +65,8 @@ def attention(**changes: Any) -> ScaleAttention:
         balls=BALLS,
         rows=ROWS,
         own=(0.10, 0.20, 0.10, 1.0),
+        carries=(0.25,) * 9,
+        sees=(None,) * 9,
         patterns=("recency", "same_bowler", "same_batsman", None),
         earned=("recency", "unspecialised", "unspecialised", "boundary"),
         bias_shares=(0.5, None, 1.0, None),

@@ -1,7 +1,4 @@
-"""What each path counts in attention over all paths, and what hiding a ball does usually.
-
-Both fitted, kept, and no part of the forecast.
-"""
+"""What hiding a past ball does in other innings: a table, kept, and no part of the forecast."""
 
 from __future__ import annotations
 
@@ -12,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scipy.stats import spearmanr
 from small_predictors import arrays_of, simulated, small_predictor
 
-from attnlens.cricket.explain.reading import paths_of
+from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.lab.post_training import (
     HidingEffects,
+    effect_tables,
     hiding_effects,
-    path_counts,
-    usual_effects,
+    store_hiding_effects,
 )
-from attnlens.cricket.predictor.predictor import PATHS, PLACES, places
+from attnlens.cricket.lab.sampling import sample
+from attnlens.cricket.predictor.predictor import EFFECT_LEVELS, PLACES, places
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 from attnlens.cricket.predictor.window import training_batch, window_batch
 
@@ -42,56 +39,35 @@ def hidden() -> HidingEffects:
     return effects
 
 
-def test_attention_is_the_sum_of_paths_as_they_count() -> None:
-    model = copy.deepcopy(PREDICTOR.model)
-    batch = window_batch(INNINGS[0].arrays, 60)
-    with torch.no_grad():
-        prediction = model.predict(batch)
-        plain = paths_of(model, batch, prediction)
-        assert plain.counts.tolist() == [1.0] * len(PATHS)
-        each = plain.attention_each()
-        assert each.shape == (len(PATHS), 60)
-        np.testing.assert_allclose(plain.attention(), each.sum(0))
-        model.path_counts.copy_(torch.arange(len(PATHS)))
-        counted = paths_of(model, batch, prediction)
-    np.testing.assert_allclose(counted.attention(), np.arange(len(PATHS)) @ each)
-
-
 def test_the_forecast_does_not_know_of_them() -> None:
     model = copy.deepcopy(PREDICTOR.model)
     batch, _ = training_batch([INNINGS[0].arrays])
     with torch.no_grad():
         before = model(batch)
-        model.path_counts.mul_(torch.rand(len(PATHS)))
-        model.usual_effects.mul_(torch.rand(PLACES))
+        model.usual_effects.mul_(torch.rand(PLACES)[:, None])
+        model.effect_quantiles.add_(1)
         assert torch.equal(model(batch), before)
 
 
-def test_fitted_they_order_balls_more_as_hiding_them_does(hidden: HidingEffects) -> None:
-    counts = path_counts(hidden)
-    assert torch.equal(counts, path_counts(hidden))
-    assert counts.shape == (len(PATHS),)
-    assert (counts > 0).all()
-    assert abs(float(counts.mean()) - 1) < 1e-5
-    # On the balls of another seed.
-    others = hiding_effects(PREDICTOR.model, INNINGS, balls=25, seed=8)
-    fitted = agreement(counts, others)
-    # An untrained model's paths say about the same already.
-    assert fitted > agreement(torch.ones(len(PATHS)), others) - 0.005
-    assert agreement(counts**-3, others) < fitted - 0.02
+def test_an_effect_is_what_hiding_the_ball_takes_from_each_outcome(hidden: HidingEffects) -> None:
+    number, position = sample(INNINGS, 40, 3)[0]
+    batch = window_batch(INNINGS[number].arrays, position)
+    masks = np.ones((2, position), bool)
+    masks[1, -1] = False
+    full, without = under_masks(PREDICTOR.model, batch, masks)
+    odds = np.log(full / (1 - full)) - np.log(without / (1 - without))
+    np.testing.assert_allclose(hidden.changes[:-1, 0, -1], odds, atol=1e-6)
+    nats = float((full * np.log(full / without)).sum())
+    assert hidden.changes[-1, 0, -1] == pytest.approx(nats, abs=1e-9)
+    assert set(hidden.signs.tolist()) <= {-1.0, 1.0}
 
 
-def agreement(counts: torch.Tensor, hidden: HidingEffects) -> float:
-    """Mean rank agreement of attention with what hiding the last 36 balls does."""
-    attention = np.einsum("p,bpk->bk", counts.double(), hidden.ways)
-    pairs = zip(attention, hidden.effects, strict=True)
-    return float(np.mean([spearmanr(*pair).statistic for pair in pairs]))
-
-
-def test_without_a_long_innings_every_path_counts_alike() -> None:
+def test_without_a_long_innings_there_is_no_table() -> None:
     assert hiding_effects(PREDICTOR.model, [], balls=5, seed=1) is None
-    assert path_counts(None).tolist() == [1.0] * len(PATHS)
-    assert usual_effects(None).tolist() == [1.0] * PLACES
+    model = copy.deepcopy(PREDICTOR.model)
+    before = model.usual_effects.clone()
+    store_hiding_effects(model, [], balls=5, seed=1)
+    assert torch.equal(model.usual_effects, before)
 
 
 def test_the_same_seed_hides_the_same_balls() -> None:
@@ -103,14 +79,30 @@ def test_the_same_seed_hides_the_same_balls() -> None:
 def test_what_is_usual_is_the_mean_of_a_place_leaning_to_its_distance(
     hidden: HidingEffects,
 ) -> None:
-    usual = usual_effects(hidden).double().numpy()
+    usual, quantiles = effect_tables(hidden)
+    assert usual.shape == (13, PLACES, 2)
+    assert quantiles.shape == (13, len(EFFECT_LEVELS))
+    assert (np.diff(quantiles) >= 0).all()
     # The ball before is the only one of its band: its effects are in the first four places.
+    everywhere = hidden.changes.reshape(12, -1)
+    last = hidden.changes[:, :, -1]
     for place in range(4):
-        own = hidden.effects[:, -1][hidden.places[:, -1] == place]
-        mixed = (own.sum() + 30 * hidden.effects[:, -1].mean()) / (len(own) + 30)
-        assert abs(usual[place] - mixed) < 1e-6 * mixed
-    assert (usual > 0).all()
-    assert set(np.unique(hidden.places)) <= set(range(PLACES))
+        own = last[:, hidden.places[:, -1] == place]
+        for power, expected in ((1, usual[:12, place, 0]), (2, (usual[:12, place] ** 2).sum(-1))):
+            band = (last**power).sum(1) + 30 * (everywhere**power).mean(1)
+            mixed = (own**power).sum(1) + 30 * band / (last.shape[1] + 30)
+            np.testing.assert_allclose(expected, mixed / (own.shape[1] + 30), rtol=1e-6)
+    assert (usual[..., 1] > 0).all()
+
+
+def test_a_subjects_row_is_of_what_pages_claim(hidden: HidingEffects) -> None:
+    usual, quantiles = effect_tables(hidden)
+    rows = np.arange(len(hidden.subjects))
+    sizes = usual[hidden.subjects[:, None], hidden.places, 1]
+    claimed = hidden.signs[:, None] * hidden.changes[hidden.subjects, rows] / sizes
+    mean, deviation = np.moveaxis(usual[-1][hidden.places], -1, 0)
+    standardised = (claimed - mean) / deviation
+    np.testing.assert_allclose(quantiles[-1], np.quantile(standardised, EFFECT_LEVELS), rtol=1e-6)
 
 
 def test_places_tell_distance_and_players_apart() -> None:
@@ -126,9 +118,9 @@ def test_places_tell_distance_and_players_apart() -> None:
 
 def test_a_checkpoint_keeps_them(tmp_path: Path) -> None:
     made = copy.deepcopy(PREDICTOR)
-    made.model.path_counts.copy_(torch.linspace(0.5, 1.5, len(PATHS)))
-    made.model.usual_effects.copy_(torch.linspace(0.1, 0.2, PLACES))
+    store_hiding_effects(made.model, INNINGS, balls=10, seed=1)
+    assert made.model.effect_quantiles.any()
     save_predictor(tmp_path / "p.safetensors", made)
     kept = load_predictor(tmp_path / "p.safetensors").model
-    assert torch.equal(kept.path_counts, made.model.path_counts)
+    assert torch.equal(kept.effect_quantiles, made.model.effect_quantiles)
     assert torch.equal(kept.usual_effects, made.model.usual_effects)

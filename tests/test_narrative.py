@@ -37,7 +37,7 @@ def check(data: Data) -> list[str]:
     """Every fact holds, is in its sentence, and leaves no number or name untold."""
     sentences = explanation_cases.narrated(data)
     names = {data["ball"][role] for role in ("batter", "bowler", "non_striker")}
-    names |= {entry[role] for entry in data["history"] for role in ("batter", "bowler")}
+    names |= {entry[role] for entry in data["past_balls"] for role in ("batter", "bowler")}
     untold = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten) (?:of|runs|off)\b")
     for sentence in sentences:
         rest = sentence["text"]

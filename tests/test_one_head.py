@@ -14,9 +14,8 @@ from numerics import near
 from small_predictors import arrays_of, probabilities, simulated, small_predictor, with_delivery
 
 from attnlens.cricket.explain.ablation import (
+    ExpectedOutcomes,
     OneBall,
-    Replacement,
-    outcome_features,
     under_knowledge,
 )
 from attnlens.cricket.explain.claims import (
@@ -28,11 +27,10 @@ from attnlens.cricket.explain.claims import (
     compare_knowledge,
 )
 from attnlens.cricket.explain.explain_ball import explain_ball
-from attnlens.cricket.explain.reading import SITES
-from attnlens.cricket.match.competition import table_of
+from attnlens.cricket.explain.reading import SITES, chosen_subject
 from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import BallReference, find_ball
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
 from attnlens.cricket.predictor.predictor import KNOWLEDGE
 from attnlens.cricket.predictor.tensors import SCOREBOARD_NODES
 from attnlens.cricket.predictor.window import BallWindow, window_batch, window_for
@@ -41,6 +39,7 @@ from attnlens.evidence.claim import MODEL, AblationSite, ClaimTest
 from attnlens.evidence.scores import divergence
 from attnlens.evidence.trial import Trial
 from attnlens.evidence.verdict import TOO_FEW_LIKE_IT
+from attnlens.files import Floats
 
 PREDICTOR = small_predictor(seed=8)
 MATCH = simulated(40)
@@ -100,82 +99,32 @@ def test_hiding_keys_from_one_head_is_masking_its_edges(
     same(BALL.under_masks(*which, kept), [FULL, hidden_from(*which, chosen)])
 
 
-def test_what_an_outcome_tells_is_what_a_match_would_write() -> None:
-    usual = {"W": 0, "wd": 1, "nb": 1, "bye": 1}
-    seen = set()
-    for row, ball in enumerate(WINDOW.innings.deliveries):
-        runs = usual.get(ball.outcome, ball.runs_batter)
-        if ball.runs_total == runs and "penalty" not in ball.extras:
-            written = WINDOW.arrays.past_outcome[row]
-            np.testing.assert_array_equal(outcome_features(ball.outcome), written)
-            seen.add(ball.outcome)
-    assert {"0", "1", "4", "W"} <= seen
-
-
-def told_anew(swap: Replacement, places: list[int], number: int) -> dict[str, Any]:
-    """The batch of an innings whose past balls brought what is drawn, scoreboards as they were."""
+def test_a_ball_as_expected_tells_the_probabilities_before_it() -> None:
+    """It keeps its place and its players, surprises nobody, and is no wicket and no boundary."""
     arrays = WINDOW.arrays
-    happened = arrays.past_outcome.copy()
-    flags = {name: getattr(arrays, name).copy() for name in ("wicket", "boundary", "dot")}
-    for place, drawn in zip(places, swap.draw_outcomes(places, number).tolist(), strict=True):
-        outcome = OUTCOMES[drawn]
-        happened[place] = outcome_features(outcome)
-        flags["wicket"][place] = outcome == "W"
-        flags["boundary"][place] = outcome in ("4", "6")
-        flags["dot"][place] = outcome == "0"
-    return window_batch(dataclasses.replace(arrays, past_outcome=happened, **flags), PLACE)
-
-
-def test_a_replaced_ball_is_one_that_brought_something_else() -> None:
-    swap = Replacement(BALL, SEED)
-    sets = [(59, 58, 40), (12,), (), (59, 58, 40)]
-    found = swap.everywhere(sets)
-    same(found[2], FULL)
-    for row, one in enumerate(sets):
-        batch = told_anew(swap, [index - 1 for index in sorted(one)], sets[:row].count(one))
+    logits = arrays.prior + sum(arrays.ratings[name] for name in ("striker", "bowler", "era"))
+    expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    extras = {"W": 0, "wd": 1, "nb": 1, "bye": 1}
+    runs = np.array([extras[name] if name in extras else int(name) for name in OUTCOMES])
+    fours = np.array([outcome in ("4", "6") for outcome in OUTCOMES])
+    features = np.column_stack([expected, expected @ runs / 4, expected @ fours, 0 * logits[:, 0]])
+    sites = ExpectedOutcomes(PREDICTOR.model, WINDOW.batch)
+    sets: list[list[int]] = [[], [39], [39, 57, 58], list(range(PLACE))]
+    kept = np.ones((len(sets), PLACE), bool)
+    for row, places in enumerate(sets):
+        kept[row, places] = False
+    found = sites.under_masks(kept)
+    same(found[0], FULL)
+    for row, places in enumerate(sets):
+        happened = arrays.past_outcome.copy()
+        happened[places] = features[places]
+        flags = {name: getattr(arrays, name).copy() for name in ("wicket", "boundary")}
+        for flag in flags.values():
+            flag[places] = False
+        told = dataclasses.replace(arrays, past_outcome=happened, **flags)
+        batch = window_batch(told, PLACE)
         same(found[row], probabilities(PREDICTOR.model, batch)[0, 0])
-    # The second draw of a set is another, and the first does not depend on the others.
-    draws = [swap.draw_outcomes([39, 57, 58], number).tolist() for number in (0, 1)]
-    assert draws[0] != draws[1]
-    near(swap.everywhere(sets[1:2])[0], found[1], of=torch.float32)
-
-
-def test_replacing_for_one_head_changes_what_that_head_reads_only() -> None:
-    swap = Replacement(BALL, SEED)
-    other = OneBall(PREDICTOR.model, told_anew(swap, [39, 57, 58], 0))
-    for scale, head in (("medium", 1), ("medium", 4), ("short", 2), ("micro", 0)):
-        same(swap.for_head(scale, head, [()])[0], FULL)
-        found = swap.for_head(scale, head, [(59, 58, 40)])[0]
-        # The same keys and built-in biases, asked with the intact ball's question.
-        attention = PREDICTOR.model.get_submodule(SITES[scale])
-        query, _, _, hidden, distance = BALL.scales[scale].attention_inputs
-        _, key, relations, _, _ = other.scales[scale].attention_inputs
-        heard: list[tuple[torch.Tensor, ...]] = []
-
-        def listen(
-            _: torch.nn.Module, inputs: tuple[torch.Tensor, ...], heard: Any = heard
-        ) -> None:
-            heard.append(inputs)
-
-        handle = attention.to_output.register_forward_pre_hook(listen)
-        with torch.no_grad():
-            attention(query, key, relations, hidden, distance)
-        handle.remove()
-        width = heard[0][0].shape[-1] // PREDICTOR.model.sizes.heads[scale]
-        read = heard[0][0][0, :, head * width : (head + 1) * width]
-        same(found, BALL.with_head(scale, head, read)[0])
-        assert divergence(FULL, found) > 0
-
-
-def test_drawn_outcomes_are_those_of_the_same_over_and_innings() -> None:
-    swap = Replacement(BALL, SEED)
-    place = 30
-    drawn = np.array([swap.draw_outcomes([place], number)[0] for number in range(4000)])
-    over = WINDOW.past[place].over
-    expected = np.exp(PREDICTOR.base.prior[table_of(MATCH), 1, over].astype(float))
-    share = np.bincount(drawn, minlength=len(OUTCOMES)) / len(drawn)
-    error = np.sqrt(expected * (1 - expected) / len(drawn))
-    assert (np.abs(share - expected) <= 4 * error + 1e-4).all()
+    assert divergence(FULL, found[1]) > 0
 
 
 def test_knowledge_at_its_null_is_that_of_the_contributions() -> None:
@@ -258,8 +207,32 @@ def empty_trial() -> Trial[BallClaim]:
     return Trial({MODEL: nowhere}, seed=SEED)
 
 
+def whole(_: Floats) -> tuple[None, bool]:
+    """A page about the whole distribution."""
+    return None, False
+
+
+def test_the_subject_is_chosen_again_for_every_record() -> None:
+    """Each alternative is tested on what a page about its own prediction would be about."""
+
+    def choose(full: Floats) -> tuple[Outcome, bool]:
+        return chosen_subject(full, FULL, None)
+
+    tests, _ = compare_knowledge(PREDICTOR, WINDOW, FULL, empty_trial(), choose)
+    chase = next(test for test in tests if test.claim.kind == "the chase")
+    without = KNOWN.predict({})[0][3]
+    expected = []
+    for full in instead("scoreboard", [*range(len(WINDOW.past))]):
+        subject, lowers = choose(full)
+        at = OUTCOMES.index(subject)
+        odds = [np.log(probs[at] / (1 - probs[at])) for probs in (full, without)]
+        expected.append((odds[0] - odds[1]) * (-1 if lowers else 1))
+    near(np.sort(chase.null_statistics), np.sort(expected), of=torch.float32)
+    assert len({choose(full)[0] for full in instead("scoreboard", [*range(59)])}) > 1
+
+
 def test_what_was_known_is_judged_against_others_of_its_kind() -> None:
-    measured, masks = compare_knowledge(PREDICTOR, WINDOW, FULL, empty_trial())
+    measured, masks = compare_knowledge(PREDICTOR, WINDOW, FULL, empty_trial(), whole)
     found = {one.claim.kind: one for one in measured}
     assert list(found) == ["venue and teams", "striker's record", "bowler's record", "the chase"]
     without, _ = KNOWN.predict({})
@@ -286,7 +259,7 @@ def test_a_player_never_met_has_no_record() -> None:
     match = with_player(batter=stranger)
     window = window_of(PLACE + 1, match)
     full = probabilities(PREDICTOR.model, window.batch)[0, 0]
-    measured, _ = compare_knowledge(PREDICTOR, window, full, empty_trial())
+    measured, _ = compare_knowledge(PREDICTOR, window, full, empty_trial(), whole)
     kinds = {one.claim.kind for one in measured}
     assert "striker's record" not in kinds
     assert {"bowler's record", "venue and teams"} < kinds

@@ -167,7 +167,9 @@ def test_every_method_points_as_scikit_learn_says(
 ) -> None:
     for place, position in planted_truth.ruled_sample(innings, 2, 1):
         side = innings[place]
-        found = planted_truth.point(predictor, side, position, np.random.default_rng(1))
+        alone = planted_truth.remove_past(predictor.model, side, position)
+        more = {"hiding": alone.effects}
+        found = planted_truth.point(predictor, side, position, np.random.default_rng(1), more)
         planted = np.isin(np.arange(position) + 1, list(side.ruled[position].planted))
         recency = np.arange(position, dtype=float)
         assert found["recency"]["all"] == pytest.approx(roc_auc_score(planted, recency))

@@ -159,12 +159,13 @@ def test_the_kl_matched_jacobian_is_what_a_small_step_costs(question: Any) -> No
     scores = kl_jacobian(question.logits(vectors[None])[0], vectors)
     step = 0.05
     with torch.no_grad():
-        changed = vectors - step * torch.eye(question.past)[..., None] * vectors
-        every = torch.cat([vectors[None], changed])
+        moved = step * torch.eye(question.past)[..., None] * vectors
+        every = torch.cat([vectors[None], vectors - moved, vectors + moved])
         chances = question.logits(every).double().softmax(-1)
-    costs = divergence(chances[0].numpy(), chances[1:].numpy()) / step**2
+    # The mean over a step down and a step up has no third-order error.
+    costs = divergence(chances[0].numpy(), chances[1:].numpy()).reshape(2, -1).mean(0) / step**2
     large = scores > np.quantile(scores, 0.8)
-    np.testing.assert_allclose(costs[large], scores[large], rtol=0.2)
+    np.testing.assert_allclose(costs[large], scores[large], rtol=0.1)
 
 
 def test_every_method_and_the_readmes_write_a_file_that_can_be_scored(
@@ -176,7 +177,8 @@ def test_every_method_and_the_readmes_write_a_file_that_can_be_scored(
     monkeypatch.setattr(files.ask, "questions", lambda: [question])
     captum = importlib.util.find_spec("captum") is not None
     written = files.methods.write(tmp_path, [question])
-    missing = () if captum else files.methods.CAPTUM
+    # Structure alone is fitted on balls of other matches, and here there is one.
+    missing = {files.methods.STRUCTURE, *(() if captum else files.methods.CAPTUM)}
     assert [path.stem for path in written] == [n for n in files.methods.METHODS if n not in missing]
     mine = truth[truth["example"] == question.example]
     for path in written:
@@ -184,4 +186,7 @@ def test_every_method_and_the_readmes_write_a_file_that_can_be_scored(
         assert files.score.line(path.stem, files.score.figures(mine, scores)).count("|") == 9
     _, _, rest = (FOLDER / "README.md").read_text(encoding="utf-8").partition("```python\n")
     exec(rest.partition("```")[0], {})
-    assert files.score.read_scores("mine.parquet", mine)["score"].max() > 0.001
+    hiding = next(path for path in written if path.stem == "hiding")
+    scores = [files.score.read_scores(path, mine)["score"] for path in ("mine.parquet", hiding)]
+    np.testing.assert_allclose(*scores, atol=1e-7)
+    assert max(scores[0]) > 1e-4

@@ -67,7 +67,7 @@ def test_a_prompt_holds_the_figures_with_three_decimals(ball: int) -> None:
     assert told["happened"]["outcome"] == data["prediction"]["actual"]
     assert told["ball"]["bowler"] == data["ball"]["bowler"]
     assert all(len(number) <= 3 for number in re.findall(r"\d+\.(\d+)", json.dumps(told)))
-    history = {row["label"]: row for row in data["history"]}
+    history = {row["label"]: row for row in data["past_balls"]}
     for row in rows(told["past_balls"]):
         assert row["outcome"] == history[row["ball"]]["outcome"]
         assert row["bowler"] in history[row["ball"]]["bowler"]
@@ -137,7 +137,7 @@ def test_what_has_no_room_is_counted_and_nothing_that_has_room_is_left_out() -> 
 def test_every_supported_claim_and_the_last_six_balls_stay_however_many_claims() -> None:
     data = explanation(60)
     balls = [row["ball"] for row in rows(data_of(prompt_of(data).text)["past_balls"])]
-    latest = data["history"][-6:]
+    latest = data["past_balls"][-6:]
     assert balls[:6] == [one["label"] for one in latest]
     for claim in data["evidence"]:
         if not claim["reference"]:
@@ -160,7 +160,7 @@ def test_the_story_its_usual_chance_and_the_scorebook_are_told(sample_match_path
     found = Session().explain(match, ball=ball.index, innings=side.number, evidence=False)
     told = data_of(typed_prompt_of(found).text)
     story, prediction = told["story"], found.prediction
-    assert story["outcome"] == prediction.story_outcome
+    assert story["outcome"] == prediction.subject
     assert story["times_usual"] == pytest.approx(prediction.story_times, abs=0.00051)
     usual = {row["outcome"]: row["usual"] for row in rows(told["prediction"])}
     assert story["usual"] == usual[story["outcome"]]
@@ -200,7 +200,7 @@ def test_no_tokenizer_counts_more_than_is_assumed(sample_match_path: Path) -> No
 @settings(max_examples=40, deadline=None)
 def test_no_name_makes_a_prompt_too_long_or_opens_its_fence(names: list[str], ball: int) -> None:
     data = explanation(ball)
-    people = sorted({row[role] for row in data["history"] for role in ("bowler", "batter")})
+    people = sorted({row[role] for row in data["past_balls"] for role in ("bowler", "batter")})
     changed = dict(zip(people, [*names, *names], strict=False))
     text = json.dumps(data)
     for old, new in changed.items():

@@ -135,7 +135,7 @@ def test_the_drawings_are_the_heat_maps_on_one_scale() -> None:
         for drawing in re.findall(r"<svg.*?</svg>", page, re.DOTALL)
         if 'role="img"' in drawing
     ]
-    assert len(drawings) == 5
+    assert len(drawings) == 6
     first, *drawings = drawings
     assert first.findtext("title", "") == "Where it looked, and what each ball does"
     balls = len(explanation.across_balls.medium.balls)
@@ -145,9 +145,9 @@ def test_the_drawings_are_the_heat_maps_on_one_scale() -> None:
     assert [text.endswith(" points of P(4)") for text in words].count(True) == balls
     scales = dict(explanation.across_balls)
     rows = {
-        scale: [head.row for head in inner.attention_by_head.values()]
+        scale: [head.row for head in reversed(inner.attention_by_head.values())]
         for scale, inner in scales.items()
-    }
+    }  # in these documents later heads carry more
     most = max(weight for heads in rows.values() for row in heads for weight in row)
     assert f"</svg> {percent_seen(most, 1)} of a head" in page
     for drawing, (scale, inner) in zip(drawings, scales.items(), strict=True):

@@ -90,7 +90,8 @@ def test_the_strip_has_a_shade_per_ball_overs_apart() -> None:
     start = lines.index(row_of(lines, "  ball by ball"))
     assert f"█ {most:.0%}" in lines[start]
     overs = len({label.split(".")[0] for label in inner["ball_labels"]})
-    for number, head in enumerate(inner["attention_by_head"].values()):
+    carrying = sorted(inner["attention_by_head"].values(), key=lambda head: -head["carries"])
+    for number, head in enumerate(carrying):
         row = lines[start + 3 + number][16:]
         assert row.count("│") == overs - 1
         shades = row.replace("│", "")[::2]
@@ -109,7 +110,7 @@ def story(data: dict[str, Any], width: int = 80) -> list[str]:
 
 def of_outcome(outcome: str) -> dict[str, Any]:
     data = explanation_cases.explanation(47)
-    data["prediction"] |= {"explained": outcome, "story_outcome": outcome}
+    data["prediction"] |= {"explained": outcome, "subject": outcome}
     return data
 
 
@@ -213,7 +214,7 @@ def test_no_line_is_too_wide_and_nothing_unclean_gets_through(
 ) -> None:
     people = (*explanation_cases.BATTERS, *explanation_cases.BOWLERS)
     data = explanation_cases.explanation(ball, evidence=evidence, bowled=ball != 8)
-    data["prediction"]["story_outcome"] = outcome
+    data["prediction"]["subject"] = outcome
     told = Explanation.from_dict(renamed(data, dict(zip(people, names, strict=True))))
     pages = (
         partial(render_full_page, told, width=width, scale=scale),

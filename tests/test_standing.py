@@ -65,7 +65,8 @@ def test_only_twenty_over_cricket_has_phases() -> None:
     balls = [innings.deliveries[0], innings.deliveries[60], innings.deliveries[-1]]
     phases = [phase_before(MATCH, innings, ball) for ball in balls]
     assert phases == ["powerplay", "middle overs", "death overs"]
-    assert phase_before(dataclasses.replace(MATCH, overs=50), innings, balls[0]) is None
+    one_day = dataclasses.replace(MATCH, overs=50, innings=(innings,))
+    assert phase_before(one_day, innings, balls[0]) is None
     assert phase_before(MATCH, dataclasses.replace(innings, super_over=True), balls[0]) is None
 
 
@@ -75,21 +76,36 @@ def test_a_story_is_about_what_is_furthest_from_usual_and_felt() -> None:
     full = usual.copy()
     full[OUTCOME_INDEX["6"]] += 0.02
     full[OUTCOME_INDEX["0"]] -= 0.02
-    assert subject_outcome(full, usual) == "6"
+    assert subject_outcome(full, usual, None) == "6"
     # Five times likelier, and of no weight; nor are extras, unless by much.
     full[OUTCOME_INDEX["5"]] += 0.002
     full[OUTCOME_INDEX["wd"]] += 0.04
-    assert subject_outcome(full, usual) == "6"
+    assert subject_outcome(full, usual, None) == "6"
     full[OUTCOME_INDEX["wd"]] += 0.04
-    assert subject_outcome(full, usual) == "wd"
+    assert subject_outcome(full, usual, None) == "wd"
+
+
+def test_a_bowled_ball_is_about_what_came_unless_something_is_far_from_usual() -> None:
+    usual = np.full(11, 0.02)
+    usual[[OUTCOME_INDEX["0"], OUTCOME_INDEX["1"]]] = 0.41
+    full = usual.copy()
+    full[OUTCOME_INDEX["6"]] += 0.0195
+    full[OUTCOME_INDEX["0"]] -= 0.0195
+    came = {name: subject_outcome(full, usual, name) for name in OUTCOMES}
+    # A six is noticeably, but not twice as likely; of two runs or a wide people do not talk.
+    assert [came[name] for name in "W4601"] == [*"W4601"]
+    assert {came[name] for name in ("2", "3", "5", "wd", "nb", "bye")} == {"1"}
+    full[OUTCOME_INDEX["6"]] += 0.01
+    far = {name: subject_outcome(full, usual, name) for name in OUTCOMES}
+    assert far == dict.fromkeys(OUTCOMES, "6") | {"W": "W", "4": "4"}
 
 
 @given(st.integers(0, 1000))
 def test_some_outcome_is_always_the_storys(seed: int) -> None:
     full, usual = np.random.default_rng(seed).dirichlet(np.ones(11), 2)
-    about = subject_outcome(full, usual)
+    about = subject_outcome(full, usual, None)
     assert about in OUTCOMES
-    assert subject_outcome(usual, usual) in OUTCOMES
+    assert subject_outcome(usual, usual, None) in OUTCOMES
 
 
 @given(st.integers(0, 1000), st.integers(1, 5))

@@ -114,7 +114,7 @@ def test_what_is_no_heat_map_is_refused() -> None:
 
 def test_the_typed_heat_map_says_the_same() -> None:
     data = explanation_cases.explanation(47)
-    history = {entry["index"]: entry for entry in data["history"]}
+    history = {entry["index"]: entry for entry in data["past_balls"]}
     typed = Explanation.from_dict(data).across_balls.medium
     document = HeatmapDocument(temporal_attention=typed)
     assert data["summary"].endswith("attended balls")

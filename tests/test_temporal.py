@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attnlens.cricket.lab.fit import Hyperparameters, cricket_sizes, mask_at_random
 from attnlens.cricket.predictor.predictor import FUSED, FullModel
 from attnlens.cricket.predictor.relations import RELATIONS, Balls, starting_table
-from attnlens.cricket.predictor.scales import SCALES
+from attnlens.cricket.predictor.scales import SCALES, WINDOWED
 from attnlens.cricket.predictor.temporal import (
     HEADS,
     MultiScaleTemporalEncoder,
@@ -146,8 +146,8 @@ def test_four_scales_of_a_sequence(layers: int, length: int, overs: int, width: 
         vector, weights = multi_scale(layers)(balls(2, length, 7), max(0, length - 3), summaries)
     assert vector.shape == (2, 12)
     assert vector.isfinite().all()
-    keys = {scale: min(length, window) for scale, window in SCALES.items()} | {"long": overs + 1}
-    shapes = {scale: (2, HEADS[scale], keys[scale]) for scale in SCALES}
+    keys = {scale: min(length, SCALES[scale]) for scale in WINDOWED} | {"long": overs + 1}
+    shapes = {scale: (2, HEADS[scale], keys[scale]) for scale in WINDOWED}
     assert {scale: tuple(one.shape) for scale, one in weights.items()} == shapes
     for one in weights.values():
         torch.testing.assert_close(one.sum(-1), torch.ones(one.shape[:2]))
@@ -162,7 +162,7 @@ def test_each_scale_sees_its_own_window() -> None:
         changed[:, place] += 2
         with torch.no_grad():
             before, after = (module(one, 47, summaries)[1] for one in (sequence, changed))
-        return " ".join(scale for scale in SCALES if not torch.equal(before[scale], after[scale]))
+        return " ".join(scale for scale in WINDOWED if not torch.equal(before[scale], after[scale]))
 
     places = (49, 44, 43, 38, 37, 14, 13)
     micro, short = ["micro short medium"], ["short medium"] * 2
@@ -225,8 +225,8 @@ def test_the_full_model_returns_logits_and_its_profile() -> None:
     assert FullModel(cricket_sizes(12)).eval()(batch).shape == (1, len(arrays), 11)
     profile = predictor.model.get_full_attention_profile(batch)
     layers, fusion = profile["within_ball"]["layers"], profile["fusion_weights"]
-    assert [layer["layer"] for layer in layers] == ["global", "match_state", "actor", "dynamics"]
-    assert sum(len(layer["nodes"]) for layer in layers) == 17
+    assert [layer["layer"] for layer in layers] == ["global", "match_state", "actor"]
+    assert sum(len(layer["nodes"]) for layer in layers) == 10
     assert list(fusion) == list(FUSED)
     shares = [
         [one["weight"] for one in group]

@@ -15,13 +15,12 @@ QUICK = ("--hidden-dim", "12", "--epochs", "2", "--threads", "1", "--head-balls"
 
 def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
     source = attnlens_here.matches(4)
-    words = ("--set", "heads.medium=3", "--set", "null=null", "--set", "learning_rate=0.001")
+    words = ("--set", "heads.medium=3", "--set", "learning_rate=0.001")
     answer = attnlens_here("lab", "train", source, "--out", "mine.safetensors", *QUICK, *words)
     assert answer.status == 0, answer.err
     assert "balls/s" not in answer.out
     predictor = load_predictor("mine.safetensors")
     assert predictor.model.sizes.heads == {**HEADS, "medium": 3}
-    assert predictor.model.sizes.null is None
     assert predictor.card["recipe"]["learning_rate"] == 0.001
     assert predictor.card["recipe"]["seed"] == 5
     assert [sorted(epoch) for epoch in predictor.card["epochs"]] == [
@@ -34,7 +33,7 @@ def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
     [
         (("--set", "speed=3"), "there is no setting 'speed'; known: epochs"),
         (("--set", "dropout"), "a setting is NAME=VALUE"),
-        (("--set", "dropout=high"), "'high' is not a number, true, false or null"),
+        (("--set", "dropout=high"), "'high' is not a number"),
         (("--set", "dropout=1.5"), "dropout is between 0 and 0.9999"),
         (("--set", "epochs=2.5"), "epochs is of the kind int"),
         (("--set", "heads.medium=0"), "heads.medium is between 1 and 4096"),

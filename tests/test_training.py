@@ -50,7 +50,7 @@ SIZES = cricket_sizes(12)
 PRIOR = PREDICTOR.base.everything
 WAYS_OF_HIDING = ("some", "all", "player", "block", "batter", "bowler")
 NO_HIDING = dict.fromkeys(
-    (*(f"hide_{part}" for part in WAYS_OF_HIDING), "forget", "forget_past"), 0.0
+    (*(f"hide_{part}" for part in (*WAYS_OF_HIDING, "windows")), "forget", "forget_past"), 0.0
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +33,23 @@ from attnlens.cricket.readers.writers import write_match
 
 MATCH = simulated(40)
 PREDICTOR = small_predictor()
-SHIPPED, MEASURED = load_predictor().win, load_predictor("measured").win
 EVEN = PreMatch(150, 0, 0)
+
+
+@cache
+def shipped(name: str = "bundled") -> WinModel:
+    """The win model of a checkpoint that comes with the package."""
+    model = load_predictor(name).win
+    assert model is not None
+    return model
 
 
 def value(
     score: float, left: float, wickets: float, target: float = 0.0, *,
-    form: PreMatch = EVEN, quota: float = 120.0, model: WinModel | None = SHIPPED,
+    form: PreMatch = EVEN, quota: float = 120.0, model: WinModel | None = None,
 ) -> float:  # fmt: skip
     """The probability of the side batting in one state."""
-    assert model is not None
+    model = model or shipped()
     contest = Contest(target > 0, target, quota, form)
     states = States(*(np.array([part], float) for part in (score, left, wickets)))
     return float(model.value(contest, states)[0])
@@ -54,8 +62,7 @@ forms = st.builds(PreMatch, st.floats(100, 200), st.floats(-50, 50), st.floats(-
 @given(forms, st.sampled_from((30, 100, 120)), st.integers(0, 300))
 def test_it_rises_where_cricket_says_so(form: PreMatch, quota: int, target: int) -> None:
     """On every state that can be: at most two fours a ball more than were bowled."""
-    for model in (SHIPPED, MEASURED):
-        assert model is not None
+    for model in map(shipped, ("bundled", "measured")):
         contest = Contest(target > 0, float(target), float(quota), form)
         grid = np.meshgrid(
             np.arange(0, 320, 9.0), np.arange(1, quota, 4.0), np.arange(1, 10.0), indexing="ij"
@@ -118,11 +125,10 @@ def test_easy_and_hard_chases_differ() -> None:
 
 
 def test_projected_totals_hold_the_score_and_narrow() -> None:
-    assert SHIPPED is not None
     contest = Contest(False, 0.0, 120.0, EVEN)
     left = np.arange(120.0, -1, -1)
     states = States((120 - left) * 1.25, left, np.full(121, 6.0))
-    projected = SHIPPED.projected(contest, states)
+    projected = shipped().projected(contest, states)
     assert (projected.low <= projected.mean).all()
     assert (projected.mean <= projected.high).all()
     assert (projected.low >= states.score).all()
@@ -468,7 +474,8 @@ def test_ledgers_of_real_matches_sum_to_the_results_of_their_files(shared_data: 
         for path in sorted((shared_data / "formats" / "json" / folder).glob("*.json")):
             raw = json.loads(path.read_text("utf-8"))["info"]["outcome"]
             match = read_match(path)
-            innings = [(s, win.innings_values(SHIPPED, form, match, s)) for s in match.innings[:2]]
+            model, sides = shipped(), match.innings[:2]
+            innings = [(side, win.innings_values(model, form, match, side)) for side in sides]
             known = [(side, values) for side, values in innings if values is not None]
             team = match.teams[0]
             ledger = win_ledger(match, known, team)
@@ -506,7 +513,7 @@ def by_hand(needed: int, left: int, wickets: int, probs: dict[str, float]) -> fl
 
 
 def test_the_last_balls_are_valued_by_every_way_in_which_they_may_go() -> None:
-    probs = dict(zip(OUTCOMES, SHIPPED.last_over[0].tolist(), strict=True))
+    probs = dict(zip(OUTCOMES, shipped().last_over[0].tolist(), strict=True))
     exact = win.finish_values(tuple(probs.values()))
     for needed in range(1, 9):
         for left, wickets in ((1, 1), (1, 6), (2, 3), (3, 1), (3, 9)):
@@ -516,7 +523,7 @@ def test_the_last_balls_are_valued_by_every_way_in_which_they_may_go() -> None:
 
 @pytest.mark.parametrize("wickets", [1, 6])
 def test_the_last_ball_is_worth_what_it_can_bring(wickets: int) -> None:
-    probs = dict(zip(OUTCOMES, SHIPPED.last_over[0].tolist(), strict=True))
+    probs = dict(zip(OUTCOMES, shipped().last_over[0].tolist(), strict=True))
     values = {needed: value(150 - needed, 1, wickets, 150) for needed in (1, 2, 4, 6, 7, 8, 20)}
     for needed in (1, 2, 4, 6, 7, 8):
         assert values[needed] == pytest.approx(by_hand(needed, 1, wickets, probs), abs=1e-3)

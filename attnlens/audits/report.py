@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     import pandas
 
 Kind = Literal["weighed most", "weighed", "attended", "last items", "head"]
-PlaceboKind = Literal["random lists", "random heads", "shuffled heads"]
+PlaceboKind = Literal[
+    "random lists", "random heads", "shuffled heads", "rarest ids", "longest words"
+]
 PLACEBOS: Final[tuple[PlaceboKind, ...]] = get_args(PlaceboKind)
 _RENDERERS: Final = {
     ".html": "attnlens.render.audit:audit_page",
@@ -90,7 +92,8 @@ class Placebo:
 
     ``random lists`` are drawn evenly. ``random heads`` are what heads drawn at random look at,
     hidden from the whole model; ``shuffled heads`` what the same heads would look at with the
-    features of their keys in another order than those of their queries.
+    features of their keys in another order than those of their queries. ``rarest ids`` and
+    ``longest words`` are the tokens of a text with the largest ids and the longest.
     """
 
     kind: PlaceboKind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -36,7 +37,19 @@ _MIN_ITEMS: Final = 3
 _PROBABILITY_TOLERANCE: Final = 1e-3
 """The same input in two batches gives probabilities that rounding keeps this near."""
 
-_CONTROL: Final = "other sets of as many items"
+_CONTROL: Final = "other sets of as many items, beyond what kind, frequency and place explain"
+
+_ITEMS_PER_COLUMN: Final = 5
+"""So many items of an input are compared for each number that is known of them."""
+
+_CLOSED_CLASSES: Final = """
+a about all an and any are as at be been but by can could did do does each for from had has have
+he her him his how i if in into is it its may me might must my no nor not of on one or our out
+shall she should so some such than that the their them then there these they this those to up us
+was we were what when where which who whom whose why will with would you your
+"""
+_FUNCTION_WORDS: Final = frozenset(_CLOSED_CLASSES.split())
+"""English words of closed classes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +70,9 @@ class _Case:
         self._more = (
             {"logits_to_keep": 1} if last and "logits_to_keep" in single_input.takes else {}
         )
+        self.structure = token_structure(single_input, screening)
+        known = len(next(iter(self.structure.values()), ()))
+        self.beyond = tuple(range(min(known, len(screening.items) // _ITEMS_PER_COLUMN)))
         ends = np.repeat([[True], [False]], len(screening.items), 1)
         self._full, self._nothing = self._scores(ends)
 
@@ -128,6 +144,7 @@ class _Case:
             text=f"{subject} mattered: {', '.join(self.item_names(items))}",
             removed=items,
             window=self.screening.items,
+            beyond=self.beyond,
             lift=lift,
             first=kind == "weighed most",
             row=row,
@@ -149,10 +166,44 @@ class _Case:
             self.claim("last items", f"the last {width} items", last),
         ]
 
+    def model_free_lists(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """The items with the largest ids and the longest words, of a text: no model chose them."""
+        if self.single_input.text is None or "input_ids" not in self.single_input.kwargs:
+            return [], []
+        ids, lengths = np.zeros((2, len(self.screening.labels)))
+        for at, (log_id, length, *_) in self.structure.items():
+            ids[at], lengths[at] = log_id, length
+        return [self.top(ids, self.width)], [self.top(lengths, self.width)]
+
     def head_claim(self, row: HeadRow) -> AuditClaim:
         weights = self.screening.attention[row.site][row.head]
         items = self.top(weights, self.width)
         return self.claim("head", f"what {row.name} looks at", items, weights, row)
+
+
+def token_structure(single_input: AuditInput, screening: Screening) -> dict[int, tuple[float, ...]]:
+    """What is known of each item beside what the model makes of it.
+
+    Of a token the logarithm of its id (vocabularies are nearly in order of frequency), its length,
+    whether it is a function word, whether it is a special token or punctuation, and the logarithm
+    of how far it is from the end; of other items that distance alone.
+    """
+    labels, ids = screening.labels, single_input.kwargs.get("input_ids")
+    structure: dict[int, tuple[float, ...]] = {}
+    for at in screening.items:
+        numbers: tuple[float, ...] = (math.log(len(labels) - at),)
+        if single_input.text is not None and ids is not None:
+            word = labels[at].strip("▁Ġ# \n").lower()
+            odd = at in single_input.special or not any(sign.isalnum() for sign in word)
+            numbers = (
+                math.log1p(int(ids[0, at])),
+                float(len(word)),
+                float(word in _FUNCTION_WORDS),
+                float(odd),
+                *numbers,
+            )
+        structure[at] = numbers
+    return structure
 
 
 def audit_input(
@@ -198,6 +249,7 @@ def audit_input(
         {MODEL: AblationSite(case.without, screening.items)}
         | {claim.site: case.site(row) for row, claim in claims.items()},
         seed=seed,
+        structure=case.structure,
         tolerance=_PROBABILITY_TOLERANCE,
     )
     tests = trial.judge([*trial.compare(case.model_claims()), *_of_heads(trial, case, claims)])
@@ -273,6 +325,7 @@ def _placebos(
             for row in heads
             if row.site in shuffled
         ],
+        *case.model_free_lists(),
     )
     placebos = []
     for kind, sets in zip(PLACEBOS, lists, strict=True):

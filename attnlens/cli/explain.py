@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from attnlens.cricket.explain.types import Explanation
 
 _FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
-_SCALES = ("micro", "short", "medium", "long")
 
 
 def add_explain(commands: Commands) -> None:
+    from attnlens.cricket.predictor.scales import SCALE_NAMES
+
     parser = commands.add_parser(
         "explain",
         run=_run,
@@ -52,7 +53,7 @@ def add_explain(commands: Commands) -> None:
     )
     parser.flag("--ray", "with --all --out: let Ray run the processes")
     parser.add_argument(
-        "--scale", choices=_SCALES, help="the scale to show (text and heatmap; default medium)"
+        "--scale", choices=SCALE_NAMES, help="the scale to show (text and heatmap; default medium)"
     )
     parser.flag("--full", "every claim, every head, and where they looked (text)")
     add_formats(parser, _FORMATS)
@@ -96,8 +97,8 @@ def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
         type=parse_outcome,
         choices=(*OUTCOMES, "all"),
         help="explain this outcome: effects and verdicts are about its chance alone; "
-        "its code, or its name such as six (default the "
-        "one furthest from what is usual; all: the whole distribution)",
+        "its code, or its name such as six (default what came, if a wicket or a boundary, "
+        "else what is far from usual, else what came; all: the whole distribution)",
     )
     add_shared(parser, "--no-evidence")
 

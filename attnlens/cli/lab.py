@@ -273,11 +273,21 @@ def _add_evaluate(commands: Commands) -> None:
         "--usual",
         "judge instead what is usual in each competition, which explanations compare with",
     )
+    parser.flag(
+        "--reasons",
+        "judge instead the reasons: for each kind, the slope of what came on what explanations say",
+    )
+    parser.option(
+        "--balls",
+        "N",
+        "sampled balls of --reasons (default 6600)",
+        type=whole_number(1, MAX_COUNT),
+    )
     parser.option(
         "--calibration-out",
         "FILE",
         "write how often calls came true, per outcome and level; as NAME.calibration.json "
-        "beside NAME.safetensors, explanations quote it",
+        "beside NAME.safetensors, explanations quote it; with --reasons, add the slopes to it",
     )
 
 
@@ -299,6 +309,18 @@ def _add_faithfulness(commands: Commands) -> None:
         "past (default 5000)",
         type=whole_number(0, MAX_COUNT),
         default=5000,
+    )
+    parser.flag(
+        "--stability",
+        "measure instead how often subject, top ball and verdicts stay under changes that should "
+        "not matter",
+    )
+    parser.option("--against", "MODEL", "another checkpoint to compare with, with --stability")
+    parser.option(
+        "--claims",
+        "N",
+        "balls to compare verdicts on, with --stability (default 100)",
+        type=whole_number(0, MAX_COUNT),
     )
 
 
@@ -347,13 +369,18 @@ def _baselines(text: str) -> tuple[str, ...]:
 
 def _evaluate(options: argparse.Namespace) -> int:
     check_files(options, "calibration_out")
-    for name in ("win", "usual"):
-        if getattr(options, name) and options.calibration_out is not None:
-            raise InputError("--calibration-out is of outcomes", remedy=f"leave out --{name}")
-    if options.win and options.usual:
-        raise InputError("--win and --usual are two evaluations", remedy="ask for one at a time")
+    modes = [name for name in ("win", "usual", "reasons") if getattr(options, name)]
+    if len(modes) > 1:
+        names = " and ".join(f"--{name}" for name in modes)
+        raise InputError(f"{names} are {len(modes)} evaluations", remedy="ask for one at a time")
+    if options.balls is not None and not options.reasons:
+        raise InputError("--balls is of --reasons", remedy="leave it out; every ball is evaluated")
+    if options.calibration_out is not None and (options.win or options.usual):
+        raise InputError("--calibration-out is of outcomes", remedy=f"leave out --{modes[0]}")
     if options.win:
         return _evaluate_win(options)
+    if options.reasons:
+        return _evaluate_reasons(options)
     if options.usual:
         from attnlens.cricket.lab.usual_evaluation import render_usual, usual_evaluation
 
@@ -394,8 +421,32 @@ def _evaluate_win(options: argparse.Namespace) -> int:
     return _measure_held_out(options, measure, render_winning, digits=9)
 
 
+def _evaluate_reasons(options: argparse.Namespace) -> int:
+    import json
+
+    from attnlens.cricket.lab import reasons_evaluation as reasons
+
+    def measure(held: HeldOut) -> Json:
+        out, table = options.calibration_out, {}
+        if out is not None:
+            table = reasons.calibration_file(out, held.predictor.sha256)
+        sizes = given_options(options, "balls")
+        document = reasons.reasons_evaluation(held, report=progress, **sizes)
+        if out is not None:
+            table["reasons"] = reasons.reasons_table(document)
+            write_text(out, json.dumps(table, allow_nan=False) + "\n")
+        return document
+
+    return _measure_held_out(options, measure, reasons.render_reasons, digits=6)
+
+
 def _faithfulness(options: argparse.Namespace) -> int:
     check_files(options)
+    if options.stability:
+        return _stability(options)
+    for name in ("against", "claims"):
+        if getattr(options, name) is not None:
+            raise InputError(f"--{name} is of --stability", remedy="add it, or leave this out")
     from attnlens.cricket.lab.attention_faithfulness import measure, render_faithfulness
 
     def document(held: HeldOut) -> Json:
@@ -404,6 +455,21 @@ def _faithfulness(options: argparse.Namespace) -> int:
         return measure(held.predictor.model, innings, report=progress, **sizes).document(held)
 
     return _measure_held_out(options, document, render_faithfulness)
+
+
+def _stability(options: argparse.Namespace) -> int:
+    from attnlens.cricket.lab.stability import render_stability, stability
+    from attnlens.cricket.session import Session
+
+    def document(held: HeldOut) -> Json:
+        against = None
+        if options.against is not None:
+            against = held.by_another(Session(options.against).predictor, progress)
+        claims = 100 if options.claims is None else options.claims
+        sizes = {"balls": options.balls, "claims": claims, "seed": options.seed}
+        return stability(held, against, report=progress, **sizes)
+
+    return _measure_held_out(options, document, render_stability)
 
 
 def _heads(options: argparse.Namespace) -> int:

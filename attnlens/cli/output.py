@@ -170,7 +170,7 @@ def check_files(options: argparse.Namespace, *more: str) -> None:
     check_outputs(
         {f"--{name.replace('_', '-')}": getattr(options, name) for name in ("out", *more)},
         sources=read("match", "matches", "sources", "history"),
-        inputs=read("model", "csv", "recording", "path", "texts"),
+        inputs=read("model", "against", "csv", "recording", "path", "texts"),
     )
 
 

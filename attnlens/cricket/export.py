@@ -31,6 +31,7 @@ from attnlens.cricket.answer_cache import file_digest
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.predictor.scales import SCALE_NAMES
 from attnlens.cricket.predictor.window import one_thread
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.cricket.readers.history import History, Report, silent
@@ -319,7 +320,7 @@ def schema() -> pyarrow.Schema:
 
     text, number, figure = pyarrow.string(), pyarrow.int32(), pyarrow.float64()
     chances = [f"{kind}_{outcome}" for kind in ("p", "usual") for outcome in OUTCOMES]
-    fusion = [f"fusion_{name}" for name in ("within_ball", "micro", "short", "medium", "long")]
+    fusion = [f"fusion_{name}" for name in ("within_ball", *SCALE_NAMES)]
     return pyarrow.schema(
         {
             "match_id": text,

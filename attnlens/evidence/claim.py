@@ -68,6 +68,8 @@ class Claim:
     Attributes:
         window: the items that could have been named instead of ``removed``.
         matched: whether control sets must have as many items of each kind, such as a distance.
+        beyond: which numbers of `attnlens.evidence.trial.Trial.structure` explain no part of the
+            effect that the claim states.
         raises: outcomes (columns) that the items raise, if ``text`` says so.
         lift: the mean weight of the items over the mean weight of all, where the text says that a
             head looked at them; below `MIN_LIFT` there is nothing to test.
@@ -79,6 +81,7 @@ class Claim:
     removed: tuple[int, ...]
     window: tuple[int, ...]
     matched: bool = False
+    beyond: tuple[int, ...] = ()
     raises: tuple[int, ...] = ()
     lift: float | None = None
     first: bool = False
@@ -142,11 +145,12 @@ class ClaimTest(Generic[C]):
         full: probabilities with nothing hidden ``(outcome,)``.
         probabilities: with all of the items hidden ``(outcome,)``.
         effect: of hiding them together, nats.
-        singles: effect of hiding each item alone, nats, in the order of ``claim.removed``.
+        singles: what each item does alone, in the order of ``claim.removed``: the log-odds of the
+            explained outcome that hiding it takes away (positive: it raises it), or nats.
         share: a head's effect over that of hiding the same items from the whole model, at most 1;
             ``None`` for a claim about the model.
-        null_effects: the summed effects of the control sets, rescaled to these items' positions,
-            nats; empty where the claim is not tested.
+        null_effects: the summed effects of the control sets, nats; empty where the claim is not
+            tested.
         statistic: what p compares: the sum of `attnlens.evidence.trial.Trial.item_statistics`.
         null_statistics: the statistic of each control set.
         p: one-sided, of a statistic as large; ``None`` where the claim is not tested.
@@ -156,6 +160,9 @@ class ClaimTest(Generic[C]):
         untested: the judgement of a claim that is not tested.
         removed: the items as the site has them.
         q: p corrected over the family.
+        happened: of a claim that items mattered, the test with what happened on them replaced.
+        control_probs: probabilities with each of ``control_sets`` hidden ``(set, outcome)``, where
+            that was asked.
         replaced, replaced_controls: nats of each draw of the second operator, for the claim's
             items and for ``control_sets``; ``None`` where it did not run.
     """
@@ -178,6 +185,8 @@ class ClaimTest(Generic[C]):
     control_sets: tuple[tuple[int, ...], ...] = ()
     q: float | None = None
     judgement: Judgement = NO_VERDICT
+    happened: ClaimTest[C] | None = None
+    control_probs: Floats | None = None
     replaced: Floats | None = None
     replaced_controls: Floats | None = None
 
@@ -187,8 +196,8 @@ class ClaimTest(Generic[C]):
         return 100 * (self.probabilities - self.full)
 
     def log_odds_change(self, outcomes: Sequence[int]) -> float:
-        """The signed change of the log-odds of these outcomes when the items are hidden."""
-        return float(log_odds(self.probabilities, outcomes) - log_odds(self.full, outcomes))
+        """The log-odds of these outcomes that hiding the items takes away: positive, they raise."""
+        return float(log_odds(self.full, outcomes) - log_odds(self.probabilities, outcomes))
 
     @property
     def family(self) -> str:

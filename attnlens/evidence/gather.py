@@ -36,11 +36,15 @@ MAX_HEAD_ITEMS: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GatheredEvidence(Generic[C]):
-    """The results of every intervention on one input; masks evaluated, by purpose."""
+    """The results of every intervention on one input; masks evaluated, by purpose.
+
+    ``rarity`` is by item, as of `attnlens.evidence.trial.Trial.rarity`.
+    """
 
     leave_one_out: LeaveOneOut
     contributions: Contributions
     tests: list[ClaimTest[C]] = field(default_factory=list)
+    rarity: Mapping[int, float | None] = field(default_factory=dict)
     n_evaluations: dict[str, int] = field(default_factory=dict)
 
 

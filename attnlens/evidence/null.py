@@ -133,6 +133,35 @@ class NullDistribution:
         return max(count, 1) / sets if self.exhaustive else (count + 1) / (sets + 1)
 
 
+@dataclass(frozen=True, eq=False)
+class ReferenceDistribution:
+    """The distribution of a standardised effect among items of other inputs.
+
+    ``values (level,)`` are its quantiles at ``levels (level,)``, both rising.
+    """
+
+    values: Floats
+    levels: Floats
+
+    def p_high(self, statistic: float) -> float:
+        """The share of such items with an effect at least as large, at least that of the tail."""
+        below = np.interp(statistic, self.values, self.levels)
+        return float(np.clip(1 - below, 1 - self.levels[-1], 1.0))
+
+    def p_low(self, statistic: float) -> float:
+        """The share of such items with an effect at least as small."""
+        return self.mirrored().p_high(-statistic)
+
+    def mirrored(self) -> ReferenceDistribution:
+        """That of the effect with its sign changed."""
+        return ReferenceDistribution(-self.values[::-1], 1 - self.levels[::-1])
+
+    def rarity(self, statistic: float) -> float:
+        """The share of such items whose effect, of either sign, is at least as large."""
+        size = abs(statistic)
+        return min(1.0, self.p_high(size) + self.p_low(-size))
+
+
 def pool_for(
     removed: Sequence[int], window: Sequence[int], kinds: Mapping[int, int] | None = None
 ) -> Pool:

@@ -47,10 +47,11 @@ class Plain(BaseModel):
 class ClaimResult(Plain):
     """A claim, the intervention that tests it, and the verdict; `evidence[]` of an explanation.
 
-    Fields are those of `attnlens.evidence.claim.ClaimTest`, rounded; ``controls`` is how many
-    control sets there were, and the quantiles are `QUANTILES`.
-    ``effect_log_odds`` is the signed change of the log-odds of ``outcome`` when the items are
-    hidden; ``None`` where the effect is measured on the whole distribution.
+    Fields are those of `attnlens.evidence.claim.ClaimTest`, rounded; ``control_sets`` is how
+    many control sets there were, and the quantiles are `QUANTILES`. ``effect_log_odds`` is what
+    hiding the items takes from the log-odds of ``outcome`` (positive: they raise it), and
+    ``single_effects`` what hiding each alone does; where the effect is measured on the whole
+    distribution the first is ``None`` and the others are nats.
     """
 
     claim: Text
@@ -69,7 +70,7 @@ class ClaimResult(Plain):
     changes: tuple[Any, ...]
     top_change: Any
     control: str | None
-    controls: Count
+    control_sets: Count
     control_median_nats: Finite | None
     control_quantiles_nats: Annotated[tuple[Finite, ...], Field(min_length=5, max_length=5)] | None
     statistic: Finite | None = None
@@ -109,7 +110,7 @@ def claim_fields(
         "effect_log_odds": None if outcome is None else nats(test.log_odds_change([outcome])),
         "single_effects": tuple(nats(effect) for effect in test.singles.tolist()),
         "share": None if test.share is None else share(test.share),
-        "controls": len(test.null_effects),
+        "control_sets": len(test.null_effects),
         "control_median_nats": None if null_nats is None else null_nats[QUANTILES.index(0.5)],
         "control_quantiles_nats": null_nats,
         "statistic": None if test.p is None else nats(test.statistic),

@@ -26,7 +26,7 @@ from attnlens.evidence.claim import (
     LeaveOneOut,
     check_probabilities,
 )
-from attnlens.evidence.null import NullDistribution, Pool, pool_for
+from attnlens.evidence.null import Pool, ReferenceDistribution, pool_for
 from attnlens.evidence.scores import divergence, log_odds
 from attnlens.evidence.verdict import (
     AMONG,
@@ -53,7 +53,7 @@ from attnlens.evidence.verdict import (
 from attnlens.files import Floats
 
 N_REPLACEMENTS: Final = 16
-N_REPLACED_CONTROLS: Final = 24
+N_CONTROL_SETS: Final = 39
 _TOLERANCE: Final = 1e-6
 """Probabilities of the same input, in one batch, differ by no more than this."""
 
@@ -75,8 +75,13 @@ class Trial(Generic[C]):
     Args:
         sites: by name; `MODEL` is among them.
         kinds: item to its kind, for matched claims, such as the stratum of its distance.
-        usual: item to the usual effect of hiding an item in its position, nats; effects on the
-            whole model are then taken in multiples of it.
+        usual: by site, item to the mean and the standard deviation of the `change` by hiding an
+            item in its position in other inputs; changes are then taken as so many deviations from
+            the mean.
+        reference: the distribution of such a deviation among items of other inputs, against which
+            a claim about one item of the whole model is tested; without, against other items.
+        structure: item to what is known of it beside its content, such as its distance: numbers,
+            of which a claim names those that explain no part of its effect (`Claim.beyond`).
         outcome: the outcome (column) that claims say their items raise; None: the whole
             distribution.
         lowers: whether claims say instead that their items lower it.
@@ -88,7 +93,9 @@ class Trial(Generic[C]):
     _: KW_ONLY
     seed: int
     kinds: Mapping[int, int] | None = None
-    usual: Mapping[int, float] | None = None
+    usual: Mapping[str, Mapping[int, tuple[float, float]]] = field(default_factory=dict)
+    reference: ReferenceDistribution | None = None
+    structure: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     outcome: int | None = None
     lowers: bool = False
     items: str = ITEMS
@@ -149,38 +156,54 @@ class Trial(Generic[C]):
         delta = log_odds(full, outcomes) - log_odds(other, outcomes)
         return -delta if self.lowers and not raises else delta
 
-    def _scale(self, usual: Floats, claim: Claim) -> Floats:
-        """The unit of a change: usual nats, or their square root for log-odds."""
-        return np.sqrt(usual) if claim.raises or self.outcome is not None else usual
-
     def item_statistics(self, site: str, claim: Claim) -> Mapping[int, float]:
-        """Item to its part of a claim's statistic: `change`, in multiples of the usual one."""
-        loo, scale = self.leave_one_out(site), self._scale(self._usual(site), claim)
-        changes = self.change(loo.full, np.array(list(loo.loo_probs.values())), claim.raises)
-        return dict(zip(loo.loo_probs, (changes / scale).tolist(), strict=True))
+        """Item to its part of a claim's statistic: `change`, beside what is usual in its position.
 
-    def _usual(self, site: str) -> Floats:
-        items = self.leave_one_out(site).loo_probs
-        if self.usual is None or site != MODEL:
-            return np.ones(len(items))
-        return np.array([self.usual[item] for item in items])
-
-    def _null_effects(self, claim: Claim, pool: Pool, null: NullDistribution) -> Floats:
-        """Summed effects of the control sets, rescaled to these items' positions, nats.
-
-        Without a direction ``null``, which the claim is tested against, has the effects themselves.
+        A claim with outcomes of its own (``raises``) is not compared with what is usual.
         """
-        loo, usual = self.leave_one_out(claim.site), self._usual(claim.site)
-        effects = np.array(list(loo.effects.values())) / usual
-        if claim.raises or self.outcome is not None:
-            by_item = dict(zip(loo.loo_probs, effects.tolist(), strict=True))
-            null = pool.null(by_item, np.random.default_rng(pool.seed(self.seed)))
-        own = [index for index, item in enumerate(loo.loo_probs) if item in claim.removed]
-        scale = usual[own].mean() if own else 1.0
-        values: Floats = null.values * scale
-        if null.exhaustive:  # the claim's own set is no control set
-            values = np.delete(values, np.abs(values - effects[own].sum() * scale).argmin())
-        return values
+        loo = self.leave_one_out(site)
+        changes = self.change(loo.full, np.array(list(loo.loo_probs.values())), claim.raises)
+        if site in self.usual and not claim.raises and len(changes):
+            mean, deviation = np.array([self.usual[site][item] for item in loo.loo_probs]).T
+            changes = (changes - mean) / deviation
+        statistics = dict(zip(loo.loo_probs, changes.tolist(), strict=True))
+        return statistics | self._beyond_structure(claim, statistics)
+
+    def _beyond_structure(self, claim: Claim, statistics: Mapping[int, float]) -> dict[int, float]:
+        """The statistics of a claim's window less what the structure it names explains.
+
+        They are the residuals of a least-squares fit over the window.
+        """
+        if not claim.beyond or self._reference_for(claim) is not None:
+            return {}
+        values = np.array([statistics[item] for item in claim.window])
+        columns = [[self.structure[item][at] for at in claim.beyond] for item in claim.window]
+        design = np.column_stack([np.ones(len(values)), np.array(columns)])
+        fit = design @ np.linalg.lstsq(design, values, rcond=None)[0]
+        return dict(zip(claim.window, (values - fit).tolist(), strict=True))
+
+    def _reference_for(self, claim: Claim) -> ReferenceDistribution | None:
+        """What a claim about one item is tested against instead of other items of the input."""
+        single = len(claim.removed) == 1 and claim.site == MODEL and not claim.raises
+        return self.reference if single else None
+
+    def _null_effects(self, claim: Claim, pool: Pool) -> Floats:
+        """The summed effects of the control sets, nats; the claim's own set is none of them."""
+        effects = self.leave_one_out(claim.site).effects
+        null = pool.null(effects, np.random.default_rng(pool.seed(self.seed)))
+        if not null.exhaustive:
+            return null.values
+        own = sum(effects[item] for item in claim.removed)
+        return np.delete(null.values, np.abs(null.values - own).argmin())
+
+    def _singles(self, claim: Claim) -> Floats:
+        """What each item of a claim does alone: the log-odds that hiding it takes, or nats."""
+        loo = self.leave_one_out(claim.site)
+        outcomes = claim.raises or (() if self.outcome is None else (self.outcome,))
+        if not outcomes:
+            return np.array([loo.effects[item] for item in claim.removed])
+        full = log_odds(loo.full, outcomes)
+        return np.array([full - log_odds(loo.loo_probs[item], outcomes) for item in claim.removed])
 
     def pool(self, claim: Claim) -> Pool:
         """The control sets of a claim."""
@@ -227,9 +250,10 @@ class Trial(Generic[C]):
             raise InputError(
                 "what hiding an item does is no number", remedy="give usual effects above 0"
             )
-        pool = self.pool(site_claim)
+        pool, reference = self.pool(site_claim), self._reference_for(site_claim)
         generator = np.random.default_rng(pool.seed(self.seed))
         null = pool.null(statistics, generator)
+        against = reference or null
         statistic = sum(statistics[item] for item in site_claim.removed)
         test = ClaimTest(
             claim=claim,
@@ -237,22 +261,22 @@ class Trial(Generic[C]):
             full=loo.full,
             probabilities=own,
             effect=effect,
-            singles=np.array([loo.effects[item] for item in site_claim.removed]),
+            singles=self._singles(site_claim),
             share=self._share(claim, own, *model_probs) if model_probs else None,
             statistic=statistic,
             p=None,
             untested=self._untested(site_claim, pool),
-            control_sets=tuple(pool.sample(generator, N_REPLACED_CONTROLS)),
+            control_sets=tuple(pool.sample(generator, N_CONTROL_SETS)),
         )
         if test.untested is not None:
             return test
         return dataclasses.replace(
             test,
-            null_effects=self._null_effects(site_claim, pool, null),
+            null_effects=self._null_effects(site_claim, pool),
             null_statistics=null.values,
-            p=null.p_high(statistic),
-            p_low=null.p_low(statistic),
-            p_best=null.p_high(sum(statistics[item] for item in pool.best_set(statistics))),
+            p=against.p_high(statistic),
+            p_low=against.p_low(statistic),
+            p_best=against.p_high(sum(statistics[item] for item in pool.best_set(statistics))),
             best_matters=self._best_matters(site_claim, loo.full, best),
         )
 
@@ -272,7 +296,7 @@ class Trial(Generic[C]):
 
     def _untested(self, claim: Claim, pool: Pool) -> Judgement | None:
         level = FIRST_LEVEL if claim.first else Q_LEVEL
-        if pool.n_sets * level < 1:
+        if pool.n_sets * level < 1 and self._reference_for(claim) is None:
             return Judgement("cannot be told", too_few(self.items))
         return Judgement(None, EVEN) if claim.even else None
 
@@ -295,9 +319,7 @@ class Trial(Generic[C]):
         loo = self.leave_one_out(site)
         probs = check_probabilities(replace, sets, len(loo.full))
         nats = self.effect(loo.full, probs)
-        usual = dict(zip(loo.loo_probs, self._usual(site).tolist(), strict=True))
-        means = np.array([np.mean([usual[item] for item in items]) for items in sets])
-        changes = self.change(loo.full, probs, test.claim.raises) / self._scale(means, test.claim)
+        changes = self.change(loo.full, probs, test.claim.raises)
         return dataclasses.replace(
             test,
             judgement=confirm(test.judgement, changes[:N_REPLACEMENTS], changes[N_REPLACEMENTS:]),

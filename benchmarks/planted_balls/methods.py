@@ -25,9 +25,15 @@ from ask import Question, questions
 from torch import Tensor
 
 from attnlens.cricket.explain.claims import BallClaim, trial_of
-from attnlens.cricket.explain.reading import paths_of, read_ball
+from attnlens.cricket.explain.reading import predict_paths, read_ball
 from attnlens.cricket.lab.attention_faithfulness import attributions
 from attnlens.cricket.lab.planted_truth import replacement_effects
+from attnlens.cricket.lab.structure import (
+    STRUCTURE,
+    StructureError,
+    structure_of,
+    structure_scores,
+)
 from attnlens.cricket.predictor.window import cut_window, one_thread
 from attnlens.evidence.claim import MODEL
 from attnlens.evidence.faithfulness import remove_each
@@ -39,9 +45,9 @@ METHODS: Final = (
     *("mean_head", "attention", "content_only", "value_norm", "rollout"),
     *("gradient_x_input", "kl_jacobian", *CAPTUM),
     *("hiding", "replacing", "claims"),
-    *("recency", "even", "random"),
+    *(STRUCTURE, "recency", "even", "random"),
 )
-"""What is asked, in the order of the table; the last three are controls."""
+"""What is asked, in the order of the table; the last four are controls."""
 
 STEPS: Final = 16
 PERMUTATIONS: Final = 16
@@ -54,12 +60,12 @@ def from_one_pass(question: Question) -> dict[str, Floats]:
     found = attributions(model, batch)
     found["even"] = found.pop("uniform")
     with torch.no_grad():
-        paths = paths_of(model, batch, model.predict(batch))
+        _, paths = predict_paths(model, batch)
     heads = [paths.over_balls(scale, rows).mean(0) for scale, rows in paths.scales.items()]
     return found | {"mean_head": np.mean(heads, 0)}
 
 
-def by_asking_again(question: Question, seed: int) -> dict[str, Floats]:
+def by_asking_again(question: Question) -> dict[str, Floats]:
     """What the model says without each ball."""
     one, past, predictor = question.one, question.past, question.predictor
     window = cut_window(one.match, one.side, one.arrays, past + 1)
@@ -70,7 +76,7 @@ def by_asking_again(question: Question, seed: int) -> dict[str, Floats]:
     )
     return {
         "hiding": remove_each(question.predict, past).effects,
-        "replacing": replacement_effects(predictor.model, question.batch, past, seed),
+        "replacing": replacement_effects(predictor.model, question.batch, past),
         "claims": np.array([moves[index] for index in every]),
     }
 
@@ -102,6 +108,7 @@ def by_captum(question: Question, seed: int) -> dict[str, Floats]:
 def write(folder: Path, some: Iterable[Question]) -> list[Path]:
     """One Parquet file per method."""
     parts: list[pd.DataFrame] = []
+    structures: dict[str, list[tuple[int, Floats, str]]] = {}
     captum = importlib.util.find_spec("captum") is not None
     if not captum:
         print(f"Captum is not installed: without {' and '.join(CAPTUM)}", file=sys.stderr)
@@ -110,12 +117,24 @@ def write(folder: Path, some: Iterable[Question]) -> list[Path]:
             print(f"example {number + 1}", file=sys.stderr)
         generator = np.random.default_rng([SEED, number])
         seed = int(generator.integers(2**31))
-        found = from_one_pass(question) | by_asking_again(question, seed)
+        found = from_one_pass(question) | by_asking_again(question)
         if captum:
             found |= by_captum(question, seed)
         found["random"] = generator.random(question.past)
         past = np.arange(1, question.past + 1)
         parts.append(pd.DataFrame({"example": question.example, "past": past} | found))
+        model, match, *_ = question.example.split("/")
+        seen = structure_of(question.one.arrays, question.past)
+        structures.setdefault(model, []).append((number, seen, match))
+    for numbers, seen, matches in (zip(*rows, strict=True) for rows in structures.values()):
+        effects = [parts[number]["hiding"].to_numpy(float) for number in numbers]
+        try:
+            scores = structure_scores(seen, effects, matches, SEED)
+        except StructureError as error:
+            print(f"without {STRUCTURE}: {error}", file=sys.stderr)
+            continue
+        for number, values in zip(numbers, scores, strict=True):
+            parts[number][STRUCTURE] = values
     table, files = pd.concat(parts), []
     folder.mkdir(parents=True, exist_ok=True)
     for name in METHODS:

@@ -69,22 +69,20 @@
     A.put("gates-plot", bar, A.p("legend", names));
   };
 
-  // ---- Inside the ball: four layers, each conditioned on the one above, seventeen nodes.
+  // ---- Inside the ball: three layers, each conditioned on the one above.
   const LAYERS = {
     global: "the occasion",
     match_state: "the state of the game",
     actor: "who plays",
-    dynamics: "how it has gone",
   };
   A.inside = (innings, at) => {
-    const { graph, slots } = innings.document;
+    const { graph } = innings.document;
     const [layers, nodes] = [innings.layersOf(at), innings.nodesOf(at)];
     let node = 0;
     const line = (name) => {
       const weight = nodes[node++];
-      const title = slots[name] ? `reads ${slots[name]}` : "known before the ball";
-      const parts = row(A.words(name), weight, slots[name] ? "slot" : "now");
-      return A.el("li", { class: "row", title }, parts, A.span("value", A.percent(weight)));
+      const parts = row(A.words(name), weight, "now");
+      return A.el("li", { class: "row" }, parts, A.span("value", A.percent(weight)));
     };
     const layer = ([name, names], number) =>
       A.li(
@@ -94,7 +92,6 @@
       );
     const how = "each layer is conditioned on the one before";
     const legend = [
-      swatch("swatch slot", "reads past balls"),
       swatch("swatch now", "known before the ball"),
       how,
     ];

@@ -302,10 +302,9 @@
     const bias = explanation?.across_balls[state.scale].attention_by_head[head.key]?.bias_share ?? null;
     const own = innings.own(state.scale, number, state.ball - 1);
     const figures = { "on the past": 1 - own, "on the ball itself": own, "built in": bias };
-    const outcome = A.chosenOutcome();
     const effectOf = (key) => {
-      const past = explanation?.history.find((ball) => ball.index === key + 1);
-      const points = past?.changes.find((change) => change.outcome === outcome)?.points;
+      const past = explanation?.past_balls.find((ball) => ball.index === key + 1);
+      const points = past?.effect_points ?? undefined;
       return points === undefined ? "" : A.signed(points, 2);
     };
     const strongest = map.columns
@@ -320,7 +319,8 @@
         return [label, `${bowler} → ${batter}`, A.outcomeNames[outcome], share, effectOf(key)];
       });
     const weight = state.view === "full" ? "weight" : A.viewNames[state.view];
-    const effect = `without it, points of P(${A.outcomeNames[outcome]})`;
+    const subject = explanation?.prediction.subject;
+    const effect = subject ? `adds, points of P(${A.outcomeNames[subject]})` : "";
     const names = map.long ? ["over", weight] : ["ball", "bowler → batter", "outcome", weight, effect];
     const figure = ([name, share]) =>
       share === null ? null : A.div(null, A.el("dt", null, name), A.el("dd", null, A.percent(share)));

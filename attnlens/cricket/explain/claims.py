@@ -3,7 +3,8 @@
 *These balls mattered* is tested by hiding them from the whole model, *this head's look mattered* by
 hiding what the head looked at from that head alone. A ball's effect is taken beside what hiding a
 ball in its place does usually (`attnlens.cricket.predictor.predictor`); `attnlens.evidence.trial`
-judges. The balls attended most are compared with sets that hold as many to this batter.
+judges. Sets of balls are compared beyond what distance and players explain; a set
+that is chosen by who played it, beyond distance alone.
 
 What was known beside past balls is tested here: the effect is KL(full ‖ with that knowledge at its
 null). The controls put another of its kind in its place and hide that: the records of players of
@@ -12,8 +13,9 @@ whom the ratings have seen half to twice as many balls, or scoreboards of balls 
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -24,8 +26,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.cricket.explain.ablation import (
+    ExpectedOutcomes,
     OneBall,
-    Replacement,
     ask,
     under_knowledge,
     under_masks,
@@ -40,8 +42,8 @@ from attnlens.cricket.explain.reading import (
 )
 from attnlens.cricket.explain.types import ClaimKind
 from attnlens.cricket.match.competition import phase_of, quota_of
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
-from attnlens.cricket.predictor.predictor import KNOWLEDGE, places
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, Outcome
+from attnlens.cricket.predictor.predictor import EFFECT_LEVELS, KNOWLEDGE, places
 from attnlens.cricket.predictor.relations import Batch, take
 from attnlens.cricket.predictor.scales import RECENT, Scale, WindowBall, head_key, head_words
 from attnlens.cricket.predictor.tensors import RATING_SCALE, SCOREBOARD_NODES
@@ -50,11 +52,21 @@ from attnlens.cricket.predictor.window import BallWindow, to_tensor
 from attnlens.evidence import claim as generic
 from attnlens.evidence.claim import MODEL, AblationSite, ClaimTest
 from attnlens.evidence.gather import GatheredEvidence
-from attnlens.evidence.null import NullDistribution
+from attnlens.evidence.null import NullDistribution, ReferenceDistribution
+from attnlens.evidence.scores import divergence, log_odds
 from attnlens.evidence.shapley import Contributions, contributions
 from attnlens.evidence.trial import Trial
-from attnlens.evidence.verdict import TOO_FEW_LIKE_IT, Judgement
+from attnlens.evidence.verdict import Q_LEVEL, TOO_FEW_LIKE_IT, Judgement, noticeable
 from attnlens.files import Floats
+
+_MIN_CARRIED: Final = 0.05
+"""A head that carries less of what the past does is shown, and its look is not tested."""
+
+OF_PLAYERS: Final[tuple[ClaimKind, ...]] = ("this bowler", "this batter")
+"""Claims about balls that are chosen by who played them."""
+
+BY_DISTANCE, BY_STRUCTURE = (0,), (0, 1, 2)
+"""What of `_structure` a claim's effect is to go beyond: distance, or who played as well."""
 
 _BOUNDARY: Final = (OUTCOME_INDEX["4"], OUTCOME_INDEX["6"])
 
@@ -70,6 +82,11 @@ class BallClaim(generic.Claim):
     kind: ClaimKind
     scale: Scale | None = None
     head: str | None = None
+
+    @property
+    def family(self) -> str:
+        """All claims of a page are corrected together."""
+        return "page"
 
 
 def names_of(balls: Sequence[WindowBall]) -> str:
@@ -104,7 +121,7 @@ def _of_balls(window: BallWindow, total: Floats, all_outcomes: bool) -> Iterator
             removed=tuple(ball.index for ball in balls),
             window=inside,
             first=kind == "attended most",
-            matched=kind == "attended",
+            beyond=BY_DISTANCE if kind in OF_PLAYERS else BY_STRUCTURE,
         )
 
     order = np.argsort(-total[-RECENT:], kind="stable")
@@ -139,21 +156,24 @@ def _of_balls(window: BallWindow, total: Floats, all_outcomes: bool) -> Iterator
 
 def _of_heads(scales: Mapping[str, ScaleAttention]) -> Iterator[BallClaim]:
     for scale, attention in scales.items():
-        inside = tuple(ball.index for ball in attention.balls)
         for number, pattern in enumerate(attention.patterns):
+            if attention.carries[number] < _MIN_CARRIED:
+                continue
             row = attention.rows[number]
             order = ranked(attention.balls, row)[:MAX_LISTED_BALLS]
             balls = [attention.balls[index] for index in order]
             if not balls:
                 continue
-            looked_at, keys, claimed = names_of(balls), len(attention.balls), len(balls)
+            seen = sum(weight > 0 for weight in row)
+            looked_at, keys, claimed = names_of(balls), seen, len(balls)
             if scale == "long":
                 # The head saw one summary of the over: its balls cannot be told apart.
                 over = balls[0].over
                 balls = [ball for ball in attention.balls if ball.over == over]
                 looked_at = f"over {over} ({names_of(balls)})"
                 keys, claimed = len({ball.over for ball in attention.balls}), 1
-            weights = dict(zip(inside, row, strict=True))
+            weights = {ball.index: row[at] for at, ball in enumerate(attention.balls)}
+            inside = tuple(index for index, weight in weights.items() if weight > 0)
             share = sum(weights[ball.index] for ball in balls) / sum(weights.values())
             whose = head_words(number, attention.earned[number])
             yield BallClaim(
@@ -296,11 +316,23 @@ class Knowledge:
 
 
 def compare_knowledge(
-    predictor: TrainedPredictor, window: BallWindow, full: Floats, trial: Trial[BallClaim]
+    predictor: TrainedPredictor,
+    window: BallWindow,
+    full: Floats,
+    trial: Trial[BallClaim],
+    choose: Callable[[Floats], tuple[Outcome | None, bool]],
 ) -> tuple[list[ClaimTest[BallClaim]], int]:
     """Tests of what each group of `KNOWLEDGE` adds beside what others like it would add.
 
-    With them goes how many masks were asked about.
+    What a page is about is chosen with the group known. So each alternative in the group's place is
+    tested on what a page about its own prediction would be about.
+
+    Args:
+        choose: from probabilities ``(11,)`` to the subject, ``None`` for the whole distribution,
+            and whether it is less likely than usual.
+
+    Returns:
+        the tests, and how many masks were asked about.
     """
     knowledge = Knowledge(predictor, window)
     alternatives = {
@@ -313,8 +345,9 @@ def compare_knowledge(
     tests = []
     for group, claim in knowledge_claims(window).items():
         after, controls = hidden[group], replaced.get(group)
-        statistic = float(trial.change(full, after))
-        changes = np.zeros(0) if controls is None else trial.change(controls, after)
+        rows = np.zeros((0, len(full))) if controls is None else controls
+        statistic, *others = (_change_of(choose, before, after) for before in (full, *rows))
+        changes = np.array(others)
         null = NullDistribution(changes, exhaustive=False)
         reason = Judgement("cannot be told", knowledge.inconclusive_reason(group))
         tests.append(
@@ -334,6 +367,18 @@ def compare_knowledge(
             )
         )
     return tests, len(KNOWLEDGE) + sum(map(len, enough.values()))
+
+
+def _change_of(
+    choose: Callable[[Floats], tuple[Outcome | None, bool]], before: Floats, after: Floats
+) -> float:
+    """How far the subject of a prediction moves the way it stands apart: log-odds, or nats."""
+    subject, lowers = choose(before)
+    if subject is None:
+        return float(divergence(before, after))
+    at = [OUTCOME_INDEX[subject]]
+    change = float(log_odds(before, at) - log_odds(after, at))
+    return -change if lowers else change
 
 
 BallClaimTest: TypeAlias = ClaimTest[BallClaim]
@@ -401,13 +446,59 @@ def gather_evidence(
     claims = claims_of(window, reading.scales, reading.total, all_outcomes=outcome == ALL)
     tests = trial.compare(claims)
     leave_one_out = trial.leave_one_out(MODEL)
-    of_knowledge, masks = compare_knowledge(predictor, window, leave_one_out.full, trial)
+    choose = partial(subject_of, window, outcome=outcome)
+    of_knowledge, masks = compare_knowledge(predictor, window, leave_one_out.full, trial, choose)
+    judged = with_controls(trial, about(trial, trial.judge([*tests, *of_knowledge])))
     return GatheredEvidence(
         leave_one_out=leave_one_out,
         contributions=shapley,
-        tests=trial.judge([*tests, *of_knowledge]),
+        tests=judged,
+        rarity=rarity_of(predictor, window, trial, choose(leave_one_out.full)[0]),
         n_evaluations={"contributions": shapley.masks, "knowledge": masks, **trial.n_evaluations},
     )
+
+
+def about(trial: Trial[BallClaim], tests: Sequence[BallClaimTest]) -> list[BallClaimTest]:
+    """Supported claims about past balls with whether what *happened* on them matters by itself.
+
+    What happened on the balls is replaced by what was expected of them, and the claim tested again
+    at that site. The second test is made only where the first one holds, at the same level.
+    """
+    supported = [
+        number
+        for number, test in enumerate(tests)
+        if test.verdict == "supported" and test.removed and test.removed_from == MODEL
+    ]
+    results = list(tests)
+    claims = [replace(tests[number].claim, site=_HAPPENED, first=False) for number in supported]
+    for number, test in zip(supported, trial.compare(claims) if claims else (), strict=True):
+        results[number] = replace(tests[number], happened=test)
+    return results
+
+
+def matters_by_itself(test: BallClaimTest, outcome: int | None) -> bool:
+    """Whether what happened on a claim's balls matters: the second test of `about` holds."""
+    second = test.happened
+    if second is None or second.p is None or second.p > Q_LEVEL:
+        return False
+    points = second.points if outcome is None else second.points[[outcome]]
+    return second.statistic > 0 and noticeable(second.effect, points)
+
+
+def with_controls(trial: Trial[BallClaim], tests: Sequence[BallClaimTest]) -> list[BallClaimTest]:
+    """Tests of claims about past balls with the probabilities when control sets are hidden."""
+    claims = [
+        number
+        for number, test in enumerate(tests)
+        if test.removed and test.removed_from == MODEL and test.control_sets
+    ]
+    sets = [items for number in claims for items in tests[number].control_sets]
+    results = list(tests)
+    if sets:
+        probs = np.split(trial.probs_without(MODEL, sets), len(claims))
+        for number, rows in zip(claims, probs, strict=True):
+            results[number] = replace(tests[number], control_probs=rows)
+    return results
 
 
 def trial_of(
@@ -419,52 +510,122 @@ def trial_of(
 ) -> Trial[BallClaim]:
     """The test that claims about a ball are put to; ``outcome`` as for `gather_evidence`."""
     subject, lowers = subject_of(window, reading.probabilities, outcome)
+    rule, _ = subject_of(window, reading.probabilities)
     key = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
     seed = zlib.crc32(key.encode())
+    usual, reference = usual_changes(predictor, window, subject, lowers, by_rule=subject == rule)
+    # What is usual of an outcome replaced by the expected one is its size alone.
+    replaced = {index: (0.0, deviation) for index, (_, deviation) in usual.items()}
     return Trial(
-        _sites(predictor, window, reading.scales, seed),
+        _sites(predictor, window, reading),
         seed=seed,
-        kinds={ball.index: "same_batsman" in ball.relations for ball in window.past},
-        usual=usual_effects(predictor, window),
+        usual={MODEL: usual, _HAPPENED: replaced},
+        reference=reference,
+        structure=_structure(window),
         outcome=None if subject is None else OUTCOME_INDEX[subject],
         lowers=lowers,
         items=_BALLS,
     )
 
 
-def usual_effects(predictor: TrainedPredictor, window: BallWindow) -> dict[int, float]:
-    """What hiding a ball in the place of each past ball costs usually, nats, by its index."""
+def _structure(window: BallWindow) -> dict[int, tuple[float, ...]]:
+    """Of each past ball the logarithm of its distance, and whether the players are the same."""
+    return {
+        ball.index: (
+            math.log(window.delivery.index - ball.index),
+            float("same_batsman" in ball.relations),
+            float("same_bowler" in ball.relations),
+        )
+        for ball in window.past
+    }
+
+
+def usual_changes(
+    predictor: TrainedPredictor,
+    window: BallWindow,
+    subject: Outcome | None,
+    lowers: bool,
+    *,
+    by_rule: bool,
+) -> tuple[dict[int, tuple[float, float]], ReferenceDistribution | None]:
+    """What hiding a ball alike in distance and players does in other innings, as claimed.
+
+    Mean and standard deviation for each past ball by its index, and the distribution of so many
+    deviations: of pages about what is furthest from usual, where the subject was chosen ``by_rule``
+    too; else of the outcome whatever the page.
+    """
     if not window.past:
-        return {}
+        return {}, None
+    model = predictor.model
     index = np.array([ball.index for ball in window.past])
-    batter = np.array(["same_batsman" in ball.relations for ball in window.past])
-    bowler = np.array(["same_bowler" in ball.relations for ball in window.past])
-    table = predictor.model.usual_effects.double().numpy()
-    usual = table[places(window.delivery.index - index, batter, bowler)]
-    return dict(zip(index.tolist(), usual.tolist(), strict=True))
+    batter, bowler = (
+        np.array([name in ball.relations for ball in window.past])
+        for name in ("same_batsman", "same_bowler")
+    )
+    where = places(window.delivery.index - index, batter, bowler)
+    table, quantiles = (
+        part.double().numpy() for part in (model.usual_effects, model.effect_quantiles)
+    )
+    row = _NATS_ROW if subject is None else OUTCOME_INDEX[subject]
+    mean, deviation = table[row, where].T
+    reference = ReferenceDistribution(quantiles[row], np.array(EFFECT_LEVELS))
+    if lowers:
+        mean, reference = -mean, reference.mirrored()
+    if by_rule and subject is not None:
+        claimed_mean, claimed_deviation = table[_CLAIMED_ROW, where].T
+        mean, deviation = deviation * claimed_mean, deviation * claimed_deviation
+        reference = ReferenceDistribution(quantiles[_CLAIMED_ROW], np.array(EFFECT_LEVELS))
+    usual = zip(mean.tolist(), deviation.tolist(), strict=True)
+    known = bool(quantiles.any())
+    return dict(zip(index.tolist(), usual, strict=True)), reference if known else None
+
+
+_NATS_ROW, _CLAIMED_ROW = -2, -1
+"""Rows of the model's tables of effects that are of no outcome."""
+
+
+def rarity_of(
+    predictor: TrainedPredictor,
+    window: BallWindow,
+    trial: Trial[BallClaim],
+    subject: Outcome | None,
+) -> dict[int, float | None]:
+    """The share of balls alike in other innings whose effect, of either sign, is as large."""
+    usual, reference = usual_changes(predictor, window, subject, trial.lowers, by_rule=False)
+    loo = trial.leave_one_out(MODEL)
+    rarity: dict[int, float | None] = dict.fromkeys(usual)
+    if reference is not None:
+        changes = trial.change(loo.full, np.array(list(loo.loo_probs.values())))
+        for index, change in zip(loo.loo_probs, changes.tolist(), strict=True):
+            mean, deviation = usual[index]
+            rarity[index] = reference.rarity((change - mean) / deviation)
+    return rarity
+
+
+_HAPPENED: Final = "happened"
+"""The site at which what happened on balls is replaced by what was expected."""
 
 
 def _sites(
-    predictor: TrainedPredictor,
-    window: BallWindow,
-    scales: Mapping[str, ScaleAttention],
-    seed: int,
+    predictor: TrainedPredictor, window: BallWindow, reading: Reading
 ) -> dict[str, AblationSite]:
     ball = OneBall(predictor.model, window.batch)
-    swap = Replacement(ball, seed)
     past = tuple(earlier.index for earlier in window.past)
     model = partial(under_masks, predictor.model, window.batch)
-    sites = {MODEL: AblationSite(model, past, swap.everywhere)}
-    for scale, attention in scales.items():
+    as_expected = ExpectedOutcomes(predictor.model, window.batch)
+    sites = {
+        MODEL: AblationSite(model, past),
+        _HAPPENED: AblationSite(as_expected.under_masks, past),
+    }
+    for scale, attention in reading.scales.items():
         keys = ball.scales[scale].keys
         for number in range(len(attention.patterns)):
-            # The long scale's keys are overs: hidden one by one, and not replaced.
+            # The long scale's keys are overs: hidden one by one.
             over = scale == "long"
             sites[site_of(scale, number)] = AblationSite(
                 partial(ball.under_masks, scale, number),
                 tuple(range(keys)) if over else past[len(past) - keys :],
-                None if over else partial(swap.for_head, scale, number),
-                partial(_by_overs, attention) if over else None,
+                translate=partial(_by_overs, attention) if over else None,
             )
     return sites
 

@@ -14,13 +14,16 @@ import numpy as np
 from pydantic import BaseModel
 
 from attnlens.cricket.explain import types
+from attnlens.cricket.explain.cautions import Caution
 from attnlens.cricket.explain.claims import (
+    OF_PLAYERS,
     BallClaimTest,
     BallEvidence,
     baseline_only,
     gather_evidence,
     groups_of,
     has_record,
+    matters_by_itself,
 )
 from attnlens.cricket.explain.reading import (
     ALL,
@@ -44,16 +47,16 @@ from attnlens.cricket.match.ledger import (
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player, match_particulars
 from attnlens.cricket.match.naming import BallReference, echo
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, parse_outcome
+from attnlens.cricket.predictor.calibration import CalibrationTable
 from attnlens.cricket.predictor.kinds import cautions, few_before, mid_over
 from attnlens.cricket.predictor.predictor import FUSED
-from attnlens.cricket.predictor.scales import RECENT, WindowBall
-from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import NODES, InningsArrays
 from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of
 from attnlens.cricket.predictor.win import win_chances
 from attnlens.cricket.predictor.window import DIGITS, BallWindow, one_thread, window_for
 from attnlens.errors import InputError
 from attnlens.evidence.result import claim_fields
+from attnlens.evidence.scores import log_odds
 from attnlens.files import Floats
 from attnlens.render.numbers import rounded
 
@@ -74,23 +77,14 @@ _NEVER_MET: Final[Mapping[str, str]] = {
 }
 """What these groups are where there is no record: that the player is new to the model."""
 
-_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
+_KNOWN_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "striker's record": "records of other players",
     "bowler's record": "records of other players",
     "the scoreboard": "scoreboards of earlier balls",
     "the chase": "scoreboards of earlier balls",
     "venue and teams": None,
-    "attended": (
-        "other sets of as many balls, as many of them to this batter, allowing for where they stand"
-    ),
 }
-"""What a claim is compared with whose kind says it; the others with `_OTHER_SETS`."""
-
-_OTHER_SETS: Final[Mapping[str, types.Control]] = {
-    "model": "other sets of as many balls, allowing for where they stand",
-    "head": "other sets of as many balls, hidden from the same head",
-}
-"""What a claim about past balls is compared with, by what they were hidden from."""
+"""What a claim about what was known is compared with."""
 
 _GREATEST: Final = 3
 """How many of a group's balls are told by themselves."""
@@ -111,7 +105,8 @@ def explain_ball(
     Args:
         evidence: run the interventions; without them attention is shown and not tested.
         history: whether the predictor's ratings are those of the match's date.
-        outcome: the outcome to explain; without, the one that differs most from what is usual.
+        outcome: the outcome to explain; without, that of
+            `attnlens.cricket.explain.reading.subject_outcome`.
             Effects, p and verdicts are about its chance against that of any other; with ``all``
             about the whole distribution.
 
@@ -126,7 +121,8 @@ def explain_ball(
     window = window_for(match, reference, predictor)
     reading = read_ball(predictor, window)
     usual = scoreboard_baseline(window)
-    subject = explained or subject_outcome(reading.probabilities, usual)
+    actual = _outcome(window.delivery.outcome or None)
+    subject = explained or subject_outcome(reading.probabilities, usual, actual)
     tested_on = None if outcome == ALL else subject
     direction: types.Direction | None = None
     if tested_on is not None:
@@ -134,12 +130,14 @@ def explain_ball(
         direction = "lower" if lowers else "raise"
     tested = None
     if evidence:
-        tested = gather_evidence(predictor, window, reading, outcome=tested_on or ALL)
+        tested = gather_evidence(predictor, window, reading, outcome=outcome)
     full = reading.probabilities if tested is None else tested.leave_one_out.full
     baseline = baseline_only(predictor, window) if tested is None else tested.contributions.baseline
     flags = flags_of(window, predictor, evidence=evidence, history=history)
-    across_balls = _across_balls(window, reading, tested)
-    contributions = () if tested is None else _contributions(window, tested, usual)
+    calibration = _calibration_table(predictor, flags)
+    contributions: tuple[types.Contribution, ...] = ()
+    if tested is not None:
+        contributions = _contributions(window, tested, usual, calibration)
     claims = () if tested is None else tested.tests
     gates = reading.prediction.gates[0, 0]
     return types.Explanation(
@@ -150,9 +148,9 @@ def explain_ball(
         prediction=prediction(
             full,
             baseline,
-            _outcome(window.delivery.outcome or None),
+            actual,
             explained,
-            _calibration(predictor, flags, full),
+            _calibration(calibration, full),
             usual=usual,
             subject=subject,
         ),
@@ -160,11 +158,11 @@ def explain_ball(
         contributions=contributions,
         records=tuple(_records(window, predictor)),
         within_ball=_within_ball(reading),
-        across_balls=across_balls,
+        across_balls=_across_balls(window, reading, tested),
         fusion_weights=types.FusionWeights(
             **{source: rounded(gate) for source, gate in zip(FUSED, gates.tolist(), strict=True)}
         ),
-        history=_history(window, reading, tested, _mentioned(across_balls, contributions)),
+        past_balls=tuple(_past_balls(window, reading, tested, subject)),
         evidence=tuple(_claim(test, full, tested_on, direction) for test in claims),
         flags=flags,
         summary="",
@@ -205,7 +203,7 @@ def prediction(
         actual=actual,
         surprise_bits=None if actual is None else rounded(-math.log2(full[OUTCOME_INDEX[actual]])),
         calibration=calibration,
-        story_outcome=subject,
+        subject=subject,
         story_times=rounded(full[at] / usual[at]),
     )
 
@@ -246,12 +244,17 @@ def _win_probability(
     )
 
 
-def _calibration(
-    predictor: TrainedPredictor, flags: Sequence[types.Caution], full: Floats
-) -> types.Calibration | None:
-    """How often such calls came true; nothing for cricket in which none was counted."""
-    table = predictor.calibration
-    if table is None or _NOT_COUNTED.intersection(caution.flag for caution in flags):
+def _calibration_table(
+    predictor: TrainedPredictor, flags: Sequence[Caution]
+) -> CalibrationTable | None:
+    """The checkpoint's table; nothing for cricket in which no ball was counted."""
+    uncounted = _NOT_COUNTED.intersection(caution.flag for caution in flags)
+    return None if uncounted else predictor.calibration
+
+
+def _calibration(table: CalibrationTable | None, full: Floats) -> types.Calibration | None:
+    """How often such calls came true."""
+    if table is None:
         return None
     calls = []
     for outcome, prob in zip(OUTCOMES, full, strict=True):
@@ -277,15 +280,11 @@ def _across_balls(
 
 def _within_ball(reading: Reading) -> types.WithinBall:
     within = reading.prediction.within
-    counts = dict(zip(SLOTS, reading.prediction.slot_counts[0, :, 0].int().tolist(), strict=True))
     shares = within["layers"][0, 0].tolist()
     layers = []
     for share, (layer, names) in zip(shares, NODES.items(), strict=True):
         weights = zip(names, within[layer][0, 0].tolist(), strict=True)
-        nodes = [
-            {"node": node, "weight": rounded(weight), "visible": counts.get(node)}
-            for node, weight in weights
-        ]
+        nodes = [{"node": node, "weight": rounded(weight)} for node, weight in weights]
         layers.append({"layer": layer, "weight": rounded(share), "nodes": nodes})
     return types.WithinBall.model_validate({"layers": layers})
 
@@ -299,7 +298,10 @@ def outcome_points(points: Floats) -> tuple[types.OutcomePoints, ...]:
 
 
 def _contributions(
-    window: BallWindow, tested: BallEvidence, usual: Floats
+    window: BallWindow,
+    tested: BallEvidence,
+    usual: Floats,
+    calibration: CalibrationTable | None,
 ) -> tuple[types.Contribution, ...]:
     groups, shared = groups_of(window), tested.contributions
     loo = tested.leave_one_out
@@ -317,13 +319,18 @@ def _contributions(
             (window.past[position].index for position in groups.get(group, ())),
             key=lambda index: (-loo.effects[index], -index),
         )
+        name = group if has_record(window, group) else _NEVER_MET[group]
+        slope = None if calibration is None else calibration.reasons.get(name)
         results.append(
             types.Contribution(
-                group=group if has_record(window, group) else _NEVER_MET[group],
+                group=name,
                 points=outcome_points(100 * parts),
                 when="before the match" if group in _BEFORE_THE_MATCH else "in the match",
                 from_usual=outcome_points(100 * more),
                 balls=tuple(adds(index) for index in balls[:_GREATEST]),
+                comes_true=None
+                if slope is None
+                else types.ComesTrue(**copy_fields(types.ComesTrue, slope)),
             )
         )
     return tuple(results)
@@ -354,37 +361,29 @@ def _records(window: BallWindow, predictor: TrainedPredictor) -> Iterator[types.
             )
 
 
-def _mentioned(
-    across_balls: types.AcrossBalls, contributions: Sequence[types.Contribution]
-) -> set[int]:
-    indices = {ball.index for group in contributions for ball in group.balls}
-    for _, scale in across_balls:
-        for head in scale.attention_by_head.values():
-            indices.update(head.top_balls, head.top_any)
-    return indices
-
-
-def _history(
-    window: BallWindow, reading: Reading, tested: BallEvidence | None, mentioned: set[int]
-) -> tuple[types.PastBall, ...]:
-    """The recent balls and those that are mentioned, with what hiding each alone does."""
-    indices = {ball.index for ball in window.past[-RECENT:]} | mentioned
-    if tested is not None:
-        indices.update(index for test in tested.tests for index in test.claim.removed)
-    loo = None if tested is None else tested.leave_one_out
-
-    def row(ball: WindowBall, attention: float) -> types.PastBall:
-        return types.PastBall(
+def _past_balls(
+    window: BallWindow, reading: Reading, tested: BallEvidence | None, subject: Outcome
+) -> Iterator[types.PastBall]:
+    """Every past ball, with its attention and what hiding it alone does."""
+    at = OUTCOME_INDEX[subject]
+    for ball, attention in zip(window.past, reading.total.tolist(), strict=True):
+        log_odds_change = points = nats = rarity = None
+        if tested is not None:
+            loo = tested.leave_one_out
+            full, without = loo.full, loo.loo_probs[ball.index]
+            log_odds_change = rounded(float(log_odds(full, [at]) - log_odds(without, [at])))
+            points = rounded(100 * float(full[at] - without[at]))
+            nats = rounded(loo.effects[ball.index], NATS_DIGITS)
+            share = tested.rarity[ball.index]
+            rarity = None if share is None else rounded(share)
+        yield types.PastBall(
             **copy_fields(types.PastBall, ball),
             attention=rounded(attention),
-            effect_nats=None if loo is None else rounded(loo.effects[ball.index], NATS_DIGITS),
-            changes=()
-            if loo is None
-            else outcome_points(100 * (loo.loo_probs[ball.index] - loo.full)),
+            effect_log_odds=log_odds_change,
+            effect_points=points,
+            effect_nats=nats,
+            rarity=rarity,
         )
-
-    weighted = zip(window.past, reading.total.tolist(), strict=True)
-    return tuple(row(ball, weight) for ball, weight in weighted if ball.index in indices)
 
 
 def _claim(
@@ -394,7 +393,9 @@ def _claim(
     direction: types.Direction | None,
 ) -> types.Evidence:
     claim = ball_claim_test.claim
-    subjects = claim.raises or (() if explained is None else (OUTCOME_INDEX[explained],))
+    at = None if explained is None else OUTCOME_INDEX[explained]
+    singles = ball_claim_test.singles
+    subjects = claim.raises or (() if at is None else (at,))
     return types.Evidence(
         scale=claim.scale,
         head=claim.head,
@@ -404,11 +405,16 @@ def _claim(
         direction=direction,
         changes=outcome_points(ball_claim_test.points),
         top_change=top_change(full, ball_claim_test.probabilities, subjects),
-        control=_CONTROLS.get(claim.kind, _OTHER_SETS[ball_claim_test.removed_from]),
-        replaced=_second_operator(ball_claim_test),
+        control=_control_of(ball_claim_test),
+        opposing=int((singles * ball_claim_test.log_odds_change(subjects) < 0).sum())
+        if subjects
+        else 0,
+        controls=_control_range(ball_claim_test, at),
+        about=_about(ball_claim_test, at),
+        replaced=_replaced(ball_claim_test, at),
         **claim_fields(
             ball_claim_test,
-            None if explained is None else OUTCOME_INDEX[explained],
+            at,
             nats=partial(rounded, digits=NATS_DIGITS),
             share=rounded,
         ),
@@ -430,15 +436,45 @@ def top_change(before: Floats, after: Floats, subjects: Sequence[int] = ()) -> t
     )
 
 
-def _second_operator(ball_claim_test: BallClaimTest) -> types.SecondOperator | None:
-    if ball_claim_test.replaced is None or ball_claim_test.replaced_controls is None:
+def _control_of(test: BallClaimTest) -> types.Control | None:
+    if test.claim.kind in _KNOWN_CONTROLS:
+        return _KNOWN_CONTROLS[test.claim.kind]
+    if test.removed_from == "head":
+        return "other sets of as many balls, hidden from the same head"
+    if len(test.removed) == 1:
+        return "balls of other innings, alike in distance and players"
+    if test.claim.kind in OF_PLAYERS:
+        return "other sets of as many balls, beyond what distance explains"
+    return "other sets of as many balls, beyond what distance and players explain"
+
+
+def _replaced(test: BallClaimTest, outcome: int | None) -> types.ReplacedOutcomes | None:
+    second = test.happened
+    if second is None:
         return None
-    return types.SecondOperator(
-        effect_nats=rounded(ball_claim_test.replaced.mean(), NATS_DIGITS),
-        draws=len(ball_claim_test.replaced),
-        control_nats=rounded(ball_claim_test.replaced_controls.mean(), NATS_DIGITS),
-        controls=len(ball_claim_test.replaced_controls),
+    log_odds_change = None if outcome is None else second.log_odds_change([outcome])
+    return types.ReplacedOutcomes(
+        effect_nats=rounded(second.effect, NATS_DIGITS),
+        effect_log_odds=None if log_odds_change is None else rounded(log_odds_change, NATS_DIGITS),
+        p=None if second.p is None else rounded(second.p),
     )
+
+
+_CONTROL_QUANTILES: Final = (0.025, 0.5, 0.975)
+
+
+def _control_range(test: BallClaimTest, outcome: int | None) -> types.ControlRange | None:
+    if outcome is None or test.control_probs is None:
+        return None
+    values = np.quantile(test.control_probs[:, outcome], _CONTROL_QUANTILES)
+    low, median, high = _rounded_all(values)
+    return types.ControlRange(low=low, median=median, high=high)
+
+
+def _about(test: BallClaimTest, outcome: int | None) -> types.About | None:
+    if test.happened is None:
+        return None
+    return "happened" if matters_by_itself(test, outcome) else "played"
 
 
 def model_particulars(predictor: TrainedPredictor) -> types.Model:
@@ -526,7 +562,7 @@ def _what_happened(ball: Delivery) -> types.BallResult:
 
 def flags_of(
     window: BallWindow, predictor: TrainedPredictor, *, evidence: bool, history: bool = False
-) -> tuple[types.Caution, ...]:
+) -> tuple[Caution, ...]:
     """Cautions, each a name and a sentence.
 
     ``evidence``: whether interventions were run; ``history``: whether the match's own history
@@ -536,7 +572,7 @@ def flags_of(
         *_about_ball(window.match, window.innings, window.arrays, window.delivery),
         *cautions(window.match, window.innings, predictor, evidence=evidence, history=history),
     ]
-    return tuple(types.Caution.model_validate({"flag": name, "text": text}) for name, text in flags)
+    return tuple(Caution.model_validate({"flag": name, "text": text}) for name, text in flags)
 
 
 def cautions_by_ball(

@@ -7,7 +7,7 @@ that weight stands beside it, so a whole innings with every view fits in some hu
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.cricket.explain.explain_ball import cautions_by_ball
-from attnlens.cricket.explain.reading import SITES, subject_outcome
+from attnlens.cricket.explain.reading import (
+    SITES,
+    captured_activations,
+    head_effects,
+    head_patterns,
+    observed_modules,
+    past_parts,
+    past_shares_of,
+    size_of,
+    subject_outcome,
+)
 from attnlens.cricket.match.ledger import (
     Progress,
     ground,
@@ -26,8 +36,8 @@ from attnlens.cricket.match.ledger import (
 )
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
-from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, PATHS, FullModel, Prediction
-from attnlens.cricket.predictor.relations import STARTING_PATTERNS, Batch
+from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, Prediction
+from attnlens.cricket.predictor.relations import Batch
 from attnlens.cricket.predictor.scales import (
     QUESTIONS,
     SCALE_QUESTIONS,
@@ -35,7 +45,6 @@ from attnlens.cricket.predictor.scales import (
     UNSPECIALISED,
     head_key,
 )
-from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import NODES, InningsArrays, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of
 from attnlens.cricket.predictor.win import win_chances
@@ -55,12 +64,12 @@ class InningsReading:
 
     Attributes:
         probabilities, baseline, usual: of the outcomes ``(ball, 11)``.
-        gates, layers, nodes: weights of `FUSED` ``(ball, 5)``, of the layers inside the ball
-            ``(ball, 4)``, and of their nodes, each within its layer ``(ball, 17)``.
+        gates, layers, nodes: weights of `FUSED` ``(ball, source)``, of the layers inside the ball
+            ``(ball, layer)``, and of their nodes, each within its layer ``(ball, node)``.
         scales: by scale the weights ``full`` and, from query times key alone, ``content_only``
             ``(head, ball, place)``, and ``own`` on the ball itself ``(head, ball)``. Places are
             distances, the ball before first; of the long scale overs from 0.
-        total: attention over all paths, by distance ``(ball, place)``.
+        total: attention over all heads, by distance ``(ball, place)``.
     """
 
     probabilities: Floats32
@@ -78,8 +87,13 @@ def read_encoded(arrays: InningsArrays, predictor: TrainedPredictor) -> InningsR
     """Run the predictor over every delivery of an innings and read its attention."""
     model = predictor.model
     batch, _ = training_batch([arrays])
-    with torch.no_grad(), record(model) as recording:
+    with (
+        torch.no_grad(),
+        record(model) as recording,
+        captured_activations(model, *observed_modules()) as captured,
+    ):
         prediction = model.predict(batch)
+        effects = head_effects(model, prediction, captured)
     with torch.no_grad():
         baseline = model.predict(_nothing_known(batch)).logits
     return InningsReading(
@@ -90,7 +104,7 @@ def read_encoded(arrays: InningsArrays, predictor: TrainedPredictor) -> InningsR
         layers=_array(prediction.within["layers"][0]),
         nodes=_array(torch.cat([prediction.within[layer][0] for layer in NODES], -1)),
         scales={scale: _scale(recording[SITES[scale]], scale) for scale in SCALES},
-        total=_total(model, prediction, arrays.over),
+        total=_total(prediction, effects, arrays.over),
     )
 
 
@@ -141,20 +155,22 @@ def _by_distance(rows: Floats32) -> Floats32:
     return by_distance
 
 
-def _total(model: FullModel, prediction: Prediction, overs: NDArray[np.int64]) -> Floats32:
-    """Every path's attention by distance, as `attnlens.cricket.explain.reading.Reading.total`."""
-    gates = prediction.gates[0].double()
-    counts = model.path_counts.double()
-    slots = model.slot_shares(prediction)[0].double() * counts[len(SCALES) :]
-    inside = torch.einsum("qs,sqk->qk", slots, prediction.slots[0].double())
-    total = gates[:, [FUSED.index("within_ball")]] * inside
+def _total(
+    prediction: Prediction, effects: Mapping[str, Floats], overs: NDArray[np.int64]
+) -> Floats32:
+    """Attention over all heads by distance, as `attnlens.cricket.explain.reading.Reading.total`."""
+    balls = len(overs)
+    probs = prediction.logits[0].double().softmax(-1).numpy()
+    added = np.zeros((balls, balls, probs.shape[-1]))
     for scale, weights in prediction.scales.items():
-        mean = weights[0, ..., :-1].double().mean(0)
+        parts = past_parts(scale, weights[0, ..., :-1].double().numpy())
+        mixed = np.einsum("qho,hqk->qko", effects[scale], parts)
         if scale == "long":  # an over's weight is split over its balls
-            mean = mean[:, overs] / torch.from_numpy(np.bincount(overs)[overs])
-        weight = counts[PATHS.index(scale)] * gates[:, [FUSED.index(scale)]]
-        total[:, total.shape[1] - mean.shape[1] :] += weight * mean
-    return np.ascontiguousarray(_by_distance(_array(total))[:, : SCALES["medium"] - 1])
+            mixed = mixed[:, overs] / np.bincount(overs)[overs, None]
+        added[:, balls - mixed.shape[1] :] += mixed
+    total = past_shares_of(size_of(probs[:, None], added))
+    by_distance = _by_distance(total.astype(np.float32))
+    return np.ascontiguousarray(by_distance[:, : SCALES["medium"] - 1])
 
 
 def shown_match(match: Match) -> Json:
@@ -215,7 +231,6 @@ def shown_innings(
         "scales": _scales(predictor),
         "fused": list(FUSED),
         "graph": {layer: list(nodes) for layer, nodes in NODES.items()},
-        "slots": dict(SLOTS),
     }
     if innings.deliveries:
         arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
@@ -223,7 +238,8 @@ def shown_innings(
         chances = reading.probabilities.astype(float)
         winning = win_chances(predictor.win, predictor.ratings.form, match, innings, chances)
         document |= _packed(reading)
-        document["story"] = list(map(subject_outcome, chances, reading.usual))
+        came = [ball.outcome for ball in innings.deliveries]
+        document["story"] = list(map(subject_outcome, chances, reading.usual, came))
         document["cautions"] = cautions_by_ball(match, innings, arrays, predictor, history=history)
         document["win"] = winning and {
             "before": _floats(winning.before),
@@ -254,8 +270,7 @@ def _side(match: Match, team: str) -> list[str]:
 
 
 def _scales(predictor: TrainedPredictor) -> list[Json]:
-    def head(number: int, earned: str) -> Json:
-        started_as = STARTING_PATTERNS[number] if number < len(STARTING_PATTERNS) else None
+    def head(number: int, earned: str, started_as: str | None) -> Json:
         return {
             "key": head_key(number, started_as),
             "started_as": started_as,
@@ -263,13 +278,18 @@ def _scales(predictor: TrainedPredictor) -> list[Json]:
             "question": QUESTIONS.get(earned),
         }
 
+    def heads(scale: str) -> list[Json]:
+        earned = predictor.earned(scale)
+        patterns = head_patterns(scale, len(earned))
+        return [head(*row) for row in zip(range(len(earned)), earned, patterns, strict=True)]
+
     return [
         {
             "scale": scale,
             "question": SCALE_QUESTIONS[scale],
             "window": window,
             "unit": "overs" if scale == "long" else "balls",
-            "heads": [head(*entry) for entry in enumerate(predictor.earned(scale))],
+            "heads": heads(scale),
         }
         for scale, window in SCALES.items()
     ]

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 import json
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, get_args
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    get_args,
+)
 
 from pydantic import (
     AfterValidator,
@@ -16,8 +26,11 @@ from pydantic import (
     StringConstraints,
     Tag,
     ValidationError,
+    model_validator,
 )
 
+from attnlens.cricket.explain.cautions import Caution
+from attnlens.cricket.explain.schema_1 import upgraded
 from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
 from attnlens.cricket.predictor.scales import Scale
 from attnlens.errors import InputError
@@ -32,17 +45,16 @@ if TYPE_CHECKING:
 Integer = Annotated[int, Field(strict=True)]
 Ball = Annotated[int, Field(strict=True, ge=1)]
 Positive = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-HeadKey = Annotated[str, StringConstraints(pattern=r"^head_[0-9]+_[a-z][a-z_]*$")]
+HeadKey = Annotated[str, StringConstraints(pattern=r"^head_[0-9]+_[a-z][a-z0-9_]*$")]
 
 
 class GraphNode(Plain):
     node: Text
     weight: Share
-    visible: Count | None
 
 
 class Layer(Plain):
-    layer: Literal["global", "match_state", "actor", "dynamics"]
+    layer: Text
     weight: Share
     nodes: tuple[GraphNode, ...]
 
@@ -78,12 +90,20 @@ class _TopOvers(Plain):
 
 
 class _WholeRow(Plain):
-    """``earned`` is the name a head has earned, null where it has none."""
+    """``earned`` is the name a head has earned, null where it has none; ``sees`` the relation of
+    the only past balls that it may look at, null where it may look at all of its scale.
+
+    ``carries`` is its part of what hiding the past from one head at a time does to this ball; over
+    the heads of all scales it sums to 1. Both are null in documents of schema 1.0. On the scale
+    ``whole`` ``self_attention`` is on nothing.
+    """
 
     top_any: Annotated[tuple[Ball, ...], Field(max_length=4)]
     top_any_weights: tuple[Share, ...]
     self_attention: Share
     past_attention: Share
+    carries: Share | None
+    sees: Text | None
     row: tuple[Share, ...]
     earned: Text | None
     started_as: Text | None
@@ -174,7 +194,7 @@ _ONLY_HEADS = Field(json_schema_extra={"additionalProperties": False})
 class HeatMap(_HeatMap):
     """Where attention went among the balls of a window."""
 
-    scale: Literal["micro", "short", "medium"]
+    scale: Literal["micro", "short", "medium", "whole"]
     attention_by_head: Annotated[dict[HeadKey, AnyHead], _ONLY_HEADS]
 
 
@@ -196,6 +216,11 @@ class AcrossBalls(Plain):
     short: HeatMap
     medium: HeatMap
     long: LongHeatMap
+    whole: HeatMap | None
+
+    def scales(self) -> dict[str, HeatMap | LongHeatMap]:
+        """The heat maps by scale; a document of schema 1.0 has none of ``whole``."""
+        return {name: heat_map for name, heat_map in self if heat_map is not None}
 
 
 class FusionWeights(Plain):
@@ -204,6 +229,7 @@ class FusionWeights(Plain):
     short: Share
     medium: Share
     long: Share
+    whole: Share
 
 
 class JsonDocument(Plain):
@@ -225,13 +251,9 @@ class JsonDocument(Plain):
 
     def to_json(self, indent: int | None = None) -> str:
         """One JSON document; on one line without ``indent``."""
-        separators = (",", ":") if indent is None else None
+        pair = (",", ":") if indent is None else None
         return json.dumps(
-            self.to_dict(),
-            ensure_ascii=False,
-            allow_nan=False,
-            indent=indent,
-            separators=separators,
+            self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent, separators=pair
         )
 
     @classmethod
@@ -272,10 +294,8 @@ class JsonDocument(Plain):
         errors = error.errors(include_url=False, include_context=False)
         for entry in errors:
             if entry["loc"] == ("schema_version",) and isinstance(entry["input"], str):
-                own, version = (
-                    cls.model_fields["schema_version"].annotation,
-                    visible(entry["input"]),
-                )
+                own = cls.model_fields["schema_version"].annotation
+                version = visible(entry["input"])
                 return InputError(
                     f"{cls.noun} of schema {version}; this attnlens reads {get_args(own)[0]}",
                     remedy="read it with the attnlens that wrote it, or write it anew",
@@ -294,7 +314,7 @@ class JsonDocument(Plain):
         return InputError(problem, remedy=cls.remedy)
 
 
-SCHEMA_VERSION: Final = "1.0"
+SCHEMA_VERSION: Final = "2.0"
 _SCHEMA_ID = f"urn:attnlens:explanation:{SCHEMA_VERSION}"
 
 
@@ -421,12 +441,7 @@ def in_order(entries: tuple[Any, ...]) -> tuple[Any, ...]:
     return entries
 
 
-def _in_order_or_empty(entries: tuple[Any, ...]) -> tuple[Any, ...]:
-    return in_order(entries) if entries else entries
-
-
 EveryOutcome = Annotated[tuple[OutcomePoints, ...], AfterValidator(in_order)]
-EveryOutcomeOrNone = Annotated[tuple[OutcomePoints, ...], AfterValidator(_in_order_or_empty)]
 
 
 class CallsLikeThis(Plain):
@@ -461,9 +476,9 @@ class Calibration(Plain):
 class BallPrediction(Plain):
     """What the model expects, beside the baseline that knows nothing of this ball.
 
-    ``explained`` is the outcome that was asked about, ``story_outcome`` the one that the
-    explanation is about: that, or else the one that differs most from what is usual.
-    ``story_times`` is how many times as likely as usual that is.
+    ``explained`` is the outcome that was asked about, ``subject`` the one that the explanation is
+    about (`attnlens.cricket.explain.reading.subject_outcome`). ``story_times`` is how many times as
+    likely as usual that is.
     ``calibration`` is null where the checkpoint carries no such table.
     """
 
@@ -473,13 +488,8 @@ class BallPrediction(Plain):
     actual: Outcome | None
     surprise_bits: Positive | None
     calibration: Calibration | None
-    story_outcome: Outcome
+    subject: Outcome
     story_times: Positive
-
-    @property
-    def subject(self) -> Outcome:
-        """The outcome that the explanation is about."""
-        return self.story_outcome
 
 
 class ProjectedTotal(Plain):
@@ -515,6 +525,14 @@ class BallContribution(Plain):
     points: EveryOutcome
 
 
+class ComesTrue(Plain):
+    """The slope of what came on what such a reason says (1: as it says), and its 95% interval."""
+
+    slope: Finite
+    low: Finite
+    high: Finite
+
+
 class Contribution(Plain):
     """What one group of inputs adds to each outcome (Shapley values).
 
@@ -523,6 +541,7 @@ class Contribution(Plain):
     Both sum to the difference.
     ``when`` it was known. ``balls``: the group's balls that do most by themselves, the
     greatest first. Each is taken away alone, so they need not sum to the group's points.
+    ``comes_true``: null where the checkpoint carries no such measurement.
     """
 
     group: Text
@@ -530,6 +549,12 @@ class Contribution(Plain):
     when: Literal["before the match", "in the match"]
     from_usual: EveryOutcome
     balls: Annotated[tuple[BallContribution, ...], Field(max_length=3)]
+    comes_true: ComesTrue | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether such points come as said, as far as is known."""
+        return self.comes_true is None or self.comes_true.low <= 1 <= self.comes_true.high
 
 
 Role = Literal["batter", "bowler"]
@@ -558,7 +583,15 @@ class PlayerRecord(Plain):
 
 
 class PastBall(Plain):
-    """A ball before this one: what happened, and what it does to the prediction."""
+    """A ball before this one: what happened, where the model looked, and what hiding it does.
+
+    ``attention`` is its share of attention over all heads, each by what it adds; over
+    the past balls it sums to 1. The effects are of the page's subject, positive where the ball
+    raises it: the log-odds and the percentage points that hiding the ball takes away;
+    ``effect_nats`` is how far that moves the tested distribution. ``rarity`` is the share of balls
+    of other innings, alike in distance and in who played, whose effect is at least as large, of
+    either sign. All are null without evidence.
+    """
 
     index: Ball
     label: Text
@@ -571,8 +604,10 @@ class PastBall(Plain):
     boundary: Flag
     wicket: Flag
     attention: Positive
+    effect_log_odds: Finite | None
+    effect_points: Finite | None
     effect_nats: Finite | None
-    changes: EveryOutcomeOrNone
+    rarity: Share | None
 
 
 class TopChange(Plain):
@@ -588,16 +623,27 @@ class TopChange(Plain):
     after: Share
 
 
-class SecondOperator(Plain):
-    """The same balls replaced by balls of similar situations instead of hidden.
+class ReplacedOutcomes(Plain):
+    """The same balls with what was expected of them instead of what happened on them.
 
-    Nats, each a mean: of draws for the claim's balls, of control sets drawn once each.
+    ``effect_log_odds`` and ``effect_nats`` as of `Evidence`; ``p`` against other sets of as many
+    balls whose outcomes are replaced.
     """
 
     effect_nats: Finite
-    draws: Count
-    control_nats: Finite
-    controls: Count
+    effect_log_odds: Finite | None
+    p: Share | None
+
+
+class ControlRange(Plain):
+    """The outcome's probability with other sets hidden: 2.5%, 50% and 97.5% of those drawn."""
+
+    low: Share
+    median: Share
+    high: Share
+
+
+About: TypeAlias = Literal["played", "happened"]
 
 
 ClaimKind = Literal[
@@ -618,13 +664,16 @@ ClaimKind = Literal[
 
 
 Control = Literal[
-    "other sets of as many balls, allowing for where they stand",
-    "other sets of as many balls, as many of them to this batter, allowing for where they stand",
+    "balls of other innings, alike in distance and players",
+    "other sets of as many balls, beyond what distance explains",
+    "other sets of as many balls, beyond what distance and players explain",
     "other sets of as many balls, hidden from the same head",
     "records of other players",
     "scoreboards of earlier balls",
+    "other sets of as many balls, allowing for where they stand",
+    "other sets of as many balls, as many of them to this batter, allowing for where they stand",
 ]
-"""What chance would have named instead: what p compares with."""
+"""What p compares with; the last two in documents of schema 1.0 alone."""
 
 
 Direction = Literal["raise", "lower"]
@@ -634,19 +683,22 @@ class Evidence(ClaimResult):
     """A claim, the intervention that tests it, and the verdict.
 
     ``removed`` is empty where the claim is about what was known, not about past balls;
-    ``single_effects`` are those of hiding each of them alone, nats. ``share`` is a head's part of
+    ``single_effects`` are those of hiding each of them alone: the log-odds that it takes from the
+    outcome (positive: the ball raises it), or nats; ``opposing`` is how many of them push the other
+    way than all together. ``share`` is a head's part of
     the effect that hiding the same balls from the whole model has; null for claims about the
     model. ``outcome`` is what the effect is measured on, null for the whole distribution;
     ``direction`` what the claim says that its balls do to the chance of it.
-    ``statistic`` is what p compares: the sum of what each ball does alone in multiples of what is
-    usual in its place, signed log-odds over the root of that where one outcome is explained; of
-    what was known, the change itself. ``statistic_quantiles`` are those of what chance would have
+    ``statistic`` is what p compares: the sum of what each ball does alone, as standard deviations
+    from what hiding a ball does whose distance and players are alike, in other innings; of what was
+    known, the change itself. ``statistic_quantiles`` are those of what chance would have
     named, as the quantiles below.
     ``reference`` marks the claim that any reader would guess, the last balls. Controls are other
-    sets: ``control_quantiles_nats`` are the 5th, 25th, 50th, 75th and 95th percentiles of what they
-    would cost in the places of these balls, single effects summed. On the long scale a head's
-    keys are overs: ``single_effects`` is then one, the over's. ``replaced`` is null
-    where the second operator was not tried: it checks supported claims.
+    sets: ``control_quantiles_nats`` are the 5th, 25th, 50th, 75th and 95th percentiles of their
+    single effects summed, ``controls`` what hiding some of them leaves of the outcome's
+    probability. On the long scale a head's keys are overs: ``single_effects`` is then one, the
+    over's. ``replaced`` is the second test of a supported claim about past balls, with what
+    happened on them replaced; ``about`` is ``happened`` where that holds too, else ``played``.
     """
 
     scale: Scale | None
@@ -658,50 +710,15 @@ class Evidence(ClaimResult):
     changes: EveryOutcome
     top_change: TopChange
     control: Control | None
-    replaced: SecondOperator | None
+    opposing: Count
+    controls: ControlRange | None
+    about: About | None
+    replaced: ReplacedOutcomes | None
 
     @property
     def family(self) -> str:
-        """As `attnlens.evidence.claim.Claim.family`."""
-        return self.removed_from if self.removed else "known"
-
-
-FlagName = Literal[
-    "short_history",
-    "no_history",
-    "unseen_batter",
-    "unseen_bowler",
-    "unseen_venue",
-    "bowler_mid_over",
-    "super_over",
-    "reduced_match",
-    "in_training",
-    "ratings_from_later",
-    "stale_ratings",
-    "unknown_kind",
-    "not_in_match",
-    "other_format",
-    "other_gender",
-    "other_teams",
-    "other_balls_per_over",
-    "no_target",
-    "target_set_later",
-    "doubted",
-    "evidence_skipped",
-]
-
-
-class Remark(Plain):
-    """Something a reader should know before trusting the figures."""
-
-    flag: Text
-    text: Text
-
-
-class Caution(Remark):
-    """Something a reader should know before trusting the figures."""
-
-    flag: FlagName
+        """As `attnlens.cricket.explain.claims.BallClaim.family`."""
+        return "page"
 
 
 class Fact(Plain):
@@ -726,7 +743,7 @@ class Explanation(JsonDocument):
     rendered_as: ClassVar[str] = "explanation"
     remedy: ClassVar[str] = "write one with `attnlens explain --format json`, check with `schema`"
 
-    schema_version: Literal["1.0"]
+    schema_version: Literal["2.0"]
     model: Model
     match: MatchFacts
     ball: BallFacts
@@ -737,11 +754,22 @@ class Explanation(JsonDocument):
     within_ball: WithinBall
     across_balls: AcrossBalls
     fusion_weights: FusionWeights
-    history: tuple[PastBall, ...]
+    past_balls: tuple[PastBall, ...]
     evidence: tuple[Evidence, ...]
     flags: tuple[Caution, ...]
     summary: Text
     narrative: tuple[Sentence, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_schema_1(cls, data: Any) -> Any:
+        """A document of schema 1.0 under the names of 2.0; what it did not hold is null."""
+        if not isinstance(data, dict) or data.get("schema_version") != "1.0":
+            return data
+        try:
+            return {**upgraded(data), "schema_version": SCHEMA_VERSION}
+        except (AttributeError, KeyError, TypeError):
+            return {**data, "schema_version": SCHEMA_VERSION}  # what is wrong is said of its fields
 
     def clauses(self) -> tuple[Clause, ...]:
         """Sentences about the ball, each with an id for `attnlens.render_text`.

@@ -1,10 +1,10 @@
 """Does attention say which past balls mattered? Figures over a sample of balls.
 
-A past ball that is hidden exists for no scale and no slot; the scoreboard stays. Every method gives
-one score per past ball of one query, the higher the more, and is compared with what hiding does:
+A past ball that is hidden exists for no head; the scoreboard stays. Every method gives one score
+per past ball of one query, the higher the more, and is compared with what hiding does:
 
-- attention: the sum over paths of fusion gate times mean-head weight times what the path counts
-  (`attnlens.cricket.explain.reading`). The paths are the four scales and the seven slots.
+- attention: the sum over heads of a head's share of past attention times what the head carries
+  (`attnlens.cricket.explain.reading.Paths`).
 - content_only: the same with weights made from query times key alone, without the biases.
 - value_norm: the same with weights replaced by the length of what they carry,
   ``‖Σ_h weight · value · output projection‖`` (Kobayashi et al. 2020).
@@ -12,8 +12,10 @@ one score per past ball of one query, the higher the more, and is compared with 
   layer's output from its input.
 - gradient_x_input: of the log-odds of the likeliest outcome with respect to the ball's vector.
 - kl_jacobian: the same of every outcome at once (`attnlens.attention.gradient.kl_jacobian`).
+- structure: no attention: trees that see distance, who played and what happened
+  (`attnlens.cricket.lab.structure`).
 - recency: minus the distance.
-- uniform: attention with each path's weights spread evenly over the balls it may see.
+- uniform: attention with each head's weights spread evenly over the balls it may see.
 """
 
 from __future__ import annotations
@@ -32,12 +34,13 @@ from attnlens.attention.gradient import kl_jacobian
 from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.explain.reading import (
     SITES,
-    SLOT_SITE,
     Paths,
     attention_at,
     captured_activations,
     keys_of,
-    paths_of,
+    predict_paths,
+    subject_outcome,
+    usual_probabilities,
 )
 from attnlens.cricket.lab.figures import DRAWS, Estimate
 from attnlens.cricket.lab.held_out import HeldOut
@@ -48,10 +51,16 @@ from attnlens.cricket.lab.sampling import (
     scrambled_probabilities,
     wider_sample,
 )
+from attnlens.cricket.lab.structure import (
+    STRUCTURE,
+    StructureError,
+    structure_of,
+    structure_scores,
+)
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.predictor import FullModel, Prediction
 from attnlens.cricket.predictor.relations import Batch
 from attnlens.cricket.predictor.scales import RECENT
-from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.predictor.window import one_thread, window_batch
 from attnlens.cricket.readers.history import Report, silent
@@ -60,13 +69,14 @@ from attnlens.evidence.faithfulness import (
     CONTROLS,
     CORRELATIONS,
     HIGH_IS_FAITHFUL,
+    SingleRemovals,
     against_controls,
     judge_scores,
     partial_spearman,
     remove_each,
     spearman,
 )
-from attnlens.evidence.scores import Bootstrap, divergence, group_numbers
+from attnlens.evidence.scores import Bootstrap, divergence, group_numbers, log_odds
 from attnlens.files import Floats, Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
@@ -81,6 +91,7 @@ METHODS: Final[tuple[str, ...]] = (
     "rollout",
     "gradient_x_input",
     "kl_jacobian",
+    STRUCTURE,
     "recency",
     "uniform",
 )
@@ -88,37 +99,49 @@ METHODS: Final[tuple[str, ...]] = (
 
 
 def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
-    """Scores of every past ball ``(past,)`` by method, from one pass over one query."""
+    """Scores of every past ball ``(past,)`` by method, from one pass over one query.
+
+    All of `METHODS` but the structure, which is fitted on many balls.
+    """
     with (
         record(model) as recording,
-        captured_activations(model, SLOT_SITE, *SITES.values()) as captured,
+        captured_activations(model, *SITES.values()) as captured,
         _past_vectors(model) as vectors,
     ):
-        prediction = model.predict(batch)
-    paths = paths_of(model, batch, prediction)
+        prediction, paths = predict_paths(model, batch)
+    likeliest = int(prediction.logits[0, 0].argmax())
     return {
         "attention": paths.attention(),
         "content_only": _content_only(paths, recording),
         "value_norm": _value_norm(model, paths, keys_of(captured)),
         "rollout": paths.rollout(),
-        "gradient_x_input": _gradient_times_input(prediction, vectors[0]),
+        "gradient_x_input": np.abs(_gradient_times_input(prediction, vectors[0], likeliest)),
         "kl_jacobian": kl_jacobian(prediction.logits[0, 0], vectors[0]),
         "recency": -np.arange(len(paths.over_of), 0, -1, dtype=float),
         "uniform": paths.uniform(),
     }
 
 
-def likeliest_log_odds(logits: Tensor) -> Tensor:
-    """Log-odds of the likeliest class, from logits ``(class,)``."""
-    top = int(logits.argmax())
-    return logits[top] - torch.cat([logits[:top], logits[top + 1 :]]).logsumexp(0)
+def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[str, Floats]:
+    """Scores ``(past,)`` of the methods that tell what a ball adds to an outcome's log-odds."""
+    with _past_vectors(model) as vectors:
+        prediction, paths = predict_paths(model, batch)
+    return {
+        "attention": paths.signed_attention(outcome),
+        "gradient_x_input": _gradient_times_input(prediction, vectors[0], outcome),
+    }
 
 
-def _gradient_times_input(prediction: Prediction, vectors: Tensor) -> Floats:
-    """``|Σ gradient · vector|`` of each past ball; the vectors are ``(1, past, width)``."""
-    odds = likeliest_log_odds(prediction.logits[0, 0])
+def class_log_odds(logits: Tensor, index: int) -> Tensor:
+    """Log-odds of a class, from logits ``(class,)``."""
+    return logits[index] - torch.cat([logits[:index], logits[index + 1 :]]).logsumexp(0)
+
+
+def _gradient_times_input(prediction: Prediction, vectors: Tensor, outcome: int) -> Floats:
+    """``Σ gradient · vector`` of each past ball; the vectors are ``(1, past, width)``."""
+    odds = class_log_odds(prediction.logits[0, 0], outcome)
     slope = torch.autograd.grad(odds, vectors, retain_graph=True)[0]
-    result: Floats = (slope * vectors)[0].detach().double().sum(-1).abs().numpy()
+    result: Floats = (slope * vectors)[0].detach().double().sum(-1).numpy()
     return result
 
 
@@ -150,37 +173,25 @@ def _content_only(paths: Paths, recording: Mapping[str, AttentionRecord]) -> Flo
         weights = hidden_softmax(entry.content, entry.weights == 0)[0, :, 0]
         return np.asarray(weights.double())
 
-    scales = {scale: content_weights(SITES[scale])[:, :-1].mean(0) for scale in paths.scales}
-    # The slots may have one key more, "nothing".
-    return paths.total(scales, content_weights(SLOT_SITE)[:, : len(paths.over_of)])
+    return paths.total({scale: content_weights(SITES[scale])[:, :-1] for scale in paths.scales})
 
 
 def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> Floats:
-    def values(site: str) -> Tensor:
-        """``(head, key, head width)``."""
-        attention = attention_at(model, site)
-        flat = attention.to_value(keys[site])[0]
-        by_head = unflattened(flat, -1, (attention.num_heads, -1))
-        return by_head.transpose(0, 1).detach().double()
-
-    scales = {}
+    score = np.zeros(len(paths.over_of))
     for scale, weights in paths.scales.items():
-        vectors = torch.from_numpy(weights)[..., None] * values(SITES[scale])
-        output = _matrix(attention_at(model, SITES[scale]).to_output)
-        scales[scale] = (vectors.transpose(0, 1).flatten(1) @ output.T).norm(dim=-1).numpy()
-    lengths = np.zeros_like(paths.slots)
-    for number, (name, value) in enumerate(zip(SLOTS, values(SLOT_SITE), strict=True)):
-        # The last column of a slot's projection is for how many balls it saw.
-        projection = _matrix(model.slots.to_node[name])[:, :-1]
-        lengths[number] = (value @ projection.T).norm(dim=-1).numpy()
-        if model.readout is not None:
-            # Two ways for one weight: its length is their mean by what each counts.
-            width, share = value.shape[-1], paths.shares[number]
-            columns = _matrix(model.readout)[:, number * width : (number + 1) * width]
-            direct = (value @ columns.T).norm(dim=-1).numpy()
-            by_readout = 1 / len(paths.slots)
-            lengths[number] = ((share - by_readout) * lengths[number] + by_readout * direct) / share
-    return paths.total(scales, paths.slots * lengths)
+        attention, heads = attention_at(model, SITES[scale]), torch.from_numpy(weights)
+        # A head that counts passes on of each ball its weight alone.
+        vectors = heads[..., None]
+        if attention.to_value is not None:
+            values = unflattened(
+                attention.to_value(keys[SITES[scale]])[0], -1, (attention.num_heads, -1)
+            )
+            vectors = vectors * values.transpose(0, 1).detach().double()
+        columns = unflattened(_matrix(attention.to_output), -1, (attention.num_heads, -1))
+        read = torch.einsum("hkd,ohd->ko", vectors, columns)
+        norms = paths.gates[scale] * read.norm(dim=-1).numpy()
+        score = score + paths.over_balls(scale, norms)
+    return score
 
 
 def _matrix(module: nn.Module) -> Tensor:
@@ -189,12 +200,15 @@ def _matrix(module: nn.Module) -> Tensor:
     return module.weight.detach().double()
 
 
+_STRUCTURE_BALLS: Final = 3
+"""Balls that the trees of `structure` are fitted on besides, for each that is judged."""
+
 RANDOM: Final = "random"
 _COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
 """Controls that every other method is compared with ball by ball."""
 
 _REMOVED: Final = (
-    "a hidden ball is hidden from every scale and slot by the attention mask; the scoreboard and "
+    "a hidden ball is hidden from every head by the attention mask; the scoreboard and "
     "everything else known before the ball stay"
 )
 
@@ -229,11 +243,15 @@ class MeasuredBall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FaithfulnessSample:
-    """A sample of balls, measured; ``wider`` as of `wider_sample`."""
+    """A sample of balls, measured; ``wider`` as of `wider_sample`.
+
+    ``left_out`` says of methods that could not be fitted why.
+    """
 
     balls: tuple[MeasuredBall, ...]
     seed: int
     wider: Json | None
+    left_out: Mapping[str, str]
 
     def document(self, held: HeldOut) -> Json:
         """The document of ``attnlens lab faithfulness``; every figure is a mean over balls."""
@@ -264,6 +282,7 @@ class FaithfulnessSample:
                 "worth_of_past": self._mean(hidden - intact),
                 **({"wider_sample": self.wider} if self.wider else {}),
             },
+            "left_out": self.left_out,
             "methods": {name: self._method(name) for name in self.balls[0].methods},
         }
 
@@ -332,41 +351,88 @@ def measure(
     chosen = sample(innings, balls, seed)
     if not chosen:
         raise InputError(f"no ball has {BEFORE} before it", remedy="give longer innings")
+    # The trees get more balls than are judged: they should not lose for want of examples.
+    fitted_on = [*chosen, *sample(innings, _STRUCTURE_BALLS * balls, seed + 1)]
+    removals = []
+    for number, (row, position) in enumerate(fitted_on):
+        if number % 10 == 0:
+            report(f"hiding the balls before ball {number + 1} of {len(fitted_on)}")
+        removals.append(remove_past(model, innings[row], position))
+    structures, left_out = fitted_structure(innings, fitted_on, removals, seed)
     measured = []
     for number, (row, position) in enumerate(chosen):
         if number % 10 == 0:
             report(f"ball {number + 1} of {len(chosen)}")
         generator = np.random.default_rng([seed, number])
-        measured.append(measure_ball(model, innings[row], position, generator))
+        more = {name: scores[number] for name, scores in structures.items()}
+        ball = measure_ball(model, innings[row], position, generator, removals[number], more)
+        measured.append(ball)
     wider = wider_sample(model, innings, wide, seed, report) if wide else None
-    return FaithfulnessSample(tuple(measured), seed, wider)
+    return FaithfulnessSample(tuple(measured), seed, wider, left_out)
+
+
+def remove_past(model: FullModel, encoded: Encoded, position: int) -> SingleRemovals:
+    """Each ball before one hidden by itself."""
+    batch = window_batch(encoded.arrays, position)
+    return remove_each(partial(under_masks, model, batch), position)
+
+
+def fitted_structure(
+    innings: Sequence[Encoded],
+    chosen: Sequence[tuple[int, int]],
+    removals: Sequence[SingleRemovals],
+    seed: int,
+) -> tuple[dict[str, list[Floats]], dict[str, str]]:
+    """Scores of each ball's past by structure alone, by the method's name; or why there are none.
+
+    Args:
+        chosen: balls, each a row of ``innings`` and a position.
+    """
+    structures = [structure_of(innings[row].arrays, position) for row, position in chosen]
+    matches = [innings[row].match_id for row, _ in chosen]
+    effects = [removed.effects for removed in removals]
+    try:
+        return {STRUCTURE: structure_scores(structures, effects, matches, seed)}, {}
+    except StructureError as error:
+        return {}, {STRUCTURE: str(error)}
 
 
 def measure_ball(
-    model: FullModel, encoded: Encoded, position: int, generator: np.random.Generator
+    model: FullModel,
+    encoded: Encoded,
+    position: int,
+    generator: np.random.Generator,
+    removed: SingleRemovals,
+    structures: Mapping[str, Floats],
 ) -> MeasuredBall:
-    """Everything about one ball."""
+    """Everything about one ball.
+
+    ``removed`` is of `remove_past`; ``structures`` are scores by methods beside `attributions`.
+    """
     arrays = encoded.arrays
     batch = window_batch(arrays, position)
     predict = partial(under_masks, model, batch)
     orders = permutations(generator, position)
-    removed = remove_each(predict, position)
     permuted = scrambled_probabilities(model, arrays, [position], [orders])[0]
     actual = int(arrays.outcome[position])
-    scores = attributions(model, batch)
+    scores = {**attributions(model, batch), **structures}
+    scores = {name: scores[name] for name in METHODS if name in scores}
     removals, controls = judge_scores(predict, removed, scores, generator=generator)
     same_players = np.array(
         [players[:position] == players[position] for players in (arrays.batter, arrays.bowler)],
         float,
     )
+    usual = usual_probabilities(arrays, position)
+    subject = OUTCOME_INDEX[subject_outcome(removed.full, usual, OUTCOMES[actual])]
+    signed = log_odds(removed.full, [subject]) - log_odds(removed.singles, [subject])
+    effects = removed.effects, signed
+    signed_scores = scores | signed_attributions(model, batch, subject)
     methods = {
-        name: _correlations(score, removed.effects, same_players) | removals[name]
+        name: _correlations(score, signed_scores[name], *effects, same_players) | removals[name]
         for name, score in scores.items()
     }
-    random = [
-        _correlations(generator.random(position), removed.effects, same_players)
-        for _ in range(CONTROLS)
-    ]
+    draws = [generator.random(position) for _ in range(CONTROLS)]
+    random = [_correlations(draw, draw, *effects, same_players) for draw in draws]
     methods[RANDOM] = {
         name: float(np.mean([control[name] for control in random])) for name in random[0]
     }
@@ -388,10 +454,16 @@ def measure_ball(
     )
 
 
-def _correlations(score: Floats, effects: Floats, same_players: Floats) -> dict[str, float]:
+def _correlations(
+    score: Floats, signed_score: Floats, effects: Floats, signed: Floats, same_players: Floats
+) -> dict[str, float]:
     """Rank agreement with single-ball effects, over the last 36 balls and over all.
 
-    ``same_players``: whether each ball had the same batter, and the same bowler, ``(2, past)``.
+    Args:
+        signed_score: with its sign, where the method tells one.
+        effects: nats of each past ball; ``signed``: what each adds to the log-odds of the ball's
+            subject, ``(past,)``.
+        same_players: whether each ball had the same batter, and the same bowler, ``(2, past)``.
     """
     distance = np.arange(len(effects), 0, -1, dtype=float)
     plain, partial_ = CORRELATIONS
@@ -402,13 +474,15 @@ def _correlations(score: Floats, effects: Floats, same_players: Floats) -> dict[
         figures[f"{partial_}_{name}"] = partial_spearman(*pair, distance[index])
         fixed = np.vstack([distance[index], same_players[:, index]])
         figures[f"{partial_}_players_{name}"] = partial_spearman(*pair, fixed)
+        figures[f"signed_{plain}_{name}"] = spearman(signed_score[index], signed[index])
     return figures
 
 
-CONTROL_ROWS: Final = ("recency", "uniform", "random")
+CONTROL_ROWS: Final = (STRUCTURE, "recency", "uniform", "random")
 _FIGURES: Final[tuple[tuple[str, str, str, int], ...]] = (
     ("partial_spearman_last36", "beyond distance", "more", 2),
     ("partial_spearman_players_last36", "and players", "more", 2),
+    ("signed_spearman_last36", "with sign", "more", 2),
     ("comprehensiveness_kl", "without first k", "more", 4),
     ("sufficiency_kl", "only first k", "less", 4),
     ("deletion_auc_kl", "deletion area", "more", 4),
@@ -441,6 +515,8 @@ def render_faithfulness(page: Page, document: Json) -> None:
     _add_figures(page, rows, 4)
     page.blank()
     _add_methods(page, document["methods"])
+    for name, reason in document["left_out"].items():
+        page.paragraph(f"left out {name}: {reason}", "quiet")
     page.blank()
     page.paragraph(
         "Rank agreement describes the model on average and proves no single claim; the scoreboard "
@@ -486,6 +562,8 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
     page.paragraph(
         "first k: the 1, 2, 4, 8 and 16 balls with the highest scores; areas: balls hidden, or "
         "brought back, one share after another; all in nats against the full prediction; "
+        "with sign: Spearman with what each ball adds to the log-odds of the page's outcome, of "
+        "attention and gradient x input with their own sign; "
         "wrong sign: how often one of the first k holds the likeliest outcome down",
         "quiet",
     )

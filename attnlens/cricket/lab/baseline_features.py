@@ -21,7 +21,7 @@ from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.match.competition import quota_of, team_key, venue_key
 from attnlens.cricket.match.ledger import free_hits
 from attnlens.cricket.match.match import Delivery
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.ratings import softmax
 from attnlens.cricket.predictor.tensors import RATING_SCALE, InningsArrays
 from attnlens.files import Flags, Floats32, Integers
@@ -120,8 +120,9 @@ def _encoded_columns(arrays: InningsArrays) -> BallColumns:
     return {
         **{
             name: getattr(arrays, name)
-            for name in ("over", "ball_in_over", "boundary", "dot", "outcome", "base")
+            for name in ("over", "ball_in_over", "boundary", "outcome", "base")
         },
+        "dot": arrays.outcome == OUTCOME_INDEX["0"],
         **{f"rating {name}": rating for name, (rating, _) in ratings.items()},
         **{f"met {name}": node[:, 11] for name, (_, node) in ratings.items()},
         "rating era": arrays.ratings["era"],

@@ -163,6 +163,8 @@ class Hyperparameters(Schedule):
             share of past balls, all of them, one player's, or a run of them is hidden.
         hide_batter, hide_bowler: share of innings in which each ball loses those to its own
             batter, or by its own bowler; 1 for a model that never sees them.
+        hide_windows: share of innings in which only the scale ``whole`` sees past balls. What the
+            windows then do not add must be counted, and attention tells it more exactly.
         forget: share of balls whose query loses a random half of its knowledge groups.
         forget_past: share of past balls that lose a player's record.
         teacher: weight of a teacher's probabilities in the loss, where there is a teacher;
@@ -177,6 +179,7 @@ class Hyperparameters(Schedule):
     hide_block: float = 0.05
     hide_batter: float = 0.06
     hide_bowler: float = 0.04
+    hide_windows: float = 0.3
     forget: float = 0.1
     forget_past: float = 0.04
     teacher: float = 0.7
@@ -213,6 +216,7 @@ def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.G
     for player, some in own.items():
         if some.any():
             hide_own_balls(batch, player, torch.from_numpy(some))
+    sequence["in_windows"] = torch.from_numpy(generator.random(rows) >= recipe.hide_windows)
 
     loses = generator.random((rows, length)) < recipe.forget
     batch["graph_data"]["known"] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from attnlens.cricket.explain.reading import SITES, SLOT_SITE
+from attnlens.cricket.explain.reading import SITES, head_patterns
 from attnlens.cricket.lab.attention_faithfulness import add_opening
 from attnlens.cricket.lab.figures import Estimate, finite
 from attnlens.cricket.lab.head_study import (
@@ -24,7 +24,6 @@ from attnlens.cricket.lab.sampling import BEFORE
 from attnlens.cricket.predictor.predictor import FUSED
 from attnlens.cricket.predictor.relations import (
     RELATIONS,
-    STARTING_PATTERNS,
     RelationAttention,
     starting_table,
 )
@@ -36,7 +35,6 @@ from attnlens.cricket.predictor.scales import (
     UNSPECIALISED,
     head_key,
 )
-from attnlens.cricket.predictor.temporal import SLOTS
 from attnlens.cricket.predictor.window import one_thread
 from attnlens.cricket.readers.history import Report, silent
 from attnlens.errors import InputError
@@ -49,7 +47,7 @@ from attnlens.render.table import Cell, Column, Words, add_table
 
 @one_thread()
 def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = silent) -> Json:
-    """Every head and slot, measured on a sample of balls.
+    """Every head, measured on a sample of balls.
 
     Raises:
         InputError: no ball has 36 before it.
@@ -75,12 +73,6 @@ def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = si
             }
         )
     _rank([head for scale in scales for head in scale["heads"]])
-    report("importance of slots")
-    slots = [
-        {"slot": slot, "reads": reads, "importance": study.importance(SLOT_SITE, row, len(SLOTS))}
-        for row, (slot, reads) in enumerate(SLOTS.items())
-    ]
-    _rank(slots)
     return {
         "model": held.checkpoint,
         "dates": held.dates,
@@ -91,7 +83,6 @@ def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = si
         "relations": list(RELATIONS),
         "nearest": RECENCY_BALLS,
         "scales": scales,
-        "slots": slots,
     }
 
 
@@ -103,21 +94,26 @@ def _rank(rows: Sequence[Json]) -> None:
 
 
 def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) -> Json:
-    """One head: what it started with, the name it has earned, biases, relations, importance."""
+    """One head: what it sees and started as, the name it has earned, and its figures.
+
+    ``sees`` is what it is restricted to, and ``hiding`` what hiding all of that does; both are null
+    for a head that sees every ball of its scale.
+    """
     name, looks = names[number], study.recorded.looks[scale]
-    pattern = STARTING_PATTERNS[number] if number < len(STARTING_PATTERNS) else None
+    pattern = head_patterns(scale, len(names))[number]
     attention = study.model.get_submodule(SITES[scale])
     assert isinstance(attention, RelationAttention)
     biases = zip(
         RELATIONS,
         attention.bias[number].detach().double().tolist(),
-        starting_table(len(names))[number].tolist(),
+        (starting_table(len(names)) * attention.own)[number].tolist(),
         strict=True,
     )
     return {
         "head": head_key(number, pattern),
         "number": number,
         "pattern": pattern or UNNAMED,
+        "sees": study.sees(scale, number),
         "earned": name.earned,
         "question": QUESTIONS[
             (pattern or UNNAMED) if name.earned == UNSPECIALISED else name.earned
@@ -132,6 +128,7 @@ def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) 
             {**row, "hiding": name.tests.get(column)}
             for column, row in enumerate(study.rows[scale][number])
         ],
+        "hiding": name.all_hidden,
         "importance": study.importance(SITES[scale], number, len(names)),
     }
 
@@ -152,14 +149,16 @@ _IMPORTANCE_COLUMNS: Final = (
 _HEAD_COLUMNS: Final = (
     Words("head", min_width=7),
     Words("earned the name", min_width=16),
-    Words("started as", min_width=13, style="quiet"),
+    Words("sees", min_width=13, style="quiet"),
     Column("bias"),
     Column("self"),
     *_IMPORTANCE_COLUMNS,
 )
 _LEGEND: Final = (
+    "sees: the only balls that a head may look at; it earns that name, and no other, where it "
+    "matters to hide them all from it",
     "bias: how much of a head's preference among balls is its learnt bias and not content",
-    "self: weight on the current ball itself, the option that nothing in the past matters",
+    "self: weight on the current ball itself, or on nothing (whole): nothing in the past matters",
     "x1.50 [1.40, 1.60]: gets 1.5 times what even attention would give; 95% interval, "
     "whole matches resampled",
     "hidden: on how many balls it matters to hide those balls from this head alone; 'no': on "
@@ -177,16 +176,6 @@ def render_heads(page: Page, document: Json) -> None:
     add_opening(page, document, f"what the heads of {document['model']['name']} do, over")
     for scale in document["scales"]:
         _add_scale(page, scale)
-    page.paragraph("slots inside the ball, each over its own past balls", "heading", indent=0)
-    slots = document["slots"]
-    rows = [[_words(slot["slot"]), *_importance_cells(slot)] for slot in slots]
-    add_table(
-        page,
-        [Words("slot", min_width=17), *_IMPORTANCE_COLUMNS],
-        rows,
-        below=lambda row: page.paragraph(f"reads {slots[row]['reads']}", "quiet", indent=6),
-    )
-    page.blank()
     for line in _LEGEND:
         page.paragraph(line, "quiet")
 
@@ -224,7 +213,7 @@ def _add_scale(page: Page, scale: Json) -> None:
         [
             f"head {head['number']}",
             (_words(head["earned"]), "quiet" if head["earned"] == UNSPECIALISED else "supported"),
-            "free" if head["pattern"] == UNNAMED else _words(head["pattern"]),
+            f"{_words(head['sees'])} only" if head["sees"] else "all",
             _percent(head["bias_share"]),
             _percent(head["self_attention"]),
             *_importance_cells(head),
@@ -241,7 +230,12 @@ def _add_scale(page: Page, scale: Json) -> None:
 
 
 def _add_relations(page: Page, head: Json) -> None:
-    """The relations a head favours, with what hiding them did."""
+    """The relations a head favours, with what hiding them did; of a restricted head all it sees."""
+    if head["sees"]:
+        if head["hiding"]:
+            matters = _percent(head["hiding"]["matters"])
+            page.paragraph(f"all it sees hidden: {matters}", "quiet", indent=6)
+        return
     favoured = [
         row for row in head["relations"] if row["lift"].ci and row["lift"].ci[0] >= _FAVOURED_LIFT
     ]

@@ -14,6 +14,10 @@ A head earns the name of a relation when, over a sample of balls of many matches
 Of several relations that pass, the name is that of the one which accounts for most of the
 head's departure from uniform attention (`attnlens.attention.heads.departure`).
 
+A head that is restricted to a relation sees nothing else, so 1 to 3 hold by construction and
+cannot be tested. It earns that name, and no other, where 4 holds: on enough balls it matters to
+hide from it all that it sees.
+
 Importance is by mean ablation: what the head puts out is replaced by its mean over the
 sample (Zhang & Nanda 2023 on why the mean and not zero).
 """
@@ -22,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Final
 
@@ -40,7 +44,7 @@ from attnlens.attention.heads import (
     shares_by_distance,
     uniform_shares,
 )
-from attnlens.cricket.explain.reading import SITES, SLOT_SITE, captured_activations
+from attnlens.cricket.explain.reading import SITES, attention_at, captured_activations
 from attnlens.cricket.lab.figures import Estimate, finite
 from attnlens.cricket.lab.sampling import (
     HeadSample,
@@ -61,7 +65,7 @@ from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.render.numbers import DIGITS
 
-RECENCY_BALLS: Final = {"micro": 2, "short": 4, "medium": 6, "long": 6}
+RECENCY_BALLS: Final = {"micro": 2, "short": 4, "medium": 6, "long": 6, "whole": 6}
 """A head that favours this many nearest balls is a recency head."""
 
 _MIN_BALLS: Final = 50
@@ -291,7 +295,7 @@ class HeadStudy:
     @cached_property
     def recorded(self) -> RecordedPass:
         """The pass over the sample, which must not be empty."""
-        outputs = [f"{site}.to_output" for site in (*SITES.values(), SLOT_SITE)]
+        outputs = [f"{site}.to_output" for site in SITES.values()]
         return record_sample(self.model, self.sample, outputs)
 
     @cached_property
@@ -304,15 +308,20 @@ class HeadStudy:
         """Over balls ``(row,)``; those that are NaN do not count."""
         return Estimate.of(self.bootstrap.mean(values), digits=digits)
 
+    def sees(self, scale: str, head: int) -> str | None:
+        """The relation, or window of balls, that a head is restricted to."""
+        return attention_at(self.model, SITES[scale]).only[head]
+
     def _probabilities(self, hook: Callable[[int], AbstractContextManager[None]]) -> Floats:
         """Of every sampled ball under an intervention."""
         return probabilities(self.model, self.sample, self.past, hook)
 
-    def hiding(self, scale: str, head: int, relation: int) -> Json:
+    def hiding(self, scale: str, head: int, relation: int | None = None) -> Json:
         """Hide a relation's balls from one head alone, and random ones for comparison.
 
-        On the long scale, whose keys are overs, an over loses the share of its weight that
-        its balls in the relation have, and the shares are dealt out again at random.
+        Without a ``relation`` all balls are hidden, and nothing is left to compare them with. On
+        the long scale, whose keys are overs, an over loses the share of its weight that its balls
+        in the relation have, and the shares are dealt out again at random.
 
         Returns:
             the effects in nats, over balls where there is something to compare; ``matters``, the
@@ -321,8 +330,10 @@ class HeadStudy:
         """
         full = self.recorded.probabilities
         probe = self.model.get_submodule(f"{SITES[scale]}.probe")
-        shares = [batch[scale][..., relation] for batch in self.recorded.key_shares]
         visible = [batch[scale] for batch in self.recorded.key_visible]
+        shares = [seen.astype(float) for seen in visible]
+        if relation is not None:
+            shares = [batch[scale][..., relation] for batch in self.recorded.key_shares]
 
         def without(shares: Sequence[Floats]) -> Floats:
             parts = [torch.from_numpy(share).float() for share in shares]
@@ -330,6 +341,11 @@ class HeadStudy:
 
         hidden = without(shares)
         effect = divergence(full, hidden)
+        matters = self.bootstrap.mean(large_enough(full, hidden, effect))
+        enough = bool(matters.low >= _MIN_SHARE_OF_BALLS)
+        result = {"nats": self.mean(effect), "matters": Estimate.of(matters), "supports": enough}
+        if relation is None:
+            return result
         generator = np.random.default_rng([self.seed, list(SITES).index(scale), head, relation])
         controls = [
             without([redistributed(s, v, generator) for s, v in zip(shares, visible, strict=True)])
@@ -340,13 +356,10 @@ class HeadStudy:
         in_relation, seen_keys = self._sums(shares), self._sums(visible)
         comparable = np.where((in_relation > 0) & (in_relation < seen_keys), 1.0, np.nan)
         margin = self.bootstrap.mean((effect - control) * comparable)
-        matters = self.bootstrap.mean(large_enough(full, hidden, effect))
-        return {
-            "nats": self.mean(effect),
+        return result | {
             "control_nats": self.mean(control),
             "margin_nats": Estimate.of(margin, digits=_NATS_DIGITS),
-            "matters": Estimate.of(matters),
-            "supports": bool(margin.low > 0 and matters.low >= _MIN_SHARE_OF_BALLS),
+            "supports": enough and bool(margin.low > 0),
         }
 
     def _sums(self, keys: Sequence[Floats] | Sequence[Flags]) -> Floats:
@@ -354,11 +367,13 @@ class HeadStudy:
         batches = zip(keys, self.sample.sampled, strict=True)
         return np.concatenate([part.sum(-1)[sampled.numpy()] for part, sampled in batches])
 
+    def can_name(self, scale: str, head: int) -> bool:
+        """Whether a head looks at past balls on enough of the sample."""
+        looked = np.isfinite(self.recorded.looks[scale].shares[:, head]).all(-1)
+        return bool(looked.sum() >= _MIN_BALLS)
+
     def candidates(self, scale: str, head: int) -> list[int]:
         """Relations that meet conditions 1 and 2, the one with most departure first."""
-        seeing = np.isfinite(self.recorded.looks[scale].shares[:, head]).all(-1).sum()
-        if seeing < _MIN_BALLS:
-            return []
         rows = self.rows[scale][head]
         relations = [
             relation
@@ -409,10 +424,15 @@ def redistributed(shares: Floats, visible: Flags, generator: np.random.Generator
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadName:
-    """A head's name, and `HeadStudy.hiding` of the relations that it looks at."""
+    """A head's name, and what it rests on.
+
+    ``tests`` are `HeadStudy.hiding` of the relations that a free head looks at; ``all_hidden`` the
+    same of everything that a restricted head sees.
+    """
 
     earned: str
-    tests: dict[int, Json]
+    tests: dict[int, Json] = field(default_factory=dict)
+    all_hidden: Json | None = None
 
 
 def name_heads(
@@ -432,9 +452,15 @@ def name_head(study: HeadStudy, scale: str, head: int, *, thorough: bool = True)
     ``thorough`` tests every relation the head looks at, not only down to the first that earns its
     name; the name is the same.
     """
+    if not len(study.sample) or not study.can_name(scale, head):
+        return HeadName(UNSPECIALISED)
+    sees = study.sees(scale, head)
+    if sees is not None:
+        test = study.hiding(scale, head)
+        return HeadName(sees if test["supports"] else UNSPECIALISED, all_hidden=test)
     tests: dict[int, Json] = {}
     supported: list[str] = []
-    for relation in study.candidates(scale, head) if len(study.sample) else ():
+    for relation in study.candidates(scale, head):
         if supported and not thorough:
             break
         tests[relation] = study.hiding(scale, head, relation)

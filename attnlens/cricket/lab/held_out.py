@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -89,6 +89,11 @@ class HeldOut:
         if self.timeline is None:
             notes.append("player and venue ratings are the model's own, not those of each date")
         return tuple(notes)
+
+    def by_another(self, predictor: TrainedPredictor, report: Report = silent) -> HeldOut:
+        """The same matches for another predictor, whatever it was trained on."""
+        timeline = _timeline(predictor, self.matches, dict(self.available), report)
+        return replace(self, predictor=predictor, timeline=timeline)
 
     def ratings(self, report: Report = silent) -> Iterator[tuple[Match, Ratings]]:
         """Every match, oldest first, with the ratings of the day before."""

@@ -4,6 +4,7 @@
 - same distances: each ball of a head's list replaced by one as far back.
 - same bowler, same batter: balls of the player of the current ball.
 - same outcomes: each replaced by one on which the same happened.
+- another ball: what the heads looked at from another ball, as far back from this one.
 - shuffled heads: what the heads look at whose queries and keys are shuffled; *matched* the heads
   that have a built-in lean to a player; *most* the one ball that all of them attend to most.
 
@@ -15,13 +16,13 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import torch
 
-from attnlens.cricket.explain.claims import BallClaim, trial_of
+from attnlens.cricket.explain.claims import BY_STRUCTURE, BallClaim, trial_of
 from attnlens.cricket.explain.reading import (
     MAX_LISTED_BALLS,
     RELATION_HEADS,
@@ -31,6 +32,7 @@ from attnlens.cricket.explain.reading import (
     read_ball,
 )
 from attnlens.cricket.lab.figures import Interval, Mean
+from attnlens.cricket.lab.sampling import scrambled
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.relations import RelationAttention
 from attnlens.cricket.predictor.scales import RECENT
@@ -50,6 +52,7 @@ PLACEBOS: Final[tuple[str, ...]] = (
     "same bowler",
     "same batter",
     "same outcomes",
+    "another ball",
     "shuffled heads",
     "shuffled heads, matched",
     _SHUFFLED_TOP,
@@ -102,19 +105,36 @@ def lists_of(scales: Mapping[str, ScaleAttention], *, matched: bool = False) -> 
         for number, pattern in enumerate(attention.patterns):
             if scale == "long" or (matched and pattern not in RELATION_HEADS):
                 continue
-            order = ranked(attention.balls, attention.rows[number])[:MAX_LISTED_BALLS]
-            if len(attention.balls) > MAX_LISTED_BALLS and order:
-                lists.append(tuple(attention.balls[index].index for index in order))
+            recent = attention.balls[-RECENT:]
+            order = ranked(recent, attention.rows[number][-RECENT:])[:MAX_LISTED_BALLS]
+            if len(recent) > MAX_LISTED_BALLS and order:
+                lists.append(tuple(recent[index].index for index in order))
     return lists
 
 
+def balls_back(window: BallWindow, reading: Reading) -> Lists:
+    """How many balls back the balls are that each head looks at most."""
+    return [
+        tuple(window.delivery.index - index for index in balls)
+        for balls in lists_of(reading.scales)
+    ]
+
+
 def placebos(
-    window: BallWindow, reading: Reading, shuffled: Reading, generator: np.random.Generator
+    window: BallWindow,
+    reading: Reading,
+    shuffled: Reading,
+    another: Lists,
+    generator: np.random.Generator,
 ) -> dict[str, Lists]:
-    """The lists of each of `PLACEBOS`; ``shuffled`` is of the model `with_shuffled_heads`."""
+    """The lists of each of `PLACEBOS`.
+
+    ``shuffled`` is of the model `with_shuffled_heads`, ``another`` another ball's `balls_back`.
+    """
     recent = window.past[-RECENT:]
     inside = np.array([ball.index for ball in recent])
     own = lists_of(reading.scales)
+    from_here = [tuple(window.delivery.index - back for back in balls) for balls in another]
 
     def same_kind(indices: Sequence[int], kind_of: Mapping[int, object]) -> tuple[int, ...]:
         """Each ball replaced by another of its kind that is in no list, where there is one."""
@@ -142,6 +162,7 @@ def placebos(
         "same bowler": of_player("same_bowler"),
         "same batter": of_player("same_batsman"),
         "same outcomes": [same_kind(balls, outcomes) for balls in own],
+        "another ball": [balls for balls in from_here if set(balls) <= set(inside.tolist())],
         "shuffled heads": lists_of(shuffled.scales),
         "shuffled heads, matched": lists_of(shuffled.scales, matched=True),
         _SHUFFLED_TOP: [(int(inside[shuffled.total[-RECENT:].argmax()]),)],
@@ -152,17 +173,20 @@ def tested_lists(
     predictor: TrainedPredictor,
     window: BallWindow,
     shuffled: TrainedPredictor,
+    another: BallWindow | None,
     generator: np.random.Generator,
     *,
     outcome: str | None,
 ) -> Iterator[TestedList]:
     """Every list of one ball, put to the test: each source's lists are a family of claims.
 
-    ``shuffled`` is the predictor `with_shuffled_heads`, ``outcome`` as for `gather_evidence`.
+    ``shuffled`` is the predictor `with_shuffled_heads`, ``another`` another ball, ``outcome`` as
+    for `gather_evidence`.
     """
     reading = read_ball(predictor, window)
     trial = trial_of(predictor, window, reading, outcome=outcome)
-    lists = placebos(window, reading, read_ball(shuffled, window), generator)
+    back = balls_back(another, read_ball(predictor, another)) if another else []
+    lists = placebos(window, reading, read_ball(shuffled, window), back, generator)
     inside = tuple(ball.index for ball in window.past[-RECENT:])
     lists |= {_OWN: lists_of(reading.scales), _ORACLE: [_oracle(trial, inside)]}
     ball = f"{window.match.match_id}/{window.innings.number}/{window.delivery.index}"
@@ -173,7 +197,7 @@ def tested_lists(
                 kind="attended",
                 removed=balls,
                 window=inside,
-                matched=source != _SHUFFLED_TOP,
+                beyond=BY_STRUCTURE,
                 first=source == _SHUFFLED_TOP,
             )
             for balls in dict.fromkeys(tuple(sorted(balls)) for balls in source_lists)
@@ -186,9 +210,25 @@ def tested_lists(
                 )
 
 
+def with_shuffled_outcomes(window: BallWindow, generator: np.random.Generator) -> BallWindow:
+    """The same ball after the same balls, what happened on them in another order."""
+    order = generator.permutation(len(window.past))
+    past = tuple(
+        ball._replace(
+            outcome=window.past[source].outcome,
+            runs=window.past[source].runs,
+            runs_batter=window.past[source].runs_batter,
+            boundary=window.past[source].boundary,
+        )
+        for ball, source in zip(window.past, order.tolist(), strict=True)
+    )
+    batch = scrambled(window.arrays, [len(window.past)], [order[None]])
+    return replace(window, batch=batch, past=past)
+
+
 def _oracle(trial: Trial[BallClaim], inside: tuple[int, ...]) -> tuple[int, ...]:
     """The balls of the window that do most beside what is usual in their places."""
-    claim = BallClaim(text="", kind="attended", removed=(), window=inside)
+    claim = BallClaim(text="", kind="attended", removed=(), window=inside, beyond=BY_STRUCTURE)
     effects = trial.item_statistics(MODEL, claim)
     return tuple(sorted(inside, key=lambda index: -effects[index])[:MAX_LISTED_BALLS])
 

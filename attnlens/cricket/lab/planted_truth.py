@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from attnlens.cricket.explain.ablation import OneBall, Replacement, under_masks
+from attnlens.cricket.explain.ablation import ExpectedOutcomes
 from attnlens.cricket.explain.claims import gather_evidence
 from attnlens.cricket.explain.reading import ALL, read_ball, subject_of
-from attnlens.cricket.lab.attention_faithfulness import METHODS, RANDOM, attributions
+from attnlens.cricket.lab.attention_faithfulness import (
+    METHODS,
+    RANDOM,
+    attributions,
+    fitted_structure,
+    remove_past,
+)
 from attnlens.cricket.lab.figures import Mean
 from attnlens.cricket.lab.fit import Hyperparameters, cricket_sizes, fit, fit_base
 from attnlens.cricket.lab.held_out import EncodedInnings, sides
@@ -34,6 +39,7 @@ from attnlens.cricket.lab.planted_rules import RuledBall, rules_times
 from attnlens.cricket.lab.post_training import store_hiding_effects
 from attnlens.cricket.lab.sampling import log_probabilities, sample
 from attnlens.cricket.lab.simulator import Simulated, simulate
+from attnlens.cricket.lab.structure import STRUCTURE
 from attnlens.cricket.lab.training_loop import TrainingLoop
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.predictor.predictor import FullModel
@@ -44,20 +50,17 @@ from attnlens.cricket.predictor.tensors import BaseModel, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import cut_window, one_thread, window_batch
 from attnlens.cricket.readers.history import Report, silent
-from attnlens.evidence.faithfulness import auc, matched_auc, remove_each
+from attnlens.evidence.faithfulness import auc, matched_auc
 from attnlens.evidence.scores import divergence
 from attnlens.files import Flags, Floats, Json
 from attnlens.render.page import render_plain
 
 POINTERS: Final[tuple[str, ...]] = (
     *("attention", "hiding", "replacing"),
-    *(name for name in METHODS if name not in ("attention", "recency", "uniform")),
-    *("recency", "uniform", RANDOM),
+    *(name for name in METHODS if name not in ("attention", STRUCTURE, "recency", "uniform")),
+    *(STRUCTURE, "recency", "uniform", RANDOM),
 )
-"""Every method, in the order of a table; the last three are controls."""
-
-_REPLACEMENTS: Final = 6
-"""How often each past ball is replaced by another; the effect is the mean."""
+"""Every method, in the order of a table; the last four are controls."""
 
 _MAX_FALSE_ALARMS: Final = 0.05
 
@@ -131,8 +134,12 @@ def point(
     innings: RuledInnings,
     position: int,
     generator: np.random.Generator,
+    more: Mapping[str, Floats],
 ) -> dict[str, dict[str, float]]:
     """How well each method tells the planted balls of one ball's past from the others.
+
+    Args:
+        more: scores ``(past,)`` of methods that are fitted on many balls, and of hiding.
 
     Returns:
         by method and column the area under the ROC curve. Columns: ``all`` (every earlier
@@ -141,17 +148,15 @@ def point(
         against those of them with the same event, such as other dots (its name and ``_decoys``).
     """
     model, batch = predictor.model, window_batch(innings.arrays, position)
-    effects = remove_each(partial(under_masks, model, batch), position).effects
-    seed = int(generator.integers(2**31))
     scores = {
         **attributions(model, batch),
-        "hiding": effects,
-        "replacing": replacement_effects(model, batch, position, seed),
+        **more,
+        "replacing": replacement_effects(model, batch, position),
         RANDOM: generator.random(position),
     }
     columns = _columns(innings, position)
     areas: dict[str, dict[str, float]] = {}
-    for method in POINTERS:
+    for method in filter(scores.__contains__, POINTERS):
         score = scores[method]
         method_areas = {
             name: auc(score[rows], hits[rows]) for name, (rows, hits) in columns.items()
@@ -162,13 +167,11 @@ def point(
     return areas
 
 
-def replacement_effects(model: FullModel, batch: Batch, past: int, seed: int) -> Floats:
-    """What replacing each past ball by another costs, mean over draws, nats ``(past,)``."""
-    ball = OneBall(model, batch)
-    sets = [(index,) for index in range(1, past + 1) for _ in range(_REPLACEMENTS)]
-    full = ball.logits.double().softmax(-1).numpy()
-    replaced = Replacement(ball, seed).everywhere(sets)
-    effects: Floats = divergence(full, replaced).reshape(past, _REPLACEMENTS).mean(1)
+def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
+    """What it costs that on each past ball what was expected happened, nats ``(past,)``."""
+    kept = np.concatenate([np.ones((1, past), bool), ~np.eye(past, dtype=bool)])
+    full, *replaced = ExpectedOutcomes(model, batch).under_masks(kept)
+    effects: Floats = divergence(full, np.array(replaced))
     return effects
 
 
@@ -201,11 +204,16 @@ def pointing(
     """`point` on a sample of balls: means by method and column."""
     areas: list[dict[str, dict[str, float]]] = []
     matches: list[str] = []
-    for number, (row, position) in enumerate(ruled_sample(innings, balls, seed)):
+    chosen = ruled_sample(innings, balls, seed)
+    removals = [remove_past(predictor.model, innings[row], at) for row, at in chosen]
+    structures, _ = fitted_structure(innings, chosen, removals, seed)
+    for number, (row, position) in enumerate(chosen):
         if number % 10 == 0:
             report(f"planted balls: {number + 1}")
         generator = np.random.default_rng([seed, number])
-        areas.append(point(predictor, innings[row], position, generator))
+        more = {name: scores[number] for name, scores in structures.items()}
+        more["hiding"] = removals[number].effects
+        areas.append(point(predictor, innings[row], position, generator, more))
         matches.append(innings[row].match_id)
     names = [rule.name for rule in innings[0].ruled[0].rules]
     rules = [f"{name}{suffix}" for name in names for suffix in ("", "_decoys")]
@@ -225,7 +233,7 @@ def pointing(
                 column: mean(method, column)
                 for column in ("all", "last36", "same_distance", *rules)
             }
-            for method in POINTERS
+            for method in areas[0]
         },
     }
 
@@ -263,6 +271,7 @@ def lists_and_first_claims(
     lists: list[TestedList] = []
     firsts: list[FirstClaim] = []
     chosen = ruled_sample(innings, balls, seed)
+    another = None
     for number, (row, position) in enumerate(chosen):
         if number % 10 == 0:
             report(f"verdicts: ball {number + 1} of {len(chosen)}")
@@ -272,8 +281,11 @@ def lists_and_first_claims(
         planted = encoded.ruled[position].planted
         lists += [
             replace(tested_list, planted=bool(planted & set(tested_list.removed)))
-            for tested_list in tested_lists(predictor, window, shuffled, generator, outcome=outcome)
+            for tested_list in tested_lists(
+                predictor, window, shuffled, another, generator, outcome=outcome
+            )
         ]
+        another = window
         reading = read_ball(predictor, window)
         subject, lowers = subject_of(window, reading.probabilities, outcome)
         evidence = gather_evidence(predictor, window, reading, outcome=outcome)

@@ -1,9 +1,7 @@
-"""What is fitted after the network and beside it: two corrections of attention.
+"""What is fitted after the network and beside it: what hiding a past ball does usually.
 
-A gate says how much of a path reaches the prediction, not how much the balls on it change. So a
-sum over paths counts each by a number under which the sum orders the past balls most as hiding each
-of them alone does (`path_counts`). And hiding a ball says something of the ball only beside what
-hiding a ball in its place does usually (`usual_effects`). Both are no part of the forecast.
+Hiding a ball says something of the ball only beside what hiding a ball in its place does usually.
+It is no part of the forecast.
 """
 
 from __future__ import annotations
@@ -15,38 +13,45 @@ from typing import Final
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.explain.reading import paths_of
+from attnlens.cricket.explain.reading import chosen_subject
 from attnlens.cricket.lab.sampling import sample
-from attnlens.cricket.predictor.predictor import DISTANCES, PATHS, PLACES, FullModel, places
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.predictor.predictor import (
+    DISTANCES,
+    EFFECT_LEVELS,
+    PLACES,
+    FullModel,
+    places,
+)
 from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.predictor.window import one_thread, window_batch
-from attnlens.evidence.faithfulness import ranks, remove_each
+from attnlens.evidence.faithfulness import remove_each
+from attnlens.evidence.scores import log_odds
 from attnlens.files import Floats, Integers
 
-_COUNT_STEPS: Final = 300
-_COUNT_RATE: Final = 0.05
-_MIN_ATTENTION: Final = 1e-5
-"""Attention below this is as good as none."""
-
+_LEAST_VARIANCE: Final = 1e-18
 _SHRINKAGE: Final = 30.0
 """Balls at a distance, whoever played them, that each place's mean is mixed with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HidingEffects:
-    """The last balls before each of a sample ``(ball, past)``.
+    """What hiding each of the last balls before a sample of balls does.
 
-    ``ways`` is each path's attention to them ``(ball, path, past)``, ``effects`` the nats that
-    hiding each alone costs, ``places`` where each stands.
+    Attributes:
+        changes: what each outcome's log-odds lose, then the nats ``(outcome + 1, ball, past)``.
+        places: where each past ball stands ``(ball, past)``.
+        subjects, signs: what a page about the ball is about, as a number, and 1 where claims say
+            that balls raise it, -1 where they lower it ``(ball,)``.
     """
 
-    ways: Floats
-    effects: Floats
+    changes: Floats
     places: Integers
+    subjects: Integers
+    signs: Floats
 
 
 @one_thread()
@@ -54,17 +59,24 @@ def hiding_effects(
     model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
 ) -> HidingEffects | None:
     """Hide every past ball of a sample, one at a time; ``None`` where no innings is long enough."""
-    ways: list[Floats] = []
-    effects: list[Floats] = []
+    changes: list[Floats] = []
     where: list[Integers] = []
+    subjects: list[int] = []
+    signs: list[float] = []
     for number, position in sample(innings, balls, seed):
         arrays = innings[number].arrays
         batch = window_batch(arrays, position)
-        with torch.no_grad():
-            paths = paths_of(model, batch, model.predict(batch))
         removed = remove_each(partial(under_masks, model, batch), position)
-        ways.append(paths.attention_each()[:, -RECENT:])
-        effects.append(removed.effects[-RECENT:])
+        full, singles = removed.full, removed.singles[-RECENT:]
+        odds = [
+            log_odds(full, [outcome]) - log_odds(singles, [outcome]) for outcome in range(len(full))
+        ]
+        changes.append(np.stack([*odds, removed.effects[-RECENT:]]))
+        usual = np.exp(arrays.usual[position].astype(float))
+        outcome = int(arrays.outcome[position])
+        subject, lowers = chosen_subject(full, usual, OUTCOMES[outcome] if outcome >= 0 else None)
+        subjects.append(OUTCOME_INDEX[subject])
+        signs.append(-1.0 if lowers else 1.0)
         past = slice(position - RECENT, position)
         where.append(
             places(
@@ -73,9 +85,9 @@ def hiding_effects(
                 arrays.bowler[past] == arrays.bowler[position],
             )
         )
-    if not ways:
+    if not changes:
         return None
-    return HidingEffects(np.stack(ways), np.stack(effects), np.stack(where))
+    return HidingEffects(np.stack(changes, 1), np.stack(where), np.array(subjects), np.array(signs))
 
 
 def store_hiding_effects(
@@ -83,45 +95,48 @@ def store_hiding_effects(
 ) -> None:
     """Put what hiding the balls before a sample of ``balls`` shows into the model's buffers."""
     hidden = hiding_effects(model, innings, balls=balls, seed=seed)
-    model.path_counts.copy_(path_counts(hidden))
-    model.usual_effects.copy_(usual_effects(hidden))
-
-
-def path_counts(hidden: HidingEffects | None) -> Tensor:
-    """How much each path's attention counts ``(path,)``: their mean is 1; all are 1 for none."""
     if hidden is None:
-        return torch.ones(len(PATHS))
-    ways = torch.from_numpy(hidden.ways)
-    target = _unit(torch.from_numpy(np.stack([ranks(row) for row in hidden.effects])))
-    logs = torch.zeros(len(PATHS), dtype=torch.double, requires_grad=True)
-    optimiser = torch.optim.Adam([logs], lr=_COUNT_RATE)
-    for _ in range(_COUNT_STEPS):
-        scores = torch.log(torch.einsum("p,bpk->bk", logs.exp(), ways) + _MIN_ATTENTION)
-        agreement = (_unit(scores) * target).sum(-1).mean()
-        optimiser.zero_grad()
-        torch.autograd.backward(-agreement)
-        optimiser.step()
-    counts = logs.detach().exp()
-    return (counts / counts.mean()).float()
+        return
+    usual, quantiles = effect_tables(hidden)
+    model.usual_effects.copy_(torch.from_numpy(usual))
+    model.effect_quantiles.copy_(torch.from_numpy(quantiles))
 
 
-def _unit(rows: Tensor) -> Tensor:
-    """Rows about their mean, of length 1."""
-    centred = rows - rows.mean(-1, keepdim=True)
-    return torch.nn.functional.normalize(centred, dim=-1)
+def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
+    """`FullModel.usual_effects` and ``effect_quantiles`` of a sample."""
+    usual, standardised = _standardised(hidden.changes, hidden.places)
+    # Of a page's subject, as its claims say: in deviations of that outcome at that place.
+    rows = np.arange(len(hidden.subjects))
+    deviation = usual[hidden.subjects[:, None], hidden.places, 1]
+    claimed = hidden.signs[:, None] * hidden.changes[hidden.subjects, rows] / deviation
+    usual_claimed, of_claimed = _standardised(claimed[None], hidden.places)
+    quantiles = np.quantile(np.concatenate([standardised, of_claimed]), EFFECT_LEVELS, axis=1).T
+    return np.concatenate([usual, usual_claimed]), quantiles
 
 
-def usual_effects(hidden: HidingEffects | None) -> Tensor:
-    """The mean effect by place, nats ``(place,)``; all are 1 for none.
+def _standardised(changes: Floats, places_of: Integers) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of kinds of changes ``(kind, ball, past)`` by place.
 
-    Places with few balls lean to the mean of their distance.
+    Places with few balls lean to their distance, and distances with few to all balls.
+
+    Returns:
+        ``(kind, place, 2)``, and every change as so many deviations ``(kind, ball * past)``.
     """
-    if hidden is None:
-        return torch.ones(PLACES)
-    where, effects = hidden.places.ravel(), hidden.effects.ravel()
-    count = np.bincount(where, minlength=PLACES).reshape(len(DISTANCES), -1)
-    total = np.bincount(where, effects, minlength=PLACES).reshape(count.shape)
-    by_distance = total.sum(1, keepdims=True) / np.maximum(count.sum(1, keepdims=True), 1)
-    by_distance[count.sum(1) == 0] = effects.mean()
-    means = (total + _SHRINKAGE * by_distance) / (count + _SHRINKAGE)
-    return torch.from_numpy(means.ravel()).float()
+    where = places_of.ravel()
+    kinds = len(changes)
+    values = changes.reshape(kinds, -1)
+    count = np.bincount(where, minlength=PLACES)
+    moments = []
+    for power in (values, values**2):
+        total = np.stack([np.bincount(where, row, minlength=PLACES) for row in power])
+        everywhere = power.mean(1)[:, None, None]
+        by_distance, balls = (
+            part.reshape(*part.shape[:-1], len(DISTANCES), -1).sum(-1, keepdims=True)
+            for part in (total, count)
+        )
+        by_distance = (by_distance + _SHRINKAGE * everywhere) / (balls + _SHRINKAGE)
+        each = total.reshape(kinds, len(DISTANCES), -1) + _SHRINKAGE * by_distance
+        moments.append((each / (count.reshape(len(DISTANCES), -1) + _SHRINKAGE)).reshape(kinds, -1))
+    mean, square = moments
+    deviation = np.sqrt(np.maximum(square - mean**2, _LEAST_VARIANCE))
+    return np.stack([mean, deviation], -1), (values - mean[:, where]) / deviation[:, where]

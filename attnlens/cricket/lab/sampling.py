@@ -1,8 +1,8 @@
 """Many balls at once: samples of them, what a model predicts, and their past in another order.
 
-Scrambled: what happened on each past ball (and with it the flags wicket, boundary and dot) is
-permuted among all past balls of a query; where each ball stood, who played it, and every
-scoreboard stay as they were. A query's permutation moves its own past only.
+Scrambled: what happened on each past ball (with the flags wicket and boundary) is permuted
+among all past balls of a query; where each ball stood, who played it, and every scoreboard
+stay as they were. A query's permutation moves its own past only.
 """
 
 from __future__ import annotations
@@ -236,9 +236,7 @@ def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[
         1, source[..., None].expand(-1, -1, past["happened"].shape[-1])
     )
     before = mapped(ball_columns, past_rows)
-    flags = {
-        name: getattr(before, name).gather(1, source) for name in ("wicket", "boundary", "dot")
-    }
+    flags = {name: getattr(before, name).gather(1, source) for name in ("wicket", "boundary")}
     return {
         "graph_data": mapped(query_side(innings, length), query_rows),
         "sequence": {

@@ -62,10 +62,10 @@ _NO_VALIDATION = (
 )
 
 R = TypeVar("R", bound=Schedule)
-Setting: TypeAlias = bool | float | dict[str, int] | None
+Setting: TypeAlias = float | dict[str, int]
 """What a recipe's setting or a size may be; the heads are counted by scale."""
 
-KINDS: Final = ("int", "float", "float | None", "bool")
+KINDS: Final = ("int", "float")
 _FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
 """Sizes that follow from what a model is told and writes."""
 
@@ -75,7 +75,6 @@ _BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     **dict.fromkeys(("forget", "forget_past", "final", "teacher", "smoothing"), (0, 1)),
     **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
     **dict.fromkeys(("seed", "warm_up"), (0, _MAX_VALUE)),
-    "null": (-_MAX_VALUE, _MAX_VALUE),
 }
 """Ranges of settings; of others a share to hide, 1 to `_MAX_SIZE` or 0 to `_MAX_VALUE`."""
 
@@ -135,18 +134,14 @@ def _parted(word: str) -> tuple[str, Any]:
     try:
         return name.strip(), json.loads(value)
     except ValueError:
-        raise InputError(f"--set {word}: {value!r} is not a number, true, false or null") from None
+        raise InputError(f"--set {word}: {value!r} is not a number") from None
 
 
 def _checked(name: str, value: Any, kind: str) -> Any:
     """``value`` where it is of the kind a dataclass names, and within `_BOUNDS`."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    fits = {
-        "int": number and float(value).is_integer(),
-        "float": number,
-        "float | None": number or value is None,
-    }
-    if not fits[kind]:
+    fits = number and (kind == "float" or float(value).is_integer())
+    if not fits:
         raise InputError(f"--set {name}={json.dumps(value)}: {name} is of the kind {kind}")
     usual = (1, _MAX_SIZE) if kind == "int" else (0, 1 if name.startswith("hide_") else _MAX_VALUE)
     low, high = _BOUNDS.get(name, usual)

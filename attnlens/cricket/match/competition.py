@@ -118,18 +118,20 @@ def quota_of(match: Match, innings: Innings) -> int | None:
 def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
     """The length of a first innings that was shortened before it began.
 
-    A file tells it by a shorter powerplay; the chase then had as many balls.
+    A file tells it by a shorter chase that was set one run more than the total, or by a shorter
+    powerplay; the chase then had as many balls.
     """
     chase = next((side for side in match.innings if side.number == 2), None)
-    if innings.number != 1 or not innings.powerplays or chase is None:
+    length = quota if chase is None else chase.target_balls or quota
+    if innings.number != 1 or chase is None or length >= quota or not innings.deliveries:
         return None
     balls, plays = innings.deliveries, innings.powerplays
-    restricted = sum(ball.is_legal and any(ball in play for play in plays) for ball in balls)
-    ended_early = not balls or any(balls[-1] in play for play in plays)
-    usual = round(powerplay_share(match.balls_per_over) * quota)
-    length = chase.target_balls or quota
-    if ended_early or restricted >= usual - 1 or length >= quota:
-        return None
+    if chase.target != innings.total + 1:
+        restricted = sum(ball.is_legal and any(ball in play for play in plays) for ball in balls)
+        ended_early = any(balls[-1] in play for play in plays)
+        usual = round(powerplay_share(match.balls_per_over) * quota)
+        if not plays or ended_early or restricted >= usual - 1:
+            return None
     return max(length, (balls[-1].over + 1) * innings.balls_per_over)
 
 

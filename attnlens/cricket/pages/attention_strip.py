@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from attnlens.cricket.pages.parts import of, short_names, sign_of
+from attnlens.cricket.pages.parts import by_carries, short_names, sign_of
 from attnlens.render.canvas import (
     Line,
     Page,
@@ -21,7 +21,13 @@ from attnlens.render.canvas import (
 from attnlens.render.numbers import percent_seen
 
 if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Explanation, HeatMap, LongHeatMap, PastBall
+    from attnlens.cricket.explain.types import (
+        Explanation,
+        HeadAttention,
+        HeatMap,
+        LongHeatMap,
+        PastBall,
+    )
 
 _NAME_COLUMNS = 16
 _HEADER_LINES: Final = 3
@@ -37,9 +43,9 @@ class BallLabels:
     def __init__(self, explanation: Explanation) -> None:
         ball = explanation.ball
         names = [ball.batter, ball.bowler, ball.non_striker]
-        names += [name for past in explanation.history for name in (past.batter, past.bowler)]
+        names += [name for past in explanation.past_balls for name in (past.batter, past.bowler)]
         self.names = short_names(names)
-        self.by_index = {past.index: past for past in explanation.history}
+        self.by_index = {past.index: past for past in explanation.past_balls}
         self.bowler, self.batter = self.names[ball.bowler], self.names[ball.batter]
 
     def label(self, index: int, weight: float | None = None) -> Line:
@@ -64,26 +70,53 @@ class AttentionRow(NamedTuple):
 
 
 def head_rows(inner: HeatMap | LongHeatMap) -> list[AttentionRow]:
-    """One row per head, in the order of the heads."""
-    return [
-        AttentionRow(f"head {key.split('_')[1]}", head.row)
-        for key, head in inner.attention_by_head.items()
-    ]
+    """One row per head, first those that carry most of the past for this ball."""
+    return [AttentionRow(f"head {key.split('_')[1]}", head.row) for key, head in by_carries(inner)]
 
 
-def leading_rows(inner: HeatMap | LongHeatMap, heads: int) -> list[AttentionRow]:
-    """The mean over all heads, then so many heads: the named ones, then the most concentrated."""
-    rows = head_rows(inner)
-    mean = [sum(column) / len(rows) for column in zip(*(row.weights for row in rows), strict=True)]
-    earned = [head.earned for head in inner.attention_by_head.values()]
+def leading_rows(explanation: Explanation, heads: int) -> list[AttentionRow]:
+    """Attention over all heads to the balls of the medium scale, then the heads that carry most.
+
+    Each head by its share of past attention, its label with what it carries of this ball; those of
+    the long scale, whose keys are overs, are left out.
+    """
+    balls = explanation.across_balls.medium.balls
+    attention = {past.index: past.attention for past in explanation.past_balls}
+    rows = [AttentionRow("all heads", [attention[ball] for ball in balls])]
     ranked = sorted(
-        zip(rows, earned, strict=True), key=lambda row: (row[1] is None, -max(row[0].weights))
+        (
+            (-(head.carries or 0.0), head_label(scale, key, head), head, inner.balls)
+            for scale, inner in explanation.across_balls.scales().items()
+            for key, head in inner.attention_by_head.items()
+            if scale != "long" and head.past_attention > 0
+        ),
+        key=lambda row: row[0],
     )
-    labelled = [
-        row if name is None else row._replace(label=name.replace("_", " "))
-        for row, name in ranked[:heads]
-    ]
-    return [AttentionRow("all heads", mean), *labelled]
+    for _, label, head, seen in ranked[:heads]:
+        weights = dict(zip(seen, head.row, strict=True))
+        shares = [weights.get(ball, 0.0) / head.past_attention for ball in balls]
+        rows.append(AttentionRow(label, shares))
+    return rows
+
+
+_SEES: Final[Mapping[str, str]] = {
+    "same_batsman": "batter",
+    "same_bowler": "bowler",
+    "same_matchup": "pair",
+    "same_stand": "stand",
+    "over_boundary": "over change",
+    "wicket_adjacent": "wickets",
+    "boundary": "boundaries",
+}
+"""What a head of the scale ``whole`` sees, in a word or two; else its own name."""
+
+
+def head_label(scale: str, key: str, head: HeadAttention) -> str:
+    """``batter 46%``, ``medium 3 12%``: a head's name and what it carries of this ball."""
+    name = f"{scale} {key.split('_')[1]}"
+    if scale == "whole" and head.started_as is not None:
+        name = _SEES.get(head.started_as, head.started_as.replace("_", " "))
+    return name if head.carries is None else f"{name} {percent_seen(head.carries)}"
 
 
 def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room: int) -> None:
@@ -92,18 +125,17 @@ def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room
     if not inner.balls:
         page.paragraph("Attention: no ball of this innings came before this one.", "quiet", 0)
         return
-    rows = leading_rows(inner, max(0, room - _HEADER_LINES - 2))
+    rows = leading_rows(explanation, max(0, room - _HEADER_LINES - 2))
     outcome, effects = explanation.prediction.subject, single_effects(explanation)
     add_strip(page, inner, rows, labels, effects=effects, outcome=outcome)
 
 
 def single_effects(explanation: Explanation) -> dict[int, float]:
     """What each past ball adds to the page's outcome, in points: hiding it takes that away."""
-    outcome = explanation.prediction.subject
     return {
-        past.index: -of(past.changes, outcome).points
-        for past in explanation.history
-        if past.changes
+        past.index: past.effect_points
+        for past in explanation.past_balls
+        if past.effect_points is not None
     }
 
 
@@ -126,7 +158,7 @@ def add_strip(
     title = "ball by ball" if visible == window else f"the last {len(visible)}, ball by ball"
     signs = f"▲ raises P({outcome}), ▼ lowers it" if effects else "· dot, 4 6 boundary, W wicket"
     page.flow(
-        [[(f"{legend(darkest)} of a head's attention", "quiet")], [(signs, "quiet")]],
+        [[(f"{legend(darkest)} of attention", "quiet")], [(signs, "quiet")]],
         indent=4,
         gap=3,
         lead=[(f"  {title}   ", "heading")],

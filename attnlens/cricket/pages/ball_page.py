@@ -10,6 +10,7 @@ from attnlens.cricket.match.ledger import counts_balls
 from attnlens.cricket.match.outcomes import OUTCOME_NAMES
 from attnlens.cricket.pages.attention_strip import BallLabels, add_attention
 from attnlens.cricket.pages.parts import (
+    came,
     contributions_to,
     group_words,
     record_lines,
@@ -162,7 +163,7 @@ def ball_page_of(explanation: Explanation) -> BallPage:
         chances=_chances(explanation, outcome),
         outcome=_NAMES[outcome].split()[-1],
         reasons=reasons_for(explanation, labels, _MIN_REASON_POINTS, _MAX_REASONS),
-        records=record_lines(explanation, labels.names, _MIN_REASON_POINTS),
+        records=reason_lines(explanation, labels, _MIN_REASON_POINTS),
         findings=[without(explanation, index) for index in supported(explanation)[:_MAX_FINDINGS]],
         inconclusive=tested(explanation),
         came=[sentence for sentence in ends if sentence is not None],
@@ -274,14 +275,30 @@ def _chance(words: str, mark: str, chosen: bool) -> Line:
 def reasons_for(
     explanation: Explanation, labels: BallLabels, min_points: float, max_rows: int | None = None
 ) -> list[tuple[str, float]]:
-    """The groups that move the page's outcome most and their points, the others summed."""
+    """The groups that move the page's outcome most and their points, the others summed.
+
+    A group whose points do not come as said is no reason: it is among the others.
+    """
     rows = contributions_to(explanation, explanation.prediction.subject)
-    noticeable = [row for row in rows if abs(row[2]) >= min_points][:max_rows]
-    rest = sum(points for _, _, points in rows[len(noticeable) :])
+    holding = {group.group for group in explanation.contributions if group.holds}
+    noticeable = [row for row in rows if row[0] in holding and abs(row[2]) >= min_points]
+    noticeable = noticeable[:max_rows]
+    rest = sum(row[2] for row in rows if row not in noticeable)
     reasons = [
         (group_words(explanation, group, labels.names), points) for group, _, points in noticeable
     ]
     return [*reasons, ("all else", rest)] if noticeable and abs(rest) >= min_points else reasons
+
+
+def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float) -> list[str]:
+    """What stands below the reasons: the records among them, and groups that are no reason."""
+    holding = {group.group for group in explanation.contributions if group.holds}
+    return record_lines(explanation, labels.names, min_points) + [
+        f"{group_words(explanation, group, labels.names)}: {signed_points(points, '−')}, among all "
+        f"else{came(explanation, group)}"
+        for group, _, points in contributions_to(explanation, explanation.prediction.subject)
+        if group not in holding and abs(points) >= min_points
+    ]
 
 
 def add_reasons(

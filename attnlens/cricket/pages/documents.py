@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.attention_strip import BallLabels, leading_rows, single_effects
 from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
-from attnlens.cricket.predictor.scales import SCALE_NAMES
 from attnlens.cricket.words.facts import OUTCOME_WORDS, claims_in_order
 from attnlens.errors import count
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 
 WeightedBalls: TypeAlias = list[tuple[str, str, float]]
 """Label, outcome and weight of balls that a head looked at."""
+
+_HeadLine: TypeAlias = "tuple[str, str | None, HeadAttention, WeightedBalls]"
+"""A head's name, what alone it sees, the head, and the balls that it looked at."""
 
 _MAX_ATTENDED: Final = 6
 """Past balls in the table of attention."""
@@ -138,7 +140,7 @@ def _most_attended(explanation: Explanation) -> list[tuple[PastBall, float, floa
     inner, labels = explanation.across_balls.medium, BallLabels(explanation)
     if not inner.balls:
         return []
-    mean = dict(zip(inner.balls, leading_rows(inner, 0)[0].weights, strict=True))
+    mean = dict(zip(inner.balls, leading_rows(explanation, 0)[0].weights, strict=True))
     effects = single_effects(explanation)
     ranked = sorted(mean.keys() & labels.by_index.keys(), key=lambda i: (-mean[i], -i))
     return [(labels.by_index[i], mean[i], effects.get(i)) for i in ranked[:_MAX_ATTENDED]]
@@ -148,7 +150,7 @@ def _attention_map(explanation: Explanation) -> HeatMapDrawing | None:
     inner = explanation.across_balls.medium
     if not inner.balls:
         return None
-    leading, effects = leading_rows(inner, 3), single_effects(explanation)
+    leading, effects = leading_rows(explanation, 3), single_effects(explanation)
     darkest = max(weight for row in leading for weight in row.weights)
     rows = []
     for row in leading:
@@ -176,34 +178,33 @@ def _attention_map(explanation: Explanation) -> HeatMapDrawing | None:
 
 def _maps(
     explanation: Explanation,
-) -> list[tuple[Scale, HeatMapDrawing | None, list[tuple[str, HeadAttention, WeightedBalls]]]]:
-    players = {past.index: f"{past.bowler} to {past.batter}" for past in explanation.history}
+) -> list[tuple[Scale | LongScale, HeatMapDrawing | None, list[_HeadLine]]]:
+    players = {past.index: f"{past.bowler} to {past.batter}" for past in explanation.past_balls}
     darkest = parts.most_attention(explanation)
     maps = []
-    for name in SCALE_NAMES:
-        scale = getattr(explanation.across_balls, name)
+    for scale in explanation.across_balls.scales().values():
         heads = [
-            (parts.head_name(key, head), head, _looked_at(scale, head))
-            for key, head in scale.attention_by_head.items()
+            (parts.head_name(key, head), parts.sight(head), head, _looked_at(scale, head))
+            for key, head in parts.by_carries(scale)
         ]
         drawing = _scale_map(scale, heads, darkest, players) if scale.balls else None
         maps.append((scale, drawing, heads))
     return maps
 
 
-def _looked_at(scale: Scale, head: HeadAttention) -> WeightedBalls:
+def _looked_at(scale: Scale | LongScale, head: HeadAttention) -> WeightedBalls:
     indices = [scale.balls.index(ball) for ball in head.top_any]
     return [(scale.ball_labels[at], scale.ball_outcomes[at], head.row[at]) for at in indices]
 
 
 def _scale_map(
-    scale: Scale,
-    heads: Sequence[tuple[str, HeadAttention, WeightedBalls]],
+    scale: Scale | LongScale,
+    heads: Sequence[_HeadLine],
     darkest: float,
     players: Mapping[int, str],
 ) -> HeatMapDrawing:
     rows, summaries = [], []
-    for name, head, best in heads:
+    for name, _, head, best in heads:
         cells = []
         for at, weight in enumerate(head.row):
             index = scale.balls[at]

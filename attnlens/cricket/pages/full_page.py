@@ -12,15 +12,17 @@ from attnlens.cricket.pages.ball_page import (
     add_outcome_bars,
     add_reasons,
     check_scale,
+    reason_lines,
     reasons_for,
 )
 from attnlens.cricket.pages.parts import (
     CAVEAT,
     VERDICTS,
+    by_carries,
     head_name,
     of,
-    record_lines,
     share_of,
+    sight,
     verdict_of,
     win_line,
 )
@@ -50,6 +52,11 @@ _KNOWLEDGE_NAMES: Final[Mapping[str, str]] = {
 }
 """Short names of what was known beside past balls, by the kind of the claim."""
 
+_HOW_HEADS: Final = (
+    "carries: a head's part of what hiding the past from one head at a time does to this ball; "
+    "a name in brackets was earned on many balls, where hiding what the head is named for mattered"
+)
+
 _MAX_BALLS: Final = 6
 """Balls that a claim of no head lists."""
 
@@ -73,7 +80,7 @@ def render_full_page(page: Page, explanation: Explanation, *, scale: str = "medi
     _add_what_happened(page, explanation)
     page.blank()
     reasons = reasons_for(explanation, labels, MIN_COLOURED_POINTS)
-    records = record_lines(explanation, labels.names, MIN_COLOURED_POINTS)
+    records = reason_lines(explanation, labels, MIN_COLOURED_POINTS)
     add_reasons(page, reasons, prediction.subject, records)
     page.blank()
     if explanation.win_probability is not None:
@@ -111,7 +118,7 @@ def _add_claims(page: Page, explanation: Explanation, labels: BallLabels) -> Non
         balls = [labels.label(index) for index in claim.removed[-_MAX_BALLS:]]
         more = len(claim.removed) - len(balls)
         page.flow([*([[(f"{more} more, then", "quiet")]] * (more > 0)), *balls], indent=4, gap=3)
-        _add_remark(page, None if claim.reference else _unusual(claim))
+        _add_remark(page, "" if claim.reference else _unusual(claim))
     # What could not be compared with anything is left out.
     tested = [entry for entry in claims if entry.kind in _KNOWLEDGE_NAMES and entry.q is not None]
     if tested:
@@ -132,11 +139,15 @@ def _add_heads(page: Page, explanation: Explanation, scale: str, labels: BallLab
     if not inner.balls:
         scope = "in an earlier over" if scale == "long" else "before this one"
         page.paragraph(f"nothing: no ball of this innings was bowled {scope}", "quiet", indent=4)
+    else:
+        page.paragraph(_HOW_HEADS, "quiet", indent=4)
     claims = {claim.head: claim for claim in explanation.evidence if claim.scale == scale}
-    for key, head in inner.attention_by_head.items() if inner.balls else ():
+    for key, head in by_carries(inner) if inner.balls else ():
         claim = claims.get(key)
         tested = claim if claim is not None and claim.verdict is not None else None
-        _add_title(page, head_name(key, head), _question(head, labels), claim)
+        words = sight(head) or _question(head, labels)
+        carries = None if head.carries is None else f"carries {percent_seen(head.carries)}"
+        _add_title(page, head_name(key, head), words, claim, carries)
         _add_balls(page, head, labels, all_balls=tested is not None)
         if tested is not None:
             remark = f"hidden from this head alone: {share_of(tested)}"
@@ -152,12 +163,14 @@ def _question(head: HeadAttention, labels: BallLabels) -> str:
     return f"{head.question}?" if head.question else ""
 
 
-def _add_title(page: Page, name: str, words: str, claim: Evidence | None) -> None:
+def _add_title(
+    page: Page, name: str, words: str, claim: Evidence | None, carries: str | None = None
+) -> None:
     """A claim's name and words with its test; of a picture the name alone."""
     indent = min(max(_NAME_COLUMNS, 3 + display_width(name)), page.width - 2)
     title: Span = (pad(f"  {name}", indent), "name")
     page.flow([[(word, "")] for word in words.split()], indent=indent, gap=1, lead=[title])
-    parts: list[Line] = []
+    parts: list[Line] = [] if carries is None else [[(carries, "")]]
     if claim is not None and claim.verdict is not None:
         parts.append([(f"hidden: {_effect_of(claim)}", "")])
         inconclusive = claim.reference or claim.verdict == "cannot be told"
@@ -176,11 +189,23 @@ def _effect_of(claim: Evidence) -> str:
     return f"P({change.outcome}) {f'{start}% same' if start == end else f'{start} → {end}%'}"
 
 
-def _unusual(claim: Evidence) -> str | None:
-    return None if claim.reason == CHANCE else claim.reason
+_ABOUT: Final = {
+    "happened": "what happened on them, not only who played",
+    "played": "who played, not what happened on them",
+}
 
 
-def _add_remark(page: Page, remark: str | None) -> None:
+def _unusual(claim: Evidence) -> str:
+    """Why a verdict is what it is, what of the balls matters, and how many push the other way."""
+    parts = [] if claim.reason in (None, CHANCE) else [str(claim.reason)]
+    if claim.about is not None:
+        parts.append(_ABOUT[claim.about])
+    if claim.verdict == "supported" and claim.opposing:
+        parts.append(f"{claim.opposing} of {len(claim.removed)} push the other way")
+    return "; ".join(parts)
+
+
+def _add_remark(page: Page, remark: str) -> None:
     if remark:
         page.paragraph(remark, "quiet", indent=4)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.match.ledger import ground
-from attnlens.cricket.predictor.scales import SCALE_NAMES, head_words
+from attnlens.cricket.predictor.scales import SEEN, head_words
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
     AnyDocument,
@@ -20,6 +20,7 @@ from attnlens.cricket.words.narrative import (
     RECORD_ROLES,
     RECORDS,
     aim,
+    came_note,
     outcome_index,
     record_note,
 )
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
         Evidence,
         Explanation,
         HeadAttention,
+        HeatMap,
+        LongHeatMap,
         MatchFacts,
         Model,
         Sentence,
@@ -60,8 +63,8 @@ TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
 
 CAVEAT: Final = (
     "A weight says where the model looked, not that it mattered. Hiding balls takes them out of "
-    "its attention; the scoreboard stays. Chance: other sets of as many balls, allowing for where "
-    "they stand; for the balls attended most, with as many to this batter."
+    "its attention; the scoreboard stays. Chance: other sets of as many balls, beyond what their "
+    "distance and players explain; for one ball, such balls of other innings."
 )
 
 
@@ -134,6 +137,12 @@ def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) 
     return text_of(explanation, GROUPS[group], names)
 
 
+def came(explanation: Explanation, group: str) -> str:
+    """`came_note` of a group of contributions, as text."""
+    groups = [contribution.group for contribution in explanation.contributions]
+    return text_of(explanation, came_note(explanation, groups.index(group)))
+
+
 def record_lines(
     explanation: Explanation, names: Mapping[str, str], min_points: float = 0.0
 ) -> list[str]:
@@ -152,6 +161,16 @@ def record_lines(
         if group in named and note is not None:
             lines.append(text_of(explanation, f"{RECORDS[role]}: {note}", names))
     return lines
+
+
+def by_carries(inner: HeatMap | LongHeatMap) -> list[tuple[str, HeadAttention]]:
+    """A scale's heads and their keys, first those that carry most of the past for this ball."""
+    return sorted(inner.attention_by_head.items(), key=lambda item: -(item[1].carries or 0.0))
+
+
+def sight(head: HeadAttention) -> str | None:
+    """``sees only this batter's balls``, of a head that is restricted."""
+    return None if head.sees is None else f"sees only {SEEN.get(head.sees, head.sees)}"
 
 
 def head_name(key: str, head: HeadAttention) -> str:
@@ -179,7 +198,7 @@ def sign_of(outcome: str) -> str:
 
 def most_attention(explanation: Explanation) -> float:
     """The largest weight of any head of any scale: the darkest shade of a page; 0 without balls."""
-    scales = [getattr(explanation.across_balls, name) for name in SCALE_NAMES]
+    scales = explanation.across_balls.scales().values()
     heads = [head for scale in scales for head in scale.attention_by_head.values()]
     return max((weight for head in heads for weight in head.row), default=0.0)
 
@@ -197,7 +216,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
         "focus": of(explanation.prediction.outcomes, outcome),
         "words": OUTCOME_WORDS,
         "moves": [
-            (group_words(explanation, group, names), when, points)
+            (group_words(explanation, group, names) + came(explanation, group), when, points)
             for group, when, points in contributions_to(explanation, outcome)
         ],
         "records": record_lines(explanation, names),

@@ -229,11 +229,11 @@ def _is_reported(claim: Evidence) -> bool:
 
 
 def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
-    history = {past.index: past for past in explanation.history}
+    past_balls = {past.index: past for past in explanation.past_balls}
     rows = []
     for claim in ranked:
         change = claim.top_change
-        balls = [history[ball] for ball in claim.removed]
+        balls = [past_balls[ball] for ball in claim.removed]
         rows.append(
             [
                 _claim_name(explanation, claim),
@@ -275,14 +275,15 @@ def _claim_name(explanation: Explanation, claim: Evidence) -> str:
 
 
 def _past_balls(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
-    history = {past.index: past for past in explanation.history}
-    order = [index for index in sorted(history) if index >= explanation.ball.index - LATEST]
+    past_balls = {past.index: past for past in explanation.past_balls}
+    order = [index for index in sorted(past_balls) if index >= explanation.ball.index - LATEST]
     order += [ball for claim in ranked for ball in claim.removed]
-    order += sorted(history, key=lambda index: (-history[index].attention, -index))
-    names = short_names(name for past in explanation.history for name in (past.bowler, past.batter))
+    order += sorted(past_balls, key=lambda index: (-past_balls[index].attention, -index))
+    past = past_balls.values()
+    names = short_names(name for ball in past for name in (ball.bowler, ball.batter))
     rows = [
         [past.label, names[past.bowler], names[past.batter], past.outcome, past.attention]
-        for past in map(history.get, dict.fromkeys(order))
+        for past in map(past_balls.get, dict.fromkeys(order))
         if past is not None
     ]
     return {"cols": ["ball", "bowler", "batter", "outcome", "attention"], "rows": rows}

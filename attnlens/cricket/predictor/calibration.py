@@ -7,9 +7,10 @@ was measured on those weights. The shipped ``bundled`` quotes the table of ``mea
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -48,12 +49,30 @@ class CalibrationBin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonSlope:
+    """The slope of what came on what a kind of reason said, and its 95% interval.
+
+    1: it came as said. See `attnlens.cricket.lab.reasons_evaluation`.
+    """
+
+    slope: float
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, (self.slope, self.low, self.high))):
+            raise ValueError("a slope is not finite")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationTable:
     """How often the calls of the checkpoint with that name and digest came true.
 
     Attributes:
         first, last: the days between which the matches were played.
         levels: the bins of every outcome, the likelier ones last.
+        reasons: how much of each group of contributions came true, by name; empty where it was not
+            measured.
     """
 
     checkpoint: str
@@ -63,6 +82,7 @@ class CalibrationTable:
     first: str | None
     last: str | None
     levels: Mapping[str, tuple[CalibrationBin, ...]]
+    reasons: Mapping[str, ReasonSlope] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: Json) -> CalibrationTable:
@@ -84,7 +104,10 @@ class CalibrationTable:
         name, sha256 = (data["checkpoint"][key] for key in ("name", "sha256"))
         counts = {key: data[key] for key in ("matches", "balls")}
         dates = {key: data["dates"][key] for key in ("first", "last")}
-        return cls(checkpoint=name, sha256=sha256, levels=levels, **counts, **dates)
+        slopes = data.get("reasons", {"slopes": {}})["slopes"]
+        reasons = {group: ReasonSlope(**slope) for group, slope in slopes.items()}
+        members = {**counts, **dates, "levels": levels, "reasons": reasons}
+        return cls(checkpoint=name, sha256=sha256, **members)
 
     def like(self, outcome: str, probability: float) -> CalibrationBin:
         """The balls like one with this probability; beyond the bins, those of the outermost."""

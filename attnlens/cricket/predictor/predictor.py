@@ -1,7 +1,7 @@
 """The predictor: a multi-scale temporal encoder over balls that are graphs of nodes.
 
-The past reaches the prediction through seven *slots* inside the ball and four temporal scales. All
-are masked by one ``visible`` tensor: a ball that is not visible to a query does not exist for it.
+The past reaches the prediction through the heads of five temporal scales alone. All are masked by
+one ``visible`` tensor: a ball that is not visible to a query does not exist for it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.cricket.predictor.relations import Batch, mapped, relate, take
+from attnlens.cricket.predictor.relations import Batch, relate, take
 from attnlens.cricket.predictor.scales import SCALES
 from attnlens.cricket.predictor.temporal import (
     HEADS,
-    SLOTS,
     MultiScaleTemporalEncoder,
-    PastSlots,
     WithinBallEncoder,
 )
 from attnlens.files import Flags, Integers, Json
@@ -31,6 +29,11 @@ DISTANCES: Final = (1, 2, 3, 4, 6, 9, 12, 18, 24, 30)
 
 PLACES: Final = 4 * len(DISTANCES)
 """A band of distance, whether the batter is the same, whether the bowler is."""
+
+
+_TAIL: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
+EFFECT_LEVELS: Final = (*_TAIL, 0.4, 0.5, 0.6, *(1 - level for level in reversed(_TAIL)))
+"""The levels at which quantiles of effects are kept."""
 
 
 def places(distance: Integers, same_batter: Flags, same_bowler: Flags) -> Integers:
@@ -63,9 +66,6 @@ RATINGS: Final[tuple[str, ...]] = ("striker", "bowler", "venue", "teams", "era",
 """The rating vectors of a ball; today's is from the earlier innings of the match."""
 
 
-PATHS: Final[tuple[str, ...]] = (*SCALES, *SLOTS)
-"""The ways from a past ball to the prediction."""
-
 BLOCK: Final = 48
 """Queries that are read together in a pass over a whole innings."""
 
@@ -75,14 +75,11 @@ class Sizes:
     """Everything that fixes the predictor's shape.
 
     Attributes:
-        graph: layer to node to number of features; 0 for a slot.
+        graph: layer to node to number of features.
         past_nodes: the nodes a past ball may tell.
         happened: size of what a past ball tells of its outcome, without the surprise.
         scoreboard: nodes whose features also skip to the outcome logits.
-        slot_dim: columns of each slot's attention.
         heads: heads per scale.
-        null: logit that "nothing" starts with in every slot; see
-            `attnlens.cricket.predictor.relations.RelationAttention`.
     """
 
     graph: Mapping[str, Mapping[str, int]]
@@ -91,10 +88,8 @@ class Sizes:
     happened: int
     scoreboard: tuple[str, ...]
     hidden_dim: int = 60
-    slot_dim: int = 16
     heads: Mapping[str, int] = field(default_factory=lambda: dict(HEADS))
     dropout: float = 0.1
-    null: float | None = 1.5
 
     def to_dict(self) -> Json:
         return {**asdict(self), "graph": {k: dict(v) for k, v in self.graph.items()}}
@@ -102,9 +97,8 @@ class Sizes:
     @classmethod
     def from_dict(cls, data: Json) -> Sizes:
         values = dict(data)
-        # Settings of earlier versions, which every checkpoint that is read has to have had on.
-        if not values.pop("readout", True) or not values.pop("strict", True):
-            raise ValueError("its slots or heads are those of an earlier version")
+        if "slot_dim" in values:
+            raise ValueError("its heads are those of an earlier version")
         tuples = {name: tuple(values[name]) for name in ("past_nodes", "scoreboard")}
         return cls(**values | tuples)
 
@@ -115,23 +109,20 @@ class Prediction:
 
     Attributes:
         logits: ``(batch, query, outcome)``.
-        gates: fusion weights over `FUSED`, ``(batch, query, 5)``.
-        scales: attention by scale ``(batch, head, query, key + 1)``, the query last.
-        slots: slot attention ``(batch, slot, query, key)``.
-        slot_counts: past balls each slot saw ``(batch, slot, query)``.
+        gates: fusion weights over `FUSED`, ``(batch, query, source)``.
+        scales: attention by scale ``(batch, head, query, key + 1)``, last the query itself or, on
+            ``whole``, nothing.
         within: node weights by layer, and ``layers``.
     """
 
     logits: Tensor
     gates: Tensor
     scales: dict[str, Tensor]
-    slots: Tensor
-    slot_counts: Tensor
     within: dict[str, Tensor]
 
 
 class FullModel(nn.Module):
-    """Within-ball graph, four temporal scales and fusion gates.
+    """Within-ball graph, five temporal scales and fusion gates.
 
     Args:
         sizes: see `Sizes`.
@@ -139,13 +130,16 @@ class FullModel(nn.Module):
             scoreboard is hidden.
 
     Attributes:
-        path_counts: how much the attention of each of `PATHS` says of what hiding a ball does,
-            ``(path,)``: no part of the forecast (`attnlens.cricket.lab.post_training`).
-        usual_effects: nats that hiding a past ball costs on average, by `places`: neither.
+        usual_effects: mean and standard deviation of what hiding one past ball does, by `places`:
+            the log-odds that each outcome loses, then the nats, then the log-odds that the page's
+            subject moves as claimed, in deviations of that outcome, ``(outcome + 2, place, 2)``.
+        effect_quantiles: the quantiles of so many deviations from that mean at `EFFECT_LEVELS`,
+            ``(outcome + 2, level)``. Both are no part of the forecast
+            (`attnlens.cricket.lab.post_training`).
     """
 
     prior: Tensor
-    path_counts: Tensor
+    effect_quantiles: Tensor
     usual_effects: Tensor
 
     def __init__(self, sizes: Sizes, prior: Tensor | None = None) -> None:
@@ -155,8 +149,6 @@ class FullModel(nn.Module):
         self.within_ball = WithinBallEncoder(sizes.graph, width, dropout=dropout)
         self.to_past = nn.Linear(sizes.happened + sizes.outcomes, width)
         self.past_norm = nn.LayerNorm(width)
-        self.slots = PastSlots(width, sizes.slot_dim, sizes.null)
-        self.slot_question = nn.Linear(width, width)
         self.temporal = MultiScaleTemporalEncoder(
             width, width, heads=dict(sizes.heads), dropout=dropout, strict=True
         )
@@ -174,28 +166,33 @@ class FullModel(nn.Module):
         self.rating_scale = nn.ParameterDict(
             {name: nn.Parameter(torch.ones(sizes.outcomes)) for name in RATINGS}
         )
-        self.readout = nn.Linear(len(SLOTS) * sizes.slot_dim, width, bias=False)
         nn.init.zeros_(self.skip.weight)
         nn.init.zeros_(self.skip.bias)
         nn.init.normal_(self.to_outcome.weight, std=0.01)
         nn.init.zeros_(self.to_outcome.bias)
         start = torch.zeros(sizes.outcomes) if prior is None else prior
         self.register_buffer("prior", start.clone())
-        self.register_buffer("path_counts", torch.ones(len(PATHS)))
-        self.register_buffer("usual_effects", torch.ones(PLACES))
+        of_each = torch.ones(sizes.outcomes + 2, PLACES, 1)
+        self.register_buffer("usual_effects", torch.cat([0 * of_each, of_each], -1))
+        quantiles = torch.zeros(sizes.outcomes + 2, len(EFFECT_LEVELS))
+        self.register_buffer("effect_quantiles", quantiles)
 
-    def past(self, batch: Batch) -> Tensor:
-        """Vectors of the past balls, ``(batch, key, hidden_dim)``."""
-        past, ratings = batch["past"], batch["past"]["ratings"]
+    def expected_of_past(self, past: Batch) -> Tensor:
+        """What was expected of each past ball before it was bowled, ``(batch, key, outcome)``."""
+        ratings = past["ratings"]
         known = {role: past.get(f"{role}_known") for role in ("striker", "bowler")}
         striker, bowler = (
             ratings[role] if mask is None else ratings[role] * mask[..., None]
             for role, mask in known.items()
         )
         expected = (past["prior"] + striker + bowler + ratings["era"]).softmax(-1)
-        classes = self.sizes.outcomes
-        expected = step("P", expected, "what was expected of each past ball")
-        surprise = past["happened"][..., :classes] - expected
+        return step("P", expected, "what was expected of each past ball")
+
+    def past(self, batch: Batch) -> Tensor:
+        """Vectors of the past balls, ``(batch, key, hidden_dim)``."""
+        past = batch["past"]
+        known = {role: past.get(f"{role}_known") for role in ("striker", "bowler")}
+        surprise = past["happened"][..., : self.sizes.outcomes] - self.expected_of_past(past)
         masks = {"batsman_identity": known["striker"], "bowler_identity": known["bowler"]}
         nodes = {
             name: step(
@@ -205,7 +202,7 @@ class FullModel(nn.Module):
             )
             for name in self.sizes.past_nodes
         }
-        vector, _ = self.within_ball(self.within_ball.read(nodes))
+        vector, _ = self.within_ball(nodes)
         outcome_vector = self.to_past(torch.cat([past["happened"], surprise], -1))
         result: Tensor = self.dropout(self.past_norm(vector + outcome_vector))
         return step("B", result, "the past balls")
@@ -226,7 +223,8 @@ class FullModel(nn.Module):
                 `KNOWLEDGE` to boolean ``(batch, query)``).
                 ``sequence``: ``now`` and ``balls`` (`Balls`: the queries and the past
                 balls), ``visible`` ``(batch, query, key)``, ``overs``, and optionally
-                ``shared`` ``(batch, key)``. Where
+                ``shared`` ``(batch, key)`` and ``in_windows`` ``(batch,)``, false where only the
+                scale ``whole`` sees past balls. Where
                 ``graph_data`` has one query and ``visible`` has many, the one is asked
                 under each mask.
             key: `past`'s result, where it is at hand.
@@ -248,24 +246,13 @@ class FullModel(nn.Module):
             )
             for name, features in graph["nodes"].items()
         }
-        # What the slots ask depends on the state of the game, not on other slots.
-        begun = self.within_ball.read(nodes, layers=("global", "match_state"))
-        state, _ = self.within_ball(begun)
-        question = step("q", self.slot_question(state), "what the slots are asked")
-        queries = visible.shape[1]
-        if queries > question.shape[1]:
-            # One ball under many masks: what no mask changes was worked out once.
-            shape = (question.shape[0], queries, question.shape[2])
-            question = question.expand(shape)
-            nodes = {name: vector.expand(shape) for name, vector in nodes.items()}
-            begun = mapped(begun, lambda part: part.expand(-1, queries, -1))
-        slots, slot_weights, counts, slot_values = self.slots(
-            question, key, current, before, visible, relations
-        )
-        ball, within = self.within_ball(self.within_ball.read({**nodes, **slots}, begun=begun))
+        ball, within = self.within_ball(nodes)
         expected = self.expected(graph, knowledge_masks)
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
         ball = step("b", ball, "the ball")
+        if visible.shape[1] > ball.shape[1]:
+            # One ball under many masks: what no mask changes was worked out once.
+            ball = ball.expand(-1, visible.shape[1], -1)
         vectors, scales = self.temporal.read(
             self.dropout(ball),
             key,
@@ -275,17 +262,18 @@ class FullModel(nn.Module):
             relations,
             overs=sequence["overs"],
             shared=sequence.get("shared"),
+            in_windows=sequence.get("in_windows"),
             place_known=knowledge_masks.get("scoreboard"),
             summaries=summaries,
         )
         gates = self.fusion_probe(self.gate(ball).softmax(-1))
-        gates = step("a_{fusion}", gates, "attention to the ball and the four scales")
-        own_part = ball + self.readout(slot_values)
-        parts = torch.stack([own_part, *(vectors[scale] for scale in SCALES)], -2)
-        fused = step("f", (gates[..., None] * parts).sum(-2), "the ball and its past")
+        gates = step("a_{fusion}", gates, "attention to the ball and the five scales")
+        parts = torch.stack([ball, *(vectors[scale] for scale in SCALES)], -2)
+        fused = (gates[..., None] * parts).sum(-2)
+        fused = step("f", fused, "the ball and its past")
         logits = self.to_outcome(self.dropout(fused)) + expected
         logits = step("logits", logits, "a score for every outcome")
-        return Prediction(logits, gates, scales, slot_weights, counts, within)
+        return Prediction(logits, gates, scales, within)
 
     def expected(self, graph: Batch, knowledge_masks: Mapping[str, Tensor]) -> Tensor:
         """Logits from scoreboard and ratings alone, which skip the attention."""
@@ -333,19 +321,6 @@ class FullModel(nn.Module):
             }
             logits.append(self.predict(block, key=key[:, before], summaries=summaries).logits)
         return torch.cat(logits, 1)
-
-    def slot_shares(self, prediction: Prediction) -> Tensor:
-        """How much of each slot is in the ball's own vector, ``(batch, query, slot)``.
-
-        Its layer's share times its node's, and one part in as many as there are slots by the
-        readout.
-        """
-        shares: dict[str, Tensor] = {}
-        for number, (layer, nodes) in enumerate(self.within_ball.graph.items()):
-            share = prediction.within["layers"][..., number]
-            for index, node in enumerate(nodes):
-                shares[node] = share * prediction.within[layer][..., index]
-        return torch.stack([shares[name] for name in SLOTS], -1) + 1 / len(SLOTS)
 
     def get_full_attention_profile(self, batch: Batch) -> Json:
         """Where attention went for the last query of the first row, as plain shares.

@@ -7,7 +7,7 @@ its neighbours: ``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -27,10 +27,14 @@ RELATIONS: Final[tuple[str, ...]] = (
     "boundary_cluster",
     "boundary",
     "same_matchup",
+    "same_stand",
 )
 """The order of the relation axis everywhere."""
 
 RECENCY: Final = RELATIONS.index("recency")
+
+MIN_WEIGHT: Final = 1e-9
+"""The least weight of nothing that a head tells."""
 
 _CLUSTER_REACH: Final = 3
 """A boundary is in a cluster when another lies within this many balls."""
@@ -45,7 +49,7 @@ class Balls:
     """Who and what a run of balls is, as integers and flags, each ``(batch, ball)``.
 
     ``ball_in_over`` counts from 1; equal numbers mean the same player. Only past balls have the
-    last four, of which ``last_in_over`` is told by the over of the next delivery.
+    last three, of which ``last_in_over`` is told by the over of the next delivery.
     """
 
     index: Tensor
@@ -56,7 +60,6 @@ class Balls:
     bowler: Tensor
     wicket: Tensor | None = None
     boundary: Tensor | None = None
-    dot: Tensor | None = None
     last_in_over: Tensor | None = None
 
 
@@ -102,6 +105,9 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
         return getattr(query, name)[:, :, None] == getattr(key, name)[:, None, :]  # type: ignore[no-any-return]  # tensors compare to tensors
 
     same_bowler, same_batsman = same("bowler"), same("batter")
+    crossed = query.batter[:, :, None] == key.non_striker[:, None, :]
+    crossed = crossed & (query.non_striker[:, :, None] == key.batter[:, None, :])
+    same_stand = crossed | (same_batsman & same("non_striker"))
     wicket = visible & key.wicket[:, None, :]
     boundary = visible & key.boundary[:, None, :]
     edge = ((key.ball_in_over == 1) | key.last_in_over)[:, None, :]
@@ -115,6 +121,7 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
         boundary & neighbours(boundary, _CLUSTER_REACH),
         boundary,
         same_bowler & same_batsman & visible,
+        same_stand & visible,
     )
     # A relation's table lies in one piece, though the relation is the last axis: what is done
     # to all cells of it, and the sum over relations, then read memory in order.
@@ -186,6 +193,9 @@ def visible_overs(
 STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
 """What heads 0, 1 and 2 start as; further heads start free."""
 
+WINDOWS: Final[dict[str, int]] = {"last_12": 12, "last_24": 24}
+"""Restrictions of a head that are no relation of a ball, but how many balls back it may lie."""
+
 
 def starting_table(heads: int) -> Tensor:
     """The bias table ``(heads, relations)`` that training starts from."""
@@ -193,6 +203,19 @@ def starting_table(heads: int) -> Tensor:
     for head, pattern in enumerate(STARTING_PATTERNS[:heads]):
         table[head, RELATIONS.index(pattern)] = 0.1 if pattern == "recency" else 2.0
     return table
+
+
+def restriction(relations: Tensor, name: str | None) -> Tensor:
+    """Which keys a head restricted to a relation, or one of `WINDOWS`, may see.
+
+    ``relations`` is `relate`'s table ``(batch, query, key, relation)``; the result ``(batch, query,
+    key)``.
+    """
+    if name is None:
+        return torch.ones_like(relations[..., 0], dtype=torch.bool)
+    if name in WINDOWS:
+        return relations[..., RECENCY] >= -WINDOWS[name]
+    return relations[..., RELATIONS.index(name)] > 0
 
 
 class RelationAttention(nn.Module):
@@ -204,11 +227,13 @@ class RelationAttention(nn.Module):
         reach: how many distances have a position vector of their own (0: none).
         own: whether a query may look at itself, as the last key.
         head_dim: columns per head, where the default does not suit.
-        project: whether the heads' outputs are mixed into ``hidden_dim``.
-        null: where given, each head may also look at nothing: a last key with this logit
-            (learnable) and a value of zero. A head that looks evenly at n balls then gives
-            them n / (n + e^null) of its attention.
-        strict: whether heads 1 and 2 see only the same bowler's and the same batsman's balls.
+        null: where given, heads count. Each may instead look at nothing, a last key with this logit
+            (learnable), and passes on minus the logarithm of its weight there, and no values. A
+            head that looks evenly at n balls gives nothing ``1 / (1 + n e^-null)`` of its
+            attention, so it tells how many balls there were; and hiding a ball that it gives the
+            weight w takes ``-log(1 - w)`` from what it passes on, whatever the ball was.
+        only: the relation (or one of `WINDOWS`) that each head is restricted to, ``None`` for
+            none; heads beyond its end see every key.
     """
 
     def __init__(
@@ -219,22 +244,24 @@ class RelationAttention(nn.Module):
         reach: int = 0,
         own: bool = True,
         head_dim: int | None = None,
-        project: bool = True,
         null: float | None = None,
-        strict: bool = False,
+        only: Sequence[str | None] = (),
     ) -> None:
         super().__init__()
         self.num_heads = num_heads
-        self.own = own
-        self.strict = strict
-        width = num_heads * (head_dim or max(1, hidden_dim // num_heads))
+        self.own = own and null is None
+        self.only = (*only, *[None] * num_heads)[:num_heads]
+        self.head_dim = head_dim or max(1, hidden_dim // num_heads)
+        width = num_heads * self.head_dim
         self.to_query = nn.Linear(hidden_dim, width, bias=False)
         self.to_key = nn.Linear(hidden_dim, width, bias=False)
-        self.to_value = nn.Linear(hidden_dim, width, bias=False)
-        self.to_output = nn.Linear(width, hidden_dim, bias=False) if project else nn.Identity()
+        self.to_value = nn.Linear(hidden_dim, width, bias=False) if null is None else None
+        self.to_output = nn.Linear(width if null is None else num_heads, hidden_dim, bias=False)
         self.bias = nn.Parameter(starting_table(num_heads))
-        self.position = nn.Parameter(torch.zeros(num_heads, reach, width // num_heads))
+        self.position = nn.Parameter(torch.zeros(num_heads, reach, self.head_dim))
         self.null = None if null is None else nn.Parameter(torch.full((num_heads,), null))
+        if null is not None:
+            nn.init.zeros_(self.bias)
         self.probe = AttentionProbe()
 
     def forward(
@@ -255,18 +282,14 @@ class RelationAttention(nn.Module):
 
         Returns:
             the output ``(batch, query, hidden_dim)`` and the weights ``(batch, head, query, key)``,
-            with one more key at the end, the query itself, where ``own`` is set.
+            with one more key at the end, the query itself or nothing, unless ``own`` is off.
         """
         heads = self.num_heads
-        q, k, v = (
-            split_heads(project(source), heads)
-            for project, source in (
-                (self.to_query, query),
-                (self.to_key, key),
-                (self.to_value, key),
-            )
-        )
-        q, k, v = step("Q", q, "queries"), step("K", k, "keys"), step("V", v, "values")
+        q = step("Q", split_heads(self.to_query(query), heads), "queries")
+        k = step("K", split_heads(self.to_key(key), heads), "keys")
+        v = None
+        if self.to_value is not None:
+            v = step("V", split_heads(self.to_value(key), heads), "values")
         q = q * q.shape[-1] ** -0.5
         content = q @ k.transpose(-1, -2)
         if distance is not None and self.position.shape[1]:
@@ -280,48 +303,48 @@ class RelationAttention(nn.Module):
         logits = torch.baddbmm(content.flatten(2), table, columns).view(content.shape)
         bias = torch.bmm(table, columns).view(content.shape) if self.probe.watched else logits
         logits = step("S", logits, "logits")
-        if self.strict:
-            hidden = hidden | self._out_of_pattern(relations)
-        rest = self._rest(q, query)
-        if rest is None:
+        if any(self.only):
+            out = [~restriction(relations, name) for name in self.only]
+            hidden = hidden | torch.stack(out, 1)
+        last = self._last_key(q, query)
+        if last is None:
             weights = hidden_softmax(logits, hidden)
             weights = self.probe(weights, content, bias)
-            weights = step("A", weights, "attention")
-            attended = weights @ v
-            return self.to_output(join_heads(attended)), weights
-        # The last key is never hidden, so no row is without a key.
-        last, own_value = rest
-        weights = torch.cat([logits.masked_fill_(hidden, -math.inf), last], -1).softmax(-1)
-        if self.probe.watched:
-            nothing = torch.zeros_like(last)
-            built_in = self.null is not None
-            weights = self.probe(
-                weights,
-                torch.cat([content, nothing if built_in else last], -1),
-                torch.cat([bias, last if built_in else nothing], -1),
-            )
-        weights = step("A", weights, "attention, the last key being no past ball")
-        attended = weights[..., :-1] @ v
-        if own_value is not None:
-            attended = attended + weights[..., -1:] * own_value
+        else:
+            # The last key is never hidden, so no row is without a key.
+            weights = torch.cat([logits.masked_fill_(hidden, -math.inf), last], -1).softmax(-1)
+            if self.probe.watched:
+                nothing = torch.zeros_like(last)
+                built_in = self.null is not None
+                weights = self.probe(
+                    weights,
+                    torch.cat([content, nothing if built_in else last], -1),
+                    torch.cat([bias, last if built_in else nothing], -1),
+                )
+        weights = step("A", weights, "attention, a further key being no past ball")
+        if v is None or self.to_value is None:
+            return self.to_output(join_heads(counted(weights))), weights
+        attended = weights[..., : v.shape[-2]] @ v
+        if self.own:
+            attended = attended + weights[..., -1:] * self._own(self.to_value, query)
         return self.to_output(join_heads(attended)), weights
 
-    def _out_of_pattern(self, relations: Tensor) -> Tensor:
-        patterns = STARTING_PATTERNS[1 : self.num_heads]
-        own = [relations[..., RELATIONS.index(pattern)] <= 0 for pattern in patterns]
-        none = torch.zeros_like(relations[..., 0], dtype=torch.bool)
-        return torch.stack([none, *own, *[none] * (self.num_heads - 1 - len(own))], 1)
-
-    def _rest(self, q: Tensor, query: Tensor) -> tuple[Tensor, Tensor | None] | None:
-        """Logit ``(batch, head, query, 1)`` and value of the key that is no past ball."""
-        if self.own:
-            own_key = split_heads(self.to_key(query), self.num_heads)
-            own_value = split_heads(self.to_value(query), self.num_heads)
-            own = (q * own_key).sum(-1, keepdim=True)
-            return step("s", own, "logits of the ball itself"), own_value
+    def _last_key(self, q: Tensor, query: Tensor) -> Tensor | None:
+        """The logit ``(batch, head, query, 1)`` of the key that is no past ball."""
         if self.null is not None:
-            return self.null[:, None, None].expand(*q.shape[:-1], 1), None
-        return None
+            return self.null[:, None, None].expand(*q.shape[:-1], 1)
+        if not self.own:
+            return None
+        own = (q * self._own(self.to_key, query)).sum(-1, keepdim=True)
+        return step("s", own, "logits of the ball itself")
+
+    def _own(self, project: nn.Linear, query: Tensor) -> Tensor:
+        return split_heads(project(query), self.num_heads)
+
+
+def counted(weights: Tensor) -> Tensor:
+    """What heads that count pass on, ``(..., 1)``, from weights ``(..., key)``, nothing last."""
+    return -weights[..., -1:].clamp(min=MIN_WEIGHT).log()
 
 
 def feed_forward(hidden_dim: int, dropout: float) -> nn.Sequential:
@@ -331,23 +354,28 @@ def feed_forward(hidden_dim: int, dropout: float) -> nn.Sequential:
 
 
 class RelationBlock(nn.Module):
-    """Attention, then a feed-forward layer, each added to what came in (pre-norm)."""
+    """Attention, then a feed-forward layer, each added to what came in (pre-norm).
+
+    ``attention`` are arguments of `RelationAttention`. Heads that count have neither the
+    feed-forward layer nor what came in beside: what they counted is all that is passed on.
+    """
 
     def __init__(
         self,
         hidden_dim: int,
         num_heads: int,
         *,
-        reach: int = 0,
         dropout: float = 0.0,
-        strict: bool = False,
+        **attention: Any,
     ) -> None:
         super().__init__()
         self.query_norm = nn.LayerNorm(hidden_dim)
-        self.attention = RelationAttention(hidden_dim, num_heads, reach=reach, strict=strict)
-        self.feed_norm = nn.LayerNorm(hidden_dim)
-        self.feed = feed_forward(hidden_dim, dropout)
-        self.dropout = nn.Dropout(dropout)
+        self.attention = RelationAttention(hidden_dim, num_heads, **attention)
+        self.counts = self.attention.null is not None
+        if not self.counts:
+            self.feed_norm = nn.LayerNorm(hidden_dim)
+            self.feed = feed_forward(hidden_dim, dropout)
+            self.dropout = nn.Dropout(dropout)
 
     def forward(
         self,
@@ -361,6 +389,8 @@ class RelationBlock(nn.Module):
         attended, weights = self.attention(
             self.query_norm(query), self.query_norm(key), relations, hidden, distance
         )
+        if self.counts:
+            return attended, weights
         value = step("h_1", query + self.dropout(attended), "after attention")
         fed = value + self.dropout(self.feed(self.feed_norm(value)))
         return step("h_2", fed, "after the feed-forward network"), weights

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from attnlens.cricket.match.outcomes import Outcome
 
-Scale = Literal["micro", "short", "medium", "long"]
+Scale = Literal["micro", "short", "medium", "long", "whole"]
 SCALE_NAMES: Final[tuple[Scale, ...]] = get_args(Scale)
 
-SCALES: Final[dict[str, int]] = {"micro": 6, "short": 12, "medium": 36, "long": 20}
+SCALES: Final[dict[str, int]] = {
+    "micro": 6,
+    "short": 12,
+    "medium": 36,
+    "long": 20,
+    "whole": 10_000,
+}
 """Scale to window: deliveries, the current one included; for ``long``, earlier overs."""
+
+WINDOWED: Final = SCALE_NAMES[:4]
+"""The scales of a window of balls or overs."""
 
 RECENT: Final = SCALES["medium"] - 1
 """How many balls before the current one count as recent."""
@@ -35,29 +43,45 @@ QUESTIONS: Final[dict[str, str]] = {
     "same_over": "how has this over gone",
     "boundary": "which balls went for four or six",
     "same_matchup": "how have this batter and this bowler fared together",
+    "same_stand": "how has this stand gone",
+    "last_12": "how have the last 12 balls gone",
+    "last_24": "how have the last 24 balls gone",
     UNNAMED: "free to learn its own",
 }
 """The question that each relation answers, and that of a head without one."""
+
+SEEN: Final[dict[str, str]] = {
+    "same_bowler": "this bowler's balls",
+    "same_batsman": "this batter's balls",
+    "same_matchup": "balls of this batter and this bowler",
+    "same_stand": "balls of this stand",
+    "last_12": "the last 12 balls",
+    "last_24": "the last 24 balls",
+    "over_boundary": "the first and last balls of overs",
+    "wicket_adjacent": "wickets and the balls beside them",
+    "boundary": "fours and sixes",
+}
+"""What a head that is restricted to a relation, or to the last balls, may look at."""
 
 SCALE_QUESTIONS: Final[dict[str, str]] = {
     "micro": "the current over",
     "short": "recent momentum",
     "medium": "longer patterns and bowling changes",
     "long": "the shape of the innings",
+    "whole": "one relation a head, over the whole innings",
 }
 
 SHARES: Final[tuple[str, ...]] = (
     *("same_over", "same_bowler", "same_batsman", "same_matchup"),
-    *("boundary", "wicket_adjacent", "boundary_cluster", "over_boundary"),
+    *("boundary", "wicket_adjacent", "boundary_cluster", "over_boundary", "same_stand"),
 )
 """Relations whose share of attention is compared with uniform attention's."""
 
 
-@dataclass(frozen=True, slots=True)
-class WindowBall:
+class WindowBall(NamedTuple):
     """A ball before the current one, and which of `SHARES` it has to that."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # the tuple's own index is of no use here
     label: str
     over: int
     batter: str

@@ -1,13 +1,14 @@
 """The encoders of the predictor: within a ball, and over the balls before it.
 
-Inside a ball, named nodes stand in layers read from the top down; seven of them are slots that
-read past balls by attention. Over the past, four scales have heads with built-in biases.
+Inside a ball, named nodes stand in layers read from the top down: what is known before it. Over the
+past, five scales have heads with built-in biases; those of the scale ``whole`` see one relation
+each, over the whole innings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from attnlens.cricket.predictor.relations import (
     RECENCY,
     RELATIONS,
+    STARTING_PATTERNS,
     Balls,
     RelationAttention,
     RelationBlock,
@@ -22,24 +24,9 @@ from attnlens.cricket.predictor.relations import (
     relate_overs,
     visible_overs,
 )
-from attnlens.cricket.predictor.scales import SCALES
+from attnlens.cricket.predictor.scales import SCALES, WINDOWED
 from attnlens.recording.probe import AttentionProbe, step
 from attnlens.reference.attention import hidden_softmax, unflattened
-
-SLOTS: Final[dict[str, str]] = {
-    "batsman_state": "this batter's balls",
-    "bowler_state": "this bowler's balls",
-    "partnership": "this stand's balls",
-    "batting_momentum": "the last 12 balls",
-    "bowling_momentum": "this bowler's balls among the last 24",
-    "pressure_index": "the last 24 balls",
-    "dot_ball_pressure": "dot balls among the last 12",
-}
-"""Nodes that read past balls, and which ones they may read."""
-
-
-Answer = tuple[Tensor, Tensor]
-"""A layer's answer ``(..., hidden_dim)`` and the weights of its nodes ``(..., node)``."""
 
 
 class LayerAttention(nn.Module):
@@ -71,9 +58,7 @@ class LayerAttention(nn.Module):
 
 
 class WithinBallEncoder(nn.Module):
-    """The ball graph: layer to node to number of features; a node with none is an attention
-    slot.
-    """
+    """The ball graph: layer to node to number of features."""
 
     def __init__(
         self,
@@ -86,13 +71,13 @@ class WithinBallEncoder(nn.Module):
         self.graph = {layer: tuple(nodes) for layer, nodes in graph.items()}
         sizes = {name: size for nodes in graph.values() for name, size in nodes.items()}
         self.features = nn.ModuleDict(
-            {name: nn.Linear(size, hidden_dim) for name, size in sizes.items() if size}
+            {name: nn.Linear(size, hidden_dim) for name, size in sizes.items()}
         )
         self.names = nn.ParameterDict(
             {name: nn.Parameter(torch.randn(hidden_dim) * 0.1) for name in sizes}
         )
         self.unknown = nn.ParameterDict(
-            {name: nn.Parameter(torch.zeros(hidden_dim)) for name, size in sizes.items() if size}
+            {name: nn.Parameter(torch.zeros(hidden_dim)) for name in sizes}
         )
         self.node_norm = nn.LayerNorm(hidden_dim)
         self.layers = nn.ModuleDict(
@@ -115,126 +100,50 @@ class WithinBallEncoder(nn.Module):
             value = torch.where(is_known[..., None], value, self.unknown[name])
         return value
 
-    def read(
-        self,
-        nodes: Mapping[str, Tensor],
-        layers: tuple[str, ...] | None = None,
-        begun: Mapping[str, Answer] | None = None,
-    ) -> dict[str, Answer]:
-        """Every layer's answer, from the top down; a layer without a node in ``nodes`` gives none.
+    def forward(self, nodes: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The ball's vector ``(..., hidden_dim)`` from its nodes, and the weights.
 
-        Args:
-            layers: the layers to read, all unless given.
-            begun: the answers of the uppermost layers, where they have been read.
+        Layers are read from the top down; one without a node in ``nodes`` gives no answer. The
+        weights are ``layers (..., layer)``, 0 for a layer without an answer, and ``(..., node)`` by
+        layer.
         """
         empty = torch.zeros_like(next(iter(nodes.values())))
-        above = empty
-        answers = dict(begun or {})
+        above, rows, weights, absent = empty, [], {}, []
         for layer, names in self.graph.items():
             present = [name in nodes for name in names]
-            if layer not in answers and any(present) and (layers is None or layer in layers):
-                stacked = torch.stack([nodes.get(name, empty) for name in names], -2)
-                node_names = torch.stack([self.names[name] for name in names])
-                hidden = ~torch.tensor(present, device=empty.device)
-                answers[layer] = self.layers[layer](
-                    self.node_norm(stacked) + node_names, above, hidden
-                )
-            above = answers[layer][0] if layer in answers else above
-        return answers
-
-    def forward(self, answers: Mapping[str, Answer]) -> tuple[Tensor, dict[str, Tensor]]:
-        """The ball's vector ``(..., hidden_dim)`` from `read`'s answers, and the weights.
-
-        The weights are ``layers (..., layer)``, 0 for a layer without an answer, and ``(...,
-        node)`` by layer.
-        """
-        shape = next(iter(answers.values()))[0]
-        rows, weights = [], {}
-        for layer, names in self.graph.items():
-            answer = answers.get(layer)
-            rows.append(torch.zeros_like(shape) if answer is None else self.layer_norm(answer[0]))
-            none = shape.new_zeros(*shape.shape[:-1], len(names))
-            weights[layer] = none if answer is None else answer[1]
-        table = torch.stack(rows, -2)
-        absent = ~torch.tensor([layer in answers for layer in self.graph], device=shape.device)
-        table = step("T", table, "the layers' answers")
-        shares = self.layer_probe(hidden_softmax(self.layer_score(table)[..., 0], absent))
+            absent.append(not any(present))
+            if absent[-1]:
+                rows.append(empty)
+                weights[layer] = empty.new_zeros(*empty.shape[:-1], len(names))
+                continue
+            stacked = torch.stack([nodes.get(name, empty) for name in names], -2)
+            node_names = torch.stack([self.names[name] for name in names])
+            hidden = ~torch.tensor(present, device=empty.device)
+            above, weights[layer] = self.layers[layer](
+                self.node_norm(stacked) + node_names, above, hidden
+            )
+            rows.append(self.layer_norm(above))
+        table = step("T", torch.stack(rows, -2), "the layers' answers")
+        scores = self.layer_score(table)[..., 0]
+        is_absent = torch.tensor(absent, device=empty.device)
+        shares = self.layer_probe(hidden_softmax(scores, is_absent))
         shares = step("a_{layers}", shares, "attention to layers")
         weights["layers"] = shares
         return (shares[..., None] * table).sum(-2), weights
 
 
-class PastSlots(nn.Module):
-    """Attention slots: one head per slot, each over the past balls of its relation."""
+HEADS: Final[dict[str, int]] = {"micro": 2, "short": 3, "medium": 6, "long": 2, "whole": 18}
+_COUNTED: Final = (
+    *("same_batsman", "same_bowler", "same_matchup", "same_stand", "last_12", "last_24"),
+    *("over_boundary", "wicket_adjacent", "boundary"),
+)
+WHOLE: Final = tuple(relation for relation in _COUNTED for _ in range(2))
+"""What each head of the scale ``whole`` is restricted to: two count each relation."""
 
-    def __init__(self, hidden_dim: int, slot_dim: int, null: float | None = None) -> None:
-        super().__init__()
-        self.attention = RelationAttention(
-            hidden_dim, len(SLOTS), own=False, head_dim=slot_dim, project=False, null=null
-        )
-        nn.init.zeros_(self.attention.bias)
-        self.to_node = nn.ModuleDict({name: nn.Linear(slot_dim + 1, hidden_dim) for name in SLOTS})
+_WHOLE_HEAD_DIM: Final = 8
+_NULL: Final = 1.5
+"""The logit that "nothing" starts with in the heads of the scale ``whole``."""
 
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        current: Balls,
-        past: Balls,
-        visible: Tensor,
-        relations: Tensor,
-    ) -> tuple[dict[str, Tensor], Tensor, Tensor, Tensor]:
-        """Node vectors by slot, weights and counts.
-
-        Returns:
-            vectors ``(batch, query, hidden_dim)`` by slot, weights ``(batch, slot, query, key)``,
-            numbers of balls seen ``(batch, slot, query)`` and what was read ``(batch, query, slot *
-            slot_dim)``.
-        """
-        readable = slot_masks(current, past, visible)
-        readable = step("seen", readable, "which past balls each slot may read", as_input=True)
-        attended, weights = self.attention(query, key, relations, ~readable)
-        weights = weights[..., : key.shape[1]]
-        count = readable.sum(-1).to(attended.dtype)
-        attended = step("z", attended, "past balls, mixed by attention")
-        values = unflattened(attended, -1, (len(SLOTS), -1))
-        nodes = {
-            name: step(
-                f"n_{{{name}}}",
-                self.to_node[name](
-                    torch.cat([values[..., slot, :], torch.log1p(count[:, slot, :, None])], -1)
-                ),
-                "a node that reads past balls",
-            )
-            for slot, name in enumerate(SLOTS)
-        }
-        return nodes, weights, count, attended
-
-
-def slot_masks(current: Balls, past: Balls, visible: Tensor) -> Tensor:
-    """Which visible past balls each slot may read, ``(batch, slot, query, key)``."""
-    assert past.dot is not None
-    distance = current.index[:, :, None] - past.index[:, None, :]
-    batter = current.batter[:, :, None] == past.batter[:, None, :]
-    bowler = current.bowler[:, :, None] == past.bowler[:, None, :]
-    crossed = (current.batter[:, :, None] == past.non_striker[:, None, :]) & (
-        current.non_striker[:, :, None] == past.batter[:, None, :]
-    )
-    stand = crossed | (batter & (current.non_striker[:, :, None] == past.non_striker[:, None, :]))
-    recent, longer = distance <= 12, distance <= 24
-    kinds = {
-        "batsman_state": batter,
-        "bowler_state": bowler,
-        "partnership": stand,
-        "batting_momentum": recent,
-        "bowling_momentum": bowler & longer,
-        "pressure_index": longer,
-        "dot_ball_pressure": past.dot[:, None, :] & recent,
-    }
-    return torch.stack([kinds[name] for name in SLOTS], 1) & visible[:, None]
-
-
-HEADS: Final[dict[str, int]] = {"micro": 2, "short": 3, "medium": 6, "long": 2}
 _MAX_OVERS: Final = 50
 _MAX_BALL_IN_OVER: Final = 20
 
@@ -249,7 +158,7 @@ class TemporalEncoder(nn.Module):
         num_layers: with one, the last ball looks at balls that have not mixed, so a weight
             belongs to one ball.
         max_seq_len: deliveries in the window, the current one included.
-        strict: whether heads 1 and 2 see only balls of the same bowler and batsman.
+        attention: further arguments of `RelationAttention`.
     """
 
     def __init__(
@@ -261,7 +170,7 @@ class TemporalEncoder(nn.Module):
         max_seq_len: int = 36,
         *,
         dropout: float = 0.0,
-        strict: bool = False,
+        **attention: Any,
     ) -> None:
         super().__init__()
         self.max_seq_len = max_seq_len
@@ -271,7 +180,9 @@ class TemporalEncoder(nn.Module):
         nn.init.normal_(self.over.weight, std=0.02)
         nn.init.normal_(self.ball_in_over.weight, std=0.02)
         self.layers = nn.ModuleList(
-            RelationBlock(hidden_dim, num_heads, reach=max_seq_len, dropout=dropout, strict=strict)
+            RelationBlock(
+                hidden_dim, num_heads, dropout=dropout, **{"reach": max_seq_len, **attention}
+            )
             for _ in range(num_layers)
         )
 
@@ -406,14 +317,15 @@ class SpecializedTemporalAttention(nn.Module):
 
 
 class MultiScaleTemporalEncoder(nn.Module):
-    """The past at four scales: six balls, twelve, thirty-six, and whole overs.
+    """The past at several scales: six balls, twelve, thirty-six, earlier overs, the whole innings.
 
     Args:
         ball_dim: size of a ball vector.
         hidden_dim: width of every scale and of the result.
-        heads: scale to number of heads.
+        heads: scale to number of heads; a scale that it does not name is left out. The four scales
+            of a window unless given.
         num_layers: layers per ball scale; with one, a weight belongs to a ball.
-        strict: see `TemporalEncoder`.
+        strict: whether heads 1 and 2 of a window see only balls of the same bowler and batsman.
     """
 
     def __init__(
@@ -427,25 +339,30 @@ class MultiScaleTemporalEncoder(nn.Module):
         strict: bool = False,
     ) -> None:
         super().__init__()
-        heads = {**HEADS, **(heads or {})}
+        heads = heads or {scale: HEADS[scale] for scale in WINDOWED}
         self.hidden_dim = hidden_dim
-        self.scales = nn.ModuleDict(
-            {
-                scale: TemporalEncoder(
-                    ball_dim,
-                    hidden_dim,
-                    heads[scale],
-                    num_layers if scale != "long" else 1,
-                    SCALES[scale] if scale != "long" else _MAX_OVERS + 1,
-                    dropout=dropout,
-                    strict=strict,
-                )
-                for scale in SCALES
-            }
-        )
+        patterns = (None, *STARTING_PATTERNS[1:]) if strict else ()
+
+        def encoder(scale: str) -> TemporalEncoder:
+            attention: dict[str, Any] = {"only": patterns}
+            if scale == "whole":
+                attention = {"only": WHOLE, "null": _NULL, "head_dim": _WHOLE_HEAD_DIM, "reach": 0}
+            return TemporalEncoder(
+                ball_dim,
+                hidden_dim,
+                heads[scale],
+                num_layers if scale in ("micro", "short", "medium") else 1,
+                _MAX_OVERS + 1 if scale == "long" else SCALES[scale],
+                dropout=dropout,
+                **attention,
+            )
+
+        self.scales = nn.ModuleDict({scale: encoder(scale) for scale in SCALES if scale in heads})
         self.summarise = nn.GRU(hidden_dim, hidden_dim, batch_first=True)
-        self.gate = nn.Linear(hidden_dim, len(SCALES))
-        self.output_norms = nn.ModuleDict({scale: nn.LayerNorm(hidden_dim) for scale in SCALES})
+        self.gate = nn.Linear(hidden_dim, len(self.scales))
+        self.output_norms = nn.ModuleDict(
+            {scale: nn.LayerNorm(hidden_dim) for scale in self.scales if scale != "whole"}
+        )
 
     def encoder(self, scale: str) -> TemporalEncoder:
         module = self.scales[scale]
@@ -493,10 +410,11 @@ class MultiScaleTemporalEncoder(nn.Module):
         *,
         overs: int,
         shared: Tensor | None = None,
+        in_windows: Tensor | None = None,
         place_known: Tensor | None = None,
         summaries: Tensor | None = None,
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Every scale's vector and weights for every query.
+        """Every scale's vector and weights, for every query.
 
         Args:
             query: current ball vectors ``(batch, query, ball_dim)``; ``key``: those of past balls.
@@ -504,19 +422,23 @@ class MultiScaleTemporalEncoder(nn.Module):
             overs: earlier overs to summarise.
             shared: ``(batch, key)`` where visibility differs between queries only by
                 what is past for them; saves summarising each over once per query.
+            in_windows: ``(batch,)``, false where only ``whole`` sees past balls.
             place_known: ``(batch, query)``, false where a query may not know its over.
             summaries: `over_summaries` for all queries ``(batch, over, hidden_dim)``, already made.
 
         Returns:
-            vectors ``(batch, query, hidden_dim)`` and weights ``(batch, head, query, key)`` by
-            scale. The query itself is the last key; before it come the past balls from the first
-            that any query's window reaches, or for ``long`` the overs.
+            vectors ``(batch, query, hidden_dim)`` and weights ``(batch, head, query, key)``, by
+            scale. The query itself (on ``whole``: nothing) is the last key; before it come the past
+            balls from the first that any query's window reaches, or for ``long`` the overs.
         """
         distance = current.index[:, :, None] - past.index[:, None, :]
         distance = step("d", distance, "how many balls back")
+        everywhere = visible
+        if in_windows is not None:
+            visible = visible & in_windows[:, None, None]
         vectors, weights = {}, {}
-        for scale, window in SCALES.items():
-            encoder = self.encoder(scale)
+        for scale in self.scales:
+            encoder, window = self.encoder(scale), SCALES[scale]
             asking = encoder.embed(query, current.over, current.ball_in_over, place_known)
             asking = step(f"x_{{{scale}}}", asking, "the ball and its place")
             if scale == "long":
@@ -528,7 +450,8 @@ class MultiScaleTemporalEncoder(nn.Module):
                 in_window = (distance > 0) & (distance < window)
                 reached = in_window.flatten(0, 1).any(0).nonzero()[:, 0]
                 first = int(reached[0]) if len(reached) else visible.shape[-1]
-                hidden = ~visible | (distance >= window)
+                seen = everywhere if scale == "whole" else visible
+                hidden = ~seen | (distance >= window)
                 placed = encoder.embed(
                     key[:, first:], past.over[:, first:], past.ball_in_over[:, first:]
                 )
@@ -540,9 +463,10 @@ class MultiScaleTemporalEncoder(nn.Module):
                     hidden[:, None, :, first:],
                     distance[:, :, first:],
                 )
-            norm = self.output_norms[scale]
-            vector = step(f"v_{{{scale}}}", norm(vector), "the past as this scale reads it")
-            vectors[scale], weights[scale] = vector, weight
+            if scale != "whole":
+                vector = self.output_norms[scale](vector)
+            vectors[scale] = step(f"v_{{{scale}}}", vector, "the past as this scale reads it")
+            weights[scale] = weight
         return vectors, weights
 
     def _read_overs(
@@ -609,8 +533,8 @@ class MultiScaleTemporalEncoder(nn.Module):
         over = (over_summaries.shape[1] - overs_back).clamp(min=0)
         ball = torch.where(position >= start, position - start, (position - start) % 6) + 1
         vectors, weights = {}, {}
-        for scale, window in SCALES.items():
-            encoder = self.encoder(scale)
+        for scale in self.scales:
+            encoder, window = self.encoder(scale), SCALES[scale]
             if scale == "long":
                 asking = encoder.embed(full_sequence[:, -1:], over[:, -1:], ball[:, -1:])
                 summaries = over_summaries
@@ -630,6 +554,6 @@ class MultiScaleTemporalEncoder(nn.Module):
                 )
             vectors[scale] = self.output_norms[scale](vector)
             weights[scale] = weight
-        stacked = torch.stack([vectors[scale] for scale in SCALES], 1)
+        stacked = torch.stack([*vectors.values()], 1)
         shares = self.gate(vectors["medium"]).softmax(-1)
         return (shares[..., None] * stacked).sum(1), weights

@@ -48,22 +48,9 @@ NODES: Final[dict[str, dict[str, int]]] = {
         "time_pressure": 4,
         "wicket_buffer": 3 + 10,
     },
-    "actor": {
-        "batsman_identity": 14,
-        "batsman_state": 0,
-        "bowler_identity": 13,
-        "bowler_state": 0,
-        "partnership": 0,
-    },
-    "dynamics": {
-        "batting_momentum": 0,
-        "bowling_momentum": 0,
-        "pressure_index": 0,
-        "dot_ball_pressure": 0,
-    },
+    "actor": {"batsman_identity": 14, "bowler_identity": 13},
 }
-"""The ball graph: layer, node, number of features. A node without features is a slot: it
-reads past balls by attention instead of being fed an aggregate of them."""
+"""The ball graph: layer, node, number of features, all known before the ball."""
 
 TODAY_DEVIATION: Final = 0.25
 """By how much a ground's ratings are taken to differ from one day to another."""
@@ -113,7 +100,6 @@ class InningsArrays:
     outcome: Integers
     wicket: NDArray[np.bool_]
     boundary: NDArray[np.bool_]
-    dot: NDArray[np.bool_]
     met: dict[str, NDArray[np.bool_]]
 
     def __len__(self) -> int:
@@ -381,7 +367,6 @@ def encode_innings(
         outcome=outcome,
         wicket=np.array([ball.outcome == "W" for ball in deliveries], bool),
         boundary=np.array([ball.boundary for ball in deliveries], bool),
-        dot=np.array([ball.runs_total == 0 and ball.outcome != "W" for ball in deliveries], bool),
         met={name: parts[f"{name}_balls"] > 0 for name in ("striker", "bowler", "venue")},
     )
 

@@ -135,8 +135,10 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
         if {layer: dict(nodes) for layer, nodes in sizes.graph.items()} != NODES:
             raise _other_features(path)
         if set(sizes.heads) != set(SCALES) or not all(
-            isinstance(heads, int) and heads >= 1 and sizes.hidden_dim % heads == 0
-            for heads in sizes.heads.values()
+            isinstance(heads, int)
+            and heads >= 1
+            and (scale == "whole" or sizes.hidden_dim % heads == 0)
+            for scale, heads in sizes.heads.items()
         ):
             raise ValueError("its scales and their heads are others")
         # The order of layers and nodes is ours: a JSON object need not keep it.

@@ -77,15 +77,11 @@ def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
     """What an innings is played for; ``None`` where the rules do not tell who wins how.
 
     That is in unlimited cricket and innings of more than `LONGEST` balls, in a super over, and in a
-    chase whose target the file lacks or has from later. A first innings has the balls of a chase
-    that is one run longer than its total: both were shortened alike.
+    chase whose target the file lacks or has from later.
     """
     if innings.super_over or innings.number > 2:
         return None
     quota = quota_of(match, innings)
-    chase = chase_of(match)
-    if innings.number == 1 and chase is not None and chase.target == innings.total + 1:
-        quota = min(quota or 0, chase.target_balls or quota or 0)
     if not quota or quota > LONGEST:
         return None
     target = 0 if innings.number == 1 else None if innings.set_later else innings.target

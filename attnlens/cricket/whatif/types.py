@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from attnlens.cricket.explain.cautions import Remark
 from attnlens.cricket.explain.types import (
     Ball,
     BallFacts,
@@ -18,7 +19,6 @@ from attnlens.cricket.explain.types import (
     MatchFacts,
     Model,
     Positive,
-    Remark,
     Sentence,
     TopChange,
     in_order,
@@ -32,6 +32,8 @@ from attnlens.evidence.result import (
     Share,
     Text,
 )
+
+SCHEMA_VERSION: Final = "1.0"
 
 LAST: Final = "last"
 """In a list of changes: the ball before the one asked about."""

@@ -16,6 +16,7 @@ from attnlens.cricket.words.narrative import (
     BOWLING,
     GROUPS,
     SCORE,
+    came_note,
     dismissal,
     figures,
     noted,
@@ -176,8 +177,8 @@ def _contributions(explanation: Explanation) -> Iterator[str]:
             continue
         verb, preposition = ("adds", "to") if points > 0 else ("takes", "off")
         size = f"[/contributions/{number}/from_usual/{index}/points size] points"
-        text = f"The model {verb} {size} {preposition} {outcome} for {GROUPS[group.group]}."
-        yield noted(explanation, text)
+        text = f"The model {verb} {size} {preposition} {outcome} for {GROUPS[group.group]}"
+        yield noted(explanation, f"{text}{came_note(explanation, number)}.")
 
 
 def _after(explanation: Explanation) -> Iterator[str]:

@@ -114,7 +114,7 @@ def names_in(explanation: Explanation) -> set[str]:
     """The people, sides and places of an explanation, as its file has named them."""
     ball, match = explanation.ball, explanation.match
     names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
-    names |= {name for past in explanation.history for name in (past.batter, past.bowler)}
+    names |= {name for past in explanation.past_balls for name in (past.batter, past.bowler)}
     sides = (match.batting_team, match.bowling_team, match.venue, match.city, match.event)
     return names | set(filter(None, sides))
 

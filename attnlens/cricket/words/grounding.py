@@ -28,8 +28,8 @@ _REWRITES: Final = {
 """What a report writes, and what is read in its place."""
 
 _UNREAD: Final = frozenset(
-    {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels", "changes"}
-    | {"reason", "removed_from", "narrative", "summary", "top", "actual", "story_outcome"}
+    {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels"}
+    | {"reason", "removed_from", "narrative", "summary", "top", "actual", "subject"}
     | {"calibration"}
 )
 """Keys of an explanation about which no text reports."""

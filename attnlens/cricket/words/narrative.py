@@ -87,6 +87,9 @@ _MAX_WORDS: Final = 110
 MIN_GROUP_POINTS: Final = 0.5
 """Points below which a contribution is not mentioned."""
 
+_MIN_CAME_SHARE: Final = 0.1
+"""Below this slope of what came on what was said, nothing came true."""
+
 _MIN_MOVED_POINTS: Final = 1.0
 """Points from which hiding something has done something, whatever the verdict."""
 
@@ -172,6 +175,19 @@ def group_note(explanation: Explanation, group: str) -> str | None:
     return None if note is None else text_of(explanation, note)
 
 
+def came_note(explanation: Explanation, number: int) -> str:
+    """`` (45% of such points came true)``: of a contribution that does not come as said."""
+    group = explanation.contributions[number]
+    if group.comes_true is None or group.holds:
+        return ""
+    slope = f"/contributions/{number}/comes_true/slope"
+    if group.comes_true.slope < _MIN_CAME_SHARE:
+        return " (such points did not come true)"
+    if group.comes_true.slope > 1:
+        return f" (such points came [{slope} tenths] times as large)"
+    return f" ([{slope} percent] of such points came true)"
+
+
 def record_note(explanation: Explanation, role: Role) -> str | None:
     """``a six on 8.9% of 812 balls to 2025-10-31``; nothing of a player without a record."""
     index = outcome_index(explanation.prediction, explanation.prediction.subject)
@@ -242,7 +258,7 @@ def tested(explanation: Explanation) -> Sentence:
     reason = inconclusive_reason(explanation)
     if reason is not None:
         return sentence(explanation, f"Tested, and nothing can be told: {reason}.")
-    subject = "what it looked at" if explanation.history else "what it knew"
+    subject = "what it looked at" if explanation.past_balls else "what it knew"
     chance = "is not shown to matter more than chance would have it"
     return sentence(explanation, f"Tested: {subject} {chance}.")
 
@@ -309,20 +325,13 @@ def claim_subject(explanation: Explanation, index: int) -> str:
 def _labels(explanation: Explanation, index: int) -> str:
     """The labels of a claim's balls, oldest first; of many their number, the first and the last."""
     removed = explanation.evidence[index].removed
-    rows = {entry.index: row for row, entry in enumerate(explanation.history)}
-    in_history = all(ball in rows for ball in removed)
-    labels = [
-        f"[/history/{rows[ball]}/label]"
-        if in_history
-        else f"[/evidence/{index}/removed/{removed.index(ball)}]"
-        for ball in sorted(removed)
-    ]
-    singular, several = ("ball", "balls") if in_history else ("delivery", "deliveries")
+    rows = {past.index: row for row, past in enumerate(explanation.past_balls)}
+    labels = [f"[/past_balls/{rows[ball]}/label]" for ball in sorted(removed)]
     if len(labels) == 1:
-        return f"{singular} {labels[0]}"
+        return f"ball {labels[0]}"
     if len(labels) > _MAX_LABELS:
-        return f"[/evidence/{index}/removed count] {several} from {labels[0]} to {labels[-1]}"
-    return f"{several} {', '.join(labels[:-1])} and {labels[-1]}"
+        return f"[/evidence/{index}/removed count] balls from {labels[0]} to {labels[-1]}"
+    return f"balls {', '.join(labels[:-1])} and {labels[-1]}"
 
 
 def then(explanation: Explanation) -> Sentence | None:
@@ -401,8 +410,8 @@ def _score(explanation: Explanation) -> str:
 def _special(explanation: Explanation) -> str:
     """Who bowls to whom, and what is special about it: the first thing that is."""
     ball, standing = explanation.ball, explanation.ball.standing
-    last = len(explanation.history) - 1
-    previous = explanation.history[last] if explanation.history else None
+    last = len(explanation.past_balls) - 1
+    previous = explanation.past_balls[last] if explanation.past_balls else None
     hit = previous is not None and previous.boundary and previous.batter == ball.batter
     new_bowler = standing.bowler_overs == "0.0" and not standing.bowler_runs
     unfaced, stand = not standing.batter_balls, standing.partnership_balls
@@ -428,8 +437,8 @@ def _special(explanation: Explanation) -> str:
         ),
         (
             hit,
-            f"{BATTER}, {BATTER_SCORE}, hit [/history/{last}/outcome outcome] off the ball before; "
-            f"{BOWLER} bowls.",
+            f"{BATTER}, {BATTER_SCORE}, hit [/past_balls/{last}/outcome outcome] off the ball "
+            f"before; {BOWLER} bowls.",
         ),
         (
             standing.partnership_runs >= _MIN_STAND_RUNS,
@@ -485,6 +494,7 @@ def _contributions(explanation: Explanation, max_groups: int = 2) -> str | None:
         text += f" {verb}" if not rank else " and" if alike else f", but {verb}"
         text += f" [/contributions/{number}/from_usual/{index}/points size]"
         text += f"{'' if rank else ' points'} for {GROUPS[groups[number].group]}"
+        text += came_note(explanation, number)
     return f"{text}."
 
 
@@ -495,8 +505,8 @@ def _tested(explanation: Explanation) -> str:
     findings = supported(explanation)
     indices = [i for i in model_claims(explanation) if explanation.evidence[i].removed]
     if not indices and not findings:
-        history = explanation.history
-        none = "nothing is claimed of other balls" if history else "no ball came before it"
+        past = explanation.past_balls
+        none = "nothing is claimed of other balls" if past else "no ball came before it"
         return f"No finding can be told: {inconclusive_reason(explanation) or none}."
     index = (findings or indices)[0]
     claim, pointer = explanation.evidence[index], f"/evidence/{index}/top_change"

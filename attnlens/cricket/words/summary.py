@@ -96,7 +96,7 @@ def summary_of(explanation: Explanation) -> str:
     medium = explanation.across_balls.medium
     if not medium.balls:
         return "No attention on past balls: no ball of this innings came before this one"
-    past_balls = {row.index: row.model_dump() for row in explanation.history}
+    past_balls = {row.index: row.model_dump() for row in explanation.past_balls}
     attention = summarize_temporal_attention(medium, past_balls)
     if not attention:
         past = count(len(medium.balls), "past ball")

@@ -1,0 +1,322 @@
+"""Do reasons come true? What came against what pages tell of each kind of reason.
+
+A page tells, for each group of inputs, how far it moves an outcome from usual. Here the same parts
+are taken on the scale of log-odds, where they sum to the log-odds of the prediction minus those of
+usual: the Shapley values of every group beside the scoreboard, and for the scoreboard what the
+model makes of it alone. The slope of a group is the coefficient of its part in a logistic
+regression of whether the outcome came, with all other parts and usual held fixed as an offset. A
+slope of 1 comes true as told; at 0.5 the part is told twice as large as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from attnlens.cricket.explain.ablation import under_knowledge
+from attnlens.cricket.explain.claims import groups_of, has_record
+from attnlens.cricket.explain.reading import scoreboard_baseline
+from attnlens.cricket.lab.evaluation import DRAWS, SEED, Close, add_title
+from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
+from attnlens.cricket.lab.sampling import sample
+from attnlens.cricket.match.competition import KINDS, table_of
+from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.predictor.predictor import KNOWLEDGE
+from attnlens.cricket.predictor.trained import TrainedPredictor
+from attnlens.cricket.predictor.window import BallWindow, cut_window, one_thread
+from attnlens.cricket.readers.history import Report, silent
+from attnlens.errors import InputError
+from attnlens.evidence.scores import group_numbers
+from attnlens.evidence.shapley import contributions
+from attnlens.files import Flags, Floats, Integers, Json
+from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.numbers import interval, rounded_all
+from attnlens.render.table import Words, add_table
+
+BALLS: Final = 6600
+"""Held-out balls of the measurement, by default."""
+
+ALL_KINDS: Final = "all"
+STACKED: Final = "stacked"
+"""The row of all outcomes of `REASON_OUTCOMES` together."""
+
+REASON_OUTCOMES: Final = ("0", "1", "4", "6", "W")
+"""The outcomes that slopes are measured on."""
+
+_SCOREBOARD: Final = "scoreboard"
+_COLUMNS: Final = [OUTCOME_INDEX[outcome] for outcome in REASON_OUTCOMES]
+_NEWTON_STEPS: Final = 50
+_GRID_ERRORS, _GRID_POINTS = 6, 121
+"""Where resampled slopes are looked for: so many standard errors around the slope."""
+
+
+def log_odds_of_each(probabilities: Floats) -> Floats:
+    """Log-odds of each outcome against all others, of one shape."""
+    odds: Floats = np.log(probabilities) - np.log1p(-probabilities)
+    return odds
+
+
+def parts_from_usual(
+    predictor: TrainedPredictor, window: BallWindow
+) -> tuple[dict[str, Floats], Floats]:
+    """Each group's part of a ball's log-odds minus those of what is usual, ``(11,)`` by group.
+
+    The groups are those of `attnlens.cricket.explain.claims.contributions_of`; with them go the
+    log-odds of the prediction, ``(11,)``.
+    """
+    past, others = len(window.past), [name for name in KNOWLEDGE if name != _SCOREBOARD]
+
+    def predict(masks: Flags) -> Floats:
+        knowledge = {group: masks[:, past + n] for n, group in enumerate(others)}
+        knowledge[_SCOREBOARD] = np.ones(len(masks), bool)
+        probs = under_knowledge(predictor.model, window.batch, masks[:, :past], knowledge)
+        return log_odds_of_each(probs)
+
+    groups = {group: [past + number] for number, group in enumerate(others)} | groups_of(window)
+    shared = contributions(predict, groups, range(past + len(others)))
+    board = shared.baseline - log_odds_of_each(scoreboard_baseline(window))
+    parts = {_SCOREBOARD: board, **dict(zip(shared.groups, shared.table, strict=True))}
+    return parts, shared.full
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReasonSample:
+    """Sampled balls, and the parts of their predictions.
+
+    Attributes:
+        parts: by group `parts_from_usual` of `REASON_OUTCOMES`, ``(ball, 5)``; 0 where the ball has
+            no past ball in the group, or the player no record.
+        odds: log-odds of the prediction ``(ball, 5)``.
+        came: whether each outcome came ``(ball, 5)``.
+        match, kind: of each ball: the number of its match, and the kind of cricket ``(ball,)``.
+    """
+
+    parts: dict[str, Floats]
+    odds: Floats
+    came: Flags
+    match: Integers
+    kind: np.ndarray[Any, np.dtype[np.str_]]
+
+
+@one_thread()
+def sample_reasons(held: HeldOut, balls: int, seed: int, report: Report = silent) -> ReasonSample:
+    """A sample of held-out balls, with every group's part of each.
+
+    Raises:
+        InputError: no held-out ball has an outcome.
+    """
+    innings = list(held.innings(report))
+    chosen = sample(innings, balls, seed, before=0)
+    if not chosen:
+        raise InputError("no ball has an outcome", remedy="give matches that were played")
+    parts: list[dict[str, Floats]] = []
+    odds: list[Floats] = []
+    for number, (row, position) in enumerate(chosen):
+        if number % 50 == 0:
+            report(f"reasons of ball {number + 1} of {len(chosen)}")
+        encoded = innings[row]
+        window = cut_window(encoded.match, encoded.side, encoded.arrays, position + 1)
+        by_group, full = parts_from_usual(held.predictor, window)
+        odds.append(full[_COLUMNS])
+        parts.append(
+            {group: has_record(window, group) * part[_COLUMNS] for group, part in by_group.items()}
+        )
+    actual = np.array([innings[row].arrays.outcome[position] for row, position in chosen])
+    return ReasonSample(
+        parts={group: np.stack([ball[group] for ball in parts]) for group in parts[0]},
+        odds=np.stack(odds),
+        came=actual[:, None] == np.array(_COLUMNS),
+        match=group_numbers([innings[row].match_id for row, _ in chosen]),
+        kind=np.array([_kind_of(innings[row]) for row, _ in chosen]),
+    )
+
+
+_KINDS: Final = (*KINDS[:2], "women's")
+"""The kinds of cricket of rows: women's internationals and leagues are one."""
+
+
+def _kind_of(encoded: EncodedInnings) -> str:
+    return _KINDS[min(table_of(encoded.match), 2)]
+
+
+def slope_of(
+    came: Flags, part: Floats, odds: Floats, match: Integers, *, seed: int = SEED
+) -> tuple[float, tuple[float, float] | None] | None:
+    """The slope of what came on a part of the log-odds, and its 95% interval over matches.
+
+    The logistic regression has one coefficient and no intercept: the log-odds are ``odds - part +
+    slope * part``. Whole matches are resampled; of each resample the root of the score is taken,
+    between the points of a grid.
+
+    Args:
+        came, part, odds, match: all ``(row,)``; ``odds`` those of the whole prediction.
+
+    Returns:
+        ``None`` where no part differs from 0; the interval is ``None`` where all such rows are of
+        one match.
+    """
+    rows = part != 0
+    if not rows.any():
+        return None
+    came, part, offset = came[rows].astype(float), part[rows], (odds - part)[rows]
+    match = np.unique(match[rows], return_inverse=True)[1].astype(np.int64)
+
+    def score(slope: float) -> tuple[Floats, float]:
+        """The score by match ``(match,)``, and the information."""
+        expected = 1 / (1 + np.exp(-(offset + slope * part)))
+        information = float((part**2 * expected * (1 - expected)).sum())
+        by_match: Floats = np.bincount(match, part * (came - expected)).astype(float)
+        return by_match, information
+
+    slope = 1.0
+    for _ in range(_NEWTON_STEPS):
+        by_match, information = score(slope)
+        # A step of more than 2 would leave the region where the score is nearly straight.
+        step = float(np.clip(by_match.sum() / max(information, 1e-12), -2, 2))
+        slope += step
+        if abs(step) < 1e-8:
+            break
+    by_match, information = score(slope)
+    if len(by_match) < 2:
+        return slope, None
+    error = float(np.sqrt((by_match**2).sum())) / max(information, 1e-12)
+    grid = slope + error * np.linspace(-_GRID_ERRORS, _GRID_ERRORS, _GRID_POINTS)
+    scores = np.stack([score(point)[0] for point in grid], 1)
+    times = np.random.default_rng(seed).multinomial(
+        len(by_match), np.full(len(by_match), 1 / len(by_match)), size=DRAWS
+    )
+    slopes = [np.interp(0.0, -resample, grid) for resample in times @ scores]
+    low, high = np.quantile(slopes, [0.025, 0.975])
+    return slope, (float(low), float(high))
+
+
+def reasons_evaluation(
+    held: HeldOut, *, balls: int = BALLS, seed: int = SEED, report: Report = silent
+) -> Json:
+    """The document of ``attnlens lab evaluate --reasons``.
+
+    ``rows``: for every reason, kind of cricket and outcome the slope, its interval, and the number
+    of balls on which the reason had a part.
+    """
+    sampled = sample_reasons(held, balls, seed, report)
+    outcomes: dict[str, list[int]] = {STACKED: list(range(len(REASON_OUTCOMES)))}
+    outcomes |= {outcome: [column] for column, outcome in enumerate(REASON_OUTCOMES)}
+
+    def row(reason: str, kind: str, outcome: str) -> Json | None:
+        rows = (sampled.kind == kind) | (kind == ALL_KINDS)
+        columns, parts = outcomes[outcome], sampled.parts[reason][rows]
+        match = np.repeat(sampled.match[rows], len(columns))
+        came, part, odds = (
+            values[:, columns].ravel() for values in (sampled.came[rows], parts, sampled.odds[rows])
+        )
+        estimate = slope_of(came, part, odds, match, seed=seed)
+        if estimate is None:
+            return None
+        slope, ends = estimate
+        members = {"reason": reason, "kind": kind, "outcome": outcome}
+        return members | {"slope": slope, "interval": ends, "balls": int(parts.any(1).sum())}
+
+    rows = (
+        row(reason, kind, outcome)
+        for kind in (ALL_KINDS, *(kind for kind in _KINDS if kind in sampled.kind))
+        for reason in sampled.parts
+        for outcome in outcomes
+    )
+    return {
+        "balls": len(sampled.odds),
+        "matches": int(sampled.match.max()) + 1,
+        "dates": dict(zip(("first", "last"), held.dates, strict=True)),
+        "checkpoint": held.checkpoint,
+        "notes": held.notes,
+        "seed": seed,
+        "rows": [entry for entry in rows if entry is not None],
+    }
+
+
+def calibration_file(path: str, sha256: str) -> Json:
+    """A calibration file of the weights with that digest, to add `reasons_table` to.
+
+    Raises:
+        InputError: there is none, or it is of other weights.
+    """
+    try:
+        table: Json = json.loads(Path(path).read_bytes())
+        measured_on = table["checkpoint"]["sha256"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            "is no calibration file to add slopes to",
+            path=path,
+            remedy="write it first with --calibration-out and without --reasons",
+        ) from error
+    if measured_on != sha256:
+        raise InputError("is the calibration of other weights", path=path, remedy="write it anew")
+    return table
+
+
+def reasons_table(document: Json) -> Json:
+    """The member ``reasons`` of a calibration file: how much of each reason came true.
+
+    See `attnlens.cricket.predictor.calibration`; of all kinds of cricket, outcomes stacked.
+    """
+    slopes = {}
+    for row in document["rows"]:
+        ends = row["interval"]
+        if (row["kind"], row["outcome"]) == (ALL_KINDS, STACKED) and ends is not None:
+            slopes[row["reason"]] = {"slope": row["slope"], "low": ends[0], "high": ends[1]}
+    table: Json = rounded_all(
+        {**{name: document[name] for name in ("balls", "matches", "dates")}, "slopes": slopes}
+    )
+    return table
+
+
+_HEADS: Final = (Words(min_width=14), Close("balls"), Close("slope"), Close())
+
+
+@terminal_page(min_width=64)
+def render_reasons(page: Page, document: Json) -> None:
+    """The document of `reasons_evaluation`."""
+    title = (
+        "reasons of {name}, what came on what was told, on {balls} of {matches}, {first} to {last}"
+    )
+    add_title(page, document, title)
+    for note in document["notes"]:
+        page.flag(note)
+    page.blank()
+    by_kind: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in document["rows"]:
+        by_kind.setdefault(row["kind"], {}).setdefault(row["reason"], {})[row["outcome"]] = row
+    for kind, reasons in by_kind.items():
+        page.paragraph(f"{'all kinds of cricket' if kind == ALL_KINDS else kind}", "heading", 0)
+        stacked = [(reason, rows[STACKED]) for reason, rows in reasons.items()]
+        cells = [
+            [reason, f"{row['balls']:,}", f"{row['slope']:.2f}", interval(row["interval"], 2)]
+            for reason, row in stacked
+        ]
+        add_table(page, _HEADS, cells)
+        page.blank()
+    page.paragraph("by outcome, all kinds of cricket", "heading", 0)
+    cells = [
+        [reason, *(_marked(rows.get(outcome)) for outcome in REASON_OUTCOMES)]
+        for reason, rows in by_kind[ALL_KINDS].items()
+    ]
+    add_table(page, [Words(min_width=14), *map(Close, REASON_OUTCOMES)], cells)
+    page.blank()
+    page.paragraph(
+        "A slope of 1: it came as told. At 0.5 what is told is twice as large as what came. The "
+        f"first tables stack the outcomes {', '.join(REASON_OUTCOMES)}. Brackets hold 95% of "
+        f"{DRAWS} resamples of whole matches; * marks a slope whose interval excludes 1.",
+        "quiet",
+        indent=0,
+    )
+
+
+def _marked(row: Json | None) -> str:
+    if row is None:
+        return "-"
+    ends = row["interval"]
+    excludes = ends is not None and not ends[0] <= 1 <= ends[1]
+    return f"{row['slope']:.2f}{'*' if excludes else ' '}"
