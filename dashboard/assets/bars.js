@@ -91,10 +91,7 @@
         A.ul("bars", names.map(line)),
       );
     const how = "each layer is conditioned on the one before";
-    const legend = [
-      swatch("swatch now", "known before the ball"),
-      how,
-    ];
+    const legend = [swatch("swatch now", "known before the ball"), how];
     A.put(
       "inside-plot",
       A.el("ol", { class: "layers" }, Object.entries(graph).map(layer)),
