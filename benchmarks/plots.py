@@ -97,7 +97,8 @@ def lifts(axes: Any, scale: Data, relations: Sequence[str], *, bottom: bool) -> 
     axes.set_yticks(range(len(heads_shown)), names, fontsize=8)
     names = [name.replace("_", "\n") for name in relations]
     axes.set_xticks(range(len(names)), names if bottom else [], fontsize=8)
-    title = f"{scale['scale']}: {scale['question']} (last {scale['window']} {scale['unit']})"
+    window = f" (last {scale['window']} {scale['unit']})" if scale["window"] else ""
+    title = f"{scale['scale']}: {scale['question']}{window}"
     axes.set_title(title, fontsize=9, loc="left")
     axes.spines[:].set_visible(False)
     return image

@@ -6,8 +6,10 @@
 Balls with at least 36 before them, as many of each kind of cricket as of any other, drawn with a
 fixed seed. For every kind of claim: how many were made, and of how many each verdict was given,
 with a 95% interval over matches. A picture is a head that carries too little of what its balls do,
-or looked at all alike: nothing is claimed of it. Then `attnlens.cricket.lab.placebos`; and how
-often what happened on the players' own balls is supported, as it happened and shuffled.
+or looked at all alike: nothing is claimed of it. Then how many pages have a finding about past
+balls; `attnlens.cricket.lab.placebos`; how often what happened on the players' own balls is
+supported, as it happened and shuffled; and how often the record of a random player in this
+player's place has p at most 0.05.
 """
 
 from __future__ import annotations
@@ -15,13 +17,21 @@ from __future__ import annotations
 import argparse
 import datetime
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from attnlens.cricket.explain.claims import OF_PLAYERS, gather_evidence, matters_by_itself
+from attnlens.cricket.explain.claims import (
+    OF_PLAYERS,
+    compare_knowledge,
+    gather_evidence,
+    matters_by_itself,
+    trial_of,
+)
 from attnlens.cricket.explain.reading import read_ball, subject_of
+from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.lab.placebos import (
     Share,
     TestedList,
@@ -33,7 +43,7 @@ from attnlens.cricket.lab.placebos import (
     with_shuffled_outcomes,
 )
 from attnlens.cricket.match.competition import table_of
-from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.predictor.scales import SCALES
@@ -43,6 +53,11 @@ from attnlens.cricket.session import Session
 
 PICTURE = "picture only"
 HAPPENED = "what happened on them supported"
+FOUND, PASSES = "pages with it", "p at most 0.05"
+RARITIES, ALPHA = (0.1, 0.01), 0.05
+RECORDS = (("striker's record", "batter", "striker"), ("bowler's record", "bowler", "bowler"))
+"""The claim, the field of a delivery, and the table of ratings."""
+
 VERDICTS = ("supported", "not better than chance", "contradicted", "cannot be told", PICTURE)
 
 Ball = tuple[Match, BallReference]
@@ -75,11 +90,67 @@ def sample(matches: Sequence[Match], balls: int, seed: int) -> list[Ball]:
     return sorted(chosen, key=lambda pair: (pair[0].dates, pair[0].match_id))
 
 
-def claims_of(session: Session, balls: Sequence[Ball]) -> Iterator[KindOfClaim]:
-    for match, reference in balls:
-        for claim in session.explain(match, ball=reference).evidence:
+def claims_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
+    for explanation in explanations:
+        for claim in explanation.evidence:
             kind = f"{claim.kind} (for comparison)" if claim.reference else claim.kind
-            yield KindOfClaim(match.match_id, kind, claim.verdict or PICTURE)
+            yield KindOfClaim(explanation.match.match_id, kind, claim.verdict or PICTURE)
+
+
+def findings_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
+    """For every page, whether it has each kind of finding about past balls."""
+    for explanation in explanations:
+        supported = any(
+            claim.verdict == "supported" and claim.removed and not claim.reference
+            for claim in explanation.evidence
+        )
+        done = [ball for ball in explanation.past_balls if ball.effect_log_odds is not None]
+        most = max(done, key=lambda ball: abs(ball.effect_log_odds or 0.0))
+        kinds = {"a supported set": supported}
+        for rarity in RARITIES:
+            rare = most.rarity is not None and most.rarity <= rarity
+            kinds[f"the ball that did most is rarer than {rarity:.0%}"] = rare
+            kinds[f"either of the two ({rarity:.0%})"] = rare or supported
+        for kind, found in kinds.items():
+            yield KindOfClaim(explanation.match.match_id, kind, FOUND if found else "none")
+
+
+@one_thread()
+def random_records(session: Session, balls: Sequence[Ball], seed: int) -> list[KindOfClaim]:
+    """Records of random players in the place of this batter or bowler: whether p is at most 0.05.
+
+    Each is compared as an explanation compares it, with players who have as many balls.
+    """
+    predictor, generator = session.predictor, np.random.default_rng(seed)
+    results = []
+    for match, reference in balls:
+        for kind, role, table in RECORDS:
+            players = predictor.ratings.tables[table]
+            keys = [key for key, row in players.keys.items() if players.balls[row] > 0]
+            key = keys[int(generator.integers(len(keys)))]
+            other = with_player(match, reference, role, Player(name=key, id=key))
+            window = window_for(other, reference, predictor)
+            reading = read_ball(predictor, window)
+            trial = trial_of(predictor, window, reading)
+            choose = partial(subject_of, window)
+            tests, _ = compare_knowledge(predictor, window, reading.probabilities, trial, choose)
+            results += [
+                KindOfClaim(match.match_id, kind, PASSES if test.p <= ALPHA else "none")
+                for test in tests
+                if test.claim.kind == kind and test.p is not None
+            ]
+    return results
+
+
+def with_player(match: Match, reference: BallReference, role: str, player: Player) -> Match:
+    """The match with another batter or bowler on one ball."""
+    side = match.innings[reference.innings - 1]
+    deliveries = list(side.deliveries)
+    at = reference.index - 1
+    deliveries[at] = replace(deliveries[at], **{role: player})
+    innings = list(match.innings)
+    innings[reference.innings - 1] = replace(side, deliveries=tuple(deliveries))
+    return replace(match, innings=tuple(innings))
 
 
 @one_thread()
@@ -135,6 +206,20 @@ def print_table(heads: Sequence[str], rows: Mapping[str, Sequence[Share]]) -> No
         print(f"| {name} | {shares[0].claims} | {' | '.join(map(share_text, shares))} |")
 
 
+def print_by_kind(
+    title: str, claims: Sequence[KindOfClaim], verdicts: Sequence[str], seed: int
+) -> None:
+    rows = {
+        kind: [
+            share_of([claim for claim in claims if claim.kind == kind], verdict, seed)
+            for verdict in verdicts
+        ]
+        for kind in dict.fromkeys(claim.kind for claim in claims)
+    }
+    print_table((title, "made", *verdicts), rows)
+    print()
+
+
 def print_placebos(lists: Sequence[TestedList], seed: int) -> None:
     heads = ("lists", "made", "supported", "balls with one", "contradicted", "p at most 0.005")
     rows = {name: [*shares.values()] for name, shares in source_shares(lists, seed).items()}
@@ -163,16 +248,11 @@ def main() -> None:
     ]
     session = Session(options.model, read(options.history) if options.history else None)
     balls = sample(matches, options.balls, options.seed)
-    claims = list(claims_of(session, balls))
-    rows = {
-        kind: [
-            share_of([claim for claim in claims if claim.kind == kind], verdict, options.seed)
-            for verdict in VERDICTS
-        ]
-        for kind in dict.fromkeys(claim.kind for claim in claims)
-    }
-    print_table(("claim", "made", *VERDICTS), rows)
-    print()
+    explanations = [session.explain(match, ball=reference) for match, reference in balls]
+    print_by_kind("claim", list(claims_of(explanations)), VERDICTS, options.seed)
+    print_by_kind(
+        "finding about past balls", list(findings_of(explanations)), [FOUND], options.seed
+    )
     print_placebos(placebos(session, balls, options.seed), options.seed)
     by_order = {
         words: about_what_happened(session, balls, options.seed, shuffle=shuffle)
@@ -186,6 +266,9 @@ def main() -> None:
         ]
         players[order] = [share_of(either, "supported", options.seed), happened]
     print_table(("balls of this batter or bowler", "made", "supported", HAPPENED), players)
+    print()
+    records = random_records(session, balls, options.seed)
+    print_by_kind("of a random player", records, [PASSES], options.seed)
     print(f"{len(balls)} balls, checkpoint {session.predictor.sha256[:12]}")
 
 

@@ -33,6 +33,7 @@ from attnlens.cricket.predictor.scales import (
     SCALES,
     UNNAMED,
     UNSPECIALISED,
+    WINDOWED,
     head_key,
 )
 from attnlens.cricket.predictor.window import one_thread
@@ -64,7 +65,7 @@ def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = si
             {
                 "scale": scale,
                 "question": SCALE_QUESTIONS[scale],
-                "window": SCALES[scale],
+                "window": SCALES[scale] if scale in WINDOWED else None,
                 "unit": "overs" if scale == "long" else "balls",
                 "weight": finite(gate),
                 "heads": [
@@ -203,9 +204,9 @@ def _importance_cells(part: Json) -> list[Cell]:
 def _add_scale(page: Page, scale: Json) -> None:
     heads = scale["heads"]
     weight = "" if scale["weight"] is None else percent(scale["weight"])
+    window = f"; the last {scale['window']} {scale['unit']}" if scale["window"] else ""
     page.paragraph(
-        f"{scale['scale']}: {scale['question']}; the last {scale['window']} {scale['unit']}"
-        f", {weight} of the prediction's mix",
+        f"{scale['scale']}: {scale['question']}{window}, {weight} of the prediction's mix",
         "heading",
         indent=0,
     )
