@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +16,13 @@ from attnlens.render.numbers import DIGITS, interval, rounded
 Interval = tuple[float, float]
 DRAWS: Final = 2000
 """Resamples of the interval of a mean."""
+
+
+@lru_cache(maxsize=4)
+def _bootstrap(matches: tuple[str, ...], seed: int) -> Bootstrap:
+    """Resamples of matches: the figures of a document share them."""
+    groups = np.unique(np.asarray(matches), return_inverse=True)[1].astype(np.int64)
+    return Bootstrap(groups, draws=DRAWS, seed=seed)
 
 
 class Estimate(NamedTuple):
@@ -41,10 +49,9 @@ class Estimate(NamedTuple):
 
         With one match there is nothing to resample, and both ends are the mean.
         """
-        groups = np.unique(np.asarray(matches), return_inverse=True)[1].astype(np.int64)
         mean = float(np.mean(values))
-        bootstrap = Bootstrap(groups, draws=DRAWS, seed=seed)
-        return cls(mean, bootstrap.interval(np.asarray(values, float)) or (mean, mean))
+        interval = _bootstrap(tuple(matches), seed).interval(np.asarray(values, float))
+        return cls(mean, interval or (mean, mean))
 
     @classmethod
     def resampled(cls, values: Floats, bootstrap: Bootstrap, rows: Flags | None = None) -> Estimate:
