@@ -100,13 +100,17 @@ def claims_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
 def findings_of(explanations: Iterable[Explanation]) -> Iterator[KindOfClaim]:
     """For every page, whether it has each kind of finding about past balls."""
     for explanation in explanations:
-        supported = any(
-            claim.verdict == "supported" and claim.removed and not claim.reference
-            for claim in explanation.evidence
+        supported, of_head = (
+            any(
+                claim.verdict == "supported" and claim.removed and not claim.reference
+                for claim in explanation.evidence
+                if claim.removed_from == site
+            )
+            for site in ("model", "head")
         )
         done = [ball for ball in explanation.past_balls if ball.effect_log_odds is not None]
         most = max(done, key=lambda ball: abs(ball.effect_log_odds or 0.0))
-        kinds = {"a supported set": supported}
+        kinds = {"a supported set": supported, "a head's balls, hidden from that head": of_head}
         for rarity in RARITIES:
             rare = most.rarity is not None and most.rarity <= rarity
             kinds[f"the ball that did most is rarer than {rarity:.0%}"] = rare
@@ -147,7 +151,7 @@ def with_player(match: Match, reference: BallReference, role: str, player: Playe
     side = match.innings[reference.innings - 1]
     deliveries = list(side.deliveries)
     at = reference.index - 1
-    deliveries[at] = replace(deliveries[at], **{role: player})
+    deliveries[at] = deliveries[at]._replace(**{role: player})
     innings = list(match.innings)
     innings[reference.innings - 1] = replace(side, deliveries=tuple(deliveries))
     return replace(match, innings=tuple(innings))
