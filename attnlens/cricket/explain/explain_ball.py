@@ -557,6 +557,7 @@ def _what_happened(ball: Delivery) -> types.BallResult:
         runs_batter=ball.runs_batter,
         out=None if wicket is None else wicket.player_out.name,
         how=None if wicket is None else wicket.kind,
+        fielders=() if wicket is None else tuple(wicket.fielders),
     )
 
 

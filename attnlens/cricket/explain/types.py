@@ -370,12 +370,16 @@ class BallStanding(Plain):
 
 
 class BallResult(Plain):
-    """What the ball brought. ``out`` and ``how``: who went, and how, where anybody did."""
+    """What the ball brought.
+
+    ``out``, ``how`` and ``fielders``: who was out, the kind of dismissal, and who took part in it.
+    """
 
     runs: Integer
     runs_batter: Integer
     out: Text | None
     how: Text | None
+    fielders: tuple[Text, ...] = ()
 
 
 class BallFacts(Plain):

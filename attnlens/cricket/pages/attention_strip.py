@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from attnlens.cricket.match.outcomes import OUTCOME_NAMES
 from attnlens.cricket.pages.parts import by_carries, short_names, sign_of
 from attnlens.render.canvas import (
     Line,
@@ -18,7 +19,7 @@ from attnlens.render.canvas import (
     shade,
     tone,
 )
-from attnlens.render.numbers import percent_seen
+from attnlens.render.numbers import percent_seen, signed_points
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import (
@@ -30,8 +31,15 @@ if TYPE_CHECKING:
     )
 
 _NAME_COLUMNS = 16
+_SHORT: Final = {name: names.thing.replace("_", "-") for name, names in OUTCOME_NAMES.items()}
 _HEADER_LINES: Final = 3
 """Lines of the strip above its rows: legend, overs, outcomes."""
+
+_MIN_WIDE_BALLS: Final = 24
+"""Past balls that must fit if each takes two columns; else each takes one."""
+
+_MAX_ATTENDED: Final = 2
+"""Balls with most attention whose figures stand below the strip."""
 
 _MIN_EFFECT_POINTS: Final = 0.2
 """Points of the page's outcome from which the effect of hiding one ball has a sign."""
@@ -130,6 +138,27 @@ def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room
     add_strip(page, inner, rows, labels, effects=effects, outcome=outcome)
 
 
+def most_balls(explanation: Explanation) -> list[str]:
+    """The past balls with most attention and the one with the largest effect, with both figures.
+
+    ``7.3 six 56%, +1.6 points``: its share of attention over all heads, and the points of the
+    page's outcome that it adds.
+    """
+    past = explanation.past_balls
+    attended = sorted(past, key=lambda ball: (-ball.attention, -ball.index))[:_MAX_ATTENDED]
+    rows = [_ball_figures(ball, " points" if ball is attended[0] else "") for ball in attended]
+    strongest = max(past, key=lambda ball: abs(ball.effect_points or 0.0), default=None)
+    if strongest and strongest.effect_points and strongest not in attended:
+        rows.append(f"most effect {_ball_figures(strongest, '')}")
+    return rows
+
+
+def _ball_figures(ball: PastBall, unit: str) -> str:
+    share = f"{ball.label} {_SHORT[ball.outcome]} {percent_seen(ball.attention)}"
+    effect = ball.effect_points
+    return share if effect is None else f"{share}, {signed_points(effect, '−')}{unit}"
+
+
 def single_effects(explanation: Explanation) -> dict[int, float]:
     """What each past ball adds to the page's outcome, in points: hiding it takes that away."""
     return {
@@ -155,13 +184,14 @@ def add_strip(
     cell, visible = _fitting(window, page.width - _NAME_COLUMNS)
     overs = [list(balls) for _, balls in groupby(visible, key=lambda ball: ball.over)]
     darkest = max(weight for row in rows for weight in row.weights)
-    title = "ball by ball" if visible == window else f"the last {len(visible)}, ball by ball"
+    balls = "ball by ball" if visible == window else f"last {len(visible)} balls"
+    title, share = ("Attention, ", "") if outcome else ("  ", " of attention")
     signs = f"▲ raises P({outcome}), ▼ lowers it" if effects else "· dot, 4 6 boundary, W wicket"
     page.flow(
-        [[(f"{legend(darkest)} of attention", "quiet")], [(signs, "quiet")]],
+        [[(f"{legend(darkest)}{share}", "quiet")], [(signs, "quiet")]],
         indent=4,
         gap=3,
-        lead=[(f"  {title}   ", "heading")],
+        lead=[(f"{title}{balls}   ", "heading")],
     )
     titles = [[(_over_title(balls, cell, labels), "quiet")] for balls in overs]
     add_row(page, ("  over", ""), _NAME_COLUMNS, titles)
@@ -169,14 +199,17 @@ def add_strip(
     add_row(page, ("  outcome", ""), _NAME_COLUMNS, marks)
     for row in rows:
         weights = dict(zip(inner.balls, row.weights, strict=True))
-        cells = [
-            [shade(weights[ball.index], darkest, cell=cell) for ball in balls] for balls in overs
-        ]
+        cells = [[_shaded(weights[ball.index], darkest, cell) for ball in balls] for balls in overs]
         add_row(page, (f"  {row.label}", ""), _NAME_COLUMNS, cells)
     if effects:
         signed = [[_effect(effects.get(ball.index, 0.0), cell) for ball in b] for b in overs]
         add_row(page, ("  effect", ""), _NAME_COLUMNS, signed)
-    page.blank()
+
+
+def _shaded(weight: float, darkest: float, cell: int) -> Span:
+    """One sign for a weight, under what came of its ball."""
+    sign, style = shade(weight, darkest)
+    return pad(sign, cell), style
 
 
 def _effect(points: float, cell: int) -> Span:
@@ -188,13 +221,14 @@ def _effect(points: float, cell: int) -> Span:
 def _fitting(window: list[PastBall], room: int) -> tuple[int, list[PastBall]]:
     """How wide a ball is drawn, 2 or 1, and the last balls that fit."""
 
-    def columns(cell: int, balls: Sequence[PastBall]) -> int:
-        return cell * len(balls) + len({ball.over for ball in balls}) - 1
+    def fits(cell: int, balls: Sequence[PastBall]) -> bool:
+        return cell * len(balls) + len({ball.over for ball in balls}) - 1 <= room
 
-    cell, first = 2 if columns(2, window) <= room else 1, 0
-    while columns(cell, window[first:]) > room:
-        first += 1
-    return cell, window[first:]
+    for cell, fewest in ((2, min(len(window), _MIN_WIDE_BALLS)), (1, 0)):
+        for first in range(len(window) - fewest + 1):
+            if fits(cell, window[first:]):
+                return cell, window[first:]
+    return 1, window[-1:]
 
 
 def _over_title(over: Sequence[PastBall], cell: int, labels: BallLabels) -> str:

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.match.ledger import counts_balls
 from attnlens.cricket.match.outcomes import OUTCOME_NAMES
-from attnlens.cricket.pages.attention_strip import BallLabels, add_attention
+from attnlens.cricket.pages.attention_strip import BallLabels, add_attention, most_balls
 from attnlens.cricket.pages.parts import (
-    came,
+    came_true,
     contributions_to,
     group_words,
-    record_lines,
 )
 from attnlens.cricket.predictor.scales import SCALE_NAMES
+from attnlens.cricket.words.facts import sentence, text_of
 from attnlens.cricket.words.narrative import (
+    MARKED_RATIOS,
+    claim_subject,
+    dismissal,
+    group_note,
     headline,
+    hidden_sets,
+    outcome_index,
     per_over,
     projected,
-    supported,
-    tested,
-    then,
+    result_of,
     winning,
-    without,
 )
 from attnlens.cricket.words.summary import summary_of
 from attnlens.errors import InputError, count
 from attnlens.files import render_json
-from attnlens.render.canvas import FULL, LOST, Line, Page, bar, pad, terminal_page, tone
+from attnlens.render.canvas import (
+    FULL,
+    LOST,
+    Line,
+    Page,
+    bar,
+    display_width,
+    pad,
+    terminal_page,
+    tone,
+)
 from attnlens.render.numbers import percent_seen, signed_points
 from attnlens.render.safe import clean
 
@@ -52,27 +65,40 @@ MIN_COLOURED_POINTS: Final = 0.05
 
 _OUTCOME_COLUMNS: Final = 11
 
-_PAGE_LINES, _STRIP_LINES = 30, 8
-"""Lines of the page at 80 columns, and of its strip of attention, at most."""
+_PAGE_LINES: Final = 28
+_SIZES: Final = ((3, 8), (3, 7), (2, 7), (2, 6), (1, 6), (1, 5))
+"""Lines of the page, and rows of hidden sets and lines of the strip: the first that fit."""
+
+_EFFECTS: Final = {
+    "supported": ("✓", "larger", "supported"),
+    "not better than chance": ("–", "no larger", "quiet"),
+    "cannot be told": ("?", "unclear", "quiet"),
+    "contradicted": ("✗", "opposite", "contradicted"),
+    None: ("○", "not tested", "quiet"),
+}
+"""How the effect of hiding a set compares with that of others: sign, words, style."""
+
+_HIDDEN_COLUMNS: Final = ("balls", "change", "others")
+_MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 11, 12
 
 REMARKS: Final = frozenset(
     {"in_training", "ratings_from_later", "short_history", "no_history", "evidence_skipped"}
 )
 """Cautions that stand last; the others tell of cricket that the model does not know."""
 
-_MARKS: Final = ((2.0, "▲▲"), (1.25, "▲"), (0.8, ""), (0.5, "▼"), (0.0, "▼▼"))
+_MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("▲▲", "▲", "", "▼", "▼▼"), strict=True))
 """Signs from so many times as likely as usual."""
 
 _MIN_REASON_POINTS: Final = 0.3
 """Points from which a group of contributions has a line of its own."""
 
-_MAX_REASONS, _MAX_FINDINGS = 4, 2
+_MAX_REASONS: Final = 4
 
 _MIN_PARTNERSHIP_RUNS: Final = 30
 """Runs from which a partnership is told."""
 
-_GROUP_COLUMNS, _BAR_COLUMNS = 46, 24
-"""Columns of a group's name, and of the longest bar."""
+_MIN_BAR_COLUMNS, _BAR_COLUMNS = 12, 24
+"""Columns of the longest bar."""
 
 USUAL_WORDS: Final = "Usual: at such a scoreboard in this competition."
 
@@ -119,20 +145,41 @@ def add_outcome_bars(
 
 
 @dataclass(frozen=True, slots=True)
+class HiddenSet:
+    """What hiding a set of past balls does to the page's outcome, beside sets of as many balls.
+
+    Attributes:
+        balls: what the set is called.
+        change: the outcome's probability before and after, such as ``8.1 → 6.7%``.
+        others: the same after other sets, median and range; empty where there are none.
+        sign, words: the verdict.
+        style: the style of its line.
+    """
+
+    balls: str
+    change: str
+    others: str
+    sign: str
+    words: str
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
 class BallPage:
     """The first screen of an explanation, part by part.
 
     Attributes:
         players: bowler and batter, which ball, the score.
-        standing: what is special, figures, phase, the last balls, the position in the innings.
+        standing: what is special, figures, phase, the position in the innings.
         cautions, remarks: what to know before reading, and after.
         headline: what stands out.
         chances: outcomes with their probability and a sign where it is not as usual; whether the
             page is about it.
         outcome: what that one is called.
-        reasons: groups and the points that they move it by; ``records``: what is known of those
-            of the players.
-        findings: supported claims; else `inconclusive` says that there is none.
+        most: the balls with most attention, and the one with the largest effect.
+        hidden: what hiding sets of past balls does.
+        reasons: groups and the points that they move it by.
+        excluded: groups that are no reason, since such points do not come true.
         came: what happened, and who is winning.
     """
 
@@ -143,17 +190,17 @@ class BallPage:
     headline: Sentence
     chances: list[tuple[str, str, bool]]
     outcome: str
+    most: list[str]
+    hidden: list[HiddenSet]
     reasons: list[tuple[str, float]]
-    records: list[str]
-    findings: list[Sentence]
-    inconclusive: Sentence
+    excluded: list[str]
     came: list[Sentence]
 
 
 def ball_page_of(explanation: Explanation) -> BallPage:
     """The page of an explanation whose names are fit to be shown."""
     labels, outcome = BallLabels(explanation), explanation.prediction.subject
-    ends = projected(explanation), then(explanation), winning(explanation)
+    ends = came_line(explanation, labels.names), projected(explanation), winning(explanation)
     return BallPage(
         players=_players(explanation),
         standing=[*_standing(explanation.ball, labels), _position(explanation.ball)],
@@ -162,10 +209,10 @@ def ball_page_of(explanation: Explanation) -> BallPage:
         headline=headline(explanation),
         chances=_chances(explanation, outcome),
         outcome=_NAMES[outcome].split()[-1],
+        most=most_balls(explanation),
+        hidden=_hidden(explanation, labels),
         reasons=reasons_for(explanation, labels, _MIN_REASON_POINTS, _MAX_REASONS),
-        records=reason_lines(explanation, labels, _MIN_REASON_POINTS),
-        findings=[without(explanation, index) for index in supported(explanation)[:_MAX_FINDINGS]],
-        inconclusive=tested(explanation),
+        excluded=reason_lines(explanation, labels, _MIN_REASON_POINTS),
         came=[sentence for sentence in ends if sentence is not None],
     )
 
@@ -173,11 +220,7 @@ def ball_page_of(explanation: Explanation) -> BallPage:
 @terminal_page(max_width=100)
 def render_ball(page: Page, explanation: Explanation) -> None:
     """The page of one ball, on one screen."""
-    ball_page, labels, closing = (
-        ball_page_of(explanation),
-        BallLabels(explanation),
-        Page(page.width),
-    )
+    ball_page, labels = ball_page_of(explanation), BallLabels(explanation)
     page.flow(dotted(ball_page.players, "title"), indent=0, gap=1)
     page.flow(dotted(ball_page.standing, "quiet"), indent=0, gap=1)
     for text in ball_page.cautions:
@@ -185,25 +228,69 @@ def render_ball(page: Page, explanation: Explanation) -> None:
     page.blank()
     page.paragraph(ball_page.headline.text, "title", indent=0)
     page.flow([_chance(*entry) for entry in ball_page.chances], indent=3, gap=2)
-    add_reasons(page, ball_page.reasons, ball_page.outcome, ball_page.records)
-    for finding in ball_page.findings:
-        closing.paragraph(f"{finding.text} ✓", "supported", indent=0)
-    if not ball_page.findings:
-        closing.paragraph(ball_page.inconclusive.text, "quiet", indent=0)
-    if ball_page.came:
-        closing.paragraph(" ".join(entry.text for entry in ball_page.came), indent=0)
-    closing.blank()
-    for text in ball_page.remarks:
-        closing.flag(text)
-    closing.paragraph(f"{USUAL_WORDS} --full: every claim and head.", "quiet", indent=0)
+    page.blank()
     above = list(page.lines)
-    room = min(_PAGE_LINES - len(above) - len(closing.lines) - 1, _STRIP_LINES)
-    add_attention(page, explanation, labels, room)
-    excess = len(page.lines) + len(closing.lines) - _PAGE_LINES
-    if excess > 0:  # its legend may take two lines
+    for rows, room in _SIZES:
         page.lines[:] = above
-        add_attention(page, explanation, labels, room - excess)
-    page.lines += closing.lines
+        add_attention(page, explanation, labels, room)
+        if ball_page.most:
+            most: list[Line] = [[(text, "")] for text in ball_page.most]
+            page.flow(most, indent=18, gap=3, lead=[("  most attention", "quiet")])
+        add_hidden(page, ball_page.hidden[:rows], ball_page.outcome)
+        add_reasons(page, ball_page.reasons, ball_page.outcome, ball_page.excluded)
+        page.paragraph(" ".join(entry.text for entry in ball_page.came), indent=0)
+        for text in ball_page.remarks:
+            page.flag(text)
+        page.paragraph(f"{USUAL_WORDS} --full: every claim and head.", "quiet", indent=0)
+        if len(page.lines) <= _PAGE_LINES:
+            return
+
+
+def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | None:
+    """``Came: a wicket (4%), Jones was caught by Smith off Khan.``"""
+    prediction, dismissed = explanation.prediction, dismissal(explanation)
+    if prediction.actual is None:
+        return None
+    index = outcome_index(prediction, prediction.actual)
+    brought = f"[/prediction/actual outcome] ([/prediction/outcomes/{index}/probability visible])"
+    text = f"Came: {brought}{f', {dismissed}' if dismissed else ''}{result_of(explanation)}."
+    return sentence(explanation, text, names)
+
+
+def _hidden(explanation: Explanation, labels: BallLabels) -> list[HiddenSet]:
+    rows = []
+    for index in hidden_sets(explanation)[:_MAX_HIDDEN_SETS]:
+        claim = explanation.evidence[index]
+        sign, words, style = _EFFECTS[claim.verdict]
+        balls = text_of(explanation, claim_subject(explanation, index), labels.names)
+        before, after = 100 * claim.top_change.before, 100 * claim.top_change.after
+        change, others = f"{before:.1f} → {after:.1f}%", claim.controls
+        compared = (
+            ""
+            if others is None
+            else (f"{100 * others.median:.1f}% ({100 * others.low:.1f} to {100 * others.high:.1f})")
+        )
+        rows.append(HiddenSet(balls, change, compared, sign, words, style))
+    return rows
+
+
+def add_hidden(page: Page, hidden: Sequence[HiddenSet], outcome: str) -> None:
+    """A row for each hidden set of past balls, beside what other sets of as many do."""
+    if not hidden:
+        return
+    heads = HiddenSet("Hiding", f"P({outcome})", "any as many, as old", "", "effect", "heading")
+    rows = [heads, *hidden]
+    sizes = [max(display_width(getattr(row, name)) for row in rows) for name in _HIDDEN_COLUMNS]
+    fixed = sizes[1] + sizes[2] + _VERDICT_COLUMNS + 9
+    name_columns = min(sizes[0], max(page.width - fixed, _MIN_NAME_COLUMNS))
+    for row in rows:
+        style, indent = ("heading", "") if row is heads else ("", "   ")
+        page.add(
+            (pad(f"{indent}{row.balls}", name_columns + 5), style),
+            (pad(row.change, sizes[1] + 2), style),
+            (pad(row.others, sizes[2] + 2), style or "quiet"),
+            (f"{row.sign} {row.words}".strip(), row.style),
+        )
 
 
 def _players(explanation: Explanation) -> list[str]:
@@ -246,7 +333,7 @@ def _standing(ball: BallFacts, labels: BallLabels) -> list[str]:
     if ball.required_rate is not None:
         parts += [f"{ball.required_rate:.1f} {per_over(ball)} needed"]
     parts += [standing.phase] if standing.phase else []
-    return [*parts, *([f"last six: {' '.join(standing.latest)}"] if standing.latest else [])]
+    return parts
 
 
 def _chances(explanation: Explanation, outcome: str) -> list[tuple[str, str, bool]]:
@@ -285,17 +372,24 @@ def reasons_for(
     noticeable = noticeable[:max_rows]
     rest = sum(row[2] for row in rows if row not in noticeable)
     reasons = [
-        (group_words(explanation, group, labels.names), points) for group, _, points in noticeable
+        (_with_record(explanation, group, labels.names), points) for group, _, points in noticeable
     ]
     return [*reasons, ("all else", rest)] if noticeable and abs(rest) >= min_points else reasons
 
 
+def _with_record(explanation: Explanation, group: str, names: Mapping[str, str]) -> str:
+    """``Patel's record (8.9% of 812 balls to 2025-10-31)``; other groups as they are."""
+    words = group_words(explanation, group, names)
+    note = group_note(explanation, group)
+    return words if note is None else f"{words} ({note.partition(' on ')[2]})"
+
+
 def reason_lines(explanation: Explanation, labels: BallLabels, min_points: float) -> list[str]:
-    """What stands below the reasons: the records among them, and groups that are no reason."""
+    """What stands below the reasons: groups whose points do not come true."""
     holding = {group.group for group in explanation.contributions if group.holds}
-    return record_lines(explanation, labels.names, min_points) + [
+    return [
         f"{group_words(explanation, group, labels.names)}: {signed_points(points, '−')}, among all "
-        f"else{came(explanation, group)}"
+        f"else{came_true(explanation, group)}"
         for group, _, points in contributions_to(explanation, explanation.prediction.subject)
         if group not in holding and abs(points) >= min_points
     ]
@@ -310,8 +404,9 @@ def add_reasons(
     page.paragraph(f"Why, in points of P({outcome}) from usual", "heading", 0)
     largest = max(abs(points) for _, points in reasons)
     # A narrow page keeps the figures and shortens names and bars.
-    name_columns = min(_GROUP_COLUMNS, page.width - 7)
-    bar_columns = min(_BAR_COLUMNS, page.width - 7 - name_columns)
+    longest = max(display_width(words) for words, _ in reasons) + 4
+    name_columns = max(_MIN_NAME_COLUMNS, min(longest, page.width - 7 - _MIN_BAR_COLUMNS))
+    bar_columns = max(0, min(_BAR_COLUMNS, page.width - 7 - name_columns))
     for words, points in reasons:
         size = int(abs(points) / largest * bar_columns + 0.5)
         style, sign = tone(points, _MIN_REASON_POINTS), FULL if points > 0 else LOST

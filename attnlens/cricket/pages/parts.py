@@ -13,6 +13,7 @@ from attnlens.cricket.words.facts import (
     AnyDocument,
     claims_in_order,
     names_in,
+    surname,
     text_of,
 )
 from attnlens.cricket.words.narrative import (
@@ -137,7 +138,7 @@ def group_words(explanation: Explanation, group: str, names: Mapping[str, str]) 
     return text_of(explanation, GROUPS[group], names)
 
 
-def came(explanation: Explanation, group: str) -> str:
+def came_true(explanation: Explanation, group: str) -> str:
     """`came_note` of a group of contributions, as text."""
     groups = [contribution.group for contribution in explanation.contributions]
     return text_of(explanation, came_note(explanation, groups.index(group)))
@@ -216,7 +217,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
         "focus": of(explanation.prediction.outcomes, outcome),
         "words": OUTCOME_WORDS,
         "moves": [
-            (group_words(explanation, group, names) + came(explanation, group), when, points)
+            (group_words(explanation, group, names) + came_true(explanation, group), when, points)
             for group, when, points in contributions_to(explanation, outcome)
         ],
         "records": record_lines(explanation, names),
@@ -279,15 +280,6 @@ def occasion(match: MatchFacts | Played) -> tuple[str, str, str]:
 # ---- names that still tell the players of one innings apart
 
 _MAX_NAME_COLUMNS: Final = 16
-
-
-def surname(name: str) -> str:
-    """The last word with the small words before it: ``AB de Villiers`` is ``de Villiers``."""
-    words = name.split() or ["?"]
-    start = len(words) - 1
-    while start > 1 and words[start - 1].islower():
-        start -= 1
-    return " ".join(words[start:])
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:

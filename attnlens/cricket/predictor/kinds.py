@@ -95,8 +95,7 @@ def cautions(
     if not history and until is not None and match.date is not None and match.date <= until:
         yield (
             "ratings_from_later",
-            f"player and venue ratings run to {until}, later than this match; "
-            "a history of earlier ones gives those of its date",
+            f"ratings are from {until}, after this match; use a history for its date's",
         )
     age = None if until is None or match.date is None else (match.date - until).days
     if age is not None and age > MAX_RATINGS_AGE:

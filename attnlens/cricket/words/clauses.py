@@ -161,7 +161,7 @@ def _probabilities(explanation: Explanation) -> Iterator[str]:
         if entry.probability < _MIN_PROBABILITY and not required:
             continue
         pointer = f"/prediction/outcomes/{number}"
-        subject = f"The chance of [{pointer}/outcome outcome] is"
+        subject = f"The probability of [{pointer}/outcome outcome] is"
         ends = quote_change(explanation, f"{pointer}/probability", f"{pointer}/usual")
         yield f"{subject} {ends[0]}; {ends[1]} is usual."
 
@@ -170,7 +170,7 @@ def _contributions(explanation: Explanation) -> Iterator[str]:
     """What each group of inputs adds to the explanation's outcome, or takes off."""
     prediction = explanation.prediction
     index = outcome_index(prediction, prediction.subject)
-    outcome = f"the chance of [/prediction/outcomes/{index}/outcome outcome]"
+    outcome = f"the probability of [/prediction/outcomes/{index}/outcome outcome]"
     for number, group in enumerate(explanation.contributions):
         points = group.from_usual[index].points
         if abs(points) < _MIN_POINTS:
@@ -191,7 +191,7 @@ def _after(explanation: Explanation) -> Iterator[str]:
     if dismissed := dismissal(explanation):
         yield f"{dismissed}."
     if win is not None:
-        subject = "The chance that [/win_probability/team] win is"
+        subject = "The probability that [/win_probability/team] win is"
         if win.happened is None:
             yield f"{subject} [/win_probability/before visible]."
         else:
@@ -218,7 +218,7 @@ def _claims(explanation: Explanation) -> Iterator[str]:
 def _effect_of_hiding(explanation: Explanation, number: int) -> str:
     """``the chance of a four would be 9%, not 15%``."""
     pointer = f"/evidence/{number}/top_change"
-    outcome = f"the chance of [{pointer}/outcome outcome]"
+    outcome = f"the probability of [{pointer}/outcome outcome]"
     before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")
     if text_of(explanation, before) == text_of(explanation, after):
         return f"{outcome} stays at {after}"

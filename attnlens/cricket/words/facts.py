@@ -30,6 +30,24 @@ def _visible_percent(value: float) -> str:
     return percent(value, 0 if value >= 0.0095 else 1 if value >= 0.00095 else 2)
 
 
+VERDICT_WORDS: Final[Mapping[str, str]] = {
+    "supported": "more than comparable balls do",
+    "not better than chance": "no more than comparable balls do",
+    "cannot be told": "but that test is inconclusive",
+    "contradicted": "the opposite of what is claimed",
+}
+"""What a verdict says of the effect of hiding balls."""
+
+
+def surname(name: str) -> str:
+    """The last word with the small words before it: ``AB de Villiers`` is ``de Villiers``."""
+    words = name.split() or ["?"]
+    start = len(words) - 1
+    while start > 1 and words[start - 1].islower():
+        start -= 1
+    return " ".join(words[start:])
+
+
 FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "": str,
     "capital": capitalized,
@@ -46,6 +64,9 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "thousands": lambda value: f"{value:,}",
     "tenths": lambda value: f"{value:.1f}",
     "significant": lambda value: f"{value:.2g}",
+    "surname": surname,
+    "verdict": VERDICT_WORDS.__getitem__,
+    "record_verdict": lambda value: VERDICT_WORDS[value].replace(" balls ", " records "),
     "q": lambda value: "below 0.001" if value < 0.001 else f"{value:.2g}",
     "claim": lambda value: value.replace("it attended to", "the model attended to"),
 }
@@ -70,11 +91,17 @@ def text_of(
     return _QUOTE.sub(text, template)
 
 
-def sentence(document: JsonDocument, template: str) -> Sentence:
-    """A template as a sentence; it begins with a capital if it begins with our words."""
-    text = text_of(document, template)
+def sentence(
+    document: JsonDocument, template: str, names: Mapping[str, str] = MappingProxyType({})
+) -> Sentence:
+    """A template as a sentence; it begins with a capital if it begins with our words.
+
+    Args:
+        names: as `text_of`.
+    """
+    text = text_of(document, template, names)
     facts = (
-        Fact(text=text_of(document, quote[0]), pointer=quote[1])
+        Fact(text=text_of(document, quote[0], names), pointer=quote[1])
         for quote in _QUOTE.finditer(template)
     )
     return Sentence(
@@ -115,6 +142,7 @@ def names_in(explanation: Explanation) -> set[str]:
     ball, match = explanation.ball, explanation.match
     names = {ball.batter, ball.non_striker, ball.bowler, *match.teams}
     names |= {name for past in explanation.past_balls for name in (past.batter, past.bowler)}
+    names |= set(ball.happened.fielders if ball.happened else ())
     sides = (match.batting_team, match.bowling_team, match.venue, match.city, match.event)
     return names | set(filter(None, sides))
 
