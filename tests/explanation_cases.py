@@ -306,7 +306,7 @@ def explanation(
         "actual_delivery": delivery,
         "legal_number": legal,
         "is_legal": now["outcome"] not in ("wd", "nb"),
-        "happened": {**runs, "out": out, "how": how},
+        "happened": {**runs, "out": out, "how": how, "fielders": []},
     }
     surprise = -math.log2(probability[OUTCOMES.index(actual)]) if actual is not None else None
     data: dict[str, Any] = {

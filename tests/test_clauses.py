@@ -138,7 +138,7 @@ def test_a_ball_offers_nothing_that_it_lacks() -> None:
     texts = [clause.text for clause in bare.clauses()]
     assert not any(clause.id.startswith("claim") for clause in bare.clauses())
     assert not any(text.startswith(("It was", "The target")) for text in texts)
-    assert any(text.startswith("The chance of a dot ball is") for text in texts)
+    assert any(text.startswith("The probability of a dot ball is") for text in texts)
 
 
 def test_the_prompt_holds_the_bank_inside_its_fence() -> None:

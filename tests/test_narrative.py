@@ -207,11 +207,11 @@ def test_any_ball_is_told_with_its_facts(
     )
     texts = check(data)
     verdicts = [claim["verdict"] for claim in data["evidence"] if not claim["share"]]
-    assert any("which is supported" in text for text in texts) == ("supported" in verdicts)
+    assert any("more than comparable" in text for text in texts) >= ("supported" in verdicts)
     assert not any("started" in text or "momentum" in text for text in texts)
-    assert any(
-        "which the model had at" in text or "likeliest outcome" in text for text in texts
-    ) == (bowled)
+    assert any(text.startswith("The model had given") for text in texts) == bowled
+    words = " ".join(texts).split()
+    assert (60 if bowled and evidence and ball > 1 else 30) <= len(words) <= 105
     assert ("in a super over" in texts[0]) == super_over
     assert ("Nothing was tested." in texts) == (not data["evidence"])
 

@@ -192,14 +192,14 @@ def test_a_reason_that_does_not_come_as_said_says_so_and_is_none(
     slope: dict[str, float] | None, words: str
 ) -> None:
     explanation = explanation_with(slope, "other recent balls")
-    text = f"7.2 points for the other recent balls{words}"
+    text = f"7.2 points for other recent balls{words}"
     assert text in " ".join(sentence.text for sentence in narrate(explanation))
     clauses = [clause.text for clause in explanation_clauses(explanation)]
-    assert any(f"for the other recent balls{words}." in clause for clause in clauses)
+    assert any(f"for other recent balls{words}." in clause for clause in clauses)
     reasons = dict(reasons_for(explanation, BallLabels(explanation), 0.05))
-    assert ("the other recent balls" in reasons) == (not words)
+    assert ("other recent balls" in reasons) == (not words)
     below = reason_lines(explanation, BallLabels(explanation), 0.05)
-    line = f"the other recent balls: +7.2, among all else{words}"
+    line = f"other recent balls: +7.2, among all else{words}"
     assert (line in below) == bool(words)
     subject = explanation.prediction.subject
     total = sum(points for _, _, points in contributions_to(explanation, subject))

@@ -104,8 +104,10 @@ def test_documents_hold_the_story_and_the_figures(case: tuple[int, dict[str, Any
             assert f'<li class="{kind}">{verdict}' in page
             assert html.escape(claim.claim, quote=False) in page
     story = ball_page_of(explanation)
-    findings = story.findings or [story.inconclusive]
-    sentences = [story.headline, *findings, *story.came, *explanation.narrative]
+    for row in story.hidden:
+        assert f"{row.balls}</th>" in page
+        assert f">{row.change}</td>" in page
+    sentences = [story.headline, *story.came, *explanation.narrative]
     facts = [fact for sentence in sentences for fact in sentence.facts]
     told_facts = re.findall(r'<bdi class="fact" title="([^"]+)">([^<]*)', page)
     assert [(pointer, html.unescape(words)) for pointer, words in told_facts] == [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.attention_strip import BallLabels, leading_rows, single_effects
 from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
-from attnlens.cricket.words.facts import OUTCOME_WORDS, claims_in_order
+from attnlens.cricket.words.facts import FORMS, OUTCOME_WORDS, VERDICT_WORDS, claims_in_order
 from attnlens.errors import count
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
 from attnlens.render.numbers import percent_seen, signed_points
@@ -103,7 +103,11 @@ def render_ball_parts(explanation: Explanation) -> str:
         first=first,
         rest=rest,
         pieces=parts.pieces,
-        verdicts={entry[1]: entry for entry in parts.VERDICTS.values()},
+        verdicts={
+            FORMS[form](verdict): parts.VERDICTS[verdict]
+            for verdict in VERDICT_WORDS
+            for form in ("verdict", "record_verdict")
+        },
         bare=_BARE,
         kinds=[(*words, claims) for words, claims in zip(_CLAIM_KINDS, numbered, strict=True)],
         judged=judged,

@@ -72,7 +72,8 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
 }
 """How a quoted value is written, by the name that stands behind its pointer."""
 
-_QUOTE: Final = re.compile(r"\[(/[^\s\]]+) ?(\w*)\]")
+QUOTE: Final = re.compile(r"\[(/[^\s\]]+) ?(\w*)\]")
+"""A pointer in brackets, and how its value is written."""
 
 
 def text_of(
@@ -88,7 +89,7 @@ def text_of(
         value = FORMS[quote[2]](resolve(document, quote[1]))
         return names.get(value, value)
 
-    return _QUOTE.sub(text, template)
+    return QUOTE.sub(text, template)
 
 
 def sentence(
@@ -102,7 +103,7 @@ def sentence(
     text = text_of(document, template, names)
     facts = (
         Fact(text=text_of(document, quote[0], names), pointer=quote[1])
-        for quote in _QUOTE.finditer(template)
+        for quote in QUOTE.finditer(template)
     )
     return Sentence(
         text=text if template.startswith("[") else capitalized(text), facts=tuple(facts)

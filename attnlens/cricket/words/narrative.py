@@ -14,6 +14,7 @@ from typing import Final
 from attnlens.cricket.explain.types import BallFacts, BallPrediction, Explanation, Role, Sentence
 from attnlens.cricket.match.ledger import counts_balls, rate_unit
 from attnlens.cricket.words.facts import (
+    QUOTE,
     claims_in_order,
     quote_change,
     resolve,
@@ -65,6 +66,9 @@ _SCOREBOARD_KINDS: Final = ("the scoreboard", "the chase")
 MARKED_RATIOS: Final = (2.0, 1.25, 0.8, 0.5)
 """Ratios to what is usual from which an outcome has one sign or two."""
 
+_MAX_DECIMAL_PROB: Final = 0.1
+"""Probabilities of outcomes below this have a decimal."""
+
 _MIN_PLAIN_PROB: Final = 0.03
 """Outcomes less likely than this do not stand out."""
 
@@ -89,8 +93,8 @@ _RATIO_WORDS: Final = (
 )
 """How a probability compares with the usual one, by their ratio; above them all, many times."""
 
-_MAX_WORDS: Final = 100
-"""A longer narrative is shortened."""
+_MAX_WORDS: Final = 90
+"""A longer narrative is shortened; a name or a number counts as one word."""
 
 MIN_GROUP_POINTS: Final = 0.5
 """Points below which a contribution is not mentioned."""
@@ -160,7 +164,6 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
         "players": _players(explanation),
         "first": brought if is_subject else expected,
         "second": expected if is_subject else brought,
-        "likeliest": _likeliest(explanation),
         "reasons": _reasons(explanation),
         "attention": _most_attention(explanation),
         "tested": _tested(explanation),
@@ -168,10 +171,10 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
         "win": _swing(explanation),
     }
     notes = list(RECORDS)
-    for shorten in ("calibration", "likeliest", "notes", "reasons", "attention", None):
+    for shorten in ("calibration", "notes", "reasons", "attention", None):
         chosen = _with_notes(explanation, filter(None, templates.values()), notes)
-        words = " ".join(text_of(explanation, template) for template in chosen).split()
-        if len(words) <= _MAX_WORDS:
+        chosen = _surnames(explanation, chosen)
+        if len(QUOTE.sub("x", " ".join(chosen)).split()) <= _MAX_WORDS:
             break
         if shorten == "notes":
             notes = []
@@ -179,7 +182,10 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
             templates["reasons"] = _reasons(explanation, 1)
         elif shorten:
             templates[shorten] = None
-    return tuple(sentence(explanation, template) for template in _surnames(explanation, chosen))
+    for at, template in enumerate(chosen[1:], 1):
+        if template.startswith("The model") and chosen[at - 1].startswith("The model"):
+            chosen[at] = template.replace("The model", "It", 1)
+    return tuple(sentence(explanation, template) for template in chosen)
 
 
 def _with_notes(
@@ -279,22 +285,16 @@ def _expected(explanation: Explanation) -> str:
 
 
 def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
-    """``a six 8%, below the usual 9%``: the outcome of the page at this scoreboard."""
+    """``a six 5.6%, below the usual 8.1%``: the outcome of the page at this scoreboard."""
     prediction = explanation.prediction
     index, ratio = outcome_index(prediction, prediction.subject), prediction.story_times
     pointer = f"/prediction/outcomes/{index}"
-    probability, usual = quote_change(explanation, f"{pointer}/probability", f"{pointer}/usual")
+    pointers = f"{pointer}/probability", f"{pointer}/usual"
+    probability, usual = quote_change(explanation, *pointers)
+    if prediction.outcomes[index].probability < _MAX_DECIMAL_PROB:
+        probability, usual = (f"[{value} percent1]" for value in pointers)
     words = next((text for limit, text in _RATIO_WORDS if ratio < limit), "many times the usual")
     return f"[{pointer}/outcome {form}]{sign} {probability}, {words} {usual}"
-
-
-def _likeliest(explanation: Explanation) -> str | None:
-    """The likeliest outcome, where neither the outcome of the page nor what came is it."""
-    prediction = explanation.prediction
-    if prediction.top in (prediction.subject, prediction.actual):
-        return None
-    pointer = f"/prediction/outcomes/{outcome_index(prediction, prediction.top)}"
-    return f"[{pointer}/outcome Outcome] was likeliest, at [{pointer}/probability percent]."
 
 
 def came(explanation: Explanation) -> str | None:
@@ -304,7 +304,8 @@ def came(explanation: Explanation) -> str | None:
         return None
     index = outcome_index(prediction, prediction.actual)
     known = prediction.actual == prediction.subject
-    probability = "" if known else f", at [/prediction/outcomes/{index}/probability visible]"
+    probability = f", which had [/prediction/outcomes/{index}/probability visible]"
+    probability = "" if known else probability
     end = f"{probability}{result_of(explanation)}."
     dismissed = dismissal(explanation)
     if dismissed:
@@ -489,7 +490,7 @@ def _most_attention(explanation: Explanation) -> str | None:
     row = max(range(len(past)), key=lambda at: (past[at].attention, at))
     pointer = f"/past_balls/{row}"
     ball = f"ball [{pointer}/label], [{pointer}/outcome outcome]"
-    return f"It looked most at {ball} ([{pointer}/attention percent] of its attention)."
+    return f"The model looked most at {ball} ([{pointer}/attention percent] of its attention)."
 
 
 def _reasons(explanation: Explanation, max_groups: int = 2) -> str | None:
@@ -501,13 +502,15 @@ def _reasons(explanation: Explanation, max_groups: int = 2) -> str | None:
     noticeable = [number for number in order if abs(points[number]) >= MIN_GROUP_POINTS]
     if not noticeable:
         return None
-    text = "It" if prediction.actual in (None, prediction.subject) else "The model"
+    text, outcome = "The model", ""
+    if prediction.actual not in (None, prediction.subject):
+        outcome = f" to [/prediction/outcomes/{index}/outcome outcome]"
     for rank, number in enumerate(noticeable[:max_groups]):
         verb = "adds" if points[number] > 0 else "takes off"
         alike = points[number] * points[order[0]] > 0
         text += f" {verb}" if not rank else " and" if alike else f" and {verb}"
         text += f" [/contributions/{number}/from_usual/{index}/points size]"
-        text += f"{'' if rank else ' points'} for {GROUPS[groups[number].group]}"
+        text += f"{'' if rank else f' points{outcome}'} for {GROUPS[groups[number].group]}"
         text += came_note(explanation, number)
     return f"{text}."
 
@@ -523,7 +526,8 @@ def _tested(explanation: Explanation) -> str:
     claim, pointer = explanation.evidence[index], f"/evidence/{index}/top_change"
     before, after = quote_change(explanation, f"{pointer}/before", f"{pointer}/after")
     outcome = "that probability"
-    if claim.top_change.outcome != explanation.prediction.subject:
+    prediction = explanation.prediction
+    if {claim.top_change.outcome, prediction.actual or prediction.subject} != {prediction.subject}:
         outcome = f"the probability of [{pointer}/outcome outcome]"
     verb = "raises" if claim.top_change.after > claim.top_change.before else "lowers"
     moves = f"{verb} {outcome} from {before} to {after}"
