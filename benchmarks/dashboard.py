@@ -91,7 +91,7 @@ def in_the_browser(browser: Any, server: Server, recording: Path) -> None:
     page = browser.new_page(viewport={"width": 1360, "height": 900})
     pictures = []
     for ball in (30, 40, 50):
-        page.goto(f"{server.url}/match/simulated-82/innings/1/ball/{ball}")
+        page.goto(f"{server.url}/match/simulated-252/innings/1/ball/{ball}")
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
         pictures.append(page.evaluate(FIRST_PICTURE))
     figure = f"{pictures[0]:.0f}, {statistics.median(pictures[1:]):.0f} ms"
@@ -136,7 +136,7 @@ def after_leaving(page: Any, server: Server, number: int) -> float:
 def tests_of_a_ball(server: Server, number: int) -> float:
     """Milliseconds that the tests of an unseen ball take where nobody else asks."""
     start = time.perf_counter()
-    server.json(f"/data/simulated-82/2/{number}/explanation.json")
+    server.json(f"/data/simulated-252/2/{number}/explanation.json")
     return 1000 * (time.perf_counter() - start)
 
 
@@ -145,7 +145,7 @@ def cold_visit(browser: Any, server: Server) -> tuple[float, int]:
     page = browser.new_page()
     requests: list[Any] = []
     page.on("requestfinished", requests.append)
-    page.goto(f"{server.url}/match/simulated-82/innings/1/ball/20")
+    page.goto(f"{server.url}/match/simulated-252/innings/1/ball/20")
     page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     sizes = [request.sizes() for request in requests]
     page.close()
@@ -193,7 +193,7 @@ def visits(browser: Any, server: Server, rounds: int = 5) -> None:
         took["the same after 20 balls that were left"].append(
             after_leaving(page, server, 10 * turn + 1)
         )
-        page.goto(f"{server.url}/match/simulated-82/innings/1/ball/30")
+        page.goto(f"{server.url}/match/simulated-252/innings/1/ball/30")
         page.wait_for_selector("body[data-ready=yes]")
         took["ball change"] += page.evaluate(CHANGE)
         page.close()
@@ -227,7 +227,7 @@ def memory_of(process: int) -> float:
 def memory(server: Server, changes: int, distinct: int) -> None:
     def ask(number: int) -> None:
         ball = number % distinct + 1
-        server.get(f"/data/simulated-82/1/{ball}/explanation.json", **{"Accept-Encoding": "gzip"})
+        server.get(f"/data/simulated-252/1/{ball}/explanation.json", **{"Accept-Encoding": "gzip"})
 
     for number in range(distinct):
         ask(number)

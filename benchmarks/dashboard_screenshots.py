@@ -21,10 +21,10 @@ from command_line import run_process  # noqa: E402
 from dashboard_server import browsing, serving, two_recordings  # noqa: E402
 
 SAMPLE = REPOSITORY / "sample_data" / "match.csv"
-BALL = "/match/simulated-82/innings/2/ball/60"
+BALL = "/match/simulated-252/innings/2/ball/60"
 PAGES = {
     "home": "/",
-    "story": "/match/simulated-82",
+    "story": "/match/simulated-252",
     "match": BALL,
     "head": f"{BALL}?head=2",
     "claims": BALL,

@@ -55,7 +55,7 @@ story {tmp}/part.csv --format text|no_such_format
 story {match} --out {tmp}/no/such/folder.txt
 over {match} --over 12|2:15|45 --format text|json
 over {tmp}/part.csv --over 2:7|next --temperature 1 --top-k 5 --seed 3 --samples 50
-whatif {match} --ball 47 --set 'bowler=Rafiq Suvarenko'|'bowler=Nobody At All' --set last=W
+whatif {match} --ball 47 --set 'bowler=Gareth Wolverstone'|'bowler=Nobody At All' --set last=W
 whatif {match} --ball 47 --set 'batter=Sefa Laumatua'|'bowler=Sefa Laumatua' --json
 whatif {match} --ball 2:60 --set target=250 --set ball:50=6 --format text|json
 predict|match|view|explan {match}

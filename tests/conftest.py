@@ -124,7 +124,7 @@ def hostile_match(tmp_path_factory: pytest.TempPathFactory, sample_match_path: P
     """The sample, its first bowler's name an attack."""
     path = tmp_path_factory.mktemp("hostile") / "hostile.csv"
     text = sample_match_path.read_text(encoding="utf-8")
-    path.write_text(text.replace("Ewan Thistlemoor", HOSTILE), encoding="utf-8")
+    path.write_text(text.replace("Pita Falekaono", HOSTILE), encoding="utf-8")
     return path
 
 

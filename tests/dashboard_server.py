@@ -19,7 +19,7 @@ from typing import Any
 from command_line import clean_environment, command
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-SAMPLE = "/match/simulated-82/innings/1/ball/47"
+SAMPLE = "/match/simulated-252/innings/1/ball/47"
 PATIENCE = 150_000
 """Milliseconds after which a wait for a state of a page ends a test that would hang."""
 SWITCHES = (
@@ -49,7 +49,7 @@ class Server:
         assert status == 200, content
         return json.loads(content)
 
-    def explanation(self, path: str = "simulated-82/1/47", **query: str) -> Any:
+    def explanation(self, path: str = "simulated-252/1/47", **query: str) -> Any:
         """A ball's, of ``MATCH/INNINGS/BALL``."""
         path = f"/data/{path}/explanation.json?{urllib.parse.urlencode(query)}"
         return self.json(path)["explanation"]

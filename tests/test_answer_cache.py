@@ -94,7 +94,7 @@ def test_matches_and_histories_count_by_what_they_hold(kept: Here, sample_match_
     copy.write_text(text, encoding="utf-8")
     kept.good("explain", copy, *BALL, "--no-evidence")
     added = counted(kept)
-    copy.write_text(text.replace("Ewan Thistlemoor", "Ewan Thistlewood"), encoding="utf-8")
+    copy.write_text(text.replace("Pita Falekaono", "Pita Falekaona"), encoding="utf-8")
     assert added(copy, *BALL) == 1
     copy.write_text(text, encoding="utf-8")
     assert added(copy, *BALL) == 0

@@ -36,7 +36,7 @@ def test_a_theme_is_chosen_for_a_page_and_what_is_in_it(page: Any, server: Serve
 
 def test_a_phone_in_the_dark_needs_no_sideways_scrolling(new_page: Any, server: Server) -> None:
     page = new_page(viewport={"width": 390, "height": 800}, color_scheme="dark")
-    for path in (SAMPLE, "/match/simulated-82", "/", "/recordings", "/heads"):
+    for path in (SAMPLE, "/match/simulated-252", "/", "/recordings", "/heads"):
         page.goto(server.url + path)
         page.wait_for_selector("main h1", state="attached")
         if path.startswith("/match"):
@@ -49,17 +49,17 @@ def test_a_phone_in_the_dark_needs_no_sideways_scrolling(new_page: Any, server: 
 
 
 def test_back_from_one_match_to_another(page: Any, server: Server) -> None:
-    opened(page, server, "/match/simulated-82/innings/1/ball/5")
+    opened(page, server, "/match/simulated-252/innings/1/ball/5")
     page.click("nav >> text=Matches")
     at(page, ".card").to_have_count(2)
     page.locator(".card").nth(1).click()
     page.locator("#innings-links a").first.click()
     page.wait_for_selector(".score .runs")
     page.keyboard.press("]")
-    at(page, ".team .side").to_have_text("Saltmarsh Herons")
+    at(page, ".team .side").to_have_text("Port Amber Mariners")
     page.evaluate("history.go(-4)")  # to the other match, in its other innings
-    at(page, "#say").to_contain_text("Ewan Thistlemoor")
-    expect(page).to_have_url(server.url + "/match/simulated-82/innings/1/ball/5")
+    at(page, "#say").to_contain_text("Pita Falekaono")
+    expect(page).to_have_url(server.url + "/match/simulated-252/innings/1/ball/5")
 
 
 def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
@@ -67,9 +67,9 @@ def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
     for path in ("/match/gone/innings/1/ball/1", "/recording/gone", "/nowhere"):
         page.goto(server.url + path)
         at(page, "h1").to_have_text("Nothing is here")
-    page.goto(server.url + "/match/simulated-82/innings/9/ball/1")
+    page.goto(server.url + "/match/simulated-252/innings/9/ball/1")
     at(page, "#score .trouble").to_contain_text("no innings 9")
-    page.goto(server.url + "/match/simulated-82/innings/1/ball/999")
+    page.goto(server.url + "/match/simulated-252/innings/1/ball/999")
     page.wait_for_selector("body[data-ready=yes]")
     assert page.url.endswith("/ball/128")
     page.goto(server.url + SAMPLE + "?scale=x&head=99&view=zzz&outcome=q&model=none")
@@ -79,7 +79,7 @@ def test_addresses_that_lead_nowhere_say_so(page: Any, server: Server) -> None:
     for path, words in (
         ("/corpus", "DuckDB"),
         ("/recordings/compare", "attnlens.load_recording"),
-        ("/compare?a=simulated-82/1/47/bundled", "What if"),
+        ("/compare?a=simulated-252/1/47/bundled", "What if"),
         ("/models/tiny?step=8", "attnlens trace"),
     ):
         page.goto(server.url + path)
@@ -115,7 +115,7 @@ FAULTS = """axe.run(document).then((results) => results.violations.map(
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_page_keeps_anybody_out(new_page: Any, server: Server, theme: str) -> None:
     page = new_page(color_scheme=theme)
-    matches = ("/match/simulated-82", SAMPLE, SAMPLE + "?claim=0", SAMPLE + "?head=2")
+    matches = ("/match/simulated-252", SAMPLE, SAMPLE + "?claim=0", SAMPLE + "?head=2")
 
     def no_faults() -> None:
         page.evaluate(AXE.read_text("utf-8"))
@@ -164,7 +164,7 @@ def test_a_folder_of_many_matches_says_that_only_some_are_open(
     (tmp_path / "many").mkdir()
     head, *balls = sample_match_path.read_text("utf-8").splitlines()
     for number in range(201):
-        some = "\n".join([head, *balls[:2]]).replace("simulated-82", f"m{number}")
+        some = "\n".join([head, *balls[:2]]).replace("simulated-252", f"m{number}")
         (tmp_path / "many" / f"{number}.csv").write_text(some, "utf-8")
     page = new_page()
     with serving(tmp_path, "many") as server:

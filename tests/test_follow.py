@@ -164,7 +164,7 @@ def test_each_new_ball_is_told_and_another_match_begins_anew(tmp_path: Path) -> 
         time.sleep(0.8)
         file.write(LINES[40][20:])
     second = json.loads(process.stdout.readline())
-    path.write_text("".join(LINES[:60]).replace("simulated-82", "x\x1by"), encoding="utf-8")
+    path.write_text("".join(LINES[:60]).replace("simulated-252", "x\x1by"), encoding="utf-8")
     third = json.loads(process.stdout.readline())
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "")

@@ -98,7 +98,7 @@ def test_matches_are_listed_by_name_side_and_date(server: Any) -> None:
     matches = {one["match"]: one for one in called(server, "list_matches")["matches"]}
     every = [INNER, NAME, "data/more/hostile.json"]
     assert list(matches) == every
-    assert matches[NAME]["teams"] == ["Copperfield Comets", "Saltmarsh Herons"]
+    assert matches[NAME]["teams"] == ["Copperfield Comets", "Port Amber Mariners"]
     assert matches[NAME]["innings"][0]["deliveries"] == 128
     assert called(server, "list_matches", contains="HOSTILE")["files"] == 1
     assert names(limit=2, offset=2) == every[1:]  # one file is refused

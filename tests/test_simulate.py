@@ -131,8 +131,8 @@ def causes_of(past: Sequence[Delivery], ball: Delivery) -> dict[str, float]:
 
 def test_the_sample_is_what_its_readme_says(tmp_path: Path, sample_match_path: Path) -> None:
     readme = sample_match_path.with_name("README.md").read_text(encoding="utf-8")
-    assert "attnlens lab simulate --seed 82 --out sample_data/match.csv" in readme
-    save_simulated(tmp_path / "match.csv", [82])
+    assert "attnlens lab simulate --seed 252 --out sample_data/match.csv" in readme
+    save_simulated(tmp_path / "match.csv", [252])
     for name in ("match.csv", "match_info.csv"):
         assert (tmp_path / name).read_bytes() == sample_match_path.with_name(name).read_bytes()
 

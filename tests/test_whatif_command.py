@@ -40,7 +40,7 @@ def test_the_page(attnlens_here: Here, sample_match_path: Path) -> None:
     assert pages[0].startswith(ECHO)
     for page, words in (
         (0, "52/1 after 43 legal balls → 52/2 after 43 legal balls"),
-        (0, "Teodor Brannoch faced, not Anselm Duvivier-Oke"),
+        (0, "Teodor Brannoch faced, not Callum Wetherspring"),
         (1, f"ball {single.index} ({single.label}) was a six"),
         (1, "stays as recorded, batters too"),  # a six does not change ends
     ):
@@ -58,7 +58,7 @@ def test_the_page(attnlens_here: Here, sample_match_path: Path) -> None:
         (("--ball", "47"), "nothing is asked to be different; give another bowler"),
         (("--ball", "470", "--set", "target=9"), "there is no delivery 470"),
         (("--ball", "47", "--set", "bowler=No Such Man"), "nobody in the match"),
-        (("--ball", "47", "--set", "bowler=Anselm Duvivier-Oke"), "plays for Copperfield Comets"),
+        (("--ball", "47", "--set", "bowler=Callum Wetherspring"), "plays for Copperfield Comets"),
         (("--ball", "47", "--set", "target=9", "--out", "none/here"), "its folder does not exist"),
     ],
 )
