@@ -12,7 +12,7 @@ from command_line import REPOSITORY, Here, run_process
 
 import attnlens
 
-ECHO = "innings 1, delivery 47 of 128 | label 7.2 | legal ball 7.2 (44th) | 52/1 |"
+ECHO = "innings 1, delivery 47 of 125 | label 7.4 | legal ball 7.4 (46th) | 52/2 |"
 
 
 def test_a_process_prints_what_python_says(tmp_path: Path, sample_match_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_the_page(attnlens_here: Here, sample_match_path: Path) -> None:
     assert "\x1b" not in "".join(pages)
     assert pages[0].startswith(ECHO)
     for page, words in (
-        (0, "52/1 after 43 legal balls → 52/2 after 43 legal balls"),
+        (0, "52/2 after 45 legal balls → 46/3 after 45 legal balls"),
         (0, "Teodor Brannoch faced, not Callum Wetherspring"),
         (1, f"ball {single.index} ({single.label}) was a six"),
         (1, "stays as recorded, batters too"),  # a six does not change ends
