@@ -167,3 +167,32 @@ def test_predict_skips_what_cannot_be_read_when_told_to(
     assert answer.out == attnlens_here.good("predict", sample_match_path)
     assert answer.err.splitlines()[0] == "attnlens: skipped 1 files:"
     assert "malformed.csv:61:" in answer.err.splitlines()[1]
+
+
+def test_without_a_ball_the_one_that_moved_the_match_most_is_explained(
+    attnlens_here: Here, sample_match_path: Path
+) -> None:
+    told = json.loads(attnlens_here.good("story", sample_match_path, "--no-evidence", "--json"))
+    most = max(told["ledger"], key=lambda entry: abs(entry["points"]))
+    answer = attnlens_here("explain", sample_match_path, "--no-evidence", "--json")
+    ball = json.loads(answer.out)["ball"]
+    assert (ball["innings"], ball["index"]) == (most["innings"], most["index"])
+    assert answer.err.startswith(f"attnlens: no --ball given: ball {most['innings']}:")
+    assert answer.err.count("\n") == 1
+    of_first = [entry for entry in told["ledger"] if entry["innings"] == 1]
+    most = max(of_first, key=lambda entry: abs(entry["points"]))
+    by_python = attnlens.explain(sample_match_path, innings=1, evidence=False)
+    assert by_python.ball.index == most["index"]
+
+
+@pytest.mark.parametrize("command", ["explain", "story", "over"])
+def test_ascii_pages_have_the_same_shape(
+    attnlens_here: Here, sample_match_path: Path, command: str
+) -> None:
+    attnlens_here.patch.setenv("COLUMNS", "80")
+    asked = {"explain": ("--ball", "47"), "story": ("--no-evidence",), "over": ("--over", "12")}
+    page = attnlens_here.good(command, sample_match_path, *asked[command])
+    plain = attnlens_here.good(command, sample_match_path, *asked[command], "--ascii")
+    assert plain.isascii()
+    assert not page.isascii()
+    assert [len(line) for line in plain.splitlines()] == [len(line) for line in page.splitlines()]

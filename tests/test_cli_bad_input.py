@@ -79,7 +79,7 @@ def test_a_ball_or_an_option_that_does_not_fit(
 ) -> None:
     words = (
         "--ball 129", "--ball 0", "--ball 47.5.1", "--all --innings 3",
-        "--ball 1:47 --innings 2", "", "--all --ball 47",
+        "--ball 1:47 --innings 2", "--all --ball 47",
         "--ball 47 --format heatmap --outcome 4", "--all --format html", "--ball 47 --colour",
         "--ball 47 --scale huge", "--ball", "--ball 47 --batter X",
     )  # fmt: skip

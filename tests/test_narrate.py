@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
+import pytest
 from chat_server import answers, keeps_silent, refuses, serving, streams
 from command_line import Here
 from hostile import save_hostile
 from syrupy.assertion import SnapshotAssertion
 
 KEY = "sk-a-key-nobody-may-see"
-SCORE = "The score is 52 for 1."
-RATE = "The run rate is 7.3 an over."
+SCORE = "The score is 52 for 2."
+RATE = "The run rate is 6.9 an over."
 QUICK = ("--no-evidence",)
 
 
@@ -96,20 +98,38 @@ def test_an_endpoint_without_schemas_is_asked_again_without(
     assert (server.requests[1]["max_tokens"], server.requests[1]["temperature"]) == (50, 0.0)
 
 
-def test_a_failure_of_the_endpoint_is_one_line(
-    attnlens_here: Here, sample_match_path: Path
-) -> None:
+def test_a_refusal_is_one_line(attnlens_here: Here, sample_match_path: Path) -> None:
     """Every failure has its line in test_llm_endpoint.py."""
     attnlens_here.patch.setenv("ATTNLENS_API_KEY", KEY)
-    for act, message in (
-        (refuses(401, f"Incorrect API key provided: {KEY}"), "refuses the key"),
+    with serving(refuses(401, f"Incorrect API key provided: {KEY}")) as server:
+        words = ("--ball", 47, "--base-url", server.url, "--llm-model", "small", *QUICK)
+        error = attnlens_here.refused("narrate", sample_match_path, *words)
+    assert error.startswith(f"attnlens: {server.url}: refuses the key")
+    assert KEY not in error
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
         (keeps_silent(2.0), "did not answer within 0.4 seconds"),
-    ):
+        (streams("fact2, fact4", done=False), "the connection was cut after"),
+        (streams(""), "answered nothing"),
+    ],
+)
+def test_without_an_answer_our_own_narrative_is_printed(
+    attnlens_here: Here, sample_match_path: Path, act: Any, message: str
+) -> None:
+    explained = attnlens_here.good("explain", sample_match_path, "--ball", 47, *QUICK, "--json")
+    own = [sentence["text"] for sentence in json.loads(explained)["narrative"]]
+    for strict, expected in (((), 0), (("--strict",), 1)):
         with serving(act) as server:
-            words = ("--ball", 47, "--base-url", server.url, "--llm-model", "small", *QUICK)
-            error = attnlens_here.refused("narrate", sample_match_path, *words, "--timeout", "0.4")
+            status, lines, error = narrate(
+                attnlens_here, sample_match_path, server.url, *QUICK, "--timeout", "0.4", *strict
+            )
+        assert (status, lines) == (expected, own)
         assert error.startswith(f"attnlens: {server.url}: {message}")
-        assert KEY not in error
+        assert error.endswith("this is attnlens's own narrative\n")
+        assert error.count("\n") == 1
 
 
 def test_bad_options_are_one_line(

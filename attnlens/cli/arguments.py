@@ -194,6 +194,7 @@ def add_formats(
         dest="format",
         help="short for --format json",
     )
+    parser.flag("--ascii", "ASCII alone (text; the default where the terminal has no more)")
 
 
 def given_options(options: argparse.Namespace, *names: str) -> dict[str, Any]:
@@ -216,7 +217,7 @@ def session_of(options: argparse.Namespace, cache: Path | None = None) -> Sessio
 def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:
     """The match and the ball that ``MATCH``, ``--ball`` and ``--innings`` name.
 
-    A name that can mean two balls is told on stderr.
+    A name that can mean two balls is told on stderr, and which ball it is where none is named.
 
     Raises:
         AttnlensError: the file cannot be read, or has no such ball.
@@ -225,8 +226,12 @@ def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallR
 
     match = session.read(options.match)
     with balls_of(options.match):
-        reference = session.find(match, options.ball, options.innings)
-        tell_names(match, {options.ball: reference})
+        if options.ball is None:
+            reference, why = session.decisive_ball(match, options.innings)
+            say(why)
+        else:
+            reference = session.find(match, options.ball, options.innings)
+            tell_names(match, {options.ball: reference})
         return session.ball(match, reference, batter=options.batter, bowler=options.bowler)
 
 

@@ -53,7 +53,9 @@ def add_explain(commands: Commands) -> None:
     )
     parser.flag("--ray", "with --all --out: let Ray run the processes")
     parser.add_argument(
-        "--scale", choices=SCALE_NAMES, help="the scale to show (text and heatmap; default medium)"
+        "--scale",
+        choices=SCALE_NAMES,
+        help="the scale to show (default whole for text, medium for heatmap)",
     )
     parser.flag("--full", "every claim, every head, and where they looked (text)")
     add_formats(parser, _FORMATS)
@@ -135,8 +137,6 @@ def _run(options: argparse.Namespace) -> int:
     _check_form(options)
     if options.all and options.ball is not None:
         raise InputError("--all is every ball, --ball is one", remedy="give one of the two")
-    if not (options.all or options.follow) and options.ball is None:
-        raise InputError("say which ball", remedy="give --ball 47, --ball last, or --all")
     if options.follow:
         return follow(options, partial(_show, options))
     # The answer should not be lost for want of a place.
@@ -252,7 +252,7 @@ def _show(options: argparse.Namespace, explanation: Explanation) -> int:
     """Write one explanation in the form that was asked for."""
     from attnlens.cricket.pages import ball_page
 
-    scale = options.scale or "medium"
+    scale = options.scale or ("medium" if options.format == "heatmap" else "whole")
     render = partial(ball_page.render_ball, explanation)
     if options.format == "text" and (options.full or options.scale is not None):
         from attnlens.cricket.pages.full_page import render_full_page

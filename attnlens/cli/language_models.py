@@ -16,7 +16,7 @@ from attnlens.cli.arguments import (
 )
 from attnlens.cli.explain import add_ball_options, explain_named_ball
 from attnlens.cli.output import say, show
-from attnlens.errors import InputError
+from attnlens.errors import EndpointError, InputError
 from attnlens.files import check_writable, read_whole
 
 if TYPE_CHECKING:
@@ -77,9 +77,8 @@ def add_narrate(commands: Commands) -> None:
 
 
 def _run_narrate(options: argparse.Namespace) -> int:
-    for name, value in (("--ball", options.ball), ("--base-url", options.base_url)):
-        if not value:
-            raise InputError(f"{name} is missing", remedy=f"give {name}; see `narrate --help`")
+    if not options.base_url:
+        raise InputError("--base-url is missing", remedy="give it; see `narrate --help`")
     if not options.llm_model:
         raise InputError("--llm-model is missing", remedy="name the model that is to write")
     if not 0 <= options.temperature <= 2:
@@ -93,13 +92,20 @@ def _run_narrate(options: argparse.Namespace) -> int:
     from attnlens.llm.narration import chosen_ids
 
     clauses = explanation_clauses(explanation)
-    ids, cut = chosen_ids(
-        endpoint,
-        clauses_prompt(explanation, template=options.template).chat,
-        clauses,
-        max_tokens=options.max_tokens,
-        temperature=options.temperature,
-    )
+    ids: list[str] = []
+    problem, cut = "the answer names no sentence", False
+    try:
+        ids, cut = chosen_ids(
+            endpoint,
+            clauses_prompt(explanation, template=options.template).chat,
+            clauses,
+            max_tokens=options.max_tokens,
+            temperature=options.temperature,
+        )
+    except EndpointError as error:
+        if error.status is not None:  # a wrong key, model or path
+            raise
+        problem = str(error)
     rendered = render_clauses(clauses, ids)
     if cut:
         say("the answer was cut at its most tokens; give more with --max-tokens")
@@ -107,7 +113,7 @@ def _run_narrate(options: argparse.Namespace) -> int:
         say(f"dropped {entry.id!r}: {entry.reason}")
     failed = all(clause.required for clause in rendered.clauses)
     if failed:
-        say("the answer names no sentence; this is attnlens's own narrative")
+        say(f"{problem}; this is attnlens's own narrative")
         own = [clause.id for clause in clauses if clause.id.startswith(_NARRATIVE)]
         rendered = render_clauses(clauses, own)
     print(*(clause.text for clause in rendered.clauses), sep="\n")

@@ -145,7 +145,12 @@ def show(
         documents: by the name of any other format.
     """
     if options.format == "text":
-        emit(render(**page(options.out)), options.out)
+        text = render(**page(options.out))
+        if options.ascii:
+            from attnlens.render.safe import to_ascii
+
+            text = to_ascii(text)
+        emit(text, options.out)
     elif options.format == "json":
         emit_json(data(), options.out)
     else:

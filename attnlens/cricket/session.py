@@ -169,7 +169,7 @@ class Session:
         self,
         match: Match | File,
         *,
-        ball: BallName,
+        ball: BallName | None = None,
         innings: int | None = None,
         evidence: bool = True,
         outcome: str | None = None,
@@ -177,6 +177,9 @@ class Session:
         bowler: str | None = None,
     ) -> Explanation:
         """Why the model expects what it expects of one ball; see `explain`."""
+        if ball is None:
+            match = self.read(match)
+            ball, _ = self.decisive_ball(match, innings)
         match, reference = self.ball(match, ball, innings, batter=batter, bowler=bowler)
         return self._explained(match, reference, evidence, outcome)
 
@@ -290,6 +293,15 @@ class Session:
             report=report,
         )
 
+    def decisive_ball(
+        self, match: Match | File, innings: int | None = None
+    ) -> tuple[BallReference, str]:
+        """The ball that moved the match most, see `attnlens.cricket.story.tell.decisive_ball`."""
+        from attnlens.cricket.story.tell import decisive_ball
+
+        match = self.read(match)
+        return decisive_ball(match, self.dated(match), innings)
+
     def rows(self, match: Match | File) -> Iterator[Row]:
         """Every delivery of a match with the model's probabilities; see `predict`."""
         from attnlens.cricket.predictor.window import predict_match
@@ -338,7 +350,7 @@ def _session(
 def explain(
     match: Match | File,
     *,
-    ball: int | str,
+    ball: int | str | None = None,
     innings: int | None = None,
     model: File | None = None,
     evidence: bool = True,
@@ -352,7 +364,8 @@ def explain(
     Args:
         match: a match, or a file to read one from.
         ball: position in the innings from 1 (wides and no-balls included), ``"last"``,
-            a label such as ``"7.4"``, or any other form of `find_ball`.
+            a label such as ``"7.4"``, or any other form of `find_ball`; by default the ball that
+            moved the match most.
         innings: from 1; the first unless ``ball`` says otherwise.
         model: a checkpoint, or ``bundled`` (the default) or ``measured``.
         evidence: run the interventions; without them attention is shown, not tested.

@@ -204,7 +204,7 @@ def ball_page_of(explanation: Explanation) -> BallPage:
     return BallPage(
         players=_players(explanation),
         standing=[*_standing(explanation.ball, labels), _position(explanation.ball)],
-        cautions=[flag.text for flag in explanation.flags if flag.flag not in REMARKS],
+        cautions=_cautions(explanation),
         remarks=[flag.text for flag in explanation.flags if flag.flag in REMARKS],
         headline=headline(explanation),
         chances=_chances(explanation, outcome),
@@ -244,6 +244,23 @@ def render_ball(page: Page, explanation: Explanation) -> None:
         page.paragraph(f"{USUAL_WORDS} --full: every claim and head.", "quiet", indent=0)
         if len(page.lines) <= _PAGE_LINES:
             return
+
+
+def _cautions(explanation: Explanation) -> list[str]:
+    """What to know before reading: one line for all that the model has not met, then the others."""
+    unseen = {
+        "unseen_batter": f"{explanation.ball.batter} (batting)",
+        "unseen_bowler": f"{explanation.ball.bowler} (bowling)",
+        "unseen_venue": explanation.match.venue or "the ground",
+    }
+    flags = {flag.flag for flag in explanation.flags}
+    new = [words for flag, words in unseen.items() if flag in flags]
+    others = [
+        flag.text
+        for flag in explanation.flags
+        if flag.flag not in REMARKS and flag.flag not in unseen
+    ]
+    return [f"new to the model, so averages are used: {', '.join(new)}"] * bool(new) + others
 
 
 def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Final, TypeAlias
 
+from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import model_particulars
 from attnlens.cricket.explain.reading import TALKED_OF
 from attnlens.cricket.explain.types import Explanation
@@ -52,7 +53,7 @@ from attnlens.errors import count
 from attnlens.evidence.trial import q_over
 from attnlens.evidence.verdict import Q_LEVEL, Verdict
 from attnlens.files import Floats, Json
-from attnlens.render.numbers import rounded
+from attnlens.render.numbers import percent_seen, rounded
 
 
 def event_of(innings: Innings, ball: Delivery, balls_left: int | None) -> str:
@@ -242,6 +243,39 @@ def turning_points(balls: Iterable[Bowled]) -> list[Bowled]:
     moved = [ball for ball in balls if abs(ball.swing) >= MIN_SWING]
     chosen = sorted(moved, key=lambda ball: -abs(ball.swing))[:MAX_TURNS]
     return [ball for ball in moved if ball in chosen]
+
+
+def decisive_ball(
+    match: Match, predictor: TrainedPredictor, innings: int | None = None
+) -> tuple[BallReference, str]:
+    """The ball that moved the probability of winning most, and a sentence that says so.
+
+    Where no probability of winning is known it is the ball that was least expected.
+
+    Args:
+        innings: from 1, if only its balls count.
+
+    Raises:
+        BallNotFoundError: no ball was bowled there.
+    """
+    sides = [
+        side
+        for side in forecast_innings(match, predictor)
+        if innings in (None, side.innings.number)
+    ]
+    team = _team(match) if any(side.winning is not None for side in sides) else None
+    balls = [ball for side in sides for ball in _bowled(match, side, team)]
+    if not balls:
+        raise BallNotFoundError("no ball was bowled", remedy="name the ball to come: --ball next")
+    moved = [ball for ball in balls if ball.win is not None]
+    chosen = max(moved, key=lambda ball: abs(ball.swing)) if moved else surprises(balls, 1)[0]
+    name = f"{chosen.innings.number}:{chosen.ball.label}"
+    if chosen.win is None:
+        text = f"{name} was least expected ({percent_seen(chosen.chance)})"
+    else:
+        ends = f"{percent_seen(chosen.win.before)} to {percent_seen(chosen.win.after)}"
+        text = f"{name} moved the match most ({team} to win: {ends})"
+    return BallReference(chosen.innings.number, chosen.ball.index), f"no --ball given: ball {text}"
 
 
 def surprises(balls: Iterable[Bowled], max_balls: int) -> list[Bowled]:
