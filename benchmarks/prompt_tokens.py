@@ -9,6 +9,7 @@ status 1 where a count is above attnlens's own bound, or what may not be left ou
 from __future__ import annotations
 
 import json
+import re
 import statistics
 import sys
 import zipfile
@@ -24,6 +25,8 @@ from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.prompt import LATEST, prompt_of
 from attnlens.cricket.session import Session, read_match
 from attnlens.render.prompt_template import MAX_PROMPT_TOKENS
+
+_FENCED = re.compile(r"<(data-\w+)>.*</\1>", re.DOTALL)
 
 
 def tokenizers() -> dict[str, Callable[[str], int]]:
@@ -43,8 +46,14 @@ def tokenizers() -> dict[str, Callable[[str], int]]:
 def told(explanation: Explanation, text: str) -> Counter[str]:
     """What is in a prompt, and what is not."""
     tables = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
-    verdicts = [claim.verdict for claim in explanation.evidence if not claim.reference]
-    made, kept = verdicts.count("supported"), str(tables["claims"]["rows"])
+    made = len(  # a set of balls that two claims name stands once
+        {
+            (claim.head, frozenset(claim.removed) or claim.kind)
+            for claim in explanation.evidence
+            if claim.verdict == "supported" and not claim.reference
+        }
+    )
+    kept = str(tables["claims"]["rows"])
     index, balls = explanation.ball.index, [row[0] for row in tables["past_balls"]["rows"]]
     latest = [past.label for past in explanation.past_balls if past.index >= index - LATEST]
     found = Counter({f"{name} left out": count for name, count in tables["left_out"].items()})
@@ -59,16 +68,19 @@ def main() -> int:
     match, session, kinds = read_match(sys.argv[1]), Session(), tokenizers()
     every = [(side.number, ball.index) for side in match.innings for ball in side.deliveries]
     counts: dict[str, list[int]] = {name: [] for name in (*kinds, "the bound")}
-    found = Counter[str]()
+    found, asked = Counter[str](), Counter[str]()
     for innings, index in every[:: int(sys.argv[2])]:
         prompt = prompt_of(explanation := session.explain(match, ball=index, innings=innings))
         found.update(told(explanation, prompt.text))
+        instructions = _FENCED.sub("", prompt.text)
         for name, count in kinds.items():
             counts[name].append(count(prompt.text))
+            asked[name] = max(asked[name], count(instructions))
         counts["the bound"].append(prompt.tokens)
     print(f"{len(counts['the bound'])} prompts\n\n| | median | most |\n|---|---|---|")
     for name, column in counts.items():
         print(f"| {name} | {statistics.median(column):,.0f} | {max(column):,} |")
+    print(f"\ninstructions alone: {', '.join(f'{name} {most}' for name, most in asked.items())}")
     above = [bound / max(row) - 1 for *row, bound in zip(*counts.values(), strict=True)]
     print(f"\nthe bound above the larger count: {min(above):.1%} to {max(above):.1%}")
     print("\n".join(f"{name}: {count}" for name, count in sorted(found.items())))

@@ -50,6 +50,8 @@ def rows(table: dict[str, Any]) -> list[dict[str, Any]]:
 
 def labels_of(row: dict[str, Any], labels: list[str]) -> list[str]:
     """The balls of a claim, whose row writes them as ``1.5 2.1-2.4``."""
+    if " to " in row["balls"]:
+        return [row["balls"]]
     spans = [span.partition("-") for span in row["balls"].split()]
     places = [(labels.index(first), labels.index(last or first)) for first, _, last in spans]
     return [label for first, last in places for label in labels[first : last + 1]]
@@ -59,11 +61,13 @@ def labels_of(row: dict[str, Any], labels: list[str]) -> list[str]:
 def test_a_prompt_holds_the_figures_with_three_decimals(ball: int) -> None:
     data = explanation(ball)
     told = data_of(prompt_of(data, nonce="x1").text)
-    for row, one in zip(rows(told["prediction"]), data["prediction"]["outcomes"], strict=True):
-        assert row["outcome"] == one["outcome"]
+    outcomes = {one["outcome"]: one for one in data["prediction"]["outcomes"]}
+    listed = rows(told["prediction"])
+    assert sum(row["probability"] for row in listed) > 0.95
+    for row in listed:
+        one = outcomes[row["outcome"]]
         for name in ("probability", "usual"):
             assert row[name] == pytest.approx(one[name], abs=0.000501)
-    assert told["prediction"]["likeliest"] == data["prediction"]["top"]
     assert told["happened"]["outcome"] == data["prediction"]["actual"]
     assert told["ball"]["bowler"] == data["ball"]["bowler"]
     assert all(len(number) <= 3 for number in re.findall(r"\d+\.(\d+)", json.dumps(told)))
@@ -71,16 +75,24 @@ def test_a_prompt_holds_the_figures_with_three_decimals(ball: int) -> None:
     for row in rows(told["past_balls"]):
         assert row["outcome"] == history[row["ball"]]["outcome"]
         assert row["bowler"] in history[row["ball"]]["bowler"]
-    verdicts = {(c["top_change"]["outcome"], c["verdict"]) for c in data["evidence"]}
+    claims = {
+        (claim["kind"], claim["head"]): claim
+        for claim in data["evidence"]
+        if claim["removed_from"] == "model"
+    }
+    sets = [tuple(labels_of(row, list(history))) for row in rows(told["claims"]) if row["balls"]]
+    assert len(set(sets)) == len(sets)
     for row in rows(told["claims"]):
-        balls = [history[label] for label in labels_of(row, list(history))]
-        assert row["boundaries"] == sum(one["boundary"] for one in balls)
-        assert row["wickets"] == sum(one["wicket"] for one in balls)
-        compared = row["verdict"] == "for comparison"
-        assert compared or (row["outcome"], row["verdict"]) in verdicts
-        assert (row["hidden from"] == "head") == ("head" in row["claim"])
-        assert row["hidden from"] == "model" or row["share"] >= 0.1
-        assert row["q"] is None or row["claim"] != "last balls"
+        claim = claims.get((row["claim"], None))
+        if claim is None:
+            assert (row["verdict"], "head" in row["claim"]) == ("supported", True)
+            continue
+        expected = "for comparison" if claim["reference"] else claim["verdict"]
+        assert row["verdict"] == expected
+        for name in ("before", "after"):
+            assert row[name] == pytest.approx(claim["top_change"][name], abs=0.000501)
+    cautions = told["flags"]
+    assert len(cautions) >= bool(data["flags"])
 
 
 def test_instructions_stand_outside_the_data_in_a_fence_of_its_own(
@@ -148,7 +160,12 @@ def test_every_supported_claim_and_the_last_six_balls_stay_however_many_claims()
     told = data_of(prompt.text)
     assert prompt.tokens <= MAX_PROMPT_TOKENS
     kept = [row for row in rows(told["claims"]) if row["verdict"] == "supported"]
-    assert len(kept) == sum(claim["verdict"] == "supported" for claim in data["evidence"]) == 12
+    sets = {
+        (claim["head"], tuple(sorted(claim["removed"])) or claim["kind"])
+        for claim in data["evidence"]
+        if claim["verdict"] == "supported"
+    }
+    assert len(kept) == len(sets) > 5
     assert told["ball"]["latest"].split() == [one["outcome"] for one in latest]
 
 
@@ -169,7 +186,6 @@ def test_the_story_its_usual_chance_and_the_scorebook_are_told(sample_match_path
         points = {one.outcome: one.points for one in group.from_usual}
         if group.group in moves:
             assert moves[group.group] == pytest.approx(points[story["outcome"]], abs=0.00051)
-    assert told["contributions"]["from"] == "usual"
     assert told["happened"]["out"] == ball.wickets[0].player_out.name
     assert told["match"]["batting_team"] == side.batting_team
     assert told["ball"]["latest"].split() == list(found.ball.standing.latest)
@@ -221,7 +237,7 @@ def test_the_command_writes_plain_text_and_messages(
     plain = attnlens_here.good(*ask, "--format", "prompt")
     assert token_bound(plain) <= 2000
     data = data_of(plain)
-    assert data["ball"]["label"] == "7.2"
+    assert data["ball"]["label"] == "7.4"
     openai, anthropic = (
         json.loads(attnlens_here.good(*ask, "--messages", kind)) for kind in ("openai", "anthropic")
     )

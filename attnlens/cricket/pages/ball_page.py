@@ -10,7 +10,9 @@ from attnlens.cricket.match.ledger import counts_balls
 from attnlens.cricket.match.outcomes import OUTCOME_NAMES
 from attnlens.cricket.pages.attention_strip import BallLabels, add_attention, most_balls
 from attnlens.cricket.pages.parts import (
+    REMARKS,
     came_true,
+    cautions_of,
     contributions_to,
     group_words,
 )
@@ -80,11 +82,6 @@ _EFFECTS: Final = {
 
 _HIDDEN_COLUMNS: Final = ("balls", "change", "others")
 _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 11, 12
-
-REMARKS: Final = frozenset(
-    {"in_training", "ratings_from_later", "short_history", "no_history", "evidence_skipped"}
-)
-"""Cautions that stand last; the others tell of cricket that the model does not know."""
 
 _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("▲▲", "▲", "", "▼", "▼▼"), strict=True))
 """Signs from so many times as likely as usual."""
@@ -204,7 +201,7 @@ def ball_page_of(explanation: Explanation) -> BallPage:
     return BallPage(
         players=_players(explanation),
         standing=[*_standing(explanation.ball, labels), _position(explanation.ball)],
-        cautions=_cautions(explanation),
+        cautions=cautions_of(explanation),
         remarks=[flag.text for flag in explanation.flags if flag.flag in REMARKS],
         headline=headline(explanation),
         chances=_chances(explanation, outcome),
@@ -244,23 +241,6 @@ def render_ball(page: Page, explanation: Explanation) -> None:
         page.paragraph(f"{USUAL_WORDS} --full: every claim and head.", "quiet", indent=0)
         if len(page.lines) <= _PAGE_LINES:
             return
-
-
-def _cautions(explanation: Explanation) -> list[str]:
-    """What to know before reading: one line for all that the model has not met, then the others."""
-    unseen = {
-        "unseen_batter": f"{explanation.ball.batter} (batting)",
-        "unseen_bowler": f"{explanation.ball.bowler} (bowling)",
-        "unseen_venue": explanation.match.venue or "the ground",
-    }
-    flags = {flag.flag for flag in explanation.flags}
-    new = [words for flag, words in unseen.items() if flag in flags]
-    others = [
-        flag.text
-        for flag in explanation.flags
-        if flag.flag not in REMARKS and flag.flag not in unseen
-    ]
-    return [f"new to the model, so averages are used: {', '.join(new)}"] * bool(new) + others
 
 
 def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | None:

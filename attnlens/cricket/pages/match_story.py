@@ -11,8 +11,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.match.competition import ALL_OUT
-from attnlens.cricket.pages.ball_page import REMARKS, dotted
-from attnlens.cricket.pages.parts import VERDICTS, model_line, occasion, shown_story
+from attnlens.cricket.pages.ball_page import dotted
+from attnlens.cricket.pages.parts import REMARKS, VERDICTS, model_line, occasion, shown_story
 from attnlens.errors import InputError, count
 from attnlens.render.canvas import SHADES, Line, Page, cut, pad, terminal_page, tone, width_of
 from attnlens.render.numbers import fine_percent, percent, rounded_all, signed_points

@@ -62,11 +62,33 @@ _OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "by
 TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
 """Outcomes after which it is told who is winning."""
 
+REMARKS: Final = frozenset(
+    {"in_training", "ratings_from_later", "short_history", "no_history", "evidence_skipped"}
+)
+"""Cautions that stand last; the others tell of cricket that the model does not know."""
+
 CAVEAT: Final = (
     "A weight says where the model looked, not that it mattered. Hiding balls takes them out of "
     "its attention; the scoreboard stays. Chance: other sets of as many balls, beyond what their "
     "distance and players explain; for one ball, such balls of other innings."
 )
+
+
+def cautions_of(explanation: Explanation) -> list[str]:
+    """What to know before reading: one line for all that the model has not met, then the others."""
+    unseen = {
+        "unseen_batter": f"{explanation.ball.batter} (batting)",
+        "unseen_bowler": f"{explanation.ball.bowler} (bowling)",
+        "unseen_venue": explanation.match.venue or "the ground",
+    }
+    flags = {flag.flag for flag in explanation.flags}
+    new = [words for flag, words in unseen.items() if flag in flags]
+    others = [
+        flag.text
+        for flag in explanation.flags
+        if flag.flag not in REMARKS and flag.flag not in unseen
+    ]
+    return [f"new to the model, so averages are used: {', '.join(new)}"] * bool(new) + others
 
 
 def presentable(explanation: Explanation) -> Explanation:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from attnlens.cricket.pages.parts import (
-    TURNING,
+    REMARKS,
+    cautions_of,
     contributions_to,
     head_name,
     of,
@@ -16,7 +17,7 @@ from attnlens.cricket.pages.parts import (
     verdict_of,
 )
 from attnlens.cricket.words.facts import claims_in_order
-from attnlens.cricket.words.narrative import aim, group_note
+from attnlens.cricket.words.narrative import group_note
 from attnlens.files import Json
 from attnlens.render.numbers import rounded_all
 from attnlens.render.prompt_template import (
@@ -39,21 +40,35 @@ _DECIMALS: Final = 3
 
 _SCOREBOARD: Final = {
     *("innings", "index", "label", "batter", "non_striker", "bowler", "score", "wickets", "target"),
-    *("balls_left", "runs_required", "required_rate", "run_rate", "free_hit", "super_over"),
+    *("balls_left", "runs_required", "required_rate", "free_hit", "super_over"),
 }
 _SIDES: Final = {"batting_team", "bowling_team", "venue", "event", "dates"}
+_FIGURES: Final = {
+    *("phase", "batter_runs", "batter_balls", "bowler_overs", "bowler_runs", "bowler_wickets"),
+    *("partnership_runs", "hat_trick"),
+}
 
 LATEST: Final = 6
-"""Balls just before this one, which are in every prompt, as every supported claim is."""
+"""Balls just before this one, which are in every prompt, as every supported claim and caution."""
+
+MAX_BALL_TOKENS: Final = 1600
+"""Tokens up to which a prompt is given rows, by `token_bound`."""
+
+_MIN_PROBABILITY, _MIN_POINTS = 0.01, 0.2
+"""Outcomes and contributions below these are not in the tables."""
+
+_MAX_LABELS: Final = 6
+"""Of a claim's balls; of more, their number and the last one are told."""
 
 _ROOM: Final = (
-    ("claims", 5),
+    ("claims", 3),
     ("contributions", 4),
-    ("flags", 2),
+    ("past_balls", 8),
+    ("claims", 5),
     ("past_balls", 10),
     ("claims", 8),
     ("contributions", 10),
-    ("flags", 99),
+    ("past_balls", 12),
     ("claims", 99),
     ("past_balls", 99),
 )
@@ -67,7 +82,7 @@ _LONGEST_NONCE: Final = "0a" * 8
 def prompt_of(
     explanation: Explanation, *, template: str | Path | None = None, nonce: str | None = None
 ) -> Prompt:
-    """The prompt for an explanation; at most `MAX_PROMPT_TOKENS` with our own template.
+    """The prompt for an explanation; about `MAX_BALL_TOKENS` at most with our own template.
 
     Args:
         template: a Jinja file in place of the one that comes along.
@@ -87,55 +102,63 @@ def prompt_of(
             "asked": explanation.prediction.explained,
         }
 
-    def fits(chosen: Json) -> bool:
-        return render(_DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= MAX_PROMPT_TOKENS
+    def fits(chosen: Json, max_tokens: int = MAX_BALL_TOKENS) -> bool:
+        return render(_DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= max_tokens
 
-    chosen = context(fitted(tables_of(explanation), fits), nonce or new_nonce())
+    chosen = fitted(
+        tables_of(explanation), fits, lambda tables: fits(tables, max_tokens=MAX_PROMPT_TOKENS)
+    )
+    chosen = context(chosen, nonce or new_nonce())
     return render(_DEFAULT, chosen, template)
 
 
 def _winning(explanation: Explanation) -> Json | None:
     win = explanation.win_probability
-    if win is None:
-        return None
-    after = {outcome: win.after[outcome] for outcome in TURNING}
-    return {"before": win.before, "after": after, "happened": win.happened}
+    return None if win is None else {"before": win.before, "happened": win.happened}
 
 
 def tables_of(explanation: Explanation) -> Json:
     """An explanation as columnar tables with three decimals, names fit to be shown.
 
     Returns:
-        ``ball``, ``match``, ``story``, ``prediction``, ``happened``, ``batting_side_wins``,
-        ``contributions``, ``claims``, ``past_balls``, ``flags`` and ``left_out`` (rows by table
-        that are not there: none yet).
+        ``ball``, ``match``, ``story``, ``sentences`` (the narrative), ``prediction``,
+        ``happened``, ``batting_side_wins``, ``contributions``, ``claims``, ``past_balls``,
+        ``flags`` and ``left_out`` (rows by table that are not there: none yet).
     """
     explanation = presentable(explanation)
-    ranked = [explanation.evidence[at] for at in claims_in_order(explanation)]
-    ranked = list(filter(_is_reported, ranked))
+    ranked = _reported(explanation)
     outcome = explanation.prediction.subject
     tables = {
         "ball": _ball(explanation),
         "match": explanation.match.model_dump(include=_SIDES, exclude_none=True),
-        "story": of(explanation.prediction.outcomes, outcome).model_dump(exclude_none=True)
-        | {"times_usual": explanation.prediction.story_times, "claims_say": aim(explanation)},
+        "story": of(explanation.prediction.outcomes, outcome).model_dump(exclude={"baseline"})
+        | {"times_usual": explanation.prediction.story_times},
+        "sentences": [sentence.text for sentence in explanation.narrative],
         "prediction": _prediction(explanation),
         "happened": _what_happened(explanation),
         "batting_side_wins": _winning(explanation),
         "contributions": _contributions(explanation, outcome),
         "claims": _claims(explanation, ranked),
         "past_balls": _past_balls(explanation, ranked),
-        "flags": [flag.text for flag in explanation.flags],
+        "flags": [
+            *cautions_of(explanation),
+            *(flag.text for flag in explanation.flags if flag.flag in REMARKS),
+        ],
         "left_out": {},
     }
     visible_tables: Json = rounded_all(visible_all(tables), _DECIMALS)
     return visible_tables
 
 
-def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
+def fitted(
+    tables: Json, fits: Callable[[Json], bool], is_possible: Callable[[Json], bool] | None = None
+) -> Json:
     """The tables with as many rows as fit, given out in the order of `_ROOM`.
 
     Every supported claim and the last balls stay; ``left_out`` counts the rows that do not.
+
+    Args:
+        is_possible: what the rows that are always in must fit; ``fits`` without it.
     """
     count = {name: len(_rows(tables, name)) for name, _ in _ROOM}
     if fits(tables):
@@ -146,7 +169,7 @@ def fitted(tables: Json, fits: Callable[[Json], bool]) -> Json:
         "claims": verdicts.count("supported"),
         "past_balls": min(LATEST, count["past_balls"]),
     }
-    if not fits(_cut(tables, counts)):
+    if not (is_possible or fits)(_cut(tables, counts)):
         # `latest` of the ball tells what came of them.
         tables, counts["past_balls"] = each_text(tables, _cheap), 0
     for name, limit in _ROOM:
@@ -183,7 +206,7 @@ def _cut(tables: Json, counts: Mapping[str, int]) -> Json:
 
 def _ball(explanation: Explanation) -> Json:
     ball = explanation.ball
-    figures = ball.standing.model_dump()
+    figures = ball.standing.model_dump(include=_FIGURES)
     figures["latest"] = " ".join(ball.standing.latest)
     fields = ball.model_dump(include=_SCOREBOARD) | figures
     return {name: fact for name, fact in fields.items() if fact is not None and fact is not False}
@@ -191,16 +214,19 @@ def _ball(explanation: Explanation) -> Json:
 
 def _prediction(explanation: Explanation) -> Json:
     prediction = explanation.prediction
-    columns = ["outcome", "probability", "usual"]
-    rows = [[getattr(entry, name) for name in columns] for entry in prediction.outcomes]
-    return {"likeliest": prediction.top, "cols": columns, "rows": rows}
+    rows = [
+        [entry.outcome, entry.probability, entry.usual]
+        for entry in prediction.outcomes
+        if max(entry.probability, entry.usual) >= _MIN_PROBABILITY
+    ]
+    return {"cols": ["outcome", "probability", "usual"], "rows": rows}
 
 
 def _what_happened(explanation: Explanation) -> Json | None:
     prediction, result = explanation.prediction, explanation.ball.happened
     if prediction.actual is None:
         return None
-    brought = {} if result is None else result.model_dump(exclude_none=True)
+    brought = {} if result is None else result.model_dump(exclude_defaults=True)
     row = {"outcome": prediction.actual, **brought}
     if prediction.actual == prediction.top:
         return row
@@ -211,8 +237,9 @@ def _contributions(explanation: Explanation, outcome: str) -> Json:
     rows = [
         [_with_record(explanation, group), points]
         for group, _, points in contributions_to(explanation, outcome)
+        if abs(points) >= _MIN_POINTS
     ]
-    return {"to_outcome": outcome, "from": "usual", "cols": ["group", "points"], "rows": rows}
+    return {"cols": ["group", "points"], "rows": rows}
 
 
 def _with_record(explanation: Explanation, group: str) -> str:
@@ -221,37 +248,38 @@ def _with_record(explanation: Explanation, group: str) -> str:
     return group if note is None else f"{group} ({note})"
 
 
-def _is_reported(claim: Evidence) -> bool:
-    """Whether a claim is worth telling: of heads and of what was known, only what was tested."""
-    if claim.removed_from == "head":
-        return claim.verdict == "supported"
-    return bool(claim.removed) or claim.q is not None
+def _reported(explanation: Explanation) -> list[Evidence]:
+    """The claims worth telling: each set of balls once, of heads what is supported."""
+    reported: dict[tuple[str, ...] | frozenset[int], Evidence] = {}
+    for index in claims_in_order(explanation):
+        claim = explanation.evidence[index]
+        of_head = claim.removed_from == "head"
+        if claim.verdict == "supported" if of_head else claim.removed or claim.q is not None:
+            key = (claim.kind, claim.head or "") if of_head else frozenset(claim.removed)
+            reported.setdefault(key or (claim.kind,), claim)
+    return list(reported.values())
 
 
 def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
     past_balls = {past.index: past for past in explanation.past_balls}
     rows = []
     for claim in ranked:
-        change = claim.top_change
+        change, others = claim.top_change, claim.controls
         balls = [past_balls[ball] for ball in claim.removed]
         rows.append(
             [
                 _claim_name(explanation, claim),
-                _spans(balls),
-                sum(ball.boundary for ball in balls),
-                sum(ball.wicket for ball in balls),
-                claim.removed_from,
-                claim.share,
+                _spans(balls)
+                if len(balls) <= _MAX_LABELS
+                else f"{len(balls)} to {balls[-1].label}",
                 change.outcome,
                 change.before,
                 change.after,
-                None if claim.reference else claim.q,
+                None if others is None else others.median,
                 verdict_of(claim)[1],
-                None if claim.reference else claim.reason,
             ]
         )
-    balls_cols = ["claim", "balls", "boundaries", "wickets", "hidden from", "share"]
-    cols = [*balls_cols, "outcome", "before", "after", "q", "verdict", "reason"]
+    cols = ["claim", "balls", "outcome", "before", "after", "others", "verdict"]
     return {"cols": cols, "rows": rows}
 
 
@@ -282,8 +310,12 @@ def _past_balls(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
     past = past_balls.values()
     names = short_names(name for ball in past for name in (ball.bowler, ball.batter))
     rows = [
-        [past.label, names[past.bowler], names[past.batter], past.outcome, past.attention]
+        [
+            *(past.label, names[past.bowler], names[past.batter], past.outcome),
+            *(past.attention, past.effect_points),
+        ]
         for past in map(past_balls.get, dict.fromkeys(order))
         if past is not None
     ]
-    return {"cols": ["ball", "bowler", "batter", "outcome", "attention"], "rows": rows}
+    cols = ["ball", "bowler", "batter", "outcome", "attention", "effect"]
+    return {"cols": cols, "rows": rows}

@@ -504,9 +504,11 @@ def _reasons(explanation: Explanation, max_groups: int = 2) -> str | None:
         return None
     text, outcome = "The model", ""
     if prediction.actual not in (None, prediction.subject):
-        outcome = f" to [/prediction/outcomes/{index}/outcome outcome]"
+        preposition = "to" if points[order[0]] > 0 else "from"
+        outcome = f" {preposition} [/prediction/outcomes/{index}/outcome outcome]"
     for rank, number in enumerate(noticeable[:max_groups]):
-        verb = "adds" if points[number] > 0 else "takes off"
+        verb = "adds" if points[number] > 0 else "takes"
+        verb += " off" if verb == "takes" and (rank or not outcome) else ""
         alike = points[number] * points[order[0]] > 0
         text += f" {verb}" if not rank else " and" if alike else f" and {verb}"
         text += f" [/contributions/{number}/from_usual/{index}/points size]"
