@@ -435,6 +435,11 @@ def aim(explanation: Explanation) -> str | None:
     return next((direction for direction in directions if direction is not None), None)
 
 
+def tested(explanation: Explanation) -> Sentence | None:
+    """What hiding the balls of the first supported claim does; nothing where none is supported."""
+    return sentence(explanation, _tested(explanation)) if supported(explanation) else None
+
+
 def effect_of_hiding(explanation: Explanation, index: int) -> str:
     """``without ball 2.6 it would be 9%, not 15%``: the effect of hiding what a claim names."""
     pointer = f"/evidence/{index}/top_change"

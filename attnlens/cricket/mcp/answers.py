@@ -1,0 +1,274 @@
+"""What the tools answer: balls by player and outcome, an over, and a player's match, as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+
+from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.match.ledger import (
+    ball_sign,
+    charged_runs,
+    free_hits,
+    how_out,
+    scorecard,
+)
+from attnlens.cricket.match.match import Delivery, Innings, Match, Player
+from attnlens.cricket.match.naming import BallReference, find_players, innings_numbered, people_of
+from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.outcomes import Outcome as BallOutcome
+from attnlens.cricket.predictor.win import RUNS
+from attnlens.cricket.session import Session
+from attnlens.cricket.words.narrative import tested
+from attnlens.errors import InputError
+from attnlens.files import Json
+from attnlens.render.numbers import rounded
+from attnlens.render.safe import visible, visible_name
+
+COLUMNS: Final = (
+    *("match", "ball", "label", "score", "bowler", "batter", "happened", "out", "free_hit"),
+)
+
+_MAX_BALLS: Final = 5
+"""Balls of a player that are listed with what they did to the probability of winning."""
+
+
+def balls_found(
+    matches: Iterable[tuple[str, Match]],
+    *,
+    innings: int | None,
+    over: int | None,
+    player: str | None,
+    outcome: BallOutcome | None,
+) -> Iterator[list[Any]]:
+    """Rows by `COLUMNS`, of matches with their names.
+
+    A player's balls are those faced or bowled; of wickets those where the player was out, at
+    whichever end, or took the wicket.
+
+    Raises:
+        InputError: nobody in any of them is called so.
+    """
+    player_exists = player is None
+    for name, match in matches:
+        keys = None if player is None else {p.key for p in find_players(player, people_of(match))}
+        player_exists = player_exists or bool(keys)
+        for side in match.innings:
+            if innings not in (None, side.number):
+                continue
+            for ball, free in zip(side.deliveries, free_hits(side.deliveries), strict=True):
+                if (
+                    _is(ball, outcome)
+                    and over in (None, ball.over)
+                    and (keys is None or keys & _players_of(ball, outcome))
+                ):
+                    yield [name, _name(side, ball), *_row(ball), free]
+    if not player_exists:
+        raise InputError(
+            f"nobody in what was read is called {player!r}",
+            remedy="give a surname as the match files write it",
+        )
+
+
+def _is(ball: Delivery, outcome: BallOutcome | None) -> bool:
+    """Whether a ball has an outcome; a four or a six may be hit off a no-ball."""
+    hit = outcome in ("4", "6") and ball.boundary and str(ball.runs_batter) == outcome
+    return hit or outcome in (None, ball.outcome)
+
+
+def _players_of(ball: Delivery, outcome: BallOutcome | None) -> set[str]:
+    """The keys of those whose ball it is, where such an outcome is asked for."""
+    out = {wicket.player_out.key for wicket in ball.wickets if wicket.counts}
+    if outcome != "W":
+        return out | {ball.batter.key, ball.bowler.key}
+    return out | {ball.bowler.key} if ball.bowlers_wickets else out
+
+
+def _name(side: Innings, ball: Delivery) -> str:
+    return f"{side.number}:{ball.index}"
+
+
+def _row(ball: Delivery) -> tuple[str | None, ...]:
+    """The columns from the label to who was out."""
+    return (
+        ball.label,
+        f"{ball.score_before}/{ball.wickets_before}",
+        visible_name(ball.bowler.name),
+        visible_name(ball.batter.name),
+        ball_sign(ball),
+        _out(ball),
+    )
+
+
+def _out(ball: Delivery) -> str | None:
+    """Who was out, and how."""
+    out = (f"{w.player_out}: {how_out(w, ball.bowler)}" for w in ball.wickets if w.counts)
+    return visible("; ".join(out)) or None
+
+
+def surprises(rows: Iterable[Json]) -> dict[str, float]:
+    """How many bits what happened was worth, by a ball's name; of the rows of a prediction."""
+    chances = {f"{row['innings']}:{row['index']}": row[f"p_{row['actual']}"] for row in rows}
+    return {ball: rounded(-math.log2(float(p or 1e-9)), 2) for ball, p in chances.items()}
+
+
+def over_answer(session: Session, match: Match, innings: int, over: int) -> Json:
+    """One over: runs and wickets beside what was expected, and each ball with what was tested.
+
+    Raises:
+        InputError: no ball of it was bowled.
+    """
+    side = innings_numbered(match, innings)
+    balls = [ball for ball in side.deliveries if ball.over == over]
+    if not balls:
+        overs = sorted({ball.over for ball in side.deliveries})
+        bowled = f"overs {overs[0]} to {overs[-1]}" if overs else "no over"
+        raise InputError(
+            f"innings {innings} has no over {over}", remedy=f"it has {bowled}, counted from 0"
+        )
+    rows = [row for row in session.rows(match) if row["innings"] == innings][
+        balls[0].index - 1 : balls[-1].index
+    ]
+    listed = []
+    for ball, row in zip(balls, rows, strict=True):
+        explanation = session.explain(match, ball=BallReference(innings, ball.index))
+        came = f"win_{ball.outcome}"
+        listed.append(
+            [
+                *(_name(side, ball), *_row(ball)),
+                _percent(row[f"p_{ball.outcome}"]),
+                *(_percent(row["win_before"]), _percent(row[came])),
+                _finding(explanation),
+            ]
+        )
+    expected = np.array([[row[f"p_{name}"] for name in OUTCOMES] for row in rows], float)
+    last = balls[-1]
+    return {
+        "innings": innings,
+        "over": over,
+        "batting": visible_name(side.batting_team),
+        "bowlers": [visible_name(name) for name in dict.fromkeys(b.bowler.name for b in balls)],
+        "score": f"{balls[0].score_before}/{balls[0].wickets_before} to "
+        f"{last.score_before + last.runs_total}/{last.wickets_before + _wickets([last])}",
+        "runs": sum(ball.runs_total for ball in balls),
+        "runs_expected": rounded(float((expected @ RUNS).sum()), 1),
+        "wickets": _wickets(balls),
+        "wickets_expected": rounded(float(expected[:, OUTCOMES.index("W")].sum()), 2),
+        "win": "percent, of the batting side; before: before the ball, after: after what happened",
+        "cols": ["ball", *COLUMNS[2:-1], "probability", "win_before", "win_after", "supported"],
+        "rows": listed,
+    }
+
+
+def _percent(share: Any) -> float | None:
+    return None if share is None else rounded(100 * float(share), 1)
+
+
+def _wickets(balls: Iterable[Delivery]) -> int:
+    return sum(wicket.counts for ball in balls for wicket in ball.wickets)
+
+
+def _finding(explanation: Explanation) -> str | None:
+    """What hiding past balls did, of a supported claim."""
+    finding = tested(explanation)
+    return None if finding is None else visible(finding.text)
+
+
+def player_answer(session: Session, match: Match, player: str) -> Json:
+    """A player's match: batting, bowling, fielding, opponents, win probability added.
+
+    Raises:
+        InputError: nobody, or several, in the match are called so.
+    """
+    people = find_players(player, people_of(match))
+    if len(people) != 1:
+        every = people or people_of(match)
+        names = ", ".join(visible_name(person.name) for person in every)
+        problem = f"{len(people)} players in the match are called" if people else "nobody is called"
+        raise InputError(f"{problem} {player!r}", remedy=f"it has {names}")
+    (person,) = people
+    story = session.story(match, evidence=False)
+    added = {row.name: row for row in story.players}.get(person.name)
+    points = {(entry.innings, entry.index): entry.points for entry in story.ledger}
+    batting, bowling, fielding = [], [], []
+    own: list[tuple[float, list[Any]]] = []
+    for side in match.innings:
+        card = scorecard(side)
+        for line in card.batting:
+            if line.player.key == person.key:
+                batting.append(_batting(side, person, asdict(line)))
+        for spell in card.bowling:
+            if spell.player.key == person.key:
+                bowling.append(_bowling(side, person, asdict(spell) | {"overs": spell.overs}))
+        for ball in side.deliveries:
+            out = [wicket for wicket in ball.wickets if person.name in wicket.fielders]
+            fielding += [[_name(side, ball), _out(ball)] for _ in out]
+            if person.key in (ball.batter.key, ball.bowler.key) or out:
+                swing = points.get((side.number, ball.index), 0.0)
+                sign = 1 if side.batting_team == story.team else -1
+                row = [_name(side, ball), *_row(ball), rounded(sign * swing, 1)]
+                own.append((abs(swing), row))
+    own.sort(key=lambda entry: -entry[0])
+    return {
+        "player": visible_name(person.name),
+        "batting": batting,
+        "bowling": bowling,
+        "fielding": {"cols": ["ball", "out"], "rows": fielding},
+        "win_probability_added": None if added is None else rounded(added.added, 1),
+        "balls_that_moved_the_match": {
+            "points": "of the batting side's probability of winning",
+            "cols": ["ball", *COLUMNS[2:-1], "points"],
+            "rows": [row for _, row in own[:_MAX_BALLS]],
+        },
+    }
+
+
+def _batting(side: Innings, person: Player, line: Json) -> Json:
+    """A batter's line, when the batter came in and went, and the runs off each bowler."""
+    at_crease = [b for b in side.deliveries if person.key in (b.batter.key, b.non_striker.key)]
+    faced = [ball for ball in side.deliveries if ball.batter.key == person.key]
+    out = next(
+        (b for b in side.deliveries for w in b.wickets if w.player_out.key == person.key), None
+    )
+    first = at_crease[0] if at_crease else out
+    return {
+        **{name: line[name] for name in ("position", "runs", "balls", "fours", "sixes", "out")},
+        "innings": side.number,
+        "in_at": None if first is None else f"{first.score_before}/{first.wickets_before}",
+        "out_ball": None if out is None else _name(side, out),
+        "out_at": None if out is None else f"{out.score_before + out.runs_total}",
+        "off_each_bowler": _each(faced, "bowler"),
+    }
+
+
+def _bowling(side: Innings, person: Player, spell: Json) -> Json:
+    """A bowler's figures, wickets, and the runs of each batter."""
+    balls = [ball for ball in side.deliveries if ball.bowler.key == person.key]
+    figures = ("overs", "maidens", "runs", "wickets", "wides", "noballs", "dots")
+    taken = [[_name(side, ball), _out(ball)] for ball in balls if ball.bowlers_wickets]
+    return {
+        **{name: spell[name] for name in figures},
+        "innings": side.number,
+        "wickets_taken": {"cols": ["ball", "out"], "rows": taken},
+        "to_each_batter": _each(balls, "batter"),
+    }
+
+
+def _each(balls: Iterable[Delivery], opponent: str) -> Json:
+    """Balls, runs and wickets against each opponent; of a bowler runs as charged."""
+    rows: dict[str, Counter[str]] = {}
+    for ball in balls:
+        count = rows.setdefault(visible_name(getattr(ball, opponent).name), Counter())
+        count["balls"] += ball.faced
+        count["runs"] += ball.runs_batter if opponent == "bowler" else charged_runs(ball)
+        count["out"] += ball.bowlers_wickets
+    cols = ("balls", "runs", "out")
+    return {
+        "cols": [opponent, *cols],
+        "rows": [[name, *(count[key] for key in cols)] for name, count in rows.items()],
+    }
