@@ -9,6 +9,7 @@ from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.attention_strip import BallLabels, leading_rows, single_effects
 from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
 from attnlens.cricket.words.facts import FORMS, OUTCOME_WORDS, VERDICT_WORDS, claims_in_order
+from attnlens.cricket.words.narrative import headline
 from attnlens.errors import count
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
 from attnlens.render.numbers import percent_seen, signed_points
@@ -96,12 +97,11 @@ def render_ball_parts(explanation: Explanation) -> str:
         for claim in explanation.evidence
         if claim.verdict in judged and not claim.reference
     ]
-    first, rest = _sentences(explanation)
     return render_part(
         "cricket/ball_parts.html",
         **parts.context(explanation) | {"claims": ()},
-        first=first,
-        rest=rest,
+        first=headline(explanation),
+        rest=_sentences(explanation),
         pieces=parts.pieces,
         verdicts={
             FORMS[form](verdict): parts.VERDICTS[verdict]
@@ -116,16 +116,15 @@ def render_ball_parts(explanation: Explanation) -> str:
     )
 
 
-def _sentences(explanation: Explanation) -> tuple[Sentence | None, list[Sentence]]:
-    """The sentence on the page's outcome, and those that neither the score nor a caution says."""
-    first, rest = None, []
+def _sentences(explanation: Explanation) -> list[Sentence]:
+    """The sentences that neither the headline, the score nor a caution says."""
+    rest = []
     for sentence in explanation.narrative:
         pointers = [fact.pointer for fact in sentence.facts]
-        if first is None and any(p.endswith("/usual") or "story_times" in p for p in pointers):
-            first = sentence
-        elif not pointers or not all(p.startswith(_ABOVE) for p in pointers):
+        is_above = bool(pointers) and all(p.startswith(_ABOVE) for p in pointers)
+        if not is_above and not any(p.endswith("/usual") for p in pointers):
             rest.append(sentence)
-    return first, rest
+    return rest
 
 
 def render_markdown(explanation: Explanation) -> str:
