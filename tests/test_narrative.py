@@ -38,6 +38,7 @@ def check(data: Data) -> list[str]:
     sentences = explanation_cases.narrated(data)
     names = {data["ball"][role] for role in ("batter", "bowler", "non_striker")}
     names |= {entry[role] for entry in data["past_balls"] for role in ("batter", "bowler")}
+    names |= set((data["ball"]["happened"] or {}).get("fielders", ()))
     untold = re.compile(r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten) (?:of|runs|off)\b")
     for sentence in sentences:
         rest = sentence["text"]
@@ -178,6 +179,58 @@ def test_stories(snapshot: SnapshotAssertion) -> None:
     first["ball"] |= {"target": 160, "runs_required": 160, "balls_left": 120}
     stories["first ball of a chase"] = check(first)
     assert stories == snapshot
+
+
+def came(data: Data, outcome: str, **happened: Any) -> None:
+    data["prediction"]["actual"] = outcome
+    if outcome in ("4", "6", "W"):
+        data["prediction"]["subject"] = outcome
+        row = next(row for row in data["prediction"]["outcomes"] if row["outcome"] == outcome)
+        data["prediction"]["story_times"] = row["probability"] / row["usual"]
+    data["ball"]["happened"] |= {"out": None, "how": None, "fielders": []} | happened
+
+
+def dismissed(how: str, *fielders: str, end: str = "batter") -> Change:
+    def change(data: Data) -> None:
+        came(data, "W", out=data["ball"][end], how=how, fielders=list(fielders))
+
+    return change
+
+
+def last_ball(data: Data) -> None:
+    data["ball"] |= CHASE | {"runs_required": 4, "balls_left": 1, "deliveries": 47}
+    data["match"]["result"] = "Harbour Kings won by 7 wickets"
+    came(data, "4")
+
+
+KINDS: dict[str, Change] = {
+    **{name: partial(came, outcome=name) for name in ("0", "1", "2", "4", "6", "wd", "nb", "bye")},
+    "caught": dismissed("caught", "D Fenwick"),
+    "caught by a substitute the file does not name": dismissed("caught"),
+    "caught and bowled": dismissed("caught and bowled", "N Brandt"),
+    "bowled": dismissed("bowled"),
+    "lbw": dismissed("lbw"),
+    "stumped": dismissed("stumped", "R Varela"),
+    "hit wicket": dismissed("hit wicket"),
+    "run out by two": dismissed("run out", "R Varela", "K Osei-Lund"),
+    "run out at the other end": dismissed("run out", "R Varela", end="non_striker"),
+    "obstructing the field": dismissed("obstructing the field"),
+    "the last ball of a chase": last_ball,
+    "The Hundred": ball(balls_per_over=5),
+    "a chase of The Hundred": ball(**CHASE, balls_per_over=5),
+}
+"""What can come of a ball, and competitions that count otherwise."""
+
+
+def test_paragraphs(snapshot: SnapshotAssertion) -> None:
+    """A paragraph for every kind of ball, as a report would print it."""
+    paragraphs = {}
+    for name, change in KINDS.items():
+        data = explanation_cases.explanation(47)
+        change(data)
+        paragraphs[name] = " ".join(check(data))
+        assert 60 <= len(paragraphs[name].split()) <= 100
+    assert paragraphs == snapshot
 
 
 @pytest.mark.parametrize("part", ["usual", "standing"])

@@ -14,8 +14,8 @@ from typing import Final
 from attnlens.cricket.explain.types import BallFacts, BallPrediction, Explanation, Role, Sentence
 from attnlens.cricket.match.ledger import counts_balls, rate_unit
 from attnlens.cricket.words.facts import (
-    QUOTE,
     claims_in_order,
+    names_in,
     quote_change,
     resolve,
     sentence,
@@ -93,8 +93,8 @@ _RATIO_WORDS: Final = (
 )
 """How a probability compares with the usual one, by their ratio; above them all, many times."""
 
-_MAX_WORDS: Final = 90
-"""A longer narrative is shortened; a name or a number counts as one word."""
+_MAX_WORDS: Final = 100
+"""A longer narrative is shortened; every name counts as two words."""
 
 MIN_GROUP_POINTS: Final = 0.5
 """Points below which a contribution is not mentioned."""
@@ -170,11 +170,12 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
         "calibration": _calibration(explanation),
         "win": _swing(explanation),
     }
-    notes = list(RECORDS)
+    names, notes = names_in(explanation), list(RECORDS)
+    sizes = dict.fromkeys(names, "A Name") | {surname(name): "Name" for name in names}
     for shorten in ("calibration", "notes", "reasons", "attention", None):
         chosen = _with_notes(explanation, filter(None, templates.values()), notes)
         chosen = _surnames(explanation, chosen)
-        if len(QUOTE.sub("x", " ".join(chosen)).split()) <= _MAX_WORDS:
+        if len(text_of(explanation, " ".join(chosen), sizes).split()) <= _MAX_WORDS:
             break
         if shorten == "notes":
             notes = []
