@@ -12,6 +12,7 @@ from attnlens.errors import InputError
 from attnlens.llm.spot_check import FigureIndex, SpotCheck, check_text, read_data
 
 _REWRITES: Final = {
+    r" in the (?:middle|death) overs\b": "",
     r"\b(?:chances?|likely|likelier|likelihood|odds)\b": "probability",
     r"\b(\d|10) for (\d+) from\b": r"bowler wickets \1, bowler runs \2, bowler overs",
     r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1, wickets \2",
