@@ -43,7 +43,7 @@ def test_the_page_of_a_ball_says_what_explain_says(page: Any, server: Server) ->
     expect(page.locator(".team .runs")).to_have_text(
         f"{explanation['ball']['score']}/{explanation['ball']['wickets']}"
     )
-    expect(page.locator(".which b")).to_have_text("7.2")
+    expect(page.locator(".which b")).to_have_text("7.4")
     expect(page.locator(".batters .on b")).to_have_text(explanation["ball"]["batter"])
     by_name = {row["outcome"]: row for row in explanation["prediction"]["outcomes"]}
     # The outcome that the story is about is the one that is chosen.
@@ -187,7 +187,7 @@ def test_walking_by_keys_and_back(page: Any, server: Server) -> None:
     page.go_forward()
     expect(page.locator(".slider")).to_have_attribute("aria-valuenow", "54")
     page.keyboard.press("End")
-    assert ball(page) == 128
+    assert ball(page) == 125
     page.keyboard.press("]")
     expect(page.locator(".team .side")).to_have_text("Port Amber Mariners")
     assert page.url.endswith("/innings/2/ball/1")
@@ -257,7 +257,7 @@ def test_scales_views_and_one_head_with_its_cells(page: Any, server: Server) -> 
     assert percentage == pytest.approx(100 * head["row"][20], abs=0.1)
     page.locator("#head-figure").focus()
     page.keyboard.press("ArrowLeft")
-    expect(readout).to_contain_text("asked about 7.2, looked at 4.4 ")
+    expect(readout).to_contain_text("asked about 7.4, looked at 4.7 ")
     expect(page.locator("#head-figure .axis-down span")).to_have_count(36)
     page.click("#head-one .close")
     expect(page.locator("#head-one")).to_be_hidden()
