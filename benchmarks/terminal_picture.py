@@ -19,7 +19,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-WORDS = ("explain", "sample_data/match.csv", "--ball", "2:124")
+WORDS = ("explain", "sample_data/match.csv", "--ball", "47")
 WIDTH = 88
 THEME = TerminalTheme(
     (16, 24, 32),

@@ -196,7 +196,7 @@ def player_answer(session: Session, match: Match, player: str) -> Json:
     added = {row.name: row for row in story.players}.get(person.name)
     points = {(entry.innings, entry.index): entry.points for entry in story.ledger}
     batting, bowling, fielding = [], [], []
-    own: list[tuple[float, list[Any]]] = []
+    swings: list[tuple[float, list[Any]]] = []
     for side in match.innings:
         card = scorecard(side)
         for line in card.batting:
@@ -212,8 +212,8 @@ def player_answer(session: Session, match: Match, player: str) -> Json:
                 swing = points.get((side.number, ball.index), 0.0)
                 sign = 1 if side.batting_team == story.team else -1
                 row = [_name(side, ball), *_row(ball), rounded(sign * swing, 1)]
-                own.append((abs(swing), row))
-    own.sort(key=lambda entry: -entry[0])
+                swings.append((abs(swing), row))
+    swings.sort(key=lambda entry: -entry[0])
     return {
         "player": visible_name(person.name),
         "batting": batting,
@@ -223,7 +223,7 @@ def player_answer(session: Session, match: Match, player: str) -> Json:
         "balls_that_moved_the_match": {
             "points": "of the batting side's probability of winning",
             "cols": ["ball", *COLUMNS[2:-1], "points"],
-            "rows": [row for _, row in own[:_MAX_BALLS]],
+            "rows": [row for _, row in swings[:_MAX_BALLS]],
         },
     }
 
@@ -250,11 +250,11 @@ def _bowling(side: Innings, person: Player, spell: Json) -> Json:
     """A bowler's figures, wickets, and the runs of each batter."""
     balls = [ball for ball in side.deliveries if ball.bowler.key == person.key]
     figures = ("overs", "maidens", "runs", "wickets", "wides", "noballs", "dots")
-    taken = [[_name(side, ball), _out(ball)] for ball in balls if ball.bowlers_wickets]
+    wickets = [[_name(side, ball), _out(ball)] for ball in balls if ball.bowlers_wickets]
     return {
         **{name: spell[name] for name in figures},
         "innings": side.number,
-        "wickets_taken": {"cols": ["ball", "out"], "rows": taken},
+        "wickets_taken": {"cols": ["ball", "out"], "rows": wickets},
         "to_each_batter": _each(balls, "batter"),
     }
 

@@ -67,9 +67,9 @@ MIN_COLOURED_POINTS: Final = 0.05
 
 _OUTCOME_COLUMNS: Final = 11
 
-_PAGE_LINES: Final = 28
-_SIZES: Final = ((3, 8), (3, 7), (2, 7), (2, 6), (1, 6), (1, 5))
-"""Lines of the page, and rows of hidden sets and lines of the strip: the first that fit."""
+_PAGE_LINES, _PAGE_COLUMNS = 28, 78
+_SIZES: Final = ((3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 5, 4), (1, 5, 2))
+"""Lines of a page of so many columns; its hidden sets, lines of the strip, and reasons: the first that fit."""
 
 _EFFECTS: Final = {
     "supported": ("✓", "larger", "supported"),
@@ -80,7 +80,7 @@ _EFFECTS: Final = {
 }
 """How the effect of hiding a set compares with that of others: sign, words, style."""
 
-_HIDDEN_COLUMNS: Final = ("balls", "change", "others")
+_HIDDEN_COLUMNS: Final = ("balls", "change", "control_range")
 _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 11, 12
 
 _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("▲▲", "▲", "", "▼", "▼▼"), strict=True))
@@ -148,14 +148,14 @@ class HiddenSet:
     Attributes:
         balls: what the set is called.
         change: the outcome's probability before and after, such as ``8.1 → 6.7%``.
-        others: the same after other sets, median and range; empty where there are none.
+        control_range: the same after other sets, median and range; empty where there are none.
         sign, words: the verdict.
         style: the style of its line.
     """
 
     balls: str
     change: str
-    others: str
+    control_range: str
     sign: str
     words: str
     style: str
@@ -227,14 +227,15 @@ def render_ball(page: Page, explanation: Explanation) -> None:
     page.flow([_chance(*entry) for entry in ball_page.chances], indent=3, gap=2)
     page.blank()
     above = list(page.lines)
-    for rows, room in _SIZES:
+    for rows, room, n_reasons in _SIZES if page.width >= _PAGE_COLUMNS else _SIZES[:-1]:
         page.lines[:] = above
         add_attention(page, explanation, labels, room)
         if ball_page.most:
             most: list[Line] = [[(text, "")] for text in ball_page.most]
             page.flow(most, indent=18, gap=3, lead=[("  most attention", "quiet")])
         add_hidden(page, ball_page.hidden[:rows], ball_page.outcome)
-        add_reasons(page, ball_page.reasons, ball_page.outcome, ball_page.excluded)
+        reasons = reasons_for(explanation, labels, _MIN_REASON_POINTS, n_reasons)
+        add_reasons(page, reasons, ball_page.outcome, ball_page.excluded)
         page.paragraph(" ".join(entry.text for entry in ball_page.came), indent=0)
         for text in ball_page.remarks:
             page.flag(text)
@@ -261,12 +262,11 @@ def _hidden(explanation: Explanation, labels: BallLabels) -> list[HiddenSet]:
         sign, words, style = _EFFECTS[claim.verdict]
         balls = text_of(explanation, claim_subject(explanation, index), labels.names)
         before, after = 100 * claim.top_change.before, 100 * claim.top_change.after
-        change, others = f"{before:.1f} → {after:.1f}%", claim.controls
-        compared = (
-            ""
-            if others is None
-            else (f"{100 * others.median:.1f}% ({100 * others.low:.1f} to {100 * others.high:.1f})")
-        )
+        change, controls = f"{before:.1f} → {after:.1f}%", claim.controls
+        compared = ""
+        if controls is not None:
+            median, low, high = (100 * p for p in (controls.median, controls.low, controls.high))
+            compared = f"{median:.1f}% ({low:.1f} to {high:.1f})"
         rows.append(HiddenSet(balls, change, compared, sign, words, style))
     return rows
 
@@ -285,7 +285,7 @@ def add_hidden(page: Page, hidden: Sequence[HiddenSet], outcome: str) -> None:
         page.add(
             (pad(f"{indent}{row.balls}", name_columns + 5), style),
             (pad(row.change, sizes[1] + 2), style),
-            (pad(row.others, sizes[2] + 2), style or "quiet"),
+            (pad(row.control_range, sizes[2] + 2), style or "quiet"),
             (f"{row.sign} {row.words}".strip(), row.style),
         )
 

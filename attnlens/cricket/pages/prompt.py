@@ -264,7 +264,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
     past_balls = {past.index: past for past in explanation.past_balls}
     rows = []
     for claim in ranked:
-        change, others = claim.top_change, claim.controls
+        change, controls = claim.top_change, claim.controls
         balls = [past_balls[ball] for ball in claim.removed]
         rows.append(
             [
@@ -275,7 +275,7 @@ def _claims(explanation: Explanation, ranked: Sequence[Evidence]) -> Json:
                 change.outcome,
                 change.before,
                 change.after,
-                None if others is None else others.median,
+                None if controls is None else controls.median,
                 verdict_of(claim)[1],
             ]
         )

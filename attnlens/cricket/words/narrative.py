@@ -304,9 +304,9 @@ def came(explanation: Explanation) -> str | None:
     if prediction.actual is None:
         return None
     index = outcome_index(prediction, prediction.actual)
-    known = prediction.actual == prediction.subject
     probability = f", which had [/prediction/outcomes/{index}/probability visible]"
-    probability = "" if known else probability
+    if prediction.actual == prediction.subject:
+        probability = ""
     end = f"{probability}{result_of(explanation)}."
     dismissed = dismissal(explanation)
     if dismissed:
