@@ -40,6 +40,7 @@ from attnlens.render.canvas import (
     Line,
     Page,
     bar,
+    cut,
     display_width,
     pad,
     terminal_page,
@@ -283,7 +284,7 @@ def add_hidden(page: Page, hidden: Sequence[HiddenSet], outcome: str) -> None:
     for row in rows:
         style, indent = ("heading", "") if row is heads else ("", "   ")
         page.add(
-            (pad(f"{indent}{row.balls}", name_columns + 5), style),
+            (pad(cut(f"{indent}{row.balls}", name_columns + 3), name_columns + 5), style),
             (pad(row.change, sizes[1] + 2), style),
             (pad(row.control_range, sizes[2] + 2), style or "quiet"),
             (f"{row.sign} {row.words}".strip(), row.style),
