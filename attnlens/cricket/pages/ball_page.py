@@ -70,7 +70,7 @@ _OUTCOME_COLUMNS: Final = 11
 
 _PAGE_LINES, _PAGE_COLUMNS = 28, 78
 _SIZES: Final = ((3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 5, 4), (1, 5, 2))
-"""Lines of a page of so many columns; hidden sets, lines of the strip, reasons: the first to fit."""
+"""Lines of so wide a page; hidden sets, lines of the strip, and reasons: the first that fit."""
 
 _EFFECTS: Final = {
     "supported": ("✓", "larger", "supported"),
