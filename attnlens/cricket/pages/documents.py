@@ -9,7 +9,6 @@ from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.attention_strip import BallLabels, leading_rows, single_effects
 from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
 from attnlens.cricket.words.facts import FORMS, OUTCOME_WORDS, VERDICT_WORDS, claims_in_order
-from attnlens.cricket.words.narrative import headline
 from attnlens.errors import count
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
 from attnlens.render.numbers import percent_seen, signed_points
@@ -100,7 +99,7 @@ def render_ball_parts(explanation: Explanation) -> str:
     return render_part(
         "cricket/ball_parts.html",
         **parts.context(explanation) | {"claims": ()},
-        first=headline(explanation),
+        story=ball_page_of(explanation),
         rest=_sentences(explanation),
         pieces=parts.pieces,
         verdicts={
@@ -117,14 +116,12 @@ def render_ball_parts(explanation: Explanation) -> str:
 
 
 def _sentences(explanation: Explanation) -> list[Sentence]:
-    """The sentences that neither the headline, the score nor a caution says."""
-    rest = []
-    for sentence in explanation.narrative:
-        pointers = [fact.pointer for fact in sentence.facts]
-        is_above = bool(pointers) and all(p.startswith(_ABOVE) for p in pointers)
-        if not is_above and not any(p.endswith("/usual") for p in pointers):
-            rest.append(sentence)
-    return rest
+    """The sentences that neither the score nor a caution says."""
+    return [
+        sentence
+        for sentence in explanation.narrative
+        if not sentence.facts or not all(fact.pointer.startswith(_ABOVE) for fact in sentence.facts)
+    ]
 
 
 def render_markdown(explanation: Explanation) -> str:
