@@ -1,8 +1,8 @@
-"""A spot check: do the numbers and names of a text stand in a JSON or CSV, where the text says?
+"""A spot check: do the numbers and names of a text stand in a JSON or CSV, in the row it names?
 
-A number is compared with the facts that the words around it name. It contradicts the data only if
-these words identify one fact and that fact has another value. No grammar is used: directions,
-comparisons, causes and verdicts are not read.
+The data is read as rows: each has labels (the short strings of an object, and those of the objects
+around it) and numbers. A number of a text must stand in a row that no name near it contradicts, or
+follow from such rows by a difference, a sum, a ratio or a rounding. No grammar is used.
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ import math
 import re
 import time
 import unicodedata
-from bisect import bisect
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise, product
 from typing import Any, Final, Literal, NamedTuple, get_args
-
-import numpy as np
-from numpy.typing import NDArray
 
 from attnlens.errors import InputError
 from attnlens.files import Json
@@ -33,41 +30,55 @@ Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
 """From the one that decides about a statement to the one that all its parts must have."""
 
 _MAX_VALUES: Final = 300_000
-MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
-_BEST_SHARE, _RIVAL_SHARE = 0.9, 0.6
-"""A number is borne out by a fact with this share of the best score; it contradicts the best fact
-only if no fact with its value has this share."""
+_MAX_LABELS, _MAX_ROWS, _MAX_FACTS = 12, 60, 40
+"""Labels that an object hands down; rows, and numbers of a row, that are combined."""
 
-_WORD: Final = re.compile(r"[^\W\d_]+\d*[^\W\d_]*|\d+(?:\.\d+)*")
+MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
+
+_WORD: Final = re.compile(r"[^\W\d_]+\d*|\d+(?:\.\d+)*")
 _ENDING: Final = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|ly|[sey])$|(?<=\w{4})ers?$")
 _NUMBER: Final = re.compile(
-    r"(?<![\w.,:/£$€=-])[£$€]?(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![-–:/]?\d|[a-zA-Z])"
-    r"(?: (?P<scale>thousand|million|billion)\b)?"
-    r"(?P<share> ?%| ?per ?cent\b)?"
+    r"(?<![\w.,:/£$€=–])(?P<sign>-)?[£$€]?(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"(?![-–:/]?\d|[a-zA-Z]|,\d)(?:[ -](?P<scale>thousand|million|billion)\b)?"
+    r"(?P<share> ?%| ?per ?cent\b)?(?P<cents> (?:cents|pence)\b)?"
+    r"(?P<times> times\b(?! a | this))?"
 )
 _SCALES: Final = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
-_HEDGE: Final = re.compile(
-    r"\b(about|around|roughly|nearly|almost|some|over|under|than) \W?$", re.I
+_UNITS: Final = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+).split()
+_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SPELLED: Final = re.compile(
+    rf"(?i)\b(?:(?P<ten>{'|'.join(_TENS)})(?:-(?P<one>{'|'.join(_UNITS[1:10])}))?"
+    rf"|(?P<unit>{'|'.join(_UNITS[2:])}))\b"
 )
-_OTHER_FACT: Final = re.compile(
-    r"\b(if|might|could|would|without|last (year|week|month)|ago|total|average|every|each|between"
-    r"|more than|less than|fewer than|\w+er than)\b",
-    re.I,
+_HEDGE: Final = re.compile(r"\b(about|around|roughly|nearly|almost|some|over|under|than) \W?$", re.I)
+_NOT_OF_THE_DATA: Final = re.compile(
+    r"\b(if|might|could|would be|last (year|week|month)|ago)\b", re.I
 )
-"""Words of a number that the data need not hold: of another time, on a condition, a difference."""
-
-_COUNTS: Final = "two three four five six seven eight nine ten eleven twelve"
+_RISE: Final = re.compile(
+    r"\b(up|adds?|added|puts?|rais\w+|rises?|rose|climb\w*|gain\w*|increas\w+|lift\w*|grew|higher"
+    r"|boost\w*|jump\w*|likelier|more likely|above|leads?)\b", re.I
+)
+_FALL: Final = re.compile(
+    r"\b(down|tak(?:es?|ing)|off|away|lower\w*|falls?|fell|drop\w*|decreas\w+|reduc\w+|cuts?|slip\w*"
+    r"|dip\w*|less likely|loses?|lost|costs?|shrank|below|trails?)\b", re.I
+)
+_PAIR: Final = re.compile(
+    r"(\d+(?:\.\d+)?) ?%?,? (to|against|rather than|instead of|compared with|where|when) (?:[a-z]+ )*?(\d+(?:\.\d+)?)%?"
+)
 _SENTENCE: Final = re.compile(r"(?<![A-Z])[.!?][\"')\]’”]*\s+(?=[\"'(\[“]?[^\Wa-z])|;\s+|\s\|\s")
 _MARKS: Final = re.compile(
     r"\*\*|__|[*`]|^\s*(?:>|[-+•]\s|\d+[.)]\s)\s*|^\||\|$|\]\([^)]*\)|\[(?=\w)"
 )
 _CLAUSE: Final = re.compile(r"[;:()–—]|,(?!\d)|\b(?:and|but|while|whereas|where|though|against)\b")
 _CAPITALS: Final = re.compile(r"(?<![\w°'])[^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z][\w'’-]*)*")
-_STOP_WORDS: Final = """
+_STOP_WORDS: Final = frozenset("""
 a an the of is was are were be been has had have at in on for to with from by as it its and or but
 than that this these those which who so not no if their they he she his her all each both more less
 under up down into out only just after before
-"""
+""".split())
 _CELL: Final = re.compile(r"[£$€]?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)")
 _PERCENT_WORDS: Final = frozenset({"percent", "percentag", "pct"})
 _NO_SHARE_WORDS: Final = frozenset({"nat", "bit", "p", "q", "ratio"})
@@ -103,8 +114,9 @@ class SpotCheck:
 
     @property
     def faults(self) -> list[Statement]:
-        """The statements that the data contradicts."""
-        return [row for row in self.statements if row.answer == "not borne out"]
+        """The statements that the data contradicts or does not hold."""
+        flags = ("not borne out", "not in the data")
+        return [row for row in self.statements if row.answer in flags]
 
     def to_dict(self) -> Json:
         """What `attnlens check --json` prints."""
@@ -112,14 +124,18 @@ class SpotCheck:
         return {"coverage": {"read": self.read, "of": len(rows)}, "statements": rows}
 
 
-class Figure(NamedTuple):
-    """A number of the data: its field (key or column), and the words that name its row."""
+class Fact(NamedTuple):
+    """A number of the data: its field (the words of its key), its row and where it stands."""
 
     value: float
-    unit: str
     field: frozenset[str]
-    row: frozenset[str]
+    row: int
     pointer: str
+
+
+Phrases = Mapping[str, str]
+Label = tuple[str, str]
+"""A column, and a text in it."""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -129,14 +145,14 @@ def _stem(word: str) -> str:
 
 
 @lru_cache(maxsize=1 << 14)
-def _stems(text: str) -> frozenset[str]:
+def _stems(text: str) -> tuple[str, ...]:
     """The words of a key, a label or a text, as they are compared."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", visible(text))
-    return frozenset(map(_stem, _WORD.findall(parted)))
+    return tuple(map(_stem, _WORD.findall(parted)))
 
 
-class FigureIndex:
-    """The numbers and words of plain data.
+class Facts:
+    """The rows of plain data: labels and numbers.
 
     Args:
         unread: keys below which nothing is read.
@@ -146,42 +162,59 @@ class FigureIndex:
     """
 
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
-        self.numbers: list[Figure] = []
+        self.facts: list[Fact] = []
+        self.rows: list[dict[str, str]] = []
+        self.numbers: defaultdict[int, list[int]] = defaultdict(list)
+        self.holders: defaultdict[Label, list[int]] = defaultdict(list)
+        self.names: defaultdict[str, set[Label]] = defaultdict(set)
         self.words: set[str] = set()
         self._unread, self._n_values = unread, 0
         if isinstance(data, Mapping | list):
-            self._add(data, "", "", frozenset())
+            self._read(data, "", "", self.add_row({}))
         if not self.words:
-            raise InputError(
-                "holds no facts", remedy="give a JSON object, a list of rows, or a CSV"
-            )
+            remedy = "give a JSON object, a list of rows, or a CSV"
+            raise InputError("holds no facts", remedy=remedy)
 
-    def _add(self, value: Any, key: str, pointer: str, row: frozenset[str]) -> None:
+    def add_row(self, labels: Mapping[str, str]) -> int:
+        """Add a row with labels by column; return its number."""
+        for label in labels.items():
+            self.holders[label].append(len(self.rows))
+            for word in _stems(label[1]):
+                self.names[word].add(label)
+                self.words.add(word)
+        self.rows.append(dict(labels))
+        return len(self.rows) - 1
+
+    def add_fact(self, row: int, value: float, words: Iterable[str], pointer: str) -> None:
+        """Add a number to a row, under the words of its key."""
+        self.numbers[row].append(len(self.facts))
+        self.facts.append(Fact(float(value), frozenset(words), row, pointer))
+
+    def _read(self, value: Any, key: str, pointer: str, row: int | None) -> None:
         self._n_values += 1
         if self._n_values > _MAX_VALUES:
             raise _too_many()
         if isinstance(value, str) and (percent := re.fullmatch(r"([-+]?\d+(?:\.\d+)?) ?%", value)):
             value = float(percent[1]) / 100
         if isinstance(value, Mapping):
-            items = {str(name): item for name, item in value.items() if name not in self._unread}
-            labels = [str(item) for at, item in enumerate(items.values()) if _is_label(item, at)]
-            row = row.union(_stems(key), *map(_stems, labels))
+            items = {str(name): item for name, item in value.items()}
+            own = {k: str(v) for at, (k, v) in enumerate(items.items()) if _is_label(v, at)}
+            above = {f"{pointer.rpartition('/')[0]}/": key} if key else {}
+            if row is not None:
+                labels = {**self.rows[row], **above, **own}
+                row = self.add_row(dict(islice(reversed(labels.items()), _MAX_LABELS)))
             for name, item in items.items():
                 step = name.replace("~", "~0").replace("/", "~1")
-                self._add(item, name, f"{pointer}/{step}", row)
+                inside = None if name in self._unread else row
+                self._read(item, name, f"{pointer}/{step}", inside)
         elif isinstance(value, list | tuple):
             for position, item in enumerate(value):
-                self._add(item, key, f"{pointer}/{position}", row)
+                self._read(item, key, f"{pointer}/{position}", row)
         elif isinstance(value, str):
-            self.words |= _stems(value[:MAX_STATEMENT_CHARACTERS]) | _stems(key)
-        elif _is_number(value) and key:
-            field = _stems(key)
-            self.words |= field | row
-            share = isinstance(value, float) and abs(value) <= 1 and not field & _NO_SHARE_WORDS
-            percent_field = field & _PERCENT_WORDS
-            unit = "share" if share or percent_field else ""
-            size = abs(float(value)) * (100 if unit == "share" and not percent_field else 1)
-            self.numbers.append(Figure(size, unit, field, row, pointer))
+            self.words.update(_stems(value[:MAX_STATEMENT_CHARACTERS]), _stems(key))
+        elif row is not None and _is_number(value) and key:
+            self.words.update(_stems(key))
+            self.add_fact(row, value, _stems(key), pointer)
 
 
 def _is_number(value: object) -> bool:
@@ -239,9 +272,9 @@ def _too_many() -> InputError:
 
 
 def check_text(
-    facts: FigureIndex,
+    facts: Facts,
     text: str,
-    rewrites: Mapping[str, str] | None = None,
+    phrases: Phrases | None = None,
     *,
     seconds: float = math.inf,
 ) -> SpotCheck:
@@ -252,7 +285,7 @@ def check_text(
             label of the data stands between equals signs (``=6=``).
         seconds: after so long, the rest of the text is not read.
     """
-    until, checker = time.monotonic() + seconds, _Checker(facts, rewrites or {})
+    until, checker = time.monotonic() + seconds, _Checker(facts, phrases or {})
     return SpotCheck(
         tuple(
             checker.check(visible(statement).replace("’", "'"))
@@ -277,126 +310,286 @@ def _statements(text: str) -> Iterator[str]:
 Finding = tuple[Answer, str, str | None, str | None]
 
 
+class Mention(NamedTuple):
+    """A name in a statement, with the labels that it may stand for."""
+
+    start: int
+    text: str
+    labels: frozenset[Label]
+
+
 class _Checker:
-    def __init__(self, facts: FigureIndex, rewrites: Mapping[str, str]) -> None:
-        self.facts, self.rewrites = facts, rewrites
-        self.stop_words = frozenset(_STOP_WORDS.split())
-        self.values = np.array([fact.value for fact in facts.numbers])
-        self.units = np.array([fact.unit for fact in facts.numbers], "U6")
-        self.by_row, self.by_field = (defaultdict[str, list[int]](list) for _ in range(2))
-        for index, fact in enumerate(facts.numbers):
-            for words, lists in ((fact.row, self.by_row), (fact.field, self.by_field)):
-                for word in words:
-                    lists[word].append(index)
+    def __init__(self, facts: Facts, phrases: Phrases) -> None:
+        self.facts, self.phrases = facts, phrases
+        sizes = [(abs(fact.value), at, False) for at, fact in enumerate(facts.facts)]
+        shares = [
+            (100 * size, at, True)
+            for size, at, _ in sizes
+            if size <= 1 and not facts.facts[at].field & _NO_SHARE_WORDS
+        ]
+        self.sizes = sorted(sizes + shares)
+        self.fields = defaultdict[str, set[frozenset[str]]](set)
+        for field in {fact.field for fact in facts.facts}:
+            for word in field:
+                self.fields[word].add(field)
 
     def check(self, statement: str) -> Statement:
         """A statement with its answer."""
         if len(statement) > MAX_STATEMENT_CHARACTERS:
             return Statement(statement, "not read", "too long")
-        counts = _COUNTS.split()
-        text = re.sub(
-            rf"(?i)(?<!\ba )\b(?:{'|'.join(counts)})\b(?! times)",
-            lambda word: str(counts.index(word[0].lower()) + 2),
-            statement,
-        )
-        for pattern, words in self.rewrites.items():
-            text = re.sub(pattern, words, text)
-        findings = [*self._numbers(text, statement), *self._names(statement)]
+        text = re.sub(r"(?<=\d) and a half", ".5", _SPELLED.sub(_in_digits, statement))
+        text = re.sub(r"\b(?:one|1)[- ]in[- ](?:a )?(\d+|\w+)", _one_in, text)
+        text = re.sub(r"\b[Tt]wice\b", "2 times", text)
+        for pattern, words in self.phrases.items():
+            if not words.startswith("="):
+                text = re.sub(pattern, words, text)
+        breaks = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text)]
+        clauses = list(pairwise(breaks))
+        mentions = sorted(self._mentions(text))
+        findings = [*self._strange(statement), *self._apart(clauses, mentions), *self._turned(text, clauses, mentions)]
+        for number in _NUMBER.finditer(text):
+            written = re.search(rf"(?<![\d.,]){re.escape(number['digits'])}(?![\d.,]\d)", statement)
+            finding = self._number(number, clauses, mentions, bool(written))
+            if finding:
+                findings.append(finding)
         if not findings:
             return Statement(statement, "not read", "no number and no name that can be checked")
         first = min(findings, key=lambda finding: get_args(Answer).index(finding[0]))
         message = "; ".join(dict.fromkeys(row[1] for row in findings if row[0] == first[0]))
         return Statement(statement, first[0], message, *first[2:])
 
-    def _numbers(self, text: str, statement: str) -> Iterator[Finding]:
-        """What the data says of each number; of one in words only where it is borne out."""
-        numbers = [number for number in _NUMBER.finditer(text) if not self._is_label(number)]
-        words, breaks = self._words(text), [match.start() for match in _CLAUSE.finditer(text)]
-        findings = [
-            self._number(number, _weights(number.start("digits"), words, breaks))
-            for number in numbers
-        ]
-        right = {pointer for answer, *_, pointer in findings if answer == "borne out"}
-        for number, finding in zip(numbers, findings, strict=True):
-            written = re.search(rf"(?<![\d.]){number['digits']}(?![\d.]\d)", statement)
-            if finding[0] == "not borne out" and finding[3] in right:
-                yield "not read", f"{finding[1]}: another number is that fact's", None, None
-            elif written or finding[0] == "borne out":
-                yield finding
+    def _mentions(self, text: str) -> Iterator[Mention]:
+        """The names of a text that are labels of the data, or parts of labels."""
+        for pattern, words in self.phrases.items():
+            if words.startswith("="):
+                column, _, label = words[1:].partition("=")
+                for match in re.finditer(pattern, text):
+                    yield Mention(match.start(), match[0], frozenset({(column, label)}))
+        tokens = [(m.start(), m.end(), _stem(m.group())) for m in _WORD.finditer(text)]
+        at = 0
+        while at < len(tokens):
+            start, end, stem = tokens[at]
+            at += 1
+            if not text[start].isupper() or stem in _STOP_WORDS:
+                continue
+            labels, stems = self.facts.names.get(stem, set()), [stem]
+            while labels and at < len(tokens):
+                more = {one for one in labels if _holds(_stems(one[1]), [*stems, tokens[at][2]])}
+                if not more:
+                    break
+                labels, end = more, tokens[at][1]
+                stems.append(tokens[at][2])
+                at += 1
+            exact = {one for one in labels if list(_stems(one[1])) == stems}
+            if chosen := exact or labels:
+                yield Mention(start, text[start:end], frozenset(islice(chosen, 20)))
 
-    def _is_label(self, number: re.Match[str]) -> bool:
-        """Whether a number names something: a year, a label such as ``7.2``, the end of a name."""
-        digits, before = number.group(), number.string[: number.start()]
-        labels = len(digits) == 4 or "." in digits or re.search(r"[A-Z]\w+ $", before)
-        return bool(labels) and digits in self.facts.words
+    def _near(self, at: int, clauses: list[tuple[int, int]], mentions: list[Mention]) -> list[Mention]:
+        """The mentions of the clause at a position, and of other columns the nearest before, or after."""
+        inside = next(((a, b) for a, b in clauses if a <= at < b), clauses[-1])
+        order = sorted(
+            mentions,
+            key=lambda one: 0 if inside[0] <= one.start < inside[1]
+            else inside[0] - one.start if one.start < inside[0] else 10_000 + one.start,
+        )
+        chosen: list[Mention] = []
+        columns: set[str] = set()
+        for one in order:
+            here = inside[0] <= one.start < inside[1]
+            own = {column for column, _ in one.labels}
+            if here or not own & columns:
+                chosen.append(one)
+            columns |= own
+        return chosen
 
-    def _words(self, text: str) -> list[tuple[int, str]]:
-        """The words that may name facts, with their positions; of figures only years."""
-        return [
-            (word.start(), _stem(word[1] or word.group()))
-            for word in re.finditer(rf"=([^=]+)=|{_WORD.pattern}", text)
-            if word.group().lower() not in self.stop_words
-            and not (word.group()[0].isdigit() and len(word.group()) != 4)
-        ]
+    def _fits(self, row: int, mentions: list[Mention]) -> bool:
+        """Whether no mention contradicts a row: its label there is mentioned, too."""
+        labels = self.facts.rows[row]
+        held = {column for one in mentions for column, text in one.labels if labels.get(column) == text}
+        return all(
+            any(labels.get(column) == text or column in held for column, text in one.labels)
+            or all(column not in labels for column, _ in one.labels)
+            for one in mentions
+        )
 
-    def _scores(self, weights: Mapping[str, float], unit: str) -> tuple[NDArray[Any], ...]:
-        """How well words name each fact of a unit: in all, by its row, by its field."""
-        row, field = np.zeros(len(self.values)), np.zeros(len(self.values))
-        for word, closeness in weights.items():
-            count = len(self.by_row.get(word, ())) + len(self.by_field.get(word, ()))
-            if count:
-                weight = closeness * math.log1p(len(self.values) / count)
-                row[self.by_row.get(word, [])] += weight
-                field[self.by_field.get(word, [])] += weight
-        return np.where(self.units == unit, row + field, 0), row, field
+    def _rows(self, mentions: list[Mention]) -> list[int]:
+        rows = {
+            row
+            for one in mentions
+            for label in one.labels
+            for row in islice(self.facts.holders[label], _MAX_ROWS)
+        }
+        return sorted(row for row in rows if self._fits(row, mentions))[:_MAX_ROWS]
 
-    def _number(self, number: re.Match[str], weights: Mapping[str, float]) -> Finding:
-        label, unit = f'number "{number.group().strip()}"', "share" if number["share"] else ""
+    def _matches(self, value: float, tolerance: float, share: bool) -> Iterator[Fact]:
+        low = bisect_left(self.sizes, (value - tolerance,))
+        high = bisect_right(self.sizes, (value + tolerance, math.inf))
+        for _, at, percent in self.sizes[low:min(high, low + 2000)]:
+            fact = self.facts.facts[at]
+            if share or not percent:
+                yield fact
+
+    def _number(self, number, clauses, mentions, written) -> Finding | None:
+        text, start = number.string, number.start("digits")
+        label = f'number "{number.group().strip()}"'
+        if self._is_label(number, mentions):
+            return None
         value, tolerance = _value(number)
-        hedged = _HEDGE.search(number.string[: number.start()])
-        tolerance = max(tolerance, 0.15 * value) if hedged else tolerance
-        if not len(self.values):
-            return "not in the data", label, None, None
-        sizes = self.values / np.where((self.units == "share") & (unit != "share"), 100, 1)
-        right = np.abs(sizes - value) <= tolerance
-        scores, row, field = self._scores(weights, unit)
-        best, top = int(np.argmax(np.where(right, scores, -1))), int(np.argmax(scores))
-        if right[best] and scores[best] > 0 and scores[best] >= _BEST_SHARE * scores[top]:
-            return "borne out", label, None, self.facts.numbers[best].pointer
-        fact = self.facts.numbers[top]
-        identified = field[top] > 0 and (row[top] > 0 or not fact.row)
-        alike = sizes[scores >= _BEST_SHARE * scores[top]]
-        rivals = right & (scores >= _RIVAL_SHARE * scores[top]) & (row >= 0.5 * row[top])
-        rival = np.ptp(alike) > 0 or rivals.any()
-        if identified and not rival and not _OTHER_FACT.search(number.string):
-            nearest = f"{sizes[top]:.6g}{(number['share'] or '')}"
-            return "not borne out", label, nearest, fact.pointer
-        if not right.any():
-            return "not in the data", label, None, None
-        return "not read", f"{label}: the words around it name no single fact", None, None
+        if _HEDGE.search(text[: number.start()]):
+            tolerance = max(tolerance, 0.1 * value)
+        near = self._near(start, clauses, mentions)
+        rows = self._rows(near)
+        beside = self._beside(number, clauses)
+        low, high = next((one for one in clauses if one[0] <= start < one[1]), clauses[-1])
+        clause = _content(text[low:high])
+        here = any(low <= one.start < high for one in near)
+        touched = set(rows)
+        pool = [self.facts.facts[at] for row in rows for at in self.facts.numbers[row][:_MAX_FACTS]]
+        named = [fact for fact in pool if fact.field & beside]
+        right = [] if number["times"] else [
+            fact for fact in self._matches(number, value, tolerance) if self._fits(fact.row, near)
+            and (fact.row in touched or fact.field & clause or not here)
+            and (fact.field & beside or not named)
+        ]
+        if right:
+            return "borne out", label, None, right[0].pointer
+        if self._follows(number, value, tolerance, rows):
+            return "borne out", label, None, None
+        if not (written or named) or number["times"] and not rows:
+            return None
+        if _NOT_OF_THE_DATA.search(text):
+            return "not read", label, None, None
+        named = named or [fact for fact in pool if fact.field & clause]
+        if named:
+            best = max(named, key=lambda fact: len(fact.field & clause))
+            percent = number["share"] and abs(best.value) <= 1
+            nearest = f"{abs(best.value) * (100 if percent else 1):.6g}{number['share'] or ''}"
+            return "not borne out", label, nearest, best.pointer
+        return "not in the data", label, None, None
 
-    def _names(self, text: str) -> Iterator[Finding]:
+    def _beside(self, number, clauses) -> set[str]:
+        """The words that follow a number, or else stand before it, up to the next number."""
+        low, high = next((c for c in clauses if c[0] <= number.start("digits") < c[1]), clauses[-1])
+        before = re.split(r"\d", number.string[low : number.start()])[-1]
+        after = re.split(r"\d", number.string[number.end() : high])[0]
+        return _content(" ".join(before.split()[-2:])) | _content(" ".join(after.split()[:2]))
+
+    def _matches(self, number, value, tolerance) -> Iterator[Fact]:
+        """The facts of a value, as it is written or in the unit of the text."""
+        share = bool(number["share"] or re.search(r"%|per ?cent|points", number.string))
+        factors = {1.0, 1 / _SCALES.get(number["scale"], 1.0), 0.01 if number["cents"] else 1.0}
+        for factor in factors:
+            low = bisect_left(self.sizes, ((value - tolerance) * factor,))
+            high = bisect_right(self.sizes, ((value + tolerance) * factor, math.inf))
+            for _, at, percent in self.sizes[low : min(high, low + 2000)]:
+                if share or not percent:
+                    yield self.facts.facts[at]
+
+    def _follows(self, number, value, tolerance, rows) -> bool:
+        """Whether numbers of the named rows give a value: a difference, a sum, a ratio."""
+        text, words = number.string, _content(number.string)
+        if number["times"]:
+            tolerance = max(tolerance, 0.15 * value)
+        by_field = defaultdict(list)
+        pairs = []
+        each = re.search(r"\b(per|apiece|each|average|mean|every)\b", text)
+        for row in rows:
+            own = [self.facts.facts[at] for at in self.facts.numbers[row][:_MAX_FACTS]]
+            for fact in own:
+                by_field[fact.field].append(fact.value)
+            pairs += [
+                (a.value, b.value) for a, b in product(own, own)
+                if a is not b and (a.field & b.field or each or a.field & words and b.field & words)
+            ]
+        if re.search(r"\b(total|together|between|both|sum|combined|all)\b", text):
+            if any(abs(sum(values) - value) <= tolerance for values in by_field.values()):
+                return True
+        for values in by_field.values():
+            if 1 < len(values) < 9:
+                pairs += product(values, values)
+        if number["times"] or each:
+            return any(b and abs(abs(a / b) - value) <= tolerance for a, b in pairs)
+        share = 100 if re.search(r"points|%", text) and not number["share"] else 1
+        return any(abs(abs(a - b) * k - value) <= tolerance for a, b in pairs for k in (1, share))
+
+    def _is_label(self, number: re.Match[str], mentions: list[Mention]) -> bool:
+        """Whether a number names something: a year, a label such as ``7.2``, a part of a name."""
+        digits, start = number.group(), number.start()
+        inside = any(one.start <= start < one.start + len(one.text) for one in mentions)
+        listed = re.search(r"(?i)\bballs? (?:[\d.]+(?:, | and |, and )|before, )*$", number.string[:start])
+        return bool(inside or listed or len(digits) == 4 and digits in self.facts.words)
+
+    def _apart(self, clauses, mentions) -> Iterator[Finding]:
+        """Two names of a clause, of columns that rows hold together, that no row holds together."""
+        for low, high in clauses:
+            inside = [one for one in mentions if low <= one.start < high]
+            rows = [{row for label in one.labels for row in self.facts.holders[label]} for one in inside]
+            columns = [{column for column, _ in one.labels} for one in inside]
+            for i, one in enumerate(inside):
+                others = [j for j in range(len(inside)) if not columns[i] & columns[j]]
+                known = [j for j in others if any(
+                    columns[j] & self.facts.rows[row].keys() for row in rows[i])
+                    and not any(columns[k] & columns[i] and rows[k] & rows[j] for k in range(len(inside)) if k != i)]
+                if known and all(not rows[i] & rows[j] for j in known):
+                    yield "not in the data", f'name "{one.text}"', None, None
+
+    def _turned(self, text, clauses, mentions) -> Iterator[Finding]:
+        """Two numbers that stand the other way round: a rise that falls, from after to before."""
+        up, down = bool(_RISE.search(text)), bool(_FALL.search(text))
+        pairs = list(_PAIR.finditer(text))
+        if up == down or len(pairs) != 1:
+            return
+        pair = pairs[0]
+        first, last = float(pair[1]), float(pair[3])
+        to = pair[2] == "to"
+        if first != last and (first < last) != (up == to):
+            yield "not borne out", f'order of "{pair[0]}"', None, None
+        elif to:
+            rows = self._rows(self._near(pair.start(), clauses, mentions))
+            orders = set()
+            for row in rows:
+                own = [self.facts.facts[at] for at in self.facts.numbers[row][:_MAX_FACTS]]
+                for (i, a), (j, b) in product(enumerate(own), enumerate(own)):
+                    if i != j and a.field & b.field and _is_near(a.value, pair[1]) and _is_near(b.value, pair[3]):
+                        orders.add(i < j)
+            if orders == {False}:
+                yield "not borne out", f'order of "{pair[0]}"', None, None
+
+    def _strange(self, text: str) -> Iterator[Finding]:
         """Runs of capitalised words of which the data lacks one; no word that begins a sentence."""
         for run in _CAPITALS.finditer(text):
             words = [re.sub(r"['’]s?$", "", word) for word in run.group().split()]
             if run.start() == 0 or text[: run.start()].rstrip()[-1:] in tuple(".!?:(\"“'"):
                 words = words[1:]
             strange = (word for word in words if not word.isupper())
-            if any(not _stems(word) <= self.facts.words for word in strange):
+            if any(not self.facts.words.issuperset(_stems(word)) for word in strange):
                 yield "not in the data", f'name "{" ".join(words)}"', None, None
 
 
-def _weights(
-    start: int, words: Iterable[tuple[int, str]], breaks: Sequence[int]
-) -> dict[str, float]:
-    """The words around a number: half at 30 characters, 0.6 for each clause that lies between."""
-    weights: dict[str, float] = {}
-    for position, stem in words:
-        if position != start:
-            n_breaks = abs(bisect(breaks, position) - bisect(breaks, start))
-            weight = 0.6**n_breaks / (1 + abs(position - start) / 30)
-            weights[stem] = max(weights.get(stem, 0.0), weight)
-    return weights
+def _content(text: str) -> set[str]:
+    return {_stem(word) for word in _WORD.findall(text) if word.lower() not in _STOP_WORDS}
+
+
+def _holds(words: tuple[str, ...], part: list[str]) -> bool:
+    return any(list(words[at : at + len(part)]) == part for at in range(len(words)))
+
+
+def _is_near(value: float, digits: str) -> bool:
+    half = 0.505 * 10.0 ** -len(digits.partition(".")[2])
+    return any(abs(abs(value) * k - float(digits)) <= half for k in (1, 100))
+
+
+def _one_in(match: re.Match[str]) -> str:
+    words = "two three four five six seven eight nine ten".split()
+    many = float(match[1]) if match[1].isdigit() else words.index(match[1]) + 2 if match[1] in words else 0
+    return f"about {100 / many:.2g}%" if many else match[0]
+
+
+def _in_digits(match: re.Match[str]) -> str:
+    if match["unit"]:
+        return str(_UNITS.index(match["unit"].lower()))
+    one = _UNITS.index(match["one"].lower()) if match["one"] else 0
+    return str(10 * _TENS.index(match["ten"].lower()) + 20 + one)
 
 
 def _value(number: re.Match[str]) -> tuple[float, float]:

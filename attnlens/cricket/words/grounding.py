@@ -6,36 +6,150 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match.outcomes import OUTCOME_BY_NAME
+from attnlens.cricket.match.outcomes import DISMISSALS, OUTCOME_BY_NAME
 from attnlens.errors import InputError
-from attnlens.llm.spot_check import FigureIndex, SpotCheck, check_text, read_data
+from attnlens.llm.spot_check import Facts, SpotCheck, check_text, read_data
 
-_REWRITES: Final = {
-    r"\b(?:chances?|likely|likelier|likelihood|odds)\b": "probability",
-    r"\b(\d|10) for (\d+) from\b": r"bowler wickets \1, bowler runs \2, bowler overs",
+_SUBJECTS: Final = {
+    "striker's record": r"\b(?:batter|striker)'s (?:own )?record|record as a batter",
+    "bowler's record": r"bowler's (?:own )?record|record as a bowler",
+    "the chase": r"\b[Tt]he chase\b",
+    "the scoreboard": r"\b[Tt]he scoreboard\b",
+    "boundaries": r"\blast (?:\d+ )?boundar(?:y|ies)\b",
+    "this over": r"\b[Tt]h(?:is|e) over (?:so far|as a whole)\b",
+    "venue and teams": r"\b(?:venue|ground) and (?:the )?(?:teams|sides)\b",
+}
+_PHRASES: Final = {
+    r"([A-Z][\w'’-]+) to ([A-Z][\w'’-]+)": r"\1 with the ball, \2 on strike",
+    r"\b(?:chances?|likely|likelier|likelihood|odds|risk|hopes)\b": "probability",
+    r"\b(\d|10) for (\d\d+)\b": r"wickets \1, runs \2,",
     r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1, wickets \2",
-    r"\b(?:need|want|require)s? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": (
-        r"runs required \1, balls left \2"
-    ),
-    r"\b(\d+) (?:of them )?(?:from|off) (\d+)\b(?!\.\d)": r"batter runs \1, batter balls \2",
-    r"\b(\d+) balls (?:still )?(?:left|to go|remain)": r"balls left \1",
+    r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": r"required \1, balls left \2",
+    r"\b(\d+) (?:wanted|needed|to get) (?:from|off) (\d+)\b": r"required \1, balls left \2",
+    r"\b(\d+) (?:of them )?(?:from|off) (?:just )?(\d+)\b(?!\.\d| overs?)": r"batter runs \1, batter balls \2",
+    r"\bon strike\b": "=role=batter",
+    r"\bat the other end|for company|\bpartner\b|backing up\b": "=role=non_striker",
+    r"\bhas the ball|with the ball\b|\bconceded\b|'s? (?:spell|figures)\b": "=role=bowler",
     **{
-        rf"(?i)\b{word}\b(?! (?:of|runs|balls|overs))": f"={code}="
+        rf"(?i)\b{word}\b(?! (?:of|for|runs|balls|overs|wickets|needed|more|from))": f"=outcome={code}"
         for word, code in OUTCOME_BY_NAME.items()
     },
+    **{pattern: f"=claim={name}" for name, pattern in _SUBJECTS.items()},
+    **{rf"(?i)\b{how}\b": f"=how={how}" for how in DISMISSALS},
+    r"(?<!not )\bsupport(?:s|ed)\b": "=verdict=supported",
+    r"\bcontradict(?:s|ed)\b": "=verdict=contradicted",
+    r"\b(?:not|no|nothing) better than chance\b": "=verdict=not better than chance",
 }
-"""What a report writes, and what is read in its place."""
+"""What a report writes; what is read in its place, or after "=" a column and a label."""
 
 _UNREAD: Final = frozenset(
-    {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels"}
+    {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels", "history"}
     | {"reason", "removed_from", "narrative", "summary", "top", "actual", "subject"}
-    | {"calibration"}
+    | {"calibration", "evidence", "contributions", "win_probability", "prediction", "ball", "fusion_weights", "match", "model", "flags"}
 )
-"""Keys of an explanation about which no text reports."""
+"""Keys of an explanation about which no text reports, or that are read below."""
 
-_CRICKET_KEYS: Final = frozenset({"batter", "bowler", "innings", "ball", "win_probability"})
-"""Data with one of these at its top, or in its first row, is about cricket."""
+
+def _at(data: Any, *steps: Any) -> Any:
+    """What stands at a path of plain data; None if nothing does."""
+    for step in steps:
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+class _Explanation(Facts):
+    """The rows of an explanation: of its players, sides, outcomes, claims and contributions."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        super().__init__({"text": "explanation", **data}, _UNREAD)
+        self.data = data
+        ball, match = data.get("ball"), data.get("match")
+        self.words.update(w for word in ("Four Six Wide Single Dot Ball Wicket Batter Bowler").split() for w in (word.lower(),))
+        happened = "ball", "happened"
+        for role, keys in (("batter", ("runs", "balls")), ("bowler", ("overs", "runs", "wickets"))):
+            row = self._named("player", "ball", role, role=role)
+            for key in keys:
+                self._fact(row, f"{key} {role}", "ball", "standing", f"{role}_{key}")
+        self._named("player", "ball", "non_striker", role="non_striker")
+        row = self._named("player", *happened, "out")
+        if how := _at(data, *happened, "how"):
+            self.add_row({**self.rows[row], "how": how, "outcome": "W"})
+        runs = _at(data, *happened, "runs_batter")
+        for key, more in (("batter_runs", runs), ("batter_balls", 1)):
+            self._fact(self._named("player", "ball", "batter"), "after", "ball", "standing", key, plus=more)
+        for past in range(len(_at(data, "history") or ())):
+            for role in ("batter", "bowler"):
+                if _at(data, "history", past, role) not in [_at(ball, one) for one in ("batter", "bowler", "non_striker")]:
+                    self._named("player", "history", past, role, role="")
+        row = self._named("team", "match", "batting_team")
+        for key in ("score", "wickets", "target", "balls_left", "runs_required", "required_rate", "run_rate"):
+            self._fact(row, key, "ball", key)
+        self._fact(row, "after score", "ball", "score", plus=_at(data, *happened, "runs"))
+        for key in ("partnership_runs", "partnership_balls", "over_runs"):
+            self._fact(row, key, "ball", "standing", key)
+        for key in ("before", "happened"):
+            self._fact(row, f"win probability {key}", "win_probability", key)
+        other = self._named("team", "match", "bowling_team")
+        for key in ("before", "happened"):
+            if _at(data, "win_probability", key) is not None:
+                self._fact(other, f"win probability {key}", "win_probability", key, minus_from=1)
+        result = _at(data, "match", "result") or ""
+        if " won by " in str(result):
+            team, _, margin = str(result).partition(" won by ")
+            number, _, unit = margin.partition(" ")
+            if number.isdigit():
+                self.add_fact(self.add_row({"team": team}), float(number), ["won", unit], "/match/result")
+        chance = {}
+        for at, one in enumerate(_at(data, "prediction", "outcomes") or ()):
+            outcome = _at(one, "outcome")
+            chance[outcome] = _at(one, "probability")
+            row = self.add_row({"outcome": str(outcome)})
+            for key in ("usual", "probability"):
+                self._fact(row, f"probability {key}", "prediction", "outcomes", at, key)
+        for at, one in enumerate(_at(data, "contributions") or ()):
+            for kind in ("points", "from_usual"):
+                for place, change in enumerate(_at(one, kind) or ()):
+                    row = self.add_row({"claim": str(_at(one, "group")), "outcome": str(_at(change, "outcome")),
+                        **self._holder(_at(one, "group"))})
+                    self._fact(row, "points", "contributions", at, kind, place, "points")
+        for at, one in enumerate(_at(data, "evidence") or ()):
+            kind, outcome = str(_at(one, "kind")), str(_at(one, "outcome"))
+            verdict = _at(one, "verdict")
+            labels = {"claim": kind, **({"verdict": verdict} if isinstance(verdict, str) else {}), **self._holder(kind)}
+            for place, change in enumerate(_at(one, "changes") or ()):
+                named = str(_at(change, "outcome"))
+                if named != outcome: continue
+                row = self.add_row({**labels, "outcome": named})
+                self._fact(row, "points", "evidence", at, "changes", place, "points")
+                self.add_fact(row, chance.get(named) or 0, ["probability"], "/prediction/outcomes")
+                self._fact(row, "probability without", "evidence", at, "changes", place, "points",
+                           plus=100 * (chance.get(named) or 0), unit=0.01)
+            row = self.add_row(labels)
+            for key in ("p", "q", "effect_nats", "controls"):
+                self._fact(row, key, "evidence", at, key)
+            self.add_fact(row, len(_at(one, "removed") or ()), ["balls"], f"/evidence/{at}/removed")
+
+    def _holder(self, kind: Any) -> dict[str, str]:
+        role = {"striker's record": "batter", "bowler's record": "bowler", "this bowler": "bowler", "this batter": "batter"}.get(kind)
+        name = _at(self.data, "ball", role) if role else None
+        return {"player": name} if isinstance(name, str) else {}
+
+    def _named(self, column: str, *path: Any, **more: str) -> int:
+        name = _at(self.data, *path)
+        return self.add_row({column: name, **more} if isinstance(name, str) else {})
+
+    def _fact(self, row: int, words: str, *path: Any, plus: float | None = 0, unit: float = 1, minus_from=None) -> None:
+        value = _at(self.data, *path)
+        try:
+            value = (float(value) + float(plus or 0)) * unit
+        except (TypeError, ValueError):
+            return
+        if minus_from is not None: value = minus_from - value
+        from attnlens.llm.spot_check import _stems
+        self.add_fact(row, value, _stems(words), "".join(f"/{step}" for step in path))
 
 
 def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> SpotCheck:
@@ -50,13 +164,9 @@ def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> S
         InputError: ``facts`` holds none, or too many.
     """
     try:
-        data: Any = read_data(facts.to_dict() if isinstance(facts, Explanation) else facts)
-        first = data[0] if isinstance(data, list) and data else data
-        if isinstance(first, Mapping) and not _CRICKET_KEYS.isdisjoint(first):
-            if first is data and isinstance(win := data.get("win_probability"), Mapping):
-                # Its "after" has the outcomes as keys, and no report quotes it.
-                data = {**data, "win_probability": {**win, "after": {}}}
-            return check_text(FigureIndex(data, _UNREAD), text, _REWRITES, seconds=seconds)
-        return check_text(FigureIndex(data), text, seconds=seconds)
+        data: Any = read_data(facts.to_dict() if hasattr(facts, "to_dict") else facts)
+        if isinstance(data, Mapping) and {"ball", "prediction"} <= data.keys():
+            return check_text(_Explanation(data), text, _PHRASES, seconds=seconds)
+        return check_text(Facts(data), text, seconds=seconds)
     except RecursionError:
         raise InputError("is nested too deeply", remedy="give a part of it") from None
