@@ -50,12 +50,12 @@ _UNITS: Final = (
 ).split()
 _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _SPELLED: Final = re.compile(
-    rf"(?i)\b(?:(?P<ten>{'|'.join(_TENS)})(?:-(?P<one>{'|'.join(_UNITS[1:10])}))?"
-    rf"|(?P<unit>{'|'.join(_UNITS[2:])}))\b"
+    rf"(?i)(?<!\ba )(?<!\bthe )(?<![a-z] for )(?<!took )(?<!got )(?<!hit )\b(?:(?P<ten>{'|'.join(_TENS)})(?:-(?P<one>{'|'.join(_UNITS[1:10])}))?"
+    rf"|(?P<unit>{'|'.join(_UNITS[2:])}))\b(?!!)"
 )
 _HEDGE: Final = re.compile(r"\b(about|around|roughly|nearly|almost|some|over|under|than) \W?$", re.I)
 _NOT_OF_THE_DATA: Final = re.compile(
-    r"\b(if|might|could|would be|last (year|week|month)|ago)\b", re.I
+    r"\b(if|might|could|would be|under|beyond|last (year|week|month)|ago)\b", re.I
 )
 _RISE: Final = re.compile(
     r"\b(up|adds?|added|puts?|rais\w+|rises?|rose|climb\w*|gain\w*|increas\w+|lift\w*|grew|higher"
@@ -66,7 +66,7 @@ _FALL: Final = re.compile(
     r"|dip\w*|less likely|loses?|lost|costs?|shrank|below|trails?)\b", re.I
 )
 _PAIR: Final = re.compile(
-    r"(\d+(?:\.\d+)?) ?%?,? (to|against|rather than|instead of|compared with|where|when) (?:[a-z]+ )*?(\d+(?:\.\d+)?)%?"
+    r"(\d+(?:\.\d+)?) ?%?,? (to|from|against|rather than|instead of|compared with|where|when) (?:[a-z]+ )*?(\d+(?:\.\d+)?)%?"
 )
 _SENTENCE: Final = re.compile(r"(?<![A-Z])[.!?][\"')\]’”]*\s+(?=[\"'(\[“]?[^\Wa-z])|;\s+|\s\|\s")
 _MARKS: Final = re.compile(
@@ -346,7 +346,7 @@ class _Checker:
         breaks = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text)]
         clauses = list(pairwise(breaks))
         mentions = sorted(self._mentions(text))
-        findings = [*self._strange(statement), *self._apart(clauses, mentions), *self._turned(text, clauses, mentions)]
+        findings = [*self._strange(statement), *self._apart(clauses, mentions), *self._turned(statement, clauses, mentions)]
         for number in _NUMBER.finditer(text):
             written = re.search(rf"(?<![\d.,]){re.escape(number['digits'])}(?![\d.,]\d)", statement)
             finding = self._number(number, clauses, mentions, bool(written))
@@ -470,7 +470,8 @@ class _Checker:
     def _beside(self, number, clauses) -> set[str]:
         """The words that follow a number, or else stand before it, up to the next number."""
         low, high = next((c for c in clauses if c[0] <= number.start("digits") < c[1]), clauses[-1])
-        before = re.split(r"\d", number.string[low : number.start()])[-1]
+        earlier = re.split(r"\d\S*", number.string[low : number.start()])
+        before = " ".join(earlier[-1].split()[2 if len(earlier) > 1 else 0 :])
         after = re.split(r"\d", number.string[number.end() : high])[0]
         return _content(" ".join(before.split()[-2:])) | _content(" ".join(after.split()[:2]))
 
@@ -482,8 +483,10 @@ class _Checker:
             low = bisect_left(self.sizes, ((value - tolerance) * factor,))
             high = bisect_right(self.sizes, ((value + tolerance) * factor, math.inf))
             for _, at, percent in self.sizes[low : min(high, low + 2000)]:
-                if share or not percent:
-                    yield self.facts.facts[at]
+                fact = self.facts.facts[at]
+                whole = number["share"] and (fact.value.is_integer() or "point" in fact.field)
+                if share if percent else not whole or fact.field & _PERCENT_WORDS:
+                    yield fact
 
     def _follows(self, number, value, tolerance, rows) -> bool:
         """Whether numbers of the named rows give a value: a difference, a sum, a ratio."""
@@ -522,7 +525,7 @@ class _Checker:
     def _apart(self, clauses, mentions) -> Iterator[Finding]:
         """Two names of a clause, of columns that rows hold together, that no row holds together."""
         for low, high in clauses:
-            inside = [one for one in mentions if low <= one.start < high]
+            inside = self._near(low, clauses, mentions)
             rows = [{row for label in one.labels for row in self.facts.holders[label]} for one in inside]
             columns = [{column for column, _ in one.labels} for one in inside]
             for i, one in enumerate(inside):
@@ -530,28 +533,28 @@ class _Checker:
                 known = [j for j in others if any(
                     columns[j] & self.facts.rows[row].keys() for row in rows[i])
                     and not any(columns[k] & columns[i] and rows[k] & rows[j] for k in range(len(inside)) if k != i)]
-                if known and all(not rows[i] & rows[j] for j in known):
+                if low <= one.start < high and (not rows[i] or known and all(not rows[i] & rows[j] for j in known)):
                     yield "not in the data", f'name "{one.text}"', None, None
 
     def _turned(self, text, clauses, mentions) -> Iterator[Finding]:
         """Two numbers that stand the other way round: a rise that falls, from after to before."""
         up, down = bool(_RISE.search(text)), bool(_FALL.search(text))
         pairs = list(_PAIR.finditer(text))
-        if up == down or len(pairs) != 1:
+        if len(pairs) != 1:
             return
         pair = pairs[0]
         first, last = float(pair[1]), float(pair[3])
         to = pair[2] == "to"
-        if first != last and (first < last) != (up == to):
+        if up != down and first != last and pair[2] != "from" and (first < last) != (up == to):
             yield "not borne out", f'order of "{pair[0]}"', None, None
-        elif to:
+        elif up != down or not to:
             rows = self._rows(self._near(pair.start(), clauses, mentions))
             orders = set()
             for row in rows:
                 own = [self.facts.facts[at] for at in self.facts.numbers[row][:_MAX_FACTS]]
                 for (i, a), (j, b) in product(enumerate(own), enumerate(own)):
                     if i != j and a.field & b.field and _is_near(a.value, pair[1]) and _is_near(b.value, pair[3]):
-                        orders.add(i < j)
+                        orders.add((i < j) == to)
             if orders == {False}:
                 yield "not borne out", f'order of "{pair[0]}"', None, None
 

@@ -27,6 +27,7 @@ _PHRASES: Final = {
     r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": r"required \1, balls left \2",
     r"\b(\d+) (?:wanted|needed|to get) (?:from|off) (\d+)\b": r"required \1, balls left \2",
     r"\b(\d+) (?:of them )?(?:from|off) (?:just )?(\d+)\b(?!\.\d| overs?)": r"batter runs \1, batter balls \2",
+    r"\b(?:[Tt]hen|[Ii]n the event|[Ww]hat came|hit back|answered|it for|(?:took|got|hit) (?=a |four|six))\b": "=event=came",
     r"\bon strike\b": "=role=batter",
     r"\bat the other end|for company|\bpartner\b|backing up\b": "=role=non_striker",
     r"\bhas the ball|with the ball\b|\bconceded\b|'s? (?:spell|figures)\b": "=role=bowler",
@@ -79,7 +80,7 @@ class _Explanation(Facts):
             self.add_row({**self.rows[row], "how": how, "outcome": "W"})
         runs = _at(data, *happened, "runs_batter")
         for key, more in (("batter_runs", runs), ("batter_balls", 1)):
-            self._fact(self._named("player", "ball", "batter"), "after", "ball", "standing", key, plus=more)
+            self._fact(self._named("player", "ball", "batter"), f"after {key}", "ball", "standing", key, plus=more)
         for past in range(len(_at(data, "history") or ())):
             for role in ("batter", "bowler"):
                 if _at(data, "history", past, role) not in [_at(ball, one) for one in ("batter", "bowler", "non_striker")]:
@@ -88,6 +89,9 @@ class _Explanation(Facts):
         for key in ("score", "wickets", "target", "balls_left", "runs_required", "required_rate", "run_rate"):
             self._fact(row, key, "ball", key)
         self._fact(row, "after score", "ball", "score", plus=_at(data, *happened, "runs"))
+        self._fact(row, "opponents total", "ball", "target", plus=-1)
+        for key in ("index", "legal_number", "over"):
+            self._fact(row, f"into match {key}", "ball", key)
         for key in ("partnership_runs", "partnership_balls", "over_runs"):
             self._fact(row, key, "ball", "standing", key)
         for key in ("before", "happened"):
@@ -106,7 +110,8 @@ class _Explanation(Facts):
         for at, one in enumerate(_at(data, "prediction", "outcomes") or ()):
             outcome = _at(one, "outcome")
             chance[outcome] = _at(one, "probability")
-            row = self.add_row({"outcome": str(outcome)})
+            came = outcome == _at(data, "prediction", "actual")
+            row = self.add_row({"outcome": str(outcome), "event": "came" if came else ""})
             for key in ("usual", "probability"):
                 self._fact(row, f"probability {key}", "prediction", "outcomes", at, key)
         for at, one in enumerate(_at(data, "contributions") or ()):
