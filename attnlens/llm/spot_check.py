@@ -77,7 +77,7 @@ _CAPITALS: Final = re.compile(r"(?<![\w°'])[^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z]
 _STOP_WORDS: Final = frozenset("""
 a an the of is was are were be been has had have at in on for to with from by as it its and or but
 than that this these those which who so not no if their they he she his her all each both more less
-under up down into out only just after before
+under up down into out only just after before none
 """.split())
 _CELL: Final = re.compile(r"[£$€]?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)")
 _PERCENT_WORDS: Final = frozenset({"percent", "percentag", "pct"})
@@ -507,9 +507,13 @@ class _Checker:
         if re.search(r"\b(total|together|between|both|sum|combined|all)\b", text):
             if any(abs(sum(values) - value) <= tolerance for values in by_field.values()):
                 return True
-        for values in by_field.values():
-            if 1 < len(values) < 9:
-                pairs += product(values, values)
+        compared = re.search(r"\b(behind|ahead|than|outs\w+|above|below|lead|gap)\b", text)
+        for field, values in by_field.items():
+            others = values
+            if compared and field & words:
+                others = [one.value for one in self.facts.facts[:5000] if one.field == field]
+            if len(values) < 9:
+                pairs += product(values, others)
         if number["times"] or each:
             return any(b and abs(abs(a / b) - value) <= tolerance for a, b in pairs)
         share = 100 if re.search(r"points|%", text) and not number["share"] else 1
@@ -525,7 +529,9 @@ class _Checker:
     def _apart(self, clauses, mentions) -> Iterator[Finding]:
         """Two names of a clause, of columns that rows hold together, that no row holds together."""
         for low, high in clauses:
-            inside = self._near(low, clauses, mentions)
+            inside = [one for one in mentions if low <= one.start < high]
+            if len(inside) == 1 and inside[0].text.islower():
+                inside += [one for one in self._near(low, clauses, mentions) if one.start < low]
             rows = [{row for label in one.labels for row in self.facts.holders[label]} for one in inside]
             columns = [{column for column, _ in one.labels} for one in inside]
             for i, one in enumerate(inside):
@@ -533,14 +539,14 @@ class _Checker:
                 known = [j for j in others if any(
                     columns[j] & self.facts.rows[row].keys() for row in rows[i])
                     and not any(columns[k] & columns[i] and rows[k] & rows[j] for k in range(len(inside)) if k != i)]
-                if low <= one.start < high and (not rows[i] or known and all(not rows[i] & rows[j] for j in known)):
+                if low <= one.start and (not rows[i] or known and all(not rows[i] & rows[j] for j in known)):
                     yield "not in the data", f'name "{one.text}"', None, None
 
     def _turned(self, text, clauses, mentions) -> Iterator[Finding]:
         """Two numbers that stand the other way round: a rise that falls, from after to before."""
         up, down = bool(_RISE.search(text)), bool(_FALL.search(text))
         pairs = list(_PAIR.finditer(text))
-        if len(pairs) != 1:
+        if len(pairs) != 1 or pairs[0][2] == "from" and "%" not in pairs[0][0]:
             return
         pair = pairs[0]
         first, last = float(pair[1]), float(pair[3])

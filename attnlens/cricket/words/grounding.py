@@ -27,7 +27,7 @@ _PHRASES: Final = {
     r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": r"required \1, balls left \2",
     r"\b(\d+) (?:wanted|needed|to get) (?:from|off) (\d+)\b": r"required \1, balls left \2",
     r"\b(\d+) (?:of them )?(?:from|off) (?:just )?(\d+)\b(?!\.\d| overs?)": r"batter runs \1, batter balls \2",
-    r"\b(?:[Tt]hen|[Ii]n the event|[Ww]hat came|hit back|answered|it for|(?:took|got|hit) (?=a |four|six))\b": "=event=came",
+    r"\b(?:(?<!by )(?<![Uu]ntil )(?<!since )[Tt]hen|[Ii]n the event|[Ww]hat came|hit back|answered|it for|(?:took|got|hit) (?=a |four|six))\b": "=event=came",
     r"\bon strike\b": "=role=batter",
     r"\bat the other end|for company|\bpartner\b|backing up\b": "=role=non_striker",
     r"\bhas the ball|with the ball\b|\bconceded\b|'s? (?:spell|figures)\b": "=role=bowler",
@@ -36,7 +36,7 @@ _PHRASES: Final = {
         for word, code in OUTCOME_BY_NAME.items()
     },
     **{pattern: f"=claim={name}" for name, pattern in _SUBJECTS.items()},
-    **{rf"(?i)\b{how}\b": f"=how={how}" for how in DISMISSALS},
+    **{rf"(?<!has )(?<!had )(?<!have )\b{how}\b": f"=how={how}" for how in DISMISSALS},
     r"(?<!not )\bsupport(?:s|ed)\b": "=verdict=supported",
     r"\bcontradict(?:s|ed)\b": "=verdict=contradicted",
     r"\b(?:not|no|nothing) better than chance\b": "=verdict=not better than chance",
