@@ -54,8 +54,10 @@ _SPELLED: Final = re.compile(
     rf"|(?P<unit>{'|'.join(_UNITS[2:])}))\b(?!!)"
 )
 _HEDGE: Final = re.compile(r"\b(about|around|roughly|nearly|almost|some|over|under|than) \W?$", re.I)
+_LIMIT: Final = re.compile(r"\b((more|less|fewer) than|below|above|(?<!just )(under|over)|beyond) \W?$", re.I)
+_COMPARED: Final = re.compile(r"^\W*(?:\w+ ){0,2}?(?:\w+er|more|less|behind|ahead)\b|\bby \W?$")
 _NOT_OF_THE_DATA: Final = re.compile(
-    r"\b(if|might|could|would be|under|beyond|last (year|week|month)|ago)\b", re.I
+    r"\b(if|might|could|would be|last (year|week|month)|ago)\b", re.I
 )
 _RISE: Final = re.compile(
     r"\b(up|adds?|added|puts?|rais\w+|rises?|rose|climb\w*|gain\w*|increas\w+|lift\w*|grew|higher"
@@ -457,7 +459,7 @@ class _Checker:
             return "borne out", label, None, None
         if not (written or named) or number["times"] and not rows:
             return None
-        if _NOT_OF_THE_DATA.search(text):
+        if _NOT_OF_THE_DATA.search(text) or _LIMIT.search(text[: number.start()]):
             return "not read", label, None, None
         named = named or [fact for fact in pool if fact.field & clause]
         if named:
@@ -470,9 +472,10 @@ class _Checker:
     def _beside(self, number, clauses) -> set[str]:
         """The words that follow a number, or else stand before it, up to the next number."""
         low, high = next((c for c in clauses if c[0] <= number.start("digits") < c[1]), clauses[-1])
-        earlier = re.split(r"\d\S*", number.string[low : number.start()])
-        before = " ".join(earlier[-1].split()[2 if len(earlier) > 1 else 0 :])
-        after = re.split(r"\d", number.string[number.end() : high])[0]
+        earlier = re.split(r"\d\S*|/", number.string[low : number.start()])
+        taken = 2 if len(earlier) > 1 and number.string[: number.start()].count("/") == 0 else 0
+        before = " ".join(earlier[-1].split()[taken:])
+        after = re.split(r"[\d/]", number.string[number.end() : high])[0]
         return _content(" ".join(before.split()[-2:])) | _content(" ".join(after.split()[:2]))
 
     def _matches(self, number, value, tolerance) -> Iterator[Fact]:
@@ -507,10 +510,10 @@ class _Checker:
         if re.search(r"\b(total|together|between|both|sum|combined|all)\b", text):
             if any(abs(sum(values) - value) <= tolerance for values in by_field.values()):
                 return True
-        compared = re.search(r"\b(behind|ahead|than|outs\w+|above|below|lead|gap)\b", text)
+        compared = _COMPARED.search(text[number.end() :]) or _COMPARED.search(text[: number.start()])
         for field, values in by_field.items():
             others = values
-            if compared and field & words:
+            if compared:
                 others = [one.value for one in self.facts.facts[:5000] if one.field == field]
             if len(values) < 9:
                 pairs += product(values, others)

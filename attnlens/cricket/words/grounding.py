@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attnlens.cricket.match.outcomes import DISMISSALS, OUTCOME_BY_NAME
 from attnlens.errors import InputError
-from attnlens.llm.spot_check import Facts, SpotCheck, check_text, read_data
+from attnlens.llm.spot_check import Facts, SpotCheck, _stem, check_text, read_data
 
 _SUBJECTS: Final = {
     "striker's record": r"\b(?:batter|striker)'s (?:own )?record|record as a batter",
@@ -20,19 +20,20 @@ _SUBJECTS: Final = {
     "venue and teams": r"\b(?:venue|ground) and (?:the )?(?:teams|sides)\b",
 }
 _PHRASES: Final = {
+    r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",
     r"([A-Z][\w'’-]+) to ([A-Z][\w'’-]+)": r"\1 with the ball, \2 on strike",
     r"\b(?:chances?|likely|likelier|likelihood|odds|risk|hopes)\b": "probability",
-    r"\b(\d|10) for (\d\d+)\b": r"wickets \1, runs \2,",
-    r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1, wickets \2",
-    r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": r"required \1, balls left \2",
-    r"\b(\d+) (?:wanted|needed|to get) (?:from|off) (\d+)\b": r"required \1, balls left \2",
-    r"\b(\d+) (?:of them )?(?:from|off) (?:just )?(\d+)\b(?!\.\d| overs?)": r"batter runs \1, batter balls \2",
-    r"\b(?:(?<!by )(?<![Uu]ntil )(?<!since )[Tt]hen|[Ii]n the event|[Ww]hat came|hit back|answered|it for|(?:took|got|hit) (?=a |four|six))\b": "=event=came",
+    r"\b(\d|10) for (\d\d+)\b": r"wickets \1 / runs \2 /",
+    r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1 / wickets \2 /",
+    r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": r"required \1 / balls left \2 /",
+    r"\b(\d+) (?:wanted|needed|to get) (?:from|off) (\d+)\b": r"required \1 / balls left \2 /",
+    r"\b(\d+) (?:of them )?(?:from|off) (?:just )?(\d+)\b(?!\.\d| overs?)": r"batter runs \1 / batter balls \2 /",
+    r"\b(?:(?<!by )(?<![Uu]ntil )(?<!since )[Tt]hen|[Ii]n the event|[Ww]hat came|hit back|answered|it for|(?<!had )(?:took|got|hit) (?=a |four|six))\b": "=event=came",
     r"\bon strike\b": "=role=batter",
     r"\bat the other end|for company|\bpartner\b|backing up\b": "=role=non_striker",
     r"\bhas the ball|with the ball\b|\bconceded\b|'s? (?:spell|figures)\b": "=role=bowler",
     **{
-        rf"(?i)\b{word}\b(?! (?:of|for|runs|balls|overs|wickets|needed|more|from))": f"=outcome={code}"
+        rf"(?i)\b{word}\b(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{3,}[^s\W]s)\b)": f"=outcome={code}"
         for word, code in OUTCOME_BY_NAME.items()
     },
     **{pattern: f"=claim={name}" for name, pattern in _SUBJECTS.items()},
@@ -71,7 +72,8 @@ class _Explanation(Facts):
         self.words.update(w for word in ("Four Six Wide Single Dot Ball Wicket Batter Bowler").split() for w in (word.lower(),))
         happened = "ball", "happened"
         for role, keys in (("batter", ("runs", "balls")), ("bowler", ("overs", "runs", "wickets"))):
-            row = self._named("player", "ball", role, role=role)
+            self._named("player", "ball", role, role=role)
+            row = self._named("player", "ball", role)
             for key in keys:
                 self._fact(row, f"{key} {role}", "ball", "standing", f"{role}_{key}")
         self._named("player", "ball", "non_striker", role="non_striker")
@@ -93,7 +95,8 @@ class _Explanation(Facts):
         for key in ("index", "legal_number", "over"):
             self._fact(row, f"into match {key}", "ball", key)
         for key in ("partnership_runs", "partnership_balls", "over_runs"):
-            self._fact(row, key, "ball", "standing", key)
+            for one in (row, self._named("player", "ball", "batter"), self._named("player", "ball", "non_striker")):
+                self._fact(one, key, "ball", "standing", key)
         for key in ("before", "happened"):
             self._fact(row, f"win probability {key}", "win_probability", key)
         other = self._named("team", "match", "bowling_team")
@@ -105,7 +108,7 @@ class _Explanation(Facts):
             team, _, margin = str(result).partition(" won by ")
             number, _, unit = margin.partition(" ")
             if number.isdigit():
-                self.add_fact(self.add_row({"team": team}), float(number), ["won", unit], "/match/result")
+                self.add_fact(self.add_row({"team": team}), float(number), ["won", _stem(unit.split()[0])], "/match/result")
         chance = {}
         for at, one in enumerate(_at(data, "prediction", "outcomes") or ()):
             outcome = _at(one, "outcome")
