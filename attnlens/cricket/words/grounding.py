@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attnlens.cricket.match.outcomes import DISMISSALS, OUTCOME_BY_NAME
 from attnlens.errors import InputError
-from attnlens.llm.spot_check import Facts, SpotCheck, _stem, check_text, read_data
+from attnlens.llm.spot_check import Facts, SpotCheck, check_text, read_data
 
 _SUBJECTS: Final = {
     "striker's record": r"\b(?:batter|striker)'s (?:own )?record|record as a batter",
@@ -28,26 +28,43 @@ _PHRASES: Final = {
     r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": r"required \1 / balls left \2 /",
     r"\b(\d+) (?:wanted|needed|to get) (?:from|off) (\d+)\b": r"required \1 / balls left \2 /",
     r"\b(\d+) (?:of them )?(?:from|off) (?:just )?(\d+)\b(?!\.\d| overs?)": r"batter runs \1 / batter balls \2 /",
-    r"\b(?:(?<!by )(?<![Uu]ntil )(?<!since )[Tt]hen|[Ii]n the event|[Ww]hat came|hit back|answered|it for|(?<!had )(?:took|got|hit) (?=a |four|six))\b": "=event=came",
-    r"\bon strike\b": "=role=batter",
-    r"\bat the other end|for company|\bpartner\b|backing up\b": "=role=non_striker",
-    r"\bhas the ball|with the ball\b|\bconceded\b|'s? (?:spell|figures)\b": "=role=bowler",
+    r"\b(?:(?<!by )(?<![Uu]ntil )(?<!since )[Tt]hen|[Ii]n the event|[Ww]hat came|hit back|answered|it for|(?<!had )(?:took|got|hit) (?=a |four|six))\b": (
+        "event",
+        "came",
+    ),
+    r"\bon strike\b": ("role", "batter"),
+    r"\bat the other end|for company|\bpartner\b|backing up\b": ("role", "non_striker"),
+    r"\bhas the ball|with the ball\b|\bconceded\b|'s? (?:spell|figures)\b": ("role", "bowler"),
     **{
-        rf"(?i)\b{word}\b(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{3,}[^s\W]s)\b)": f"=outcome={code}"
+        rf"(?i)\b{word}\b(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{(3,)}[^s\W]s)\b)": (
+            "outcome",
+            code,
+        )
         for word, code in OUTCOME_BY_NAME.items()
     },
-    **{pattern: f"=claim={name}" for name, pattern in _SUBJECTS.items()},
-    **{rf"(?<!has )(?<!had )(?<!have )\b{how}\b": f"=how={how}" for how in DISMISSALS},
-    r"(?<!not )\bsupport(?:s|ed)\b": "=verdict=supported",
-    r"\bcontradict(?:s|ed)\b": "=verdict=contradicted",
-    r"\b(?:not|no|nothing) better than chance\b": "=verdict=not better than chance",
+    **{pattern: ("claim", name) for name, pattern in _SUBJECTS.items()},
+    **{rf"(?<!has )(?<!had )(?<!have )\b{how}\b": ("how", how) for how in DISMISSALS},
+    r"(?<!not )\bsupport(?:s|ed)\b": ("verdict", "supported"),
+    r"\bcontradict(?:s|ed)\b": ("verdict", "contradicted"),
+    r"\b(?:not|no|nothing) better than chance\b": ("verdict", "not better than chance"),
 }
 """What a report writes; what is read in its place, or after "=" a column and a label."""
 
 _UNREAD: Final = frozenset(
     {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels", "history"}
     | {"reason", "removed_from", "narrative", "summary", "top", "actual", "subject"}
-    | {"calibration", "evidence", "contributions", "win_probability", "prediction", "ball", "fusion_weights", "match", "model", "flags"}
+    | {
+        "calibration",
+        "evidence",
+        "contributions",
+        "win_probability",
+        "prediction",
+        "ball",
+        "fusion_weights",
+        "match",
+        "model",
+        "flags",
+    }
 )
 """Keys of an explanation about which no text reports, or that are read below."""
 
@@ -69,7 +86,11 @@ class _Explanation(Facts):
         super().__init__({"text": "explanation", **data}, _UNREAD)
         self.data = data
         ball, match = data.get("ball"), data.get("match")
-        self.words.update(w for word in ("Four Six Wide Single Dot Ball Wicket Batter Bowler").split() for w in (word.lower(),))
+        self.words.update(
+            w
+            for word in ("Four Six Wide Single Dot Ball Wicket Batter Bowler").split()
+            for w in (word.lower(),)
+        )
         happened = "ball", "happened"
         for role, keys in (("batter", ("runs", "balls")), ("bowler", ("overs", "runs", "wickets"))):
             self._named("player", "ball", role, role=role)
@@ -82,20 +103,41 @@ class _Explanation(Facts):
             self.add_row({**self.rows[row], "how": how, "outcome": "W"})
         runs = _at(data, *happened, "runs_batter")
         for key, more in (("batter_runs", runs), ("batter_balls", 1)):
-            self._fact(self._named("player", "ball", "batter"), f"after {key}", "ball", "standing", key, plus=more)
+            self._fact(
+                self._named("player", "ball", "batter"),
+                f"after {key}",
+                "ball",
+                "standing",
+                key,
+                plus=more,
+            )
         for past in range(len(_at(data, "history") or ())):
             for role in ("batter", "bowler"):
-                if _at(data, "history", past, role) not in [_at(ball, one) for one in ("batter", "bowler", "non_striker")]:
+                if _at(data, "history", past, role) not in [
+                    _at(ball, one) for one in ("batter", "bowler", "non_striker")
+                ]:
                     self._named("player", "history", past, role, role="")
         row = self._named("team", "match", "batting_team")
-        for key in ("score", "wickets", "target", "balls_left", "runs_required", "required_rate", "run_rate"):
+        for key in (
+            "score",
+            "wickets",
+            "target",
+            "balls_left",
+            "runs_required",
+            "required_rate",
+            "run_rate",
+        ):
             self._fact(row, key, "ball", key)
         self._fact(row, "after score", "ball", "score", plus=_at(data, *happened, "runs"))
         self._fact(row, "opponents total", "ball", "target", plus=-1)
         for key in ("index", "legal_number", "over"):
             self._fact(row, f"into match {key}", "ball", key)
         for key in ("partnership_runs", "partnership_balls", "over_runs"):
-            for one in (row, self._named("player", "ball", "batter"), self._named("player", "ball", "non_striker")):
+            for one in (
+                row,
+                self._named("player", "ball", "batter"),
+                self._named("player", "ball", "non_striker"),
+            ):
                 self._fact(one, key, "ball", "standing", key)
         for key in ("before", "happened"):
             self._fact(row, f"win probability {key}", "win_probability", key)
@@ -108,7 +150,9 @@ class _Explanation(Facts):
             team, _, margin = str(result).partition(" won by ")
             number, _, unit = margin.partition(" ")
             if number.isdigit():
-                self.add_fact(self.add_row({"team": team}), float(number), ["won", _stem(unit.split()[0])], "/match/result")
+                self.add_fact(
+                    self.add_row({"team": team}), float(number), f"won {unit}", "/match/result"
+                )
         chance = {}
         for at, one in enumerate(_at(data, "prediction", "outcomes") or ()):
             outcome = _at(one, "outcome")
@@ -120,28 +164,52 @@ class _Explanation(Facts):
         for at, one in enumerate(_at(data, "contributions") or ()):
             for kind in ("points", "from_usual"):
                 for place, change in enumerate(_at(one, kind) or ()):
-                    row = self.add_row({"claim": str(_at(one, "group")), "outcome": str(_at(change, "outcome")),
-                        **self._holder(_at(one, "group"))})
+                    row = self.add_row(
+                        {
+                            "claim": str(_at(one, "group")),
+                            "outcome": str(_at(change, "outcome")),
+                            **self._holder(_at(one, "group")),
+                        }
+                    )
                     self._fact(row, "points", "contributions", at, kind, place, "points")
         for at, one in enumerate(_at(data, "evidence") or ()):
             kind, outcome = str(_at(one, "kind")), str(_at(one, "outcome"))
             verdict = _at(one, "verdict")
-            labels = {"claim": kind, **({"verdict": verdict} if isinstance(verdict, str) else {}), **self._holder(kind)}
+            labels = {
+                "claim": kind,
+                **({"verdict": verdict} if isinstance(verdict, str) else {}),
+                **self._holder(kind),
+            }
             for place, change in enumerate(_at(one, "changes") or ()):
                 named = str(_at(change, "outcome"))
-                if named != outcome: continue
+                if named != outcome:
+                    continue
                 row = self.add_row({**labels, "outcome": named})
                 self._fact(row, "points", "evidence", at, "changes", place, "points")
-                self.add_fact(row, chance.get(named) or 0, ["probability"], "/prediction/outcomes")
-                self._fact(row, "probability without", "evidence", at, "changes", place, "points",
-                           plus=100 * (chance.get(named) or 0), unit=0.01)
+                self.add_fact(row, chance.get(named) or 0, "probability", "/prediction/outcomes")
+                self._fact(
+                    row,
+                    "probability without",
+                    "evidence",
+                    at,
+                    "changes",
+                    place,
+                    "points",
+                    plus=100 * (chance.get(named) or 0),
+                    unit=0.01,
+                )
             row = self.add_row(labels)
             for key in ("p", "q", "effect_nats", "controls"):
                 self._fact(row, key, "evidence", at, key)
-            self.add_fact(row, len(_at(one, "removed") or ()), ["balls"], f"/evidence/{at}/removed")
+            self.add_fact(row, len(_at(one, "removed") or ()), "balls", f"/evidence/{at}/removed")
 
     def _holder(self, kind: Any) -> dict[str, str]:
-        role = {"striker's record": "batter", "bowler's record": "bowler", "this bowler": "bowler", "this batter": "batter"}.get(kind)
+        role = {
+            "striker's record": "batter",
+            "bowler's record": "bowler",
+            "this bowler": "bowler",
+            "this batter": "batter",
+        }.get(kind)
         name = _at(self.data, "ball", role) if role else None
         return {"player": name} if isinstance(name, str) else {}
 
@@ -149,15 +217,23 @@ class _Explanation(Facts):
         name = _at(self.data, *path)
         return self.add_row({column: name, **more} if isinstance(name, str) else {})
 
-    def _fact(self, row: int, words: str, *path: Any, plus: float | None = 0, unit: float = 1, minus_from=None) -> None:
+    def _fact(
+        self,
+        row: int,
+        words: str,
+        *path: Any,
+        plus: float | None = 0,
+        unit: float = 1,
+        minus_from=None,
+    ) -> None:
         value = _at(self.data, *path)
         try:
             value = (float(value) + float(plus or 0)) * unit
         except (TypeError, ValueError):
             return
-        if minus_from is not None: value = minus_from - value
-        from attnlens.llm.spot_check import _stems
-        self.add_fact(row, value, _stems(words), "".join(f"/{step}" for step in path))
+        if minus_from is not None:
+            value = minus_from - value
+        self.add_fact(row, value, words, "".join(f"/{step}" for step in path))
 
 
 def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> SpotCheck:
