@@ -453,18 +453,17 @@ class _Reading:
     ) -> bool:
         """Whether a difference, a sum or a ratio of the numbers of the named rows is a value."""
         each, words = _EACH.search(self.text), _content(self.text)
-        pairs = [
-            (a.value, b.value)
-            for a, b in product(pool[:_MAX_FACTS], pool[:_MAX_FACTS])
-            if a.field == b.field
-            or (
-                a.row == b.row
-                and (a.field & b.field or each or (a.field & words and b.field & words))
-            )
-        ]
         by_field: defaultdict[frozenset[str], list[float]] = defaultdict(list)
         for fact in pool:
             by_field[fact.field].append(fact.value)
+        pairs = [
+            (a.value, b.value)
+            for row in {fact.row for fact in pool}
+            for a, b in product(self.facts.facts[row][:_MAX_FACTS], repeat=2)
+            if a is not b and (a.field & b.field or each or (a.field & words and b.field & words))
+        ]
+        for values in by_field.values():
+            pairs += product(values, values) if len(values) < 9 else ()
         before, after = self.text[: number.start()], self.text[number.end() :]
         if _COMPARED.search(after) or _COMPARED.search(before):
             everything = (fact for row in self.facts.facts[:500] for fact in row[:_MAX_FACTS])
@@ -488,7 +487,8 @@ class _Reading:
         rise, fall = bool(_RISE.search(self.written)), bool(_FALL.search(self.written))
         orders = set()
         if rise != fall and pair[1] != pair[4] and pair[3] != "from":
-            orders.add((float(pair[1]) < float(pair[4])) == (rise == to))
+            if (float(pair[1]) < float(pair[4])) != (rise == to):
+                yield "not borne out", f'order of "{pair[0]}"', None, None
         near = self._near(min(pair.start(), len(self.text)))
         rows = {row for one in near for row in self._rows(one) if self._fits(row, near)}
         for row in rows if rise != fall or not to else ():
