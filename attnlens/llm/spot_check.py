@@ -39,7 +39,9 @@ Finding = tuple[Answer, str, str | None, str | None]
 
 _MAX_VALUES: Final = 300_000
 _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
-"""Rows that a statement names; labels that an object inherits; numbers of a row."""
+"""Labels of a name, and rows that are combined; labels that an object inherits; numbers of a row."""
+
+_MAX_PAIRS, _MAX_NAME_WORDS = 5000, 6
 MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
 
 _WORD: Final = re.compile(r"[^\W\d_]+\d*|\d+(?:\.\d+)*")
@@ -57,7 +59,6 @@ _SPELLED_NUMBER: Final = re.compile(
 )
 _HEDGE: Final = re.compile(r"\b(about|around|roughly|nearly|almost|some|over|under|than) \W?$")
 _LIMIT: Final = re.compile(r"\b((more|less|fewer) than|below|above|(?<!just )(under|over)) \W?$")
-_OTHER_TIME: Final = re.compile(r"(?i)\b(if|might|could|would be|last (year|week|month)|ago)\b")
 _COMPARED: Final = re.compile(r"^\W*(\w+ ){0,2}?(\w+er|more|less|behind|ahead)\b|\bby \W?$")
 _EACH: Final = re.compile(r"\b(per|apiece|each|average|mean|every)\b")
 _TOTAL: Final = re.compile(r"\b(total|together|between|both|sum|combined|all)\b")
@@ -162,6 +163,7 @@ class Facts:
         self.facts: list[list[Fact]] = []
         self.holders: defaultdict[Label, list[int]] = defaultdict(list)
         self.names: defaultdict[str, set[Label]] = defaultdict(set)
+        self.whole: defaultdict[tuple[str, ...], set[Label]] = defaultdict(set)
         self.words: set[str] = set()
         self._unread, self._n_values = unread, 0
         if isinstance(data, Mapping | list):
@@ -174,8 +176,10 @@ class Facts:
         """Add a row with labels by column; return its number."""
         for label in labels.items():
             self.holders[label].append(len(self.rows))
-            self.words.update(stems(label[1]))
-            for word in stems(label[1]):
+            words = stems(label[1])
+            self.words.update(words)
+            self.whole[words].add(label)
+            for word in words:
                 self.names[word].add(label)
         self.rows.append(dict(labels))
         self.facts.append([])
@@ -291,9 +295,11 @@ def check_text(
     until = time.monotonic() + seconds
     return SpotCheck(
         tuple(
-            _Reading(facts, visible(one).replace("’", "'"), phrases or {}).statement()
-            if time.monotonic() <= until
-            else Statement(visible(one), "not read", "there was no more time")
+            Statement(visible(one), "not read", "there was no more time")
+            if time.monotonic() > until
+            else Statement(visible(one), "not read", "too long")
+            if len(one) > MAX_STATEMENT_CHARACTERS
+            else _Reading(facts, visible(one).replace("’", "'"), phrases or {}).statement()
             for one in _statements(text)
         )
     )
@@ -331,12 +337,11 @@ class _Reading:
         self.text = text[: 2 * MAX_STATEMENT_CHARACTERS]
         breaks = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text) + 1]
         self.clauses = list(pairwise(breaks))
+        self._scopes: dict[int, tuple[list[Mention], list[Fact]]] = {}
         self.mentions = sorted([*self._named(), *self._phrases(phrases)], key=lambda one: one.start)
 
     def statement(self) -> Statement:
         """The statement with its answer."""
-        if len(self.written) > MAX_STATEMENT_CHARACTERS:
-            return Statement(self.written, "not read", "too long")
         numbers = [self._number(number) for number in _NUMBER.finditer(self.text)]
         found = [
             *self._strangers(),
@@ -359,16 +364,23 @@ class _Reading:
     def _named(self) -> Iterator[Mention]:
         """Capitalised labels of the data, whole if they stand there whole, else in part."""
         tokens = [(word.start(), word.end(), _stem(word[0])) for word in _WORD.finditer(self.text)]
-        while tokens:
-            start, end, stem = tokens.pop(0)
+        at = 0
+        while at < len(tokens):
+            start, end, stem = tokens[at]
+            run = tuple(token[2] for token in tokens[at : at + _MAX_NAME_WORDS])
+            at += 1
             if not self.text[start].isupper() or stem in _STOP_WORDS:
                 continue
-            run, labels = (stem,), self.facts.names.get(stem, set())
-            while tokens and (more := {one for one in labels if _holds(one, (*run, tokens[0][2]))}):
-                _, end, stem = tokens.pop(0)
-                run, labels = (*run, stem), more
-            whole = {label for label in labels if stems(label[1]) == run}
-            if labels := set(islice(whole or labels, _MAX_ROWS)):
+            whole = [n for n in range(len(run), 0, -1) if run[:n] in self.facts.whole]
+            labels = (
+                self.facts.whole[run[: whole[0]]] if whole else self.facts.names.get(stem, set())
+            )
+            for _, further, word in tokens[at : at + whole[0] - 1] if whole else tokens[at:]:
+                if not whole and not (labels & self.facts.names.get(word, set())):
+                    break
+                labels = labels & self.facts.names[word]
+                end, at = further, at + 1
+            if labels and len(labels) <= _MAX_ROWS:
                 columns = frozenset(column for column, _ in labels)
                 yield Mention(start, self.text[start:end], frozenset(labels), columns)
 
@@ -392,8 +404,21 @@ class _Reading:
         return all(one.columns & held or not one.columns & labels.keys() for one in near)
 
     def _rows(self, mention: Mention) -> set[int]:
-        held = (islice(self.facts.holders.get(one, ()), 4 * _MAX_ROWS) for one in mention.labels)
-        return {row for rows in held for row in rows}
+        """The rows that a name may stand for; none if there are too many to look at."""
+        held = [self.facts.holders.get(label, ()) for label in sorted(mention.labels)]
+        rows = {row for rows in held if len(rows) <= 20 * _MAX_ROWS for row in rows}
+        return rows if len(rows) <= 20 * _MAX_ROWS else set()
+
+    def _scope(self, low: int) -> tuple[list[Mention], list[Fact]]:
+        """The names near a clause, and the numbers of the rows that they name."""
+        if low not in self._scopes:
+            near = self._near(low)
+            rows = sorted({row for one in near for row in self._rows(one) if self._fits(row, near)})
+            facts = (
+                fact for row in rows[:_MAX_ROWS] for fact in self.facts.facts[row][:_MAX_FACTS]
+            )
+            self._scopes[low] = near, list(facts)
+        return self._scopes[low]
 
     def _number(self, number: re.Match[str]) -> Finding | None:
         """What the data says of a number; of one in words, only if words beside it name a fact."""
@@ -404,22 +429,21 @@ class _Reading:
         if inside or listed or (len(number[0]) == 4 and number[0] in self.facts.words):
             return None
         value, tolerance = _value(number, bool(_HEDGE.search(before)))
-        near = self._near(start)
-        rows = sorted({row for one in near for row in self._rows(one) if self._fits(row, near)})
-        pool = [fact for row in rows[:_MAX_ROWS] for fact in self.facts.facts[row][:_MAX_FACTS]]
+        near, pool = self._scope(low)
         clause, beside = _content(self.text[low:high]), self._beside(number, low, high)
         named = [fact for fact in pool if fact.field & beside]
         own = any(low <= one.start < high for one in near)
         for fact in () if number["times"] else self._equal(number, value, tolerance):
-            touched = fact.row in rows or fact.field & clause or not own
+            labels = self.facts.rows[fact.row].items()
+            touched = any(one.labels & labels for one in near) or fact.field & clause or not own
             if touched and (fact.field & beside or not named) and self._fits(fact.row, near):
                 return "borne out", what, None, fact.pointer
         if self._follows(number, value, tolerance, pool):
             return "borne out", what, None, None
         written = re.search(rf"(?<![\d.,]){re.escape(number['digits'])}(?![\d.,]\d)", self.written)
-        if not (written or named) or (number["times"] and not rows):
+        if not (written or named) or (number["times"] and not pool):
             return None
-        if _OTHER_TIME.search(self.text) or _LIMIT.search(before):
+        if _LIMIT.search(before):
             return "not read", what, None, None
         if not (named := named or [fact for fact in pool if fact.field & clause]):
             return "not in the data", what, None, None
@@ -458,7 +482,7 @@ class _Reading:
             by_field[fact.field].append(fact.value)
         pairs = [
             (a.value, b.value)
-            for row in {fact.row for fact in pool}
+            for row in dict.fromkeys(fact.row for fact in pool)
             for a, b in product(self.facts.facts[row][:_MAX_FACTS], repeat=2)
             if a is not b and (a.field & b.field or each or (a.field & words and b.field & words))
         ]
@@ -466,10 +490,11 @@ class _Reading:
             pairs += product(values, values) if len(values) < 9 else ()
         before, after = self.text[: number.start()], self.text[number.end() :]
         if _COMPARED.search(after) or _COMPARED.search(before):
-            everything = (fact for row in self.facts.facts[:500] for fact in row[:_MAX_FACTS])
+            everything = (fact for row in self.facts.facts[:200] for fact in row[:_MAX_FACTS])
             pairs += [
                 (a, fact.value) for fact in everything for a in by_field.get(fact.field, ())[:8]
             ]
+        del pairs[_MAX_PAIRS:]
         if _TOTAL.search(self.text):
             pairs += [(sum(values), 0.0) for values in by_field.values()]
         if number["times"] or each:
@@ -489,9 +514,8 @@ class _Reading:
         if rise != fall and pair[1] != pair[4] and pair[3] != "from":
             if (float(pair[1]) < float(pair[4])) != (rise == to):
                 yield "not borne out", f'order of "{pair[0]}"', None, None
-        near = self._near(min(pair.start(), len(self.text)))
-        rows = {row for one in near for row in self._rows(one) if self._fits(row, near)}
-        for row in rows if rise != fall or not to else ():
+        _, pool = self._scope(self._clause(min(pair.start(), len(self.text)))[0])
+        for row in {fact.row for fact in pool} if rise != fall or not to else ():
             facts = list(enumerate(self.facts.facts[row][:_MAX_FACTS]))
             for (i, a), (j, b) in product(facts, facts):
                 if a.field & b.field and _is_near(a, pair[1]) and _is_near(b, pair[4]) and i != j:
@@ -517,8 +541,11 @@ class _Reading:
                     and any(other.columns & self.facts.rows[row].keys() for row in rows[i])
                     and not any(rows[k] & rows[j] for k in alike)
                 ]
-                apart = known and not any(rows[i] & rows[j] for j in known)
-                if one.start >= low and (apart or not rows[i]):
+                many = any(not rows[j] for j in range(len(inside)))
+                apart = known and not many and not any(rows[i] & rows[j] for j in known)
+                if one.start >= low and (
+                    apart or not any(label in self.facts.holders for label in one.labels)
+                ):
                     yield "not in the data", f'name "{one.text.strip()}"', None, None
 
     def _strangers(self) -> Iterator[Finding]:
@@ -534,11 +561,6 @@ class _Reading:
 
 def _content(text: str) -> set[str]:
     return {_stem(word) for word in _WORD.findall(text) if word.lower() not in _STOP_WORDS}
-
-
-def _holds(label: Label, part: tuple[str, ...]) -> bool:
-    words = stems(label[1])
-    return any(words[at : at + len(part)] == part for at in range(len(words)))
 
 
 def _is_near(fact: Fact, digits: str) -> bool:
