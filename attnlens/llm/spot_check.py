@@ -16,7 +16,7 @@ import time
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise, product
@@ -39,7 +39,7 @@ Finding = tuple[Answer, str, str | None, str | None]
 
 _MAX_VALUES: Final = 300_000
 _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
-"""Labels of a name, and rows that are combined; labels that an object inherits; numbers of a row."""
+"""Labels of a name, or rows; labels that an object inherits; numbers of a row."""
 
 _MAX_PAIRS, _MAX_NAME_WORDS = 5000, 6
 MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
@@ -52,7 +52,8 @@ _NUMBER: Final = re.compile(
     r"(?P<share> ?%| ?per ?cent\b)?(?P<cents> (?:cents|pence)\b)?(?P<times> times\b(?! a\b))?"
 )
 _SCALES: Final = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
-_SPELLED: Final = "two three four five six seven eight nine ten eleven twelve thirteen".split()
+_SPELLED_WORDS: Final = "two three four five six seven eight nine ten eleven twelve thirteen"
+_SPELLED: Final = _SPELLED_WORDS.split()
 _SPELLED_NUMBER: Final = re.compile(
     r"(?i)(?<!\ba )(?<!\bthe )(?<![a-z] for )(?<!took )(?<!got )(?<!hit )"
     rf"\b(?:{'|'.join(_SPELLED)})\b(?!!)"
@@ -67,7 +68,7 @@ _RISE: Final = re.compile(
     r"|boost\w*|jump\w*|likelier|more likely|above)\b"
 )
 _FALL: Final = re.compile(
-    r"(?i)\b(down|tak(?:es?|ing)|off|away|lower\w*|falls?|fell|drop\w*|decreas\w+|reduc\w+|cuts?"
+    r"(?i)\b(down|off|away|lower\w*|falls?|fell|drop\w*|decreas\w+|reduc\w+|cuts?"
     r"|slip\w*|dip\w*|less likely|loses?|lost|costs?|shrank|below)\b"
 )
 _PAIR: Final = re.compile(
@@ -80,11 +81,12 @@ _MARKS: Final = re.compile(
 )
 _CLAUSE: Final = re.compile(r"[;:()–—]|,(?!\d)|\b(?:and|but|while|whereas|where|though|against)\b")
 _CAPITALS: Final = re.compile(r"(?<![\w°'])[^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z][\w'’-]*)*")
-_STOP_WORDS: Final = frozenset(
-    "a an the of is was are were be been has had have at in on for to with from by as it its and or "
-    "but than that this these those which who so not no none if their they he she his her all each "
-    "both more less under up down into out only just after before".split()
-)
+_STOP_LIST: Final = """
+a an the of is was are were be been has had have at in on for to with from by as it its and or but
+than that this these those which who so not no none if their they he she his her all each both more
+less under up down into out only just after before
+"""
+_STOP_WORDS: Final = frozenset(_STOP_LIST.split())
 _CELL: Final = re.compile(r"[£$€]?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)")
 _PERCENT_WORDS: Final = frozenset({"percent", "percentag", "pct"})
 
@@ -357,8 +359,9 @@ class _Reading:
         return Statement(self.written, first[0], what, *first[2:])
 
     def _phrases(self, phrases: Phrases) -> Iterator[Mention]:
-        for pattern, label in phrases.items():
-            for match in re.finditer(pattern, self.text) if isinstance(label, tuple) else ():
+        labels = {key: label for key, label in phrases.items() if not isinstance(label, str)}
+        for pattern, label in labels.items():
+            for match in re.finditer(pattern, self.text):
                 yield Mention(match.start(), match[0], frozenset({label}), frozenset({label[0]}))
 
     def _named(self) -> Iterator[Mention]:
@@ -431,6 +434,7 @@ class _Reading:
         value, tolerance = _value(number, bool(_HEDGE.search(before)))
         near, pool = self._scope(low)
         clause, beside = _content(self.text[low:high]), self._beside(number, low, high)
+        beside |= {word for word in clause if re.fullmatch(r"\d{4}", word)}
         named = [fact for fact in pool if fact.field & beside]
         own = any(low <= one.start < high for one in near)
         for fact in () if number["times"] else self._equal(number, value, tolerance):
@@ -504,16 +508,16 @@ class _Reading:
         return any(abs(abs(a - b) * k - value) <= tolerance for a, b in pairs for k in {1, share})
 
     def _turned(self) -> Iterator[Finding]:
-        """Two numbers the wrong way round: a rise that falls, or what comes later in a row first."""
+        """Two numbers the wrong way round: a rise that falls, or after and before."""
         pairs = list(_PAIR.finditer(self.written))
         if len(pairs) != 1 or (pairs[0][3] == "from" and not pairs[0][2]):
             return
         pair, to = pairs[0], pairs[0][3] == "to"
         rise, fall = bool(_RISE.search(self.written)), bool(_FALL.search(self.written))
         orders = set()
-        if rise != fall and pair[1] != pair[4] and pair[3] != "from":
-            if (float(pair[1]) < float(pair[4])) != (rise == to):
-                yield "not borne out", f'order of "{pair[0]}"', None, None
+        clear = rise != fall and pair[1] != pair[4] and pair[3] != "from"
+        if clear and (float(pair[1]) < float(pair[4])) != (rise == to):
+            yield "not borne out", f'order of "{pair[0]}"', None, None
         _, pool = self._scope(self._clause(min(pair.start(), len(self.text)))[0])
         for row in {fact.row for fact in pool} if rise != fall or not to else ():
             facts = list(enumerate(self.facts.facts[row][:_MAX_FACTS]))

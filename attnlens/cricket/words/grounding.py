@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,29 +20,31 @@ _SUBJECTS: Final = {
     "this over": r"\b[Tt]h(?:is|e) over (?:so far|as a whole)\b",
     "venue and teams": r"\b(?:venue|ground) and (?:the )?(?:teams|sides)\b",
 }
-_PHRASES: Final = {
+_NO_COUNT: Final = (
+    r"(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{3,}[^s\W]s)\b)"
+)
+"""After the name of an outcome: it is no number of something."""
+
+_PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",
     r"([A-Z][\w'’-]+) to ([A-Z][\w'’-]+)": r"\1 with the ball, \2 on strike",
     r"\b(?:chances?|likely|likelier|likelihood|odds|risk|hopes)\b": "probability",
     r"\b(\d|10) for (\d\d+)\b": r"wickets \1 / runs \2 /",
     r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1 / wickets \2 /",
-    r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": r"required \1 / balls left \2 /",
-    r"\b(\d+) (?:wanted|needed|to get) (?:from|off) (\d+)\b": r"required \1 / balls left \2 /",
-    r"\b(\d+) (?:of them )?(?:from|off) (?:just )?(\d+)\b(?!\.\d| overs?)": r"batter runs \1 / batter balls \2 /",
-    r"\b(?:(?<!by )(?<![Uu]ntil )(?<!since )[Tt]hen|[Ii]n the event|[Ww]hat came|hit back|answered|it for|(?<!had )(?:took|got|hit) (?=a |four|six))\b": (
-        "event",
-        "came",
+    r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": (
+        r"required \1 / balls left \2 /"
     ),
+    r"\b(\d+) (?:wanted|needed|to get) (?:from|off) (\d+)\b": r"required \1 / balls left \2 /",
+    r"\b(\d+) (?:of them )?(?:from|off) (?:just )?(\d+)\b(?!\.\d| overs?)": (
+        r"batter runs \1 / batter balls \2 /"
+    ),
+    r"(?<!by )(?<![Uu]ntil )(?<!since )\b[Tt]hen\b": ("event", "came"),
+    r"\b(?:[Ii]n the event|[Ww]hat came|hit back|answered|it for)\b": ("event", "came"),
+    r"(?<!had )\b(?:took|got|hit) (?=a |four|six)": ("event", "came"),
     r"\bon strike\b": ("role", "batter"),
     r"\bat the other end|for company|\bpartner\b|backing up\b": ("role", "non_striker"),
     r"\bhas the ball|with the ball\b|\bconceded\b|'s? (?:spell|figures)\b": ("role", "bowler"),
-    **{
-        rf"(?i)\b{word}\b(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{(3,)}[^s\W]s)\b)": (
-            "outcome",
-            code,
-        )
-        for word, code in OUTCOME_BY_NAME.items()
-    },
+    **{rf"(?i)\b{word}\b{_NO_COUNT}": ("outcome", code) for word, code in OUTCOME_BY_NAME.items()},
     **{pattern: ("claim", name) for name, pattern in _SUBJECTS.items()},
     **{rf"(?<!has )(?<!had )(?<!have )\b{how}\b": ("how", how) for how in DISMISSALS},
     r"(?<!not )\bsupport(?:s|ed)\b": ("verdict", "supported"),
@@ -53,23 +56,24 @@ _PHRASES: Final = {
 _UNREAD: Final = frozenset(
     {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels", "history"}
     | {"reason", "removed_from", "narrative", "summary", "top", "actual", "subject"}
-    | {
-        "calibration",
-        "evidence",
-        "contributions",
-        "win_probability",
-        "prediction",
-        "ball",
-        "fusion_weights",
-        "match",
-        "model",
-        "flags",
-    }
+    | {"calibration", "evidence", "contributions", "win_probability", "prediction", "ball"}
+    | {"fusion_weights", "match", "model", "flags"}
 )
 """Keys of an explanation about which no text reports, or that are read below."""
 
 
-def _at(data: Any, *steps: Any) -> Any:
+_HOLDERS: Final = {
+    "striker's record": "batter",
+    "this batter": "batter",
+    "bowler's record": "bowler",
+    "this bowler": "bowler",
+}
+_STATE: Final = (
+    "score wickets target balls_left runs_required required_rate run_rate deliveries label"
+)
+
+
+def _at(data: Any, *steps: str | int) -> Any:
     """What stands at a path of plain data; None if nothing does."""
     for step in steps:
         try:
@@ -85,155 +89,103 @@ class _Explanation(Facts):
     def __init__(self, data: Mapping[str, Any]) -> None:
         super().__init__({"text": "explanation", **data}, _UNREAD)
         self.data = data
-        ball, match = data.get("ball"), data.get("match")
-        self.words.update(
-            w
-            for word in ("Four Six Wide Single Dot Ball Wicket Batter Bowler").split()
-            for w in (word.lower(),)
-        )
-        happened = "ball", "happened"
-        for role, keys in (("batter", ("runs", "balls")), ("bowler", ("overs", "runs", "wickets"))):
-            self._named("player", "ball", role, role=role)
-            row = self._named("player", "ball", role)
-            for key in keys:
-                self._fact(row, f"{key} {role}", "ball", "standing", f"{role}_{key}")
-        self._named("player", "ball", "non_striker", role="non_striker")
-        row = self._named("player", *happened, "out")
-        if how := _at(data, *happened, "how"):
-            self.add_row({**self.rows[row], "how": how, "outcome": "W"})
-        runs = _at(data, *happened, "runs_batter")
-        for key, more in (("batter_runs", runs), ("batter_balls", 1)):
-            self._fact(
-                self._named("player", "ball", "batter"),
-                f"after {key}",
-                "ball",
-                "standing",
-                key,
-                plus=more,
-            )
-        for past in range(len(_at(data, "history") or ())):
-            for role in ("batter", "bowler"):
-                if _at(data, "history", past, role) not in [
-                    _at(ball, one) for one in ("batter", "bowler", "non_striker")
-                ]:
-                    self._named("player", "history", past, role, role="")
-        row = self._named("team", "match", "batting_team")
-        for key in (
-            "score",
-            "wickets",
-            "target",
-            "balls_left",
-            "runs_required",
-            "required_rate",
-            "run_rate",
-        ):
-            self._fact(row, key, "ball", key)
-        self._fact(row, "after score", "ball", "score", plus=_at(data, *happened, "runs"))
-        self._fact(row, "opponents total", "ball", "target", plus=-1)
-        for key in ("index", "legal_number", "over"):
-            self._fact(row, f"into match {key}", "ball", key)
-        for key in ("partnership_runs", "partnership_balls", "over_runs"):
-            for one in (
-                row,
-                self._named("player", "ball", "batter"),
-                self._named("player", "ball", "non_striker"),
-            ):
-                self._fact(one, key, "ball", "standing", key)
-        for key in ("before", "happened"):
-            self._fact(row, f"win probability {key}", "win_probability", key)
-        other = self._named("team", "match", "bowling_team")
-        for key in ("before", "happened"):
-            if _at(data, "win_probability", key) is not None:
-                self._fact(other, f"win probability {key}", "win_probability", key, minus_from=1)
-        result = _at(data, "match", "result") or ""
-        if " won by " in str(result):
-            team, _, margin = str(result).partition(" won by ")
-            number, _, unit = margin.partition(" ")
-            if number.isdigit():
-                self.add_fact(
-                    self.add_row({"team": team}), float(number), f"won {unit}", "/match/result"
-                )
-        chance = {}
-        for at, one in enumerate(_at(data, "prediction", "outcomes") or ()):
-            outcome = _at(one, "outcome")
-            chance[outcome] = _at(one, "probability")
-            came = outcome == _at(data, "prediction", "actual")
-            row = self.add_row({"outcome": str(outcome), "event": "came" if came else ""})
+        self._players()
+        self._sides()
+        for at, outcome in self._all("prediction", "outcomes"):
+            came = outcome.get("outcome") == _at(data, "prediction", "actual")
+            row = self._row(outcome=outcome.get("outcome"), event="came" if came else "")
             for key in ("usual", "probability"):
                 self._fact(row, f"probability {key}", "prediction", "outcomes", at, key)
-        for at, one in enumerate(_at(data, "contributions") or ()):
+        for at, _ in self._all("contributions"):
             for kind in ("points", "from_usual"):
-                for place, change in enumerate(_at(one, kind) or ()):
-                    row = self.add_row(
-                        {
-                            "claim": str(_at(one, "group")),
-                            "outcome": str(_at(change, "outcome")),
-                            **self._holder(_at(one, "group")),
-                        }
-                    )
-                    self._fact(row, "points", "contributions", at, kind, place, "points")
-        for at, one in enumerate(_at(data, "evidence") or ()):
-            kind, outcome = str(_at(one, "kind")), str(_at(one, "outcome"))
-            verdict = _at(one, "verdict")
-            labels = {
-                "claim": kind,
-                **({"verdict": verdict} if isinstance(verdict, str) else {}),
-                **self._holder(kind),
-            }
-            for place, change in enumerate(_at(one, "changes") or ()):
-                named = str(_at(change, "outcome"))
-                if named != outcome:
-                    continue
-                row = self.add_row({**labels, "outcome": named})
-                self._fact(row, "points", "evidence", at, "changes", place, "points")
-                self.add_fact(row, chance.get(named) or 0, "probability", "/prediction/outcomes")
-                self._fact(
-                    row,
-                    "probability without",
-                    "evidence",
-                    at,
-                    "changes",
-                    place,
-                    "points",
-                    plus=100 * (chance.get(named) or 0),
-                    unit=0.01,
-                )
-            row = self.add_row(labels)
+                self._changes(self._claim("contributions", at, "group"), "contributions", at, kind)
+        for at, claim in self._all("evidence"):
+            labels = self._claim("evidence", at, "kind")
+            outcome = claim.get("outcome")
+            self._changes({**labels, "outcome": outcome}, "evidence", at, "changes")
+            row = self._row(**labels)
             for key in ("p", "q", "effect_nats", "controls"):
                 self._fact(row, key, "evidence", at, key)
-            self.add_fact(row, len(_at(one, "removed") or ()), "balls", f"/evidence/{at}/removed")
+            self.add_fact(row, len(claim.get("removed") or ""), "balls", f"/evidence/{at}/removed")
 
-    def _holder(self, kind: Any) -> dict[str, str]:
-        role = {
-            "striker's record": "batter",
-            "bowler's record": "bowler",
-            "this bowler": "bowler",
-            "this batter": "batter",
-        }.get(kind)
-        name = _at(self.data, "ball", role) if role else None
-        return {"player": name} if isinstance(name, str) else {}
+    def _players(self) -> None:
+        ball = {role: _at(self.data, "ball", role) for role in ("batter", "bowler", "non_striker")}
+        for role, name in ball.items():
+            self._row(player=name, role=role)
+        for _, past in self._all("history"):
+            for name in {str(past.get("batter")), str(past.get("bowler"))} - {*ball.values()}:
+                self._row(player=name, role="")
+        came, how = _at(self.data, "ball", "happened"), _at(self.data, "ball", "happened", "how")
+        if how:
+            self._row(player=_at(came, "out"), how=how, outcome="W")
+        batter, bowler = self._row(player=ball["batter"]), self._row(player=ball["bowler"])
+        partner = self._row(player=ball["non_striker"])
+        standing = "ball", "standing"
+        for key in ("runs", "balls"):
+            more = _at(came, "runs_batter") if key == "runs" else 1
+            self._fact(batter, f"{key} batter", *standing, f"batter_{key}")
+            self._fact(batter, f"{key} batter after", *standing, f"batter_{key}", plus=more)
+            self._fact(batter, f"partnership {key}", *standing, f"partnership_{key}")
+            self._fact(partner, f"partnership {key}", *standing, f"partnership_{key}")
+        for key in ("overs", "runs", "wickets"):
+            self._fact(bowler, f"{key} bowler", *standing, f"bowler_{key}")
 
-    def _named(self, column: str, *path: Any, **more: str) -> int:
-        name = _at(self.data, *path)
-        return self.add_row({column: name, **more} if isinstance(name, str) else {})
+    def _sides(self) -> None:
+        batting = self._row(team=_at(self.data, "match", "batting_team"))
+        bowling = self._row(team=_at(self.data, "match", "bowling_team"))
+        for key in _STATE.split():
+            self._fact(batting, key, "ball", key)
+        more = _at(self.data, "ball", "happened", "runs")
+        self._fact(batting, "after score", "ball", "score", plus=more)
+        self._fact(batting, "opponents total", "ball", "target", plus=-1)
+        for key in ("index", "legal_number", "over"):
+            self._fact(batting, f"into match {key}", "ball", key)
+        for key in ("partnership_runs", "partnership_balls", "over_runs"):
+            self._fact(batting, key, "ball", "standing", key)
+        for key in ("before", "happened"):
+            self._fact(batting, f"win probability {key}", "win_probability", key)
+            self._fact(bowling, f"win probability {key}", "win_probability", key, plus=-1)
+        result = str(_at(self.data, "match", "result"))
+        if won := re.fullmatch(r"(.{1,60}) won by (\d{1,4}) (runs?|wickets?)", result):
+            self.add_fact(self._row(team=won[1]), float(won[2]), f"won {won[3]}", "/match/result")
 
-    def _fact(
-        self,
-        row: int,
-        words: str,
-        *path: Any,
-        plus: float | None = 0,
-        unit: float = 1,
-        minus_from=None,
-    ) -> None:
-        value = _at(self.data, *path)
+    def _changes(self, labels: Mapping[str, Any], *path: str | int) -> None:
+        """The points of a claim, and the probability without what it names."""
+        for at, change in self._all(*path):
+            outcome = change.get("outcome")
+            if labels.get("outcome", outcome) != outcome:
+                continue
+            row = self._row(**{**labels, "outcome": outcome})
+            self._fact(row, "points", *path, at, "points")
+            for place, one in self._all("prediction", "outcomes") if path[0] == "evidence" else ():
+                if one.get("outcome") == outcome and isinstance(one.get("probability"), float):
+                    self._fact(row, "probability", "prediction", "outcomes", place, "probability")
+                    more, to = 100 * one["probability"], 0.01
+                    self._fact(row, "probability without", *path, at, "points", plus=more, to=to)
+
+    def _claim(self, *path: str | int) -> dict[str, Any]:
+        """The labels of a claim or a contribution: its subject, its player and its verdict."""
+        kind = str(_at(self.data, *path))
+        player = _at(self.data, "ball", _HOLDERS[kind]) if kind in _HOLDERS else None
+        return {"claim": kind, "player": player, "verdict": _at(self.data, *path[:2], "verdict")}
+
+    def _all(self, *path: str | int) -> list[tuple[int, Mapping[str, Any]]]:
+        """The objects of a list, with their positions."""
+        rows = _at(self.data, *path)
+        listed = enumerate(rows) if isinstance(rows, list) else ()
+        return [(at, row) for at, row in listed if isinstance(row, Mapping)]
+
+    def _row(self, **labels: Any) -> int:
+        return self.add_row({name: text for name, text in labels.items() if isinstance(text, str)})
+
+    def _fact(self, row: int, key: str, *path: str | int, plus: Any = 0, to: float = 1) -> None:
+        """A number of the explanation, with something added, in another unit."""
         try:
-            value = (float(value) + float(plus or 0)) * unit
-        except (TypeError, ValueError):
+            value = (float(_at(self.data, *path)) + float(plus or 0)) * to
+        except (TypeError, ValueError, OverflowError):
             return
-        if minus_from is not None:
-            value = minus_from - value
-        self.add_fact(row, value, words, "".join(f"/{step}" for step in path))
+        if math.isfinite(value):
+            self.add_fact(row, value, key, "".join(f"/{step}" for step in path))
 
 
 def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> SpotCheck:
