@@ -160,6 +160,9 @@ class Facts:
         InputError: the data holds no fact, or more than `_MAX_VALUES` values.
     """
 
+    earlier_first = False
+    """Whether the numbers of a row stand in the order of "from 3 to 4"."""
+
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
         self.rows: list[dict[str, str]] = []
         self.facts: list[list[Fact]] = []
@@ -519,7 +522,8 @@ class _Reading:
         if clear and (float(pair[1]) < float(pair[4])) != (rise == to):
             yield "not borne out", f'order of "{pair[0]}"', None, None
         _, pool = self._scope(self._clause(min(pair.start(), len(self.text)))[0])
-        for row in {fact.row for fact in pool} if rise != fall or not to else ():
+        ordered = self.facts.earlier_first and (rise != fall or not to)
+        for row in {fact.row for fact in pool} if ordered else ():
             facts = list(enumerate(self.facts.facts[row][:_MAX_FACTS]))
             for (i, a), (j, b) in product(facts, facts):
                 if a.field & b.field and _is_near(a, pair[1]) and _is_near(b, pair[4]) and i != j:

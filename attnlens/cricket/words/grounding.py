@@ -86,6 +86,8 @@ def _at(data: Any, *steps: str | int) -> Any:
 class _Explanation(Facts):
     """The rows of an explanation: of its players, sides, outcomes, claims and contributions."""
 
+    earlier_first = True
+
     def __init__(self, data: Mapping[str, Any]) -> None:
         super().__init__({"text": "explanation", **data}, _UNREAD)
         self.data = data
