@@ -23,6 +23,7 @@ from attnlens.errors import InputError
 
 PASSAGES = REPOSITORY / "tests" / "passages"
 RIVERS = (PASSAGES / "rivers.csv").read_text("utf-8")
+TOWNS = "town,people,mayor\nTarn,4100,Lee Marsh\nAsh,3800,Eve Holt\n"
 BAKERY: dict[str, Any] = json.loads((PASSAGES / "bakery.json").read_text("utf-8"))
 
 
@@ -45,14 +46,16 @@ def answer(facts: object, text: str) -> str:
     ("facts", "text", "expected"),
     [
         (RIVERS, "Alderford stands at 3.42 m.", "borne out"),
-        (RIVERS, "Alderford stands at 2.87 m.", "not read"),  # its level or its usual level
+        (RIVERS, "Alderford stands at 2.87 m.", "not borne out"),
         (RIVERS, "Alderford's level is 2.87 m.", "not borne out"),  # that is Brackwater's
         (RIVERS, "About 3.4 m is the level at Alderford.", "borne out"),
         (RIVERS, "Alderford's level is about 7 m.", "not borne out"),
-        (RIVERS, "Last year the level at Alderford was 2.2 m.", "not in the data"),
+        (RIVERS, "Last year the level at Alderford was 2.2 m.", "not borne out"),
         (RIVERS, "Alderford is 4 km from the sea.", "not in the data"),
         (RIVERS, "The station at Whitmere is dry.", "not in the data"),
         (RIVERS, "Alderford flooded because the moon was full.", "not read"),
+        (RIVERS, "Alderford stands at 3.42 m, against a usual 2.10 m.", "borne out"),
+        (RIVERS, "The level at Alderford fell from 2.1 m to 3.42 m.", "not borne out"),
         (BAKERY, "Waste at Quayside is 7.1%.", "borne out"),
         (BAKERY, "Waste at Quayside is 4.8%.", "not borne out"),
         (BAKERY, "The manager Ruta Maslin is proud of Castle Street.", "not read"),
@@ -61,6 +64,16 @@ def answer(facts: object, text: str) -> str:
         ({"sales": {"2023": 90, "2024": 120}}, "Sales in 2024 were 130.", "not borne out"),
         ({"sales": {"2023": 90, "2024": 120}}, "Sales in 2024 were 90.", "not borne out"),
         ({"sales": {"2024": 120}}, "Profits were 77.", "not in the data"),
+        ({"sales": {"2024": 120}}, "151 in 2024.", "not in the data"),
+        (TOWNS, "Tarn has 300 more people than Ash.", "borne out"),
+        (TOWNS, "Tarn has 400 more people than Ash.", "not borne out"),
+        (TOWNS, "Tarn and Ash have 7,900 people together.", "borne out"),
+        (TOWNS, "Tarn and Ash have 8,900 people together.", "not borne out"),
+        (TOWNS, "Tarn has about 4,000 people.", "borne out"),
+        (TOWNS, "Tarn has 3,800 people, Ash 4,100.", "not borne out"),  # swapped
+        (TOWNS, "Eve Holt is the mayor of Tarn.", "not in the data"),  # she is that of Ash
+        (TOWNS, "Lee Marsh is the mayor of Tarn.", "not read"),
+        (TOWNS, "Lee Nowak is the mayor of Tarn.", "not in the data"),
         (
             [{"year": 2019, "sales": 412}, {"year": 2020, "sales": 398}],
             "Sales of 412.",
@@ -81,6 +94,42 @@ def test_a_chance_told_as_that_of_another_outcome(data: dict[str, Any]) -> None:
         words = OUTCOME_WORDS[outcome]
         assert answer(data, f"The chance of {words} is {chance[outcome]:.1%}.") == "borne out"
         assert answer(data, f"The chance of {words} is {chance[other]:.1%}.") == "not borne out"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{batter} has {runs} from {balls} balls.", "borne out"),
+        ("{bowler} has {runs} from {balls} balls.", "not borne out"),
+        ("{bowler} to {batter}.", "not read"),
+        ("{batter} to {bowler}.", "not in the data"),
+        ("{batting} are {score} for {wickets}.", "borne out"),
+        ("{bowling} are {score} for {wickets}.", "not borne out"),
+        ("{batting}'s chance of winning went from {before} to {after}.", "borne out"),
+        ("The claim about the last boundaries is contradicted.", "not in the data"),
+        ("Lasith Malinga had taken 9 wickets for 173 runs.", "not in the data"),
+        ("The model is 99.7% sure.", "not in the data"),
+    ],
+)
+def test_what_is_said_of_a_ball(data: dict[str, Any], text: str, expected: str) -> None:
+    ball, match, chance = data["ball"], data["match"], data["win_probability"]
+    words = {
+        **{role: ball[role] for role in ("batter", "bowler", "score", "wickets")},
+        "runs": ball["standing"]["batter_runs"],
+        "balls": ball["standing"]["batter_balls"],
+        "batting": match["batting_team"],
+        "bowling": match["bowling_team"],
+        **{"before": f"{chance['before']:.1%}", "after": f"{chance['happened']:.1%}"},
+    }
+    assert answer(data, text.format(**words)) == expected
+
+
+@given(st.integers(13, 9999), st.integers(13, 9999))
+@settings(max_examples=100, deadline=None)
+def test_a_number_is_borne_out_by_its_own_row_alone(people: int, other: int) -> None:
+    rows = [{"town": "Tarn", "people": people}, {"town": "Ash", "people": 10_000}]
+    expected = "borne out" if people == other else "not borne out"
+    assert answer(rows, f"Tarn has {other:,} people.") == expected
 
 
 def test_what_is_wrong_is_told_with_what_the_facts_hold() -> None:
@@ -238,6 +287,31 @@ def test_the_command_tells_what_is_not_borne_out(here: Here) -> None:
     data = json.loads(here("check", "rivers.csv", "bad.md", "--json").out)
     assert data["coverage"] == {"read": 1, "of": 2}
     assert set(data["statements"][0]) == {"text", "answer", "what", "nearest", "pointer"}
+
+
+def test_what_is_not_in_the_data_is_a_fault(here: Here) -> None:
+    (here.folder / "sales.json").write_text('{"sales": {"2024": 120}}', "utf-8")
+    (here.folder / "sales.txt").write_text("151 in 2024", "utf-8")
+    told = here("check", "sales.json", "sales.txt")
+    assert (told.status, told.err) == (1, "")
+    assert "not in the data: 1" in told.out
+
+
+def test_neither_torch_nor_numpy_is_imported(here: Here) -> None:
+    code = (
+        "import sys; from attnlens.cli import main; status = main(sys.argv[1:]); "
+        "print(status, *sorted({'torch', 'numpy', 'pydantic'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "check", "rivers.csv", "good.txt"],
+        cwd=here.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env=clean_environment(),
+    )
+    assert done.stdout.splitlines()[-1] == "0"
 
 
 def test_strict_wants_something_read(here: Here) -> None:

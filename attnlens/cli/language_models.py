@@ -137,8 +137,8 @@ def add_check(commands: Commands) -> None:
         run=_run_check,
         help="a spot check of a text's numbers and names against a JSON or CSV",
         description="Compare the numbers and names of a text with data. Each statement is borne "
-        "out, not borne out (the data contradicts a number), not in the data, or not read; the "
-        "exit status is 1 if one is not borne out.",
+        "out, not borne out (the data has another number there), not in the data, or not read; the "
+        "exit status is 1 if one is not borne out or not in the data.",
     )
     parser.option("facts", "FACTS", "a JSON or CSV file, or - for stdin")
     parser.option("text", "TEXT", "a file with the text, or - for stdin")

@@ -1,8 +1,8 @@
-"""A spot check: do the numbers and names of a text stand in a JSON or CSV, where the text says?
+"""A spot check: do the numbers and names of a text stand in a JSON or CSV, in the row it names?
 
-A number is compared with the facts that the words around it name. It contradicts the data only if
-these words identify one fact and that fact has another value. No grammar is used: directions,
-comparisons, causes and verdicts are not read.
+The data is read as rows: an object's labels (its short strings, and those around it) and numbers.
+A number must stand in a row that no name near it contradicts, or follow from such rows by a
+difference, a sum, a ratio or a rounding. No grammar is used.
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ import math
 import re
 import time
 import unicodedata
-from bisect import bisect
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise, product
 from typing import Any, Final, Literal, NamedTuple, get_args
-
-import numpy as np
-from numpy.typing import NDArray
 
 from attnlens.errors import InputError
 from attnlens.files import Json
@@ -32,55 +29,73 @@ from attnlens.render.safe import visible
 Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
 """From the one that decides about a statement to the one that all its parts must have."""
 
-_MAX_VALUES: Final = 300_000
-MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
-_BEST_SHARE, _RIVAL_SHARE = 0.9, 0.6
-"""A number is borne out by a fact with this share of the best score; it contradicts the best fact
-only if no fact with its value has this share."""
+Label = tuple[str, str]
+"""A column, and a text in it."""
 
-_WORD: Final = re.compile(r"[^\W\d_]+\d*[^\W\d_]*|\d+(?:\.\d+)*")
+Phrases = Mapping[str, "str | Label"]
+
+Finding = tuple[Answer, str, str | None, str | None]
+"""An answer, what it is about, what the data holds instead, and where."""
+
+_MAX_VALUES: Final = 300_000
+_MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
+"""Labels of a name, or rows; labels that an object inherits; numbers of a row."""
+
+_MAX_PAIRS, _MAX_NAME_WORDS = 5000, 6
+MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
+
+_WORD: Final = re.compile(r"[^\W\d_]+\d*|\d+(?:\.\d+)*")
 _ENDING: Final = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|ly|[sey])$|(?<=\w{4})ers?$")
 _NUMBER: Final = re.compile(
-    r"(?<![\w.,:/£$€=-])[£$€]?(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![-–:/]?\d|[a-zA-Z])"
-    r"(?: (?P<scale>thousand|million|billion)\b)?"
-    r"(?P<share> ?%| ?per ?cent\b)?"
+    r"(?<![\w.,:/£$€=–-])[£$€]?(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"(?![-–:/]?\d|[a-zA-Z]|,\d)(?:[ -](?P<scale>thousand|million|billion)\b)?"
+    r"(?P<share> ?%| ?per ?cent\b)?(?P<cents> (?:cents|pence)\b)?(?P<times> times\b(?! a\b))?"
 )
 _SCALES: Final = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
-_HEDGE: Final = re.compile(
-    r"\b(about|around|roughly|nearly|almost|some|over|under|than) \W?$", re.I
+_SPELLED_WORDS: Final = "two three four five six seven eight nine ten eleven twelve thirteen"
+_SPELLED: Final = _SPELLED_WORDS.split()
+_SPELLED_NUMBER: Final = re.compile(
+    r"(?i)(?<!\ba )(?<!\bthe )(?<![a-z] for )(?<!took )(?<!got )(?<!hit )"
+    rf"\b(?:{'|'.join(_SPELLED)})\b(?!!)"
 )
-_OTHER_FACT: Final = re.compile(
-    r"\b(if|might|could|would|without|last (year|week|month)|ago|total|average|every|each|between"
-    r"|more than|less than|fewer than|\w+er than)\b",
-    re.I,
+_HEDGE: Final = re.compile(r"\b(about|around|roughly|nearly|almost|some|over|under|than) \W?$")
+_LIMIT: Final = re.compile(r"\b((more|less|fewer) than|below|above|(?<!just )(under|over)) \W?$")
+_COMPARED: Final = re.compile(r"^\W*(\w+ ){0,2}?(\w+er|more|less|behind|ahead)\b|\bby \W?$")
+_EACH: Final = re.compile(r"\b(per|apiece|each|average|mean|every)\b")
+_TOTAL: Final = re.compile(r"\b(total|together|between|both|sum|combined|all)\b")
+_RISE: Final = re.compile(
+    r"(?i)\b(up|add\w*|puts?|rais\w+|rises?|rose|climb\w*|gain\w*|increas\w+|lift\w*|grew|higher"
+    r"|boost\w*|jump\w*|likelier|more likely|above)\b"
 )
-"""Words of a number that the data need not hold: of another time, on a condition, a difference."""
-
-_COUNTS: Final = "two three four five six seven eight nine ten eleven twelve"
+_FALL: Final = re.compile(
+    r"(?i)\b(down|off|away|lower\w*|falls?|fell|drop\w*|decreas\w+|reduc\w+|cuts?"
+    r"|slip\w*|dip\w*|less likely|loses?|lost|costs?|shrank|below)\b"
+)
+_PAIR: Final = re.compile(
+    r"(\d+(?:\.\d+)?)( ?%)?,? (to|from|against|rather than|instead of|compared with|where|when) "
+    r"(?:[a-z]+ )*?(\d+(?:\.\d+)?)"
+)
 _SENTENCE: Final = re.compile(r"(?<![A-Z])[.!?][\"')\]’”]*\s+(?=[\"'(\[“]?[^\Wa-z])|;\s+|\s\|\s")
 _MARKS: Final = re.compile(
     r"\*\*|__|[*`]|^\s*(?:>|[-+•]\s|\d+[.)]\s)\s*|^\||\|$|\]\([^)]*\)|\[(?=\w)"
 )
 _CLAUSE: Final = re.compile(r"[;:()–—]|,(?!\d)|\b(?:and|but|while|whereas|where|though|against)\b")
 _CAPITALS: Final = re.compile(r"(?<![\w°'])[^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z][\w'’-]*)*")
-_STOP_WORDS: Final = """
+_STOP_LIST: Final = """
 a an the of is was are were be been has had have at in on for to with from by as it its and or but
-than that this these those which who so not no if their they he she his her all each both more less
-under up down into out only just after before
+than that this these those which who so not no none if their they he she his her all each both more
+less under up down into out only just after before
 """
+_STOP_WORDS: Final = frozenset(_STOP_LIST.split())
 _CELL: Final = re.compile(r"[£$€]?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)")
 _PERCENT_WORDS: Final = frozenset({"percent", "percentag", "pct"})
-_NO_SHARE_WORDS: Final = frozenset({"nat", "bit", "p", "q", "ratio"})
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of a text, or a part of one, with what the data says of it.
+    """A sentence or a part of one, with the data's answer, and what decided it.
 
-    Attributes:
-        what: the numbers and names that decided the answer.
-        nearest: what the data holds instead of a number that is not borne out.
-        pointer: where it does (JSON pointer, RFC 6901).
+    ``nearest`` is what the data holds instead, at ``pointer`` (JSON pointer, RFC 6901).
     """
 
     text: str
@@ -103,8 +118,9 @@ class SpotCheck:
 
     @property
     def faults(self) -> list[Statement]:
-        """The statements that the data contradicts."""
-        return [row for row in self.statements if row.answer == "not borne out"]
+        """The statements that the data contradicts or does not hold."""
+        flags = get_args(Answer)[:2]
+        return [statement for statement in self.statements if statement.answer in flags]
 
     def to_dict(self) -> Json:
         """What `attnlens check --json` prints."""
@@ -112,13 +128,12 @@ class SpotCheck:
         return {"coverage": {"read": self.read, "of": len(rows)}, "statements": rows}
 
 
-class Figure(NamedTuple):
-    """A number of the data: its field (key or column), and the words that name its row."""
+class Fact(NamedTuple):
+    """A number of the data, the words of its key, the number of its row, and its JSON pointer."""
 
     value: float
-    unit: str
     field: frozenset[str]
-    row: frozenset[str]
+    row: int
     pointer: str
 
 
@@ -129,59 +144,94 @@ def _stem(word: str) -> str:
 
 
 @lru_cache(maxsize=1 << 14)
-def _stems(text: str) -> frozenset[str]:
+def stems(text: str) -> tuple[str, ...]:
     """The words of a key, a label or a text, as they are compared."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", visible(text))
-    return frozenset(map(_stem, _WORD.findall(parted)))
+    return tuple(map(_stem, _WORD.findall(parted)))
 
 
-class FigureIndex:
-    """The numbers and words of plain data.
+class Facts:
+    """The rows of plain data: labels by column, and numbers.
 
     Args:
-        unread: keys below which nothing is read.
+        unread: keys below which only words are read.
 
     Raises:
         InputError: the data holds no fact, or more than `_MAX_VALUES` values.
     """
 
+    earlier_first = False
+    """Whether the numbers of a row stand in the order of "from 3 to 4"."""
+
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
-        self.numbers: list[Figure] = []
+        self.rows: list[dict[str, str]] = []
+        self.facts: list[list[Fact]] = []
+        self.holders: defaultdict[Label, list[int]] = defaultdict(list)
+        self.names: defaultdict[str, set[Label]] = defaultdict(set)
+        self.whole: defaultdict[tuple[str, ...], set[Label]] = defaultdict(set)
         self.words: set[str] = set()
         self._unread, self._n_values = unread, 0
         if isinstance(data, Mapping | list):
-            self._add(data, "", "", frozenset())
+            self._read(data, "", "", self.add_row({}))
         if not self.words:
-            raise InputError(
-                "holds no facts", remedy="give a JSON object, a list of rows, or a CSV"
-            )
+            remedy = "give a JSON object, a list of rows, or a CSV"
+            raise InputError("holds no facts", remedy=remedy)
 
-    def _add(self, value: Any, key: str, pointer: str, row: frozenset[str]) -> None:
+    def add_row(self, labels: Mapping[str, str]) -> int:
+        """Add a row with labels by column; return its number."""
+        for label in labels.items():
+            self.holders[label].append(len(self.rows))
+            words = stems(label[1])
+            self.words.update(words)
+            self.whole[words].add(label)
+            for word in words:
+                self.names[word].add(label)
+        self.rows.append(dict(labels))
+        self.facts.append([])
+        return len(self.rows) - 1
+
+    def add_fact(self, row: int, value: float, key: str, pointer: str) -> None:
+        """Add a number to a row."""
+        self.words.update(stems(key))
+        self.facts[row].append(Fact(float(value), frozenset(stems(key)), row, pointer))
+
+    def _read(self, value: Any, key: str, pointer: str, row: int | None) -> None:
         self._n_values += 1
         if self._n_values > _MAX_VALUES:
             raise _too_many()
         if isinstance(value, str) and (percent := re.fullmatch(r"([-+]?\d+(?:\.\d+)?) ?%", value)):
             value = float(percent[1]) / 100
         if isinstance(value, Mapping):
-            items = {str(name): item for name, item in value.items() if name not in self._unread}
-            labels = [str(item) for at, item in enumerate(items.values()) if _is_label(item, at)]
-            row = row.union(_stems(key), *map(_stems, labels))
+            items = {str(name): item for name, item in value.items()}
+            if row is not None:
+                own = {
+                    name: str(v) for at, (name, v) in enumerate(items.items()) if _is_label(v, at)
+                }
+                above = {pointer.rpartition("/")[0] + "/": key} if key else {}
+                labels = {**self.rows[row], **above, **own}
+                row = self.add_row(dict(islice(reversed(labels.items()), _MAX_LABELS)))
             for name, item in items.items():
                 step = name.replace("~", "~0").replace("/", "~1")
-                self._add(item, name, f"{pointer}/{step}", row)
+                below = None if name in self._unread else row
+                self._read(item, name, f"{pointer}/{step}", below)
         elif isinstance(value, list | tuple):
             for position, item in enumerate(value):
-                self._add(item, key, f"{pointer}/{position}", row)
+                self._read(item, key, f"{pointer}/{position}", row)
         elif isinstance(value, str):
-            self.words |= _stems(value[:MAX_STATEMENT_CHARACTERS]) | _stems(key)
-        elif _is_number(value) and key:
-            field = _stems(key)
-            self.words |= field | row
-            share = isinstance(value, float) and abs(value) <= 1 and not field & _NO_SHARE_WORDS
-            percent_field = field & _PERCENT_WORDS
-            unit = "share" if share or percent_field else ""
-            size = abs(float(value)) * (100 if unit == "share" and not percent_field else 1)
-            self.numbers.append(Figure(size, unit, field, row, pointer))
+            self.words.update(stems(value[:MAX_STATEMENT_CHARACTERS]), stems(key))
+        elif row is not None and _is_number(value) and key:
+            self.add_fact(row, value, key, pointer)
+
+    @cached_property
+    def by_size(self) -> list[tuple[float, bool, Fact]]:
+        """The numbers in order of size; those up to 1 as percentages, too (true)."""
+        facts = [fact for row in self.facts for fact in row]
+        shares = [(100 * abs(fact.value), True, fact) for fact in facts if abs(fact.value) <= 1]
+        return sorted([(abs(fact.value), False, fact) for fact in facts] + shares, key=_size)
+
+
+def _size(entry: tuple[float, bool, Fact]) -> float:
+    return entry[0]
 
 
 def _is_number(value: object) -> bool:
@@ -205,7 +255,7 @@ def read_data(source: Any) -> Any:
     if not (isinstance(data, list) and data and all(isinstance(row, list) for row in data)):
         return data
     header, *rows = data
-    if not all(isinstance(name, str) and _stems(name) for name in header):
+    if not all(isinstance(name, str) and stems(name) for name in header):
         problem = "has no header: its first line does not name every column"
         raise InputError(problem, remedy="add a line with the columns' names")
     return [dict(zip(header, row, strict=False)) for row in rows]
@@ -239,26 +289,23 @@ def _too_many() -> InputError:
 
 
 def check_text(
-    facts: FigureIndex,
-    text: str,
-    rewrites: Mapping[str, str] | None = None,
-    *,
-    seconds: float = math.inf,
+    facts: Facts, text: str, phrases: Phrases | None = None, *, seconds: float = math.inf
 ) -> SpotCheck:
     """What the data says of the numbers and names of a plain or Markdown text.
 
     Args:
-        rewrites: patterns, and what is read in their place (``3-1``: ``scored 3, conceded 1``); a
-            label of the data stands between equals signs (``=6=``).
+        phrases: patterns, each with the words that are read in its place, or the label it names.
         seconds: after so long, the rest of the text is not read.
     """
-    until, checker = time.monotonic() + seconds, _Checker(facts, rewrites or {})
+    until = time.monotonic() + seconds
     return SpotCheck(
         tuple(
-            checker.check(visible(statement).replace("’", "'"))
-            if time.monotonic() <= until
-            else Statement(visible(statement), "not read", "there was no more time")
-            for statement in _statements(text)
+            Statement(visible(one), "not read", "there was no more time")
+            if time.monotonic() > until
+            else Statement(visible(one), "not read", "too long")
+            if len(one) > MAX_STATEMENT_CHARACTERS
+            else _Reading(facts, visible(one).replace("’", "'"), phrases or {}).statement()
+            for one in _statements(text)
         )
     )
 
@@ -274,134 +321,265 @@ def _statements(text: str) -> Iterator[str]:
         yield from (part for part in parts if re.search(r"[^\W\d]{2}", part))
 
 
-Finding = tuple[Answer, str, str | None, str | None]
+class Mention(NamedTuple):
+    """A name in a statement, with the labels that it may stand for."""
+
+    start: int
+    text: str
+    labels: frozenset[Label]
+    columns: frozenset[str]
 
 
-class _Checker:
-    def __init__(self, facts: FigureIndex, rewrites: Mapping[str, str]) -> None:
-        self.facts, self.rewrites = facts, rewrites
-        self.stop_words = frozenset(_STOP_WORDS.split())
-        self.values = np.array([fact.value for fact in facts.numbers])
-        self.units = np.array([fact.unit for fact in facts.numbers], "U6")
-        self.by_row, self.by_field = (defaultdict[str, list[int]](list) for _ in range(2))
-        for index, fact in enumerate(facts.numbers):
-            for words, lists in ((fact.row, self.by_row), (fact.field, self.by_field)):
-                for word in words:
-                    lists[word].append(index)
+class _Reading:
+    """One statement, its clauses, and the names in it."""
 
-    def check(self, statement: str) -> Statement:
-        """A statement with its answer."""
-        if len(statement) > MAX_STATEMENT_CHARACTERS:
-            return Statement(statement, "not read", "too long")
-        counts = _COUNTS.split()
-        text = re.sub(
-            rf"(?i)(?<!\ba )\b(?:{'|'.join(counts)})\b(?! times)",
-            lambda word: str(counts.index(word[0].lower()) + 2),
-            statement,
-        )
-        for pattern, words in self.rewrites.items():
-            text = re.sub(pattern, words, text)
-        findings = [*self._numbers(text, statement), *self._names(statement)]
-        if not findings:
-            return Statement(statement, "not read", "no number and no name that can be checked")
-        first = min(findings, key=lambda finding: get_args(Answer).index(finding[0]))
-        message = "; ".join(dict.fromkeys(row[1] for row in findings if row[0] == first[0]))
-        return Statement(statement, first[0], message, *first[2:])
+    def __init__(self, facts: Facts, statement: str, phrases: Phrases) -> None:
+        self.facts, self.written = facts, statement
+        text = _SPELLED_NUMBER.sub(lambda word: str(_SPELLED.index(word[0].lower()) + 2), statement)
+        text = re.sub(r"(?<=\d) and a half", ".5", text)
+        for pattern, words in phrases.items():
+            text = re.sub(pattern, words, text) if isinstance(words, str) else text
+        self.text = text[: 2 * MAX_STATEMENT_CHARACTERS]
+        breaks = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text) + 1]
+        self.clauses = list(pairwise(breaks))
+        self._scopes: dict[int, tuple[list[Mention], list[Fact]]] = {}
+        self.mentions = sorted([*self._named(), *self._phrases(phrases)], key=lambda one: one.start)
 
-    def _numbers(self, text: str, statement: str) -> Iterator[Finding]:
-        """What the data says of each number; of one in words only where it is borne out."""
-        numbers = [number for number in _NUMBER.finditer(text) if not self._is_label(number)]
-        words, breaks = self._words(text), [match.start() for match in _CLAUSE.finditer(text)]
-        findings = [
-            self._number(number, _weights(number.start("digits"), words, breaks))
-            for number in numbers
+    def statement(self) -> Statement:
+        """The statement with its answer."""
+        numbers = [self._number(number) for number in _NUMBER.finditer(self.text)]
+        found = [
+            *self._strangers(),
+            *self._strange_pairs(),
+            *self._turned(),
+            *filter(None, numbers),
         ]
-        right = {pointer for answer, *_, pointer in findings if answer == "borne out"}
-        for number, finding in zip(numbers, findings, strict=True):
-            written = re.search(rf"(?<![\d.]){number['digits']}(?![\d.]\d)", statement)
-            if finding[0] == "not borne out" and finding[3] in right:
-                yield "not read", f"{finding[1]}: another number is that fact's", None, None
-            elif written or finding[0] == "borne out":
-                yield finding
+        if not found:
+            problem = "no number and no name that can be checked"
+            return Statement(self.written, "not read", problem)
+        first = min(found, key=lambda finding: get_args(Answer).index(finding[0]))
+        what = "; ".join(dict.fromkeys(row[1] for row in found if row[0] == first[0]))
+        return Statement(self.written, first[0], what, *first[2:])
 
-    def _is_label(self, number: re.Match[str]) -> bool:
-        """Whether a number names something: a year, a label such as ``7.2``, the end of a name."""
-        digits, before = number.group(), number.string[: number.start()]
-        labels = len(digits) == 4 or "." in digits or re.search(r"[A-Z]\w+ $", before)
-        return bool(labels) and digits in self.facts.words
+    def _phrases(self, phrases: Phrases) -> Iterator[Mention]:
+        labels = {key: label for key, label in phrases.items() if not isinstance(label, str)}
+        for pattern, label in labels.items():
+            for match in re.finditer(pattern, self.text):
+                yield Mention(match.start(), match[0], frozenset({label}), frozenset({label[0]}))
 
-    def _words(self, text: str) -> list[tuple[int, str]]:
-        """The words that may name facts, with their positions; of figures only years."""
-        return [
-            (word.start(), _stem(word[1] or word.group()))
-            for word in re.finditer(rf"=([^=]+)=|{_WORD.pattern}", text)
-            if word.group().lower() not in self.stop_words
-            and not (word.group()[0].isdigit() and len(word.group()) != 4)
+    def _named(self) -> Iterator[Mention]:
+        """Capitalised labels of the data, whole if they stand there whole, else in part."""
+        tokens = [(word.start(), word.end(), _stem(word[0])) for word in _WORD.finditer(self.text)]
+        at = 0
+        while at < len(tokens):
+            start, end, stem = tokens[at]
+            run = tuple(token[2] for token in tokens[at : at + _MAX_NAME_WORDS])
+            at += 1
+            if not self.text[start].isupper() or stem in _STOP_WORDS:
+                continue
+            whole = [n for n in range(len(run), 0, -1) if run[:n] in self.facts.whole]
+            labels = (
+                self.facts.whole[run[: whole[0]]] if whole else self.facts.names.get(stem, set())
+            )
+            for _, further, word in tokens[at : at + whole[0] - 1] if whole else tokens[at:]:
+                if not whole and not (labels & self.facts.names.get(word, set())):
+                    break
+                labels = labels & self.facts.names[word]
+                end, at = further, at + 1
+            if labels and len(labels) <= _MAX_ROWS:
+                columns = frozenset(column for column, _ in labels)
+                yield Mention(start, self.text[start:end], frozenset(labels), columns)
+
+    def _clause(self, at: int) -> tuple[int, int]:
+        return next(clause for clause in self.clauses if clause[0] <= at < clause[1])
+
+    def _near(self, at: int) -> list[Mention]:
+        """The names of a clause, and for other columns the nearest before it, or after it."""
+        low, high = self._clause(at)
+        near = [one for one in self.mentions if low <= one.start < high]
+        before = [one for one in reversed(self.mentions) if one.start < low]
+        for one in before + [one for one in self.mentions if one.start >= high]:
+            if not any(one.columns & other.columns for other in near):
+                near.append(one)
+        return near
+
+    def _fits(self, row: int, near: list[Mention]) -> bool:
+        """Whether each column of a row that is named near by has a label that is named."""
+        labels = self.facts.rows[row]
+        held = {column for one in near for column, text in one.labels if labels.get(column) == text}
+        return all(one.columns & held or not one.columns & labels.keys() for one in near)
+
+    def _rows(self, mention: Mention) -> set[int]:
+        """The rows that a name may stand for; none if there are too many to look at."""
+        held = [self.facts.holders.get(label, ()) for label in sorted(mention.labels)]
+        rows = {row for rows in held if len(rows) <= 20 * _MAX_ROWS for row in rows}
+        return rows if len(rows) <= 20 * _MAX_ROWS else set()
+
+    def _scope(self, low: int) -> tuple[list[Mention], list[Fact]]:
+        """The names near a clause, and the numbers of the rows that they name."""
+        if low not in self._scopes:
+            near = self._near(low)
+            rows = sorted({row for one in near for row in self._rows(one) if self._fits(row, near)})
+            facts = (
+                fact for row in rows[:_MAX_ROWS] for fact in self.facts.facts[row][:_MAX_FACTS]
+            )
+            self._scopes[low] = near, list(facts)
+        return self._scopes[low]
+
+    def _number(self, number: re.Match[str]) -> Finding | None:
+        """What the data says of a number; of one in words, only if words beside it name a fact."""
+        what, start = f'number "{number[0].strip()}"', number.start("digits")
+        before, (low, high) = self.text[: number.start()], self._clause(start)
+        inside = any(one.start <= start < one.start + len(one.text) for one in self.mentions)
+        listed = re.search(r"(?i)\bballs? (?:[\d.]+(?:, | and |, and )|before, )*$", before)
+        if inside or listed or (len(number[0]) == 4 and number[0] in self.facts.words):
+            return None
+        value, tolerance = _value(number, bool(_HEDGE.search(before)))
+        near, pool = self._scope(low)
+        clause, beside = _content(self.text[low:high]), self._beside(number, low, high)
+        beside |= {word for word in clause if re.fullmatch(r"\d{4}", word)}
+        named = [fact for fact in pool if fact.field & beside]
+        own = any(low <= one.start < high for one in near)
+        for fact in () if number["times"] else self._equal(number, value, tolerance):
+            labels = self.facts.rows[fact.row].items()
+            touched = any(one.labels & labels for one in near) or fact.field & clause or not own
+            if touched and (fact.field & beside or not named) and self._fits(fact.row, near):
+                return "borne out", what, None, fact.pointer
+        if self._follows(number, value, tolerance, pool):
+            return "borne out", what, None, None
+        written = re.search(rf"(?<![\d.,]){re.escape(number['digits'])}(?![\d.,]\d)", self.written)
+        if not (written or named) or (number["times"] and not pool):
+            return None
+        if _LIMIT.search(before):
+            return "not read", what, None, None
+        if not (named := named or [fact for fact in pool if fact.field & clause]):
+            return "not in the data", what, None, None
+        best = max(named, key=lambda fact: len(fact.field & clause))
+        percent = 100 if number["share"] and abs(best.value) <= 1 else 1
+        nearest = f"{abs(best.value) * percent:.6g}{number['share'] or ''}"
+        return "not borne out", what, nearest, best.pointer
+
+    def _beside(self, number: re.Match[str], low: int, high: int) -> set[str]:
+        """Two words before and after a number, without those that belong to the number before."""
+        parts = re.split(r"\d\S*|/", self.text[low : number.start()])
+        taken = 2 if len(parts) > 1 and "/" not in self.text[: number.start()] else 0
+        after = re.split(r"[\d/]", self.text[number.end() : high])[0].split()[:2]
+        return _content(" ".join([*parts[-1].split()[taken:][-2:], *after]))
+
+    def _equal(self, number: re.Match[str], value: float, tolerance: float) -> Iterator[Fact]:
+        """The facts with a value, as it is written or in the unit of the text."""
+        share = re.search(r"%|per ?cent|points", self.text)
+        scale = _SCALES.get(number["scale"], 1.0)
+        for factor in {1.0, 1 / scale, 0.01 if number["cents"] else 1.0}:
+            low = bisect_left(self.facts.by_size, (value - tolerance) * factor, key=_size)
+            high = bisect_right(self.facts.by_size, (value + tolerance) * factor, key=_size)
+            for _, percent, fact in self.facts.by_size[low : min(high, low + 2000)]:
+                count = fact.value.is_integer() or "point" in fact.field
+                plain = not (number["share"] and count) or fact.field & _PERCENT_WORDS
+                if share if percent else plain:
+                    yield fact
+
+    def _follows(
+        self, number: re.Match[str], value: float, tolerance: float, pool: list[Fact]
+    ) -> bool:
+        """Whether a difference, a sum or a ratio of the numbers of the named rows is a value."""
+        each, words = _EACH.search(self.text), _content(self.text)
+        by_field: defaultdict[frozenset[str], list[float]] = defaultdict(list)
+        for fact in pool:
+            by_field[fact.field].append(fact.value)
+        pairs = [
+            (a.value, b.value)
+            for row in dict.fromkeys(fact.row for fact in pool)
+            for a, b in product(self.facts.facts[row][:_MAX_FACTS], repeat=2)
+            if a is not b and (a.field & b.field or each or (a.field & words and b.field & words))
         ]
+        for values in by_field.values():
+            pairs += product(values, values) if len(values) < 9 else ()
+        before, after = self.text[: number.start()], self.text[number.end() :]
+        if _COMPARED.search(after) or _COMPARED.search(before):
+            everything = (fact for row in self.facts.facts[:200] for fact in row[:_MAX_FACTS])
+            pairs += [
+                (a, fact.value) for fact in everything for a in by_field.get(fact.field, ())[:8]
+            ]
+        del pairs[_MAX_PAIRS:]
+        if _TOTAL.search(self.text):
+            pairs += [(sum(values), 0.0) for values in by_field.values()]
+        if number["times"] or each:
+            tolerance = max(tolerance, 0.15 * value) if number["times"] else tolerance
+            return any(b and abs(abs(a / b) - value) <= tolerance for a, b in pairs)
+        share = 100 if re.search(r"points|%", self.text) and not number["share"] else 1
+        return any(abs(abs(a - b) * k - value) <= tolerance for a, b in pairs for k in {1, share})
 
-    def _scores(self, weights: Mapping[str, float], unit: str) -> tuple[NDArray[Any], ...]:
-        """How well words name each fact of a unit: in all, by its row, by its field."""
-        row, field = np.zeros(len(self.values)), np.zeros(len(self.values))
-        for word, closeness in weights.items():
-            count = len(self.by_row.get(word, ())) + len(self.by_field.get(word, ()))
-            if count:
-                weight = closeness * math.log1p(len(self.values) / count)
-                row[self.by_row.get(word, [])] += weight
-                field[self.by_field.get(word, [])] += weight
-        return np.where(self.units == unit, row + field, 0), row, field
+    def _turned(self) -> Iterator[Finding]:
+        """Two numbers the wrong way round: a rise that falls, or after and before."""
+        pairs = list(_PAIR.finditer(self.written))
+        if len(pairs) != 1 or (pairs[0][3] == "from" and not pairs[0][2]):
+            return
+        pair, to = pairs[0], pairs[0][3] == "to"
+        rise, fall = bool(_RISE.search(self.written)), bool(_FALL.search(self.written))
+        orders = set()
+        clear = rise != fall and pair[1] != pair[4] and pair[3] != "from"
+        if clear and (float(pair[1]) < float(pair[4])) != (rise == to):
+            yield "not borne out", f'order of "{pair[0]}"', None, None
+        _, pool = self._scope(self._clause(min(pair.start(), len(self.text)))[0])
+        ordered = self.facts.earlier_first and (rise != fall or not to)
+        for row in {fact.row for fact in pool} if ordered else ():
+            facts = list(enumerate(self.facts.facts[row][:_MAX_FACTS]))
+            for (i, a), (j, b) in product(facts, facts):
+                if a.field & b.field and _is_near(a, pair[1]) and _is_near(b, pair[4]) and i != j:
+                    orders.add((i < j) == to)
+        if False in orders and True not in orders:
+            yield "not borne out", f'order of "{pair[0]}"', None, None
 
-    def _number(self, number: re.Match[str], weights: Mapping[str, float]) -> Finding:
-        label, unit = f'number "{number.group().strip()}"', "share" if number["share"] else ""
-        value, tolerance = _value(number)
-        hedged = _HEDGE.search(number.string[: number.start()])
-        tolerance = max(tolerance, 0.15 * value) if hedged else tolerance
-        if not len(self.values):
-            return "not in the data", label, None, None
-        sizes = self.values / np.where((self.units == "share") & (unit != "share"), 100, 1)
-        right = np.abs(sizes - value) <= tolerance
-        scores, row, field = self._scores(weights, unit)
-        best, top = int(np.argmax(np.where(right, scores, -1))), int(np.argmax(scores))
-        if right[best] and scores[best] > 0 and scores[best] >= _BEST_SHARE * scores[top]:
-            return "borne out", label, None, self.facts.numbers[best].pointer
-        fact = self.facts.numbers[top]
-        identified = field[top] > 0 and (row[top] > 0 or not fact.row)
-        alike = sizes[scores >= _BEST_SHARE * scores[top]]
-        rivals = right & (scores >= _RIVAL_SHARE * scores[top]) & (row >= 0.5 * row[top])
-        rival = np.ptp(alike) > 0 or rivals.any()
-        if identified and not rival and not _OTHER_FACT.search(number.string):
-            nearest = f"{sizes[top]:.6g}{(number['share'] or '')}"
-            return "not borne out", label, nearest, fact.pointer
-        if not right.any():
-            return "not in the data", label, None, None
-        return "not read", f"{label}: the words around it name no single fact", None, None
+    def _strange_pairs(self) -> Iterator[Finding]:
+        """A name whose rows have the columns of other names of its clause, but not these names."""
+        for low, high in self.clauses:
+            inside = [one for one in self.mentions if low <= one.start < high]
+            if len(inside) == 1 and inside[0].text.islower():
+                inside += [one for one in self._near(low) if one.start < low]
+            rows = [self._rows(one) for one in inside]
+            for i, one in enumerate(inside):
+                alike = [
+                    k for k, other in enumerate(inside) if k != i and other.columns & one.columns
+                ]
+                known = [
+                    j
+                    for j, other in enumerate(inside)
+                    if not one.columns & other.columns
+                    and any(other.columns & self.facts.rows[row].keys() for row in rows[i])
+                    and not any(rows[k] & rows[j] for k in alike)
+                ]
+                many = any(not rows[j] for j in range(len(inside)))
+                apart = known and not many and not any(rows[i] & rows[j] for j in known)
+                if one.start >= low and (
+                    apart or not any(label in self.facts.holders for label in one.labels)
+                ):
+                    yield "not in the data", f'name "{one.text.strip()}"', None, None
 
-    def _names(self, text: str) -> Iterator[Finding]:
+    def _strangers(self) -> Iterator[Finding]:
         """Runs of capitalised words of which the data lacks one; no word that begins a sentence."""
-        for run in _CAPITALS.finditer(text):
-            words = [re.sub(r"['’]s?$", "", word) for word in run.group().split()]
-            if run.start() == 0 or text[: run.start()].rstrip()[-1:] in tuple(".!?:(\"“'"):
+        for run in _CAPITALS.finditer(self.written):
+            words = [re.sub(r"['’]s?$", "", word) for word in run[0].split()]
+            if run.start() == 0 or self.written[: run.start()].rstrip()[-1:] in tuple(".!?:(\"“'"):
                 words = words[1:]
             strange = (word for word in words if not word.isupper())
-            if any(not _stems(word) <= self.facts.words for word in strange):
+            if any(not self.facts.words.issuperset(stems(word)) for word in strange):
                 yield "not in the data", f'name "{" ".join(words)}"', None, None
 
 
-def _weights(
-    start: int, words: Iterable[tuple[int, str]], breaks: Sequence[int]
-) -> dict[str, float]:
-    """The words around a number: half at 30 characters, 0.6 for each clause that lies between."""
-    weights: dict[str, float] = {}
-    for position, stem in words:
-        if position != start:
-            n_breaks = abs(bisect(breaks, position) - bisect(breaks, start))
-            weight = 0.6**n_breaks / (1 + abs(position - start) / 30)
-            weights[stem] = max(weights.get(stem, 0.0), weight)
-    return weights
+def _content(text: str) -> set[str]:
+    return {_stem(word) for word in _WORD.findall(text) if word.lower() not in _STOP_WORDS}
 
 
-def _value(number: re.Match[str]) -> tuple[float, float]:
-    """The value of a number, and half of its last written digit."""
+def _is_near(fact: Fact, digits: str) -> bool:
+    half = 0.505 * 10.0 ** -len(digits.partition(".")[2])
+    return any(abs(abs(fact.value) * k - float(digits)) <= half for k in (1, 100))
+
+
+def _value(number: re.Match[str], hedged: bool) -> tuple[float, float]:
+    """The value of a number, and half of its last written digit, or 10% after "about"."""
     digits = number["digits"].replace(",", "")
     scale = _SCALES.get(number["scale"] or "", 1.0)
-    last = 10.0 ** -len(digits.partition(".")[2])
-    return min(float(digits) * scale, 1e300), 0.505 * last * scale
+    value = min(float(digits) * scale, 1e300)
+    half = 0.505 * 10.0 ** -len(digits.partition(".")[2]) * scale
+    return value, max(half, 0.1 * value) if hedged else half

@@ -3,40 +3,191 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match.outcomes import OUTCOME_BY_NAME
+from attnlens.cricket.match.outcomes import DISMISSALS, OUTCOME_BY_NAME
 from attnlens.errors import InputError
-from attnlens.llm.spot_check import FigureIndex, SpotCheck, check_text, read_data
+from attnlens.llm.spot_check import Facts, SpotCheck, check_text, read_data
 
-_REWRITES: Final = {
-    r" in the (?:middle|death) overs\b": "",
-    r"\b(?:chances?|likely|likelier|likelihood|odds)\b": "probability",
-    r"\b(\d|10) for (\d+) from\b": r"bowler wickets \1, bowler runs \2, bowler overs",
-    r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1, wickets \2",
-    r"\b(?:need|want|require)s? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": (
-        r"runs required \1, balls left \2"
-    ),
-    r"\b(\d+) (?:of them )?(?:from|off) (\d+)\b(?!\.\d)": r"batter runs \1, batter balls \2",
-    r"\b(\d+) balls (?:still )?(?:left|to go|remain)": r"balls left \1",
-    **{
-        rf"(?i)\b{word}\b(?! (?:of|runs|balls|overs))": f"={code}="
-        for word, code in OUTCOME_BY_NAME.items()
-    },
+_SUBJECTS: Final = {
+    "striker's record": r"\b(?:batter|striker)'s (?:own )?record|record as a batter",
+    "bowler's record": r"bowler's (?:own )?record|record as a bowler",
+    "the chase": r"\b[Tt]he chase\b",
+    "the scoreboard": r"\b[Tt]he scoreboard\b",
+    "boundaries": r"\blast (?:\d+ )?boundar(?:y|ies)\b",
+    "this over": r"\b[Tt]h(?:is|e) over (?:so far|as a whole)\b",
+    "venue and teams": r"\b(?:venue|ground) and (?:the )?(?:teams|sides)\b",
 }
-"""What a report writes, and what is read in its place."""
+_NO_COUNT: Final = (
+    r"(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{3,}[^s\W]s)\b)"
+)
+"""After the name of an outcome: it is no number of something."""
+
+_PHRASES: Final[dict[str, str | tuple[str, str]]] = {
+    r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",
+    r"([A-Z][\w'’-]+) to ([A-Z][\w'’-]+)": r"\1 with the ball, \2 on strike",
+    r"\b(?:chances?|likely|likelier|likelihood|odds|risk|hopes)\b": "probability",
+    r"\b(\d|10) for (\d\d+)\b": r"wickets \1 / runs \2 /",
+    r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1 / wickets \2 /",
+    r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": (
+        r"required \1 / balls left \2 /"
+    ),
+    r"\b(\d+) (?:wanted|needed|to get) (?:from|off) (\d+)\b": r"required \1 / balls left \2 /",
+    r"\b(\d+) (?:of them )?(?:from|off) (?:just )?(\d+)\b(?!\.\d| overs?)": (
+        r"batter runs \1 / batter balls \2 /"
+    ),
+    r"(?<!by )(?<![Uu]ntil )(?<!since )\b[Tt]hen\b": ("event", "came"),
+    r"\b(?:[Ii]n the event|[Ww]hat came|hit back|answered|it for)\b": ("event", "came"),
+    r"(?<!had )\b(?:took|got|hit) (?=a |four|six)": ("event", "came"),
+    r"\bon strike\b": ("role", "batter"),
+    r"\bat the other end|for company|\bpartner\b|backing up\b": ("role", "non_striker"),
+    r"\bhas the ball|with the ball\b|\bconceded\b|'s? (?:spell|figures)\b": ("role", "bowler"),
+    **{rf"(?i)\b{word}\b{_NO_COUNT}": ("outcome", code) for word, code in OUTCOME_BY_NAME.items()},
+    **{pattern: ("claim", name) for name, pattern in _SUBJECTS.items()},
+    **{rf"(?<!has )(?<!had )(?<!have )\b{how}\b": ("how", how) for how in DISMISSALS},
+    r"(?<!not )\bsupport(?:s|ed)\b": ("verdict", "supported"),
+    r"\bcontradict(?:s|ed)\b": ("verdict", "contradicted"),
+    r"\b(?:not|no|nothing) better than chance\b": ("verdict", "not better than chance"),
+}
+"""What a report writes; what is read in its place, or after "=" a column and a label."""
 
 _UNREAD: Final = frozenset(
-    {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels"}
+    {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels", "history"}
     | {"reason", "removed_from", "narrative", "summary", "top", "actual", "subject"}
-    | {"calibration"}
+    | {"calibration", "evidence", "contributions", "win_probability", "prediction", "ball"}
+    | {"fusion_weights", "match", "model", "flags"}
 )
-"""Keys of an explanation about which no text reports."""
+"""Keys of an explanation about which no text reports, or that are read below."""
 
-_CRICKET_KEYS: Final = frozenset({"batter", "bowler", "innings", "ball", "win_probability"})
-"""Data with one of these at its top, or in its first row, is about cricket."""
+
+_HOLDERS: Final = {
+    "striker's record": "batter",
+    "this batter": "batter",
+    "bowler's record": "bowler",
+    "this bowler": "bowler",
+}
+_STATE: Final = (
+    "score wickets target balls_left runs_required required_rate run_rate deliveries label"
+)
+
+
+def _at(data: Any, *steps: str | int) -> Any:
+    """What stands at a path of plain data; None if nothing does."""
+    for step in steps:
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+class _Explanation(Facts):
+    """The rows of an explanation: of its players, sides, outcomes, claims and contributions."""
+
+    earlier_first = True
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        super().__init__({"text": "explanation", **data}, _UNREAD)
+        self.data = data
+        self._players()
+        self._sides()
+        for at, outcome in self._all("prediction", "outcomes"):
+            came = outcome.get("outcome") == _at(data, "prediction", "actual")
+            row = self._row(outcome=outcome.get("outcome"), event="came" if came else "")
+            for key in ("usual", "probability"):
+                self._fact(row, f"probability {key}", "prediction", "outcomes", at, key)
+        for at, _ in self._all("contributions"):
+            for kind in ("points", "from_usual"):
+                self._changes(self._claim("contributions", at, "group"), "contributions", at, kind)
+        for at, claim in self._all("evidence"):
+            labels = self._claim("evidence", at, "kind")
+            outcome = claim.get("outcome")
+            self._changes({**labels, "outcome": outcome}, "evidence", at, "changes")
+            row = self._row(**labels)
+            for key in ("p", "q", "effect_nats", "controls"):
+                self._fact(row, key, "evidence", at, key)
+            self.add_fact(row, len(claim.get("removed") or ""), "balls", f"/evidence/{at}/removed")
+
+    def _players(self) -> None:
+        ball = {role: _at(self.data, "ball", role) for role in ("batter", "bowler", "non_striker")}
+        for role, name in ball.items():
+            self._row(player=name, role=role)
+        for _, past in self._all("history"):
+            for name in {str(past.get("batter")), str(past.get("bowler"))} - {*ball.values()}:
+                self._row(player=name, role="")
+        came, how = _at(self.data, "ball", "happened"), _at(self.data, "ball", "happened", "how")
+        if how:
+            self._row(player=_at(came, "out"), how=how, outcome="W")
+        batter, bowler = self._row(player=ball["batter"]), self._row(player=ball["bowler"])
+        partner = self._row(player=ball["non_striker"])
+        standing = "ball", "standing"
+        for key in ("runs", "balls"):
+            more = _at(came, "runs_batter") if key == "runs" else 1
+            self._fact(batter, f"{key} batter", *standing, f"batter_{key}")
+            self._fact(batter, f"{key} batter after", *standing, f"batter_{key}", plus=more)
+            self._fact(batter, f"partnership {key}", *standing, f"partnership_{key}")
+            self._fact(partner, f"partnership {key}", *standing, f"partnership_{key}")
+        for key in ("overs", "runs", "wickets"):
+            self._fact(bowler, f"{key} bowler", *standing, f"bowler_{key}")
+
+    def _sides(self) -> None:
+        batting = self._row(team=_at(self.data, "match", "batting_team"))
+        bowling = self._row(team=_at(self.data, "match", "bowling_team"))
+        for key in _STATE.split():
+            self._fact(batting, key, "ball", key)
+        more = _at(self.data, "ball", "happened", "runs")
+        self._fact(batting, "after score", "ball", "score", plus=more)
+        self._fact(batting, "opponents total", "ball", "target", plus=-1)
+        for key in ("index", "legal_number", "over"):
+            self._fact(batting, f"into match {key}", "ball", key)
+        for key in ("partnership_runs", "partnership_balls", "over_runs"):
+            self._fact(batting, key, "ball", "standing", key)
+        for key in ("before", "happened"):
+            self._fact(batting, f"win probability {key}", "win_probability", key)
+            self._fact(bowling, f"win probability {key}", "win_probability", key, plus=-1)
+        result = str(_at(self.data, "match", "result"))
+        if won := re.fullmatch(r"(.{1,60}) won by (\d{1,4}) (runs?|wickets?)", result):
+            self.add_fact(self._row(team=won[1]), float(won[2]), f"won {won[3]}", "/match/result")
+
+    def _changes(self, labels: Mapping[str, Any], *path: str | int) -> None:
+        """The points of a claim, and the probability without what it names."""
+        for at, change in self._all(*path):
+            outcome = change.get("outcome")
+            if labels.get("outcome", outcome) != outcome:
+                continue
+            row = self._row(**{**labels, "outcome": outcome})
+            self._fact(row, "points", *path, at, "points")
+            for place, one in self._all("prediction", "outcomes") if path[0] == "evidence" else ():
+                if one.get("outcome") == outcome and isinstance(one.get("probability"), float):
+                    self._fact(row, "probability", "prediction", "outcomes", place, "probability")
+                    more, to = 100 * one["probability"], 0.01
+                    self._fact(row, "probability without", *path, at, "points", plus=more, to=to)
+
+    def _claim(self, *path: str | int) -> dict[str, Any]:
+        """The labels of a claim or a contribution: its subject, its player and its verdict."""
+        kind = str(_at(self.data, *path))
+        player = _at(self.data, "ball", _HOLDERS[kind]) if kind in _HOLDERS else None
+        return {"claim": kind, "player": player, "verdict": _at(self.data, *path[:2], "verdict")}
+
+    def _all(self, *path: str | int) -> list[tuple[int, Mapping[str, Any]]]:
+        """The objects of a list, with their positions."""
+        rows = _at(self.data, *path)
+        listed = enumerate(rows) if isinstance(rows, list) else ()
+        return [(at, row) for at, row in listed if isinstance(row, Mapping)]
+
+    def _row(self, **labels: Any) -> int:
+        return self.add_row({name: text for name, text in labels.items() if isinstance(text, str)})
+
+    def _fact(self, row: int, key: str, *path: str | int, plus: Any = 0, to: float = 1) -> None:
+        """A number of the explanation, with something added, in another unit."""
+        try:
+            value = (float(_at(self.data, *path)) + float(plus or 0)) * to
+        except (TypeError, ValueError, OverflowError):
+            return
+        if math.isfinite(value):
+            self.add_fact(row, value, key, "".join(f"/{step}" for step in path))
 
 
 def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> SpotCheck:
@@ -51,13 +202,9 @@ def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> S
         InputError: ``facts`` holds none, or too many.
     """
     try:
-        data: Any = read_data(facts.to_dict() if isinstance(facts, Explanation) else facts)
-        first = data[0] if isinstance(data, list) and data else data
-        if isinstance(first, Mapping) and not _CRICKET_KEYS.isdisjoint(first):
-            if first is data and isinstance(win := data.get("win_probability"), Mapping):
-                # Its "after" has the outcomes as keys, and no report quotes it.
-                data = {**data, "win_probability": {**win, "after": {}}}
-            return check_text(FigureIndex(data, _UNREAD), text, _REWRITES, seconds=seconds)
-        return check_text(FigureIndex(data), text, seconds=seconds)
+        data: Any = read_data(facts.to_dict() if hasattr(facts, "to_dict") else facts)
+        if isinstance(data, Mapping) and {"ball", "prediction"} <= data.keys():
+            return check_text(_Explanation(data), text, _PHRASES, seconds=seconds)
+        return check_text(Facts(data), text, seconds=seconds)
     except RecursionError:
         raise InputError("is nested too deeply", remedy="give a part of it") from None
