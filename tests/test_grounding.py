@@ -55,7 +55,7 @@ def answer(facts: object, text: str) -> str:
         (RIVERS, "The station at Whitmere is dry.", "not in the data"),
         (RIVERS, "Alderford flooded because the moon was full.", "not read"),
         (RIVERS, "Alderford stands at 3.42 m, against a usual 2.10 m.", "borne out"),
-        (RIVERS, "The level at Alderford fell from 2.1 m to 3.42 m.", "not borne out"),
+        (RIVERS, "The level at Alderford fell from 2.1 to 3.42 m.", "not borne out"),
         (BAKERY, "Waste at Quayside is 7.1%.", "borne out"),
         (BAKERY, "Waste at Quayside is 4.8%.", "not borne out"),
         (BAKERY, "The manager Ruta Maslin is proud of Castle Street.", "not read"),
@@ -68,6 +68,7 @@ def answer(facts: object, text: str) -> str:
         (TOWNS, "Tarn has 300 more people than Ash.", "borne out"),
         (TOWNS, "Tarn has 400 more people than Ash.", "not borne out"),
         (TOWNS, "Tarn and Ash have 7,900 people together.", "borne out"),
+        (TOWNS, "The towns have 7,900 people in total.", "borne out"),
         (TOWNS, "Tarn and Ash have 8,900 people together.", "not borne out"),
         (TOWNS, "Tarn has about 4,000 people.", "borne out"),
         (TOWNS, "Tarn has 3,800 people, Ash 4,100.", "not borne out"),  # swapped

@@ -16,7 +16,7 @@ import time
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise, product
@@ -41,7 +41,8 @@ _MAX_VALUES: Final = 300_000
 _MAX_ROWS, _MAX_LABELS, _MAX_FACTS = 60, 12, 40
 """Labels of a name, or rows; labels that an object inherits; numbers of a row."""
 
-_MAX_PAIRS, _MAX_NAME_WORDS = 5000, 6
+_MAX_PAIRS, _MAX_EQUAL, _MAX_NUMBERS, _MAX_NAME_WORDS = 5000, 500, 60, 6
+"""Pairs that are combined; facts of one value; numbers of a statement; words of a name."""
 MAX_LABEL_CHARACTERS, MAX_STATEMENT_CHARACTERS = 60, 1000
 
 _WORD: Final = re.compile(r"[^\W\d_]+\d*|\d+(?:\.\d+)*")
@@ -225,9 +226,26 @@ class Facts:
     @cached_property
     def by_size(self) -> list[tuple[float, bool, Fact]]:
         """The numbers in order of size; those up to 1 as percentages, too (true)."""
-        facts = [fact for row in self.facts for fact in row]
-        shares = [(100 * abs(fact.value), True, fact) for fact in facts if abs(fact.value) <= 1]
-        return sorted([(abs(fact.value), False, fact) for fact in facts] + shares, key=_size)
+        return sorted(_entries(fact for row in self.facts for fact in row), key=_size)
+
+    @cached_property
+    def totals(self) -> dict[frozenset[str], float]:
+        """The sum of each field over all rows."""
+        return _sums(fact for row in self.facts for fact in row)
+
+
+def _entries(facts: Iterable[Fact]) -> Iterator[tuple[float, bool, Fact]]:
+    for fact in facts:
+        yield abs(fact.value), False, fact
+        if abs(fact.value) <= 1:
+            yield 100 * abs(fact.value), True, fact
+
+
+def _sums(facts: Iterable[Fact]) -> dict[frozenset[str], float]:
+    sums: defaultdict[frozenset[str], float] = defaultdict(float)
+    for fact in facts:
+        sums[fact.field] += fact.value
+    return sums
 
 
 def _size(entry: tuple[float, bool, Fact]) -> float:
@@ -347,7 +365,8 @@ class _Reading:
 
     def statement(self) -> Statement:
         """The statement with its answer."""
-        numbers = [self._number(number) for number in _NUMBER.finditer(self.text)]
+        matches = islice(_NUMBER.finditer(self.text), _MAX_NUMBERS)
+        numbers = [self._number(number) for number in matches]
         found = [
             *self._strangers(),
             *self._strange_pairs(),
@@ -440,7 +459,7 @@ class _Reading:
         beside |= {word for word in clause if re.fullmatch(r"\d{4}", word)}
         named = [fact for fact in pool if fact.field & beside]
         own = any(low <= one.start < high for one in near)
-        for fact in () if number["times"] else self._equal(number, value, tolerance):
+        for fact in () if number["times"] else self._equal(number, value, tolerance, pool):
             labels = self.facts.rows[fact.row].items()
             touched = any(one.labels & labels for one in near) or fact.field & clause or not own
             if touched and (fact.field & beside or not named) and self._fits(fact.row, near):
@@ -466,14 +485,20 @@ class _Reading:
         after = re.split(r"[\d/]", self.text[number.end() : high])[0].split()[:2]
         return _content(" ".join([*parts[-1].split()[taken:][-2:], *after]))
 
-    def _equal(self, number: re.Match[str], value: float, tolerance: float) -> Iterator[Fact]:
+    def _equal(
+        self, number: re.Match[str], value: float, tolerance: float, pool: list[Fact]
+    ) -> Iterator[Fact]:
         """The facts with a value, as it is written or in the unit of the text."""
         share = re.search(r"%|per ?cent|points", self.text)
         scale = _SCALES.get(number["scale"], 1.0)
         for factor in {1.0, 1 / scale, 0.01 if number["cents"] else 1.0}:
             low = bisect_left(self.facts.by_size, (value - tolerance) * factor, key=_size)
             high = bisect_right(self.facts.by_size, (value + tolerance) * factor, key=_size)
-            for _, percent, fact in self.facts.by_size[low : min(high, low + 2000)]:
+            entries: Iterable[tuple[float, bool, Fact]] = self.facts.by_size[low:high][:_MAX_EQUAL]
+            if high - low > _MAX_EQUAL and pool:
+                close = tolerance * factor
+                entries = (one for one in _entries(pool) if abs(one[0] - value * factor) <= close)
+            for _, percent, fact in entries:
                 count = fact.value.is_integer() or "point" in fact.field
                 plain = not (number["share"] and count) or fact.field & _PERCENT_WORDS
                 if share if percent else plain:
@@ -503,7 +528,9 @@ class _Reading:
             ]
         del pairs[_MAX_PAIRS:]
         if _TOTAL.search(self.text):
-            pairs += [(sum(values), 0.0) for values in by_field.values()]
+            mentioned = {row for one in self.mentions for row in self._rows(one)}
+            sums = _sums(fact for row in mentioned for fact in self.facts.facts[row])
+            pairs += [(total, 0.0) for total in {*sums.values(), *self.facts.totals.values()}]
         if number["times"] or each:
             tolerance = max(tolerance, 0.15 * value) if number["times"] else tolerance
             return any(b and abs(abs(a / b) - value) <= tolerance for a, b in pairs)

@@ -53,14 +53,6 @@ _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
 }
 """What a report writes; what is read in its place, or after "=" a column and a label."""
 
-_UNREAD: Final = frozenset(
-    {"shares", "attention", "across_balls", "within_ball", "balls", "ball_labels", "history"}
-    | {"reason", "removed_from", "narrative", "summary", "top", "actual", "subject"}
-    | {"calibration", "evidence", "contributions", "win_probability", "prediction", "ball"}
-    | {"fusion_weights", "match", "model", "flags"}
-)
-"""Keys of an explanation about which no text reports, or that are read below."""
-
 
 _HOLDERS: Final = {
     "striker's record": "batter",
@@ -89,7 +81,7 @@ class _Explanation(Facts):
     earlier_first = True
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        super().__init__({"text": "explanation", **data}, _UNREAD)
+        super().__init__(data, frozenset(data))
         self.data = data
         self._players()
         self._sides()
