@@ -89,7 +89,7 @@ def test_a_ball_of_a_match_goes_through_the_predictor(attnlens_here: Here) -> No
 
 def test_the_ball_not_yet_bowled_is_traced(attnlens_here: Here) -> None:
     lines = MATCH.read_text(encoding="utf-8").splitlines(keepends=True)
-    (attnlens_here.folder / "cut.csv").write_text("".join(lines[:38]), encoding="utf-8")
+    (attnlens_here.folder / "cut.csv").write_text("".join(lines[:41]), encoding="utf-8")
     told = json.loads(
         attnlens_here.good("trace", "temporal", "cut.csv", "--ball", "next", "--json")
     )

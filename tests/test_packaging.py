@@ -32,7 +32,7 @@ HOLDS = {
     "attnlens/templates/cricket/prompt.j2",
     f"attnlens-{VERSION}.dist-info/licenses/LICENSE",
 }
-ECHO = "innings 1, delivery 47 of 128, legal ball 7.2 (44th)"
+ECHO = "innings 1, delivery 47 of 125, legal ball 7.4 (46th)"
 
 
 def project() -> dict[str, object]:

@@ -140,7 +140,7 @@ def test_nothing_is_asked_of_the_network(tmp_path: Path, sample_match_path: Path
         assert answer.status == 0, answer.err
     assert not log.exists()
     nobody = ("--base-url", "http://127.0.0.1:9/v1", "--llm-model", "x")
-    assert run_process(tmp_path, "narrate", *ball, *nobody, **environment).status == 2
+    assert run_process(tmp_path, "narrate", *ball, *nobody, "--strict", **environment).status == 1
     assert "127.0.0.1" in log.read_text()  # the spy sees a command that does connect
 
 

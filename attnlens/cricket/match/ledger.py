@@ -9,7 +9,7 @@ from here and count nothing themselves.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Literal, NamedTuple
 
@@ -326,6 +326,34 @@ def totals(innings: Innings, by: TotalsBy) -> list[Total]:
         }
         results.append(Total(name, tuple(own), runs[by], wickets[by]))
     return results
+
+
+class Encounter(NamedTuple):
+    """What came of the balls between two players: balls faced, runs, and wickets of the bowler's.
+
+    Runs are off the bat by bowler, and as charged to the bowler by batter.
+    """
+
+    name: str
+    balls: int
+    runs: int
+    wickets: int
+
+
+def against(balls: Iterable[Delivery], opponent: Literal["batter", "bowler"]) -> list[Encounter]:
+    """The balls of one player by opponent, in order of appearance."""
+    rows: dict[str, list[Delivery]] = {}
+    for ball in balls:
+        rows.setdefault(getattr(ball, opponent).name, []).append(ball)
+    return [
+        Encounter(
+            name,
+            sum(ball.faced for ball in each),
+            sum(b.runs_batter if opponent == "bowler" else charged_runs(b) for b in each),
+            sum(ball.bowlers_wickets for ball in each),
+        )
+        for name, each in rows.items()
+    ]
 
 
 def charged_runs(ball: Delivery) -> int:

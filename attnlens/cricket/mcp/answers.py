@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any, Final
-
-import numpy as np
+from typing import Any, Final, Literal
 
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.ledger import (
+    against,
     ball_sign,
-    charged_runs,
     free_hits,
     how_out,
     scorecard,
 )
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.naming import BallReference, find_players, innings_numbered, people_of
-from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.match.outcomes import Outcome as BallOutcome
-from attnlens.cricket.predictor.win import RUNS
 from attnlens.cricket.session import Session
+from attnlens.cricket.story.story_types import Tally
 from attnlens.cricket.words.narrative import tested
 from attnlens.errors import InputError
 from attnlens.files import Json
@@ -146,31 +142,36 @@ def over_answer(session: Session, match: Match, innings: int, over: int) -> Json
                 _finding(explanation),
             ]
         )
-    expected = np.array([[row[f"p_{name}"] for name in OUTCOMES] for row in rows], float)
+    tallies = session.story(match, evidence=False).expected.overs
+    tally = next((t for t in tallies if (t.innings, t.name) == (innings, f"over {over}")), None)
     last = balls[-1]
+    fallen = [fall for fall in scorecard(side).falls if fall.index <= last.index]
     return {
         "innings": innings,
         "over": over,
         "batting": visible_name(side.batting_team),
         "bowlers": [visible_name(name) for name in dict.fromkeys(b.bowler.name for b in balls)],
         "score": f"{balls[0].score_before}/{balls[0].wickets_before} to "
-        f"{last.score_before + last.runs_total}/{last.wickets_before + _wickets([last])}",
-        "runs": sum(ball.runs_total for ball in balls),
-        "runs_expected": rounded(float((expected @ RUNS).sum()), 1),
-        "wickets": _wickets(balls),
-        "wickets_expected": rounded(float(expected[:, OUTCOMES.index("W")].sum()), 2),
+        f"{last.score_before + last.runs_total}/{len(fallen)}",
+        **({} if tally is None else _of_tally(tally)),
         "win": "percent, of the batting side; before: before the ball, after: after what happened",
         "cols": ["ball", *COLUMNS[2:-1], "probability", "win_before", "win_after", "supported"],
         "rows": listed,
     }
 
 
+def _of_tally(tally: Tally) -> Json:
+    """Runs and wickets of an over, and how many were expected."""
+    return {
+        "runs": tally.runs,
+        "runs_expected": rounded(tally.expected_runs, 1),
+        "wickets": tally.wickets,
+        "wickets_expected": rounded(tally.expected_wickets, 2),
+    }
+
+
 def _percent(share: Any) -> float | None:
     return None if share is None else rounded(100 * float(share), 1)
-
-
-def _wickets(balls: Iterable[Delivery]) -> int:
-    return sum(wicket.counts for ball in balls for wicket in ball.wickets)
 
 
 def _finding(explanation: Explanation) -> str | None:
@@ -242,7 +243,7 @@ def _batting(side: Innings, person: Player, line: Json) -> Json:
         "in_at": None if first is None else f"{first.score_before}/{first.wickets_before}",
         "out_ball": None if out is None else _name(side, out),
         "out_at": None if out is None else f"{out.score_before + out.runs_total}",
-        "off_each_bowler": _each(faced, "bowler"),
+        "off_each_bowler": _against(faced, "bowler"),
     }
 
 
@@ -255,20 +256,12 @@ def _bowling(side: Innings, person: Player, spell: Json) -> Json:
         **{name: spell[name] for name in figures},
         "innings": side.number,
         "wickets_taken": {"cols": ["ball", "out"], "rows": wickets},
-        "to_each_batter": _each(balls, "batter"),
+        "to_each_batter": _against(balls, "batter"),
     }
 
 
-def _each(balls: Iterable[Delivery], opponent: str) -> Json:
-    """Balls, runs and wickets against each opponent; of a bowler runs as charged."""
-    rows: dict[str, Counter[str]] = {}
-    for ball in balls:
-        count = rows.setdefault(visible_name(getattr(ball, opponent).name), Counter())
-        count["balls"] += ball.faced
-        count["runs"] += ball.runs_batter if opponent == "bowler" else charged_runs(ball)
-        count["out"] += ball.bowlers_wickets
-    cols = ("balls", "runs", "out")
-    return {
-        "cols": [opponent, *cols],
-        "rows": [[name, *(count[key] for key in cols)] for name, count in rows.items()],
-    }
+def _against(balls: Iterable[Delivery], opponent: Literal["batter", "bowler"]) -> Json:
+    """Balls, runs and wickets against each opponent."""
+    totals = against(balls, opponent)
+    rows = [[visible_name(total.name), total.balls, total.runs, total.wickets] for total in totals]
+    return {"cols": [opponent, "balls", "runs", "out"], "rows": rows}
