@@ -28,7 +28,7 @@ _NO_COUNT: Final = (
 _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",
     r"([A-Z][\w'’-]+) to ([A-Z][\w'’-]+)": r"\1 with the ball, \2 on strike",
-    r"\b(?:chances?|likely|likelier|likelihood|odds|risk|hopes)\b": "probability",
+    r"\b(?:(?<!than )chances?|likely|likelier|likelihood|odds|risk|hopes)\b": "probability",
     r"\b(\d|10) for (\d\d+)\b": r"wickets \1 / runs \2 /",
     r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1 / wickets \2 /",
     r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": (
@@ -45,6 +45,7 @@ _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\bat the other end|for company|\bpartner\b|backing up\b": ("role", "non_striker"),
     r"\bhas the ball|with the ball\b|\bconceded\b|'s? (?:spell|figures)\b": ("role", "bowler"),
     **{rf"(?i)\b{word}\b{_NO_COUNT}": ("outcome", code) for word, code in OUTCOME_BY_NAME.items()},
+    r"(?i)\bdot balls?\b": ("outcome", "0"),
     **{pattern: ("claim", name) for name, pattern in _SUBJECTS.items()},
     **{rf"(?<!has )(?<!had )(?<!have )\b{how}\b": ("how", how) for how in DISMISSALS},
     r"(?<!not )\bsupport(?:s|ed)\b": ("verdict", "supported"),
