@@ -361,7 +361,12 @@ class _Reading:
         breaks = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text) + 1]
         self.clauses = list(pairwise(breaks))
         self._scopes: dict[int, tuple[list[Mention], list[Fact]]] = {}
-        self.mentions = sorted([*self._named(), *self._phrases(phrases)], key=lambda one: one.start)
+        named, others = list(self._named()), list(self._phrases(phrases))
+        self.mentions = sorted([*named, *others], key=lambda one: one.start)
+        self.plain = self.text
+        for one in others:
+            blank = " " * len(one.text)
+            self.plain = self.plain[: one.start] + blank + self.plain[one.start + len(blank) :]
 
     def statement(self) -> Statement:
         """The statement with its answer."""
@@ -417,7 +422,9 @@ class _Reading:
         low, high = self._clause(at)
         near = [one for one in self.mentions if low <= one.start < high]
         before = [one for one in reversed(self.mentions) if one.start < low]
-        for one in before + [one for one in self.mentions if one.start >= high]:
+        after = [one for one in self.mentions if one.start >= high]
+        alone = [one for one in after if not _has_digit(self.text[slice(*self._clause(one.start))])]
+        for one in before + alone:
             if not any(one.columns & other.columns for other in near):
                 near.append(one)
         return near
@@ -455,7 +462,7 @@ class _Reading:
             return None
         value, tolerance = _value(number, bool(_HEDGE.search(before)))
         near, pool = self._scope(low)
-        clause, beside = _content(self.text[low:high]), self._beside(number, low, high)
+        clause, beside = _content(self.plain[low:high]), self._beside(number, low, high)
         beside |= {word for word in clause if re.fullmatch(r"\d{4}", word)}
         named = [fact for fact in pool if fact.field & beside]
         own = any(low <= one.start < high for one in near)
@@ -480,9 +487,9 @@ class _Reading:
 
     def _beside(self, number: re.Match[str], low: int, high: int) -> set[str]:
         """Two words before and after a number, without those that belong to the number before."""
-        parts = re.split(r"\d\S*|/", self.text[low : number.start()])
+        parts = re.split(r"\d\S*|/", self.plain[low : number.start()])
         taken = 2 if len(parts) > 1 and "/" not in self.text[: number.start()] else 0
-        after = re.split(r"[\d/]", self.text[number.end() : high])[0].split()[:2]
+        after = re.split(r"[\d/]", self.plain[number.end() : high])[0].split()[:2]
         return _content(" ".join([*parts[-1].split()[taken:][-2:], *after]))
 
     def _equal(
@@ -592,6 +599,10 @@ class _Reading:
             strange = (word for word in words if not word.isupper())
             if any(not self.facts.words.issuperset(stems(word)) for word in strange):
                 yield "not in the data", f'name "{" ".join(words)}"', None, None
+
+
+def _has_digit(text: str) -> bool:
+    return any(sign.isdigit() for sign in text)
 
 
 def _content(text: str) -> set[str]:

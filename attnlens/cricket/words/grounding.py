@@ -28,7 +28,7 @@ _NO_COUNT: Final = (
 _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",
     r"([A-Z][\w'’-]+) to ([A-Z][\w'’-]+)": r"\1 with the ball, \2 on strike",
-    r"\b(?:chances?|likely|likelier|likelihood|odds|risk|hopes)\b": "probability",
+    r"\b(?:(?<!than )chances?|likely|likelier|likelihood|odds|risk|hopes)\b": "probability",
     r"\b(\d|10) for (\d\d+)\b": r"wickets \1 / runs \2 /",
     r"\b(\d+)(?:/| for )(\d+)\b(?! from)": r"score \1 / wickets \2 /",
     r"\b(?:need|want|require)(?:s|ed)? (\d+) (?:more )?(?:runs )?(?:from|off) (\d+)\b": (
@@ -45,6 +45,7 @@ _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\bat the other end|for company|\bpartner\b|backing up\b": ("role", "non_striker"),
     r"\bhas the ball|with the ball\b|\bconceded\b|'s? (?:spell|figures)\b": ("role", "bowler"),
     **{rf"(?i)\b{word}\b{_NO_COUNT}": ("outcome", code) for word, code in OUTCOME_BY_NAME.items()},
+    r"(?i)\bdot balls?\b": ("outcome", "0"),
     **{pattern: ("claim", name) for name, pattern in _SUBJECTS.items()},
     **{rf"(?<!has )(?<!had )(?<!have )\b{how}\b": ("how", how) for how in DISMISSALS},
     r"(?<!not )\bsupport(?:s|ed)\b": ("verdict", "supported"),
@@ -56,9 +57,13 @@ _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
 
 _HOLDERS: Final = {
     "striker's record": "batter",
+    "unknown striker": "batter",
     "this batter": "batter",
+    "this batter's earlier balls": "batter",
     "bowler's record": "bowler",
+    "unknown bowler": "bowler",
     "this bowler": "bowler",
+    "this bowler's earlier balls": "bowler",
 }
 _STATE: Final = (
     "score wickets target balls_left runs_required required_rate run_rate deliveries label"
@@ -95,10 +100,12 @@ class _Explanation(Facts):
                 self._changes(self._claim("contributions", at, "group"), "contributions", at, kind)
         for at, claim in self._all("evidence"):
             labels = self._claim("evidence", at, "kind")
-            outcome = claim.get("outcome")
-            self._changes({**labels, "outcome": outcome}, "evidence", at, "changes")
+            subject = {"outcome": claim.get("outcome")}
+            self._changes({**labels, **subject}, "evidence", at, "changes")
             row = self._row(**labels)
-            for key in ("p", "q", "effect_nats", "controls"):
+            for key in ("low", "median", "high"):
+                self._fact(row, f"probability other {key}", "evidence", at, "controls", key)
+            for key in ("p", "q", "effect_nats", "controls", "control_sets"):
                 self._fact(row, key, "evidence", at, key)
             self.add_fact(row, len(claim.get("removed") or ""), "balls", f"/evidence/{at}/removed")
 
@@ -106,11 +113,11 @@ class _Explanation(Facts):
         ball = {role: _at(self.data, "ball", role) for role in ("batter", "bowler", "non_striker")}
         for role, name in ball.items():
             self._row(player=name, role=role)
-        for _, past in self._all("history"):
+        for _, past in [*self._all("history"), *self._all("past_balls")]:
             for name in {str(past.get("batter")), str(past.get("bowler"))} - {*ball.values()}:
                 self._row(player=name, role="")
-        came, how = _at(self.data, "ball", "happened"), _at(self.data, "ball", "happened", "how")
-        if how:
+        came: Any = _at(self.data, "ball", "happened")
+        if how := _at(came, "how"):
             self._row(player=_at(came, "out"), how=how, outcome="W")
         batter, bowler = self._row(player=ball["batter"]), self._row(player=ball["bowler"])
         partner = self._row(player=ball["non_striker"])
@@ -161,7 +168,8 @@ class _Explanation(Facts):
         """The labels of a claim or a contribution: its subject, its player and its verdict."""
         kind = str(_at(self.data, *path))
         player = _at(self.data, "ball", _HOLDERS[kind]) if kind in _HOLDERS else None
-        return {"claim": kind, "player": player, "verdict": _at(self.data, *path[:2], "verdict")}
+        subject = f"the {kind}" if kind in ("scoreboard", "chase") else kind
+        return {"claim": subject, "player": player, "verdict": _at(self.data, *path[:2], "verdict")}
 
     def _all(self, *path: str | int) -> list[tuple[int, Mapping[str, Any]]]:
         """The objects of a list, with their positions."""
