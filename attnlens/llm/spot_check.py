@@ -15,6 +15,7 @@ import re
 import time
 import unicodedata
 from bisect import bisect_left, bisect_right
+from calendar import month_name
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -82,6 +83,8 @@ _MARKS: Final = re.compile(
 )
 _CLAUSE: Final = re.compile(r"[;:()–—]|,(?!\d)|\b(?:and|but|while|whereas|where|though|against)\b")
 _CAPITALS: Final = re.compile(r"(?<![\w°'])[^\W\d_a-z][\w'’-]*(?: [^\W\d_a-z][\w'’-]*)*")
+_MONTHS: Final = frozenset(month_name)
+_MIN_STEM_LETTERS: Final = 5
 _STOP_LIST: Final = """
 a an the of is was are were be been has had have at in on for to with from by as it its and or but
 than that this these those which who so not no none if their they he she his her all each both more
@@ -171,6 +174,7 @@ class Facts:
         self.names: defaultdict[str, set[Label]] = defaultdict(set)
         self.whole: defaultdict[tuple[str, ...], set[Label]] = defaultdict(set)
         self.words: set[str] = set()
+        self.counts: set[int] = set()
         self._unread, self._n_values = unread, 0
         if isinstance(data, Mapping | list):
             self._read(data, "", "", self.add_row({}))
@@ -216,12 +220,19 @@ class Facts:
                 below = None if name in self._unread else row
                 self._read(item, name, f"{pointer}/{step}", below)
         elif isinstance(value, list | tuple):
+            self.counts.add(len(value))
             for position, item in enumerate(value):
                 self._read(item, key, f"{pointer}/{position}", row)
         elif isinstance(value, str):
             self.words.update(stems(value[:MAX_STATEMENT_CHARACTERS]), stems(key))
         elif row is not None and _is_number(value) and key:
             self.add_fact(row, value, key, pointer)
+
+    def holds(self, name: str) -> bool:
+        """Whether the words of a name stand somewhere; of *Cambodian* at least *Cambodia*."""
+        words = stems(name)
+        start = words[0][:-1] if len(words) == 1 and len(words[0]) > _MIN_STEM_LETTERS else None
+        return self.words.issuperset(words) or (start is not None and start in self.words)
 
     @cached_property
     def by_size(self) -> list[tuple[float, bool, Fact]]:
@@ -473,6 +484,8 @@ class _Reading:
                 return "borne out", what, None, fact.pointer
         if self._follows(number, value, tolerance, pool):
             return "borne out", what, None, None
+        if value in self.facts.counts and not number["share"]:
+            return "not read", f"{what}: it may be how many there are", None, None
         written = re.search(rf"(?<![\d.,]){re.escape(number['digits'])}(?![\d.,]\d)", self.written)
         if not (written or named) or (number["times"] and not pool):
             return None
@@ -541,6 +554,10 @@ class _Reading:
         if number["times"] or each:
             tolerance = max(tolerance, 0.15 * value) if number["times"] else tolerance
             return any(b and abs(abs(a / b) - value) <= tolerance for a, b in pairs)
+        if number["share"] and any(
+            b and abs(100 * abs(a / b - 1) - value) <= tolerance for a, b in pairs
+        ):
+            return True
         share = 100 if re.search(r"points|%", self.text) and not number["share"] else 1
         return any(abs(abs(a - b) * k - value) <= tolerance for a, b in pairs for k in {1, share})
 
@@ -596,8 +613,8 @@ class _Reading:
             words = [re.sub(r"['’]s?$", "", word) for word in run[0].split()]
             if run.start() == 0 or self.written[: run.start()].rstrip()[-1:] in tuple(".!?:(\"“'"):
                 words = words[1:]
-            strange = (word for word in words if not word.isupper())
-            if any(not self.facts.words.issuperset(stems(word)) for word in strange):
+            strange = (word for word in words if not word.isupper() and word not in _MONTHS)
+            if any(not self.facts.holds(word) for word in strange):
                 yield "not in the data", f'name "{" ".join(words)}"', None, None
 
 

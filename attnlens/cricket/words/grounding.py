@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -116,6 +117,10 @@ class _Explanation(Facts):
         for _, past in [*self._all("history"), *self._all("past_balls")]:
             for name in {str(past.get("batter")), str(past.get("bowler"))} - {*ball.values()}:
                 self._row(player=name, role="")
+        self._innings_so_far()
+        for at, record in self._all("records"):
+            row = self._row(player=record.get("player"))
+            self._fact(row, "balls record", "records", at, "deliveries")
         came: Any = _at(self.data, "ball", "happened")
         if how := _at(came, "how"):
             self._row(player=_at(came, "out"), how=how, outcome="W")
@@ -131,6 +136,26 @@ class _Explanation(Facts):
         for key in ("overs", "runs", "wickets"):
             self._fact(bowler, f"{key} bowler", *standing, f"bowler_{key}")
 
+    def _innings_so_far(self) -> None:
+        """What the past balls come to for every batter and bowler."""
+        figures: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for _, past in self._all("past_balls"):
+            runs, of_bat, outcome = past.get("runs"), past.get("runs_batter"), past.get("outcome")
+            if not isinstance(runs, int) or not isinstance(of_bat, int):
+                continue
+            batter, bowler = figures[str(past.get("batter"))], figures[str(past.get("bowler"))]
+            batter["runs batter"] += of_bat
+            batter["balls batter"] += outcome != "wd"
+            if past.get("boundary"):
+                batter[{4: "fours", 6: "sixes"}.get(of_bat, "")] += 1
+                batter["runs boundaries"] += of_bat
+            bowler["runs bowler"] += 0 if outcome == "bye" else runs
+            bowler["wickets bowler"] += outcome == "W"
+        for name, counts in figures.items():
+            row = self._row(player=name)
+            for key, value in counts.items():
+                self.add_fact(row, value, key, "/past_balls")
+
     def _sides(self) -> None:
         batting = self._row(team=_at(self.data, "match", "batting_team"))
         bowling = self._row(team=_at(self.data, "match", "bowling_team"))
@@ -139,6 +164,10 @@ class _Explanation(Facts):
         more = _at(self.data, "ball", "happened", "runs")
         self._fact(batting, "after score", "ball", "score", plus=more)
         self._fact(batting, "opponents total", "ball", "target", plus=-1)
+        if isinstance(more, int):
+            self._fact(batting, "required after", "ball", "runs_required", plus=-more)
+        for key in ("mean", "low", "high"):
+            self._fact(batting, f"projected total {key}", "win_probability", "projected", key)
         for key in ("index", "legal_number", "over"):
             self._fact(batting, f"into match {key}", "ball", key)
         for key in ("partnership_runs", "partnership_balls", "over_runs"):
@@ -148,7 +177,7 @@ class _Explanation(Facts):
             self._fact(bowling, f"win probability {key}", "win_probability", key, plus=-1)
         result = str(_at(self.data, "match", "result"))
         if won := re.fullmatch(r"(.{1,60}) won by (\d{1,4}) (runs?|wickets?)", result):
-            self.add_fact(self._row(team=won[1]), float(won[2]), f"won {won[3]}", "/match/result")
+            self.add_fact(self._row(), float(won[2]), f"won by {won[3]}", "/match/result")
 
     def _changes(self, labels: Mapping[str, Any], *path: str | int) -> None:
         """The points of a claim, and the probability without what it names."""
