@@ -39,7 +39,7 @@ _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\b(\d+) (?:of them )?(?:from|off) (?:just )?(\d+)\b(?!\.\d| overs?)": (
         r"batter runs \1 / batter balls \2 /"
     ),
-    r"(?<!by )(?<![Uu]ntil )(?<!since )\b[Tt]hen\b": ("event", "came"),
+    r"(?<![Bb]y )(?<![Uu]ntil )(?<!since )\b[Tt]hen\b": ("event", "came"),
     r"\b(?:[Ii]n the event|[Ww]hat came|hit back|answered|it for)\b": ("event", "came"),
     r"(?<!had )\b(?:took|got|hit) (?=a |four|six)": ("event", "came"),
     r"\bon strike\b": ("role", "batter"),
