@@ -174,7 +174,7 @@ class Facts:
         self.names: defaultdict[str, set[Label]] = defaultdict(set)
         self.whole: defaultdict[tuple[str, ...], set[Label]] = defaultdict(set)
         self.words: set[str] = set()
-        self.counts: set[int] = set()
+        self.count = len(data) if isinstance(data, list) else None
         self._unread, self._n_values = unread, 0
         if isinstance(data, Mapping | list):
             self._read(data, "", "", self.add_row({}))
@@ -220,7 +220,6 @@ class Facts:
                 below = None if name in self._unread else row
                 self._read(item, name, f"{pointer}/{step}", below)
         elif isinstance(value, list | tuple):
-            self.counts.add(len(value))
             for position, item in enumerate(value):
                 self._read(item, key, f"{pointer}/{position}", row)
         elif isinstance(value, str):
@@ -484,7 +483,7 @@ class _Reading:
                 return "borne out", what, None, fact.pointer
         if self._follows(number, value, tolerance, pool):
             return "borne out", what, None, None
-        if value in self.facts.counts and not number["share"]:
+        if value == self.facts.count and not number["share"]:
             return "not read", f"{what}: it may be how many there are", None, None
         written = re.search(rf"(?<![\d.,]){re.escape(number['digits'])}(?![\d.,]\d)", self.written)
         if not (written or named) or (number["times"] and not pool):
@@ -554,9 +553,8 @@ class _Reading:
         if number["times"] or each:
             tolerance = max(tolerance, 0.15 * value) if number["times"] else tolerance
             return any(b and abs(abs(a / b) - value) <= tolerance for a, b in pairs)
-        if number["share"] and any(
-            b and abs(100 * abs(a / b - 1) - value) <= tolerance for a, b in pairs
-        ):
+        grows = number["share"] and re.search(r"\bby \W?(\w+ )?$", before)
+        if grows and any(b and abs(100 * abs(a / b - 1) - value) <= tolerance for a, b in pairs):
             return True
         share = 100 if re.search(r"points|%", self.text) and not number["share"] else 1
         return any(abs(abs(a - b) * k - value) <= tolerance for a, b in pairs for k in {1, share})
