@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from functools import partial
@@ -267,6 +268,13 @@ def test_any_ball_is_told_with_its_facts(
     assert (60 if bowled and evidence and ball > 1 else 30) <= len(words) <= 105
     assert ("in a super over" in texts[0]) == super_over
     assert ("Nothing was tested." in texts) == (not data["evidence"])
+
+
+def test_a_surname_in_small_letters_begins_a_sentence_with_a_capital() -> None:
+    text = json.dumps(explanation_cases.explanation(47)).replace("J Marchetti", "AB de Villiers")
+    sentences = [sentence["text"] for sentence in explanation_cases.narrated(json.loads(text))]
+    assert "De Villiers hit a four." in sentences
+    assert any("for de Villiers's record" in sentence for sentence in sentences)
 
 
 def test_every_group_of_contributions_has_words() -> None:

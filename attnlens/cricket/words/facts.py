@@ -65,6 +65,7 @@ FORMS: Final[Mapping[str, Callable[[Any], str]]] = {
     "tenths": lambda value: f"{value:.1f}",
     "significant": lambda value: f"{value:.2g}",
     "surname": surname,
+    "Surname": lambda value: capitalized(surname(value)),
     "verdict": VERDICT_WORDS.__getitem__,
     "record_verdict": lambda value: VERDICT_WORDS[value].replace(" balls ", " records "),
     "q": lambda value: "below 0.001" if value < 0.001 else f"{value:.2g}",

@@ -214,7 +214,8 @@ def _surnames(explanation: Explanation, templates: Iterable[str]) -> list[str]:
             return quote[0]
         is_known = name in given
         given.add(name)
-        return f"[{quote[1]} surname]" if is_known else quote[0]
+        form = "surname" if quote.start() else "Surname"
+        return f"[{quote[1]} {form}]" if is_known else quote[0]
 
     return [re.sub(r"\[(/ball/[^\s\]]+)\]", shorter, template) for template in templates]
 
