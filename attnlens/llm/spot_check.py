@@ -132,7 +132,7 @@ class SpotCheck:
         return {"coverage": {"read": self.read, "of": len(rows)}, "statements": rows}
 
 
-class Fact(NamedTuple):
+class Figure(NamedTuple):
     """A number of the data, the words of its key, the number of its row, and its JSON pointer."""
 
     value: float
@@ -154,7 +154,7 @@ def stems(text: str) -> tuple[str, ...]:
     return tuple(map(_stem, _WORD.findall(parted)))
 
 
-class Facts:
+class DataRows:
     """The rows of plain data: labels by column, and numbers.
 
     Args:
@@ -169,7 +169,7 @@ class Facts:
 
     def __init__(self, data: object, unread: frozenset[str] = frozenset()) -> None:
         self.rows: list[dict[str, str]] = []
-        self.facts: list[list[Fact]] = []
+        self.facts: list[list[Figure]] = []
         self.holders: defaultdict[Label, list[int]] = defaultdict(list)
         self.names: defaultdict[str, set[Label]] = defaultdict(set)
         self.whole: defaultdict[tuple[str, ...], set[Label]] = defaultdict(set)
@@ -198,7 +198,7 @@ class Facts:
     def add_fact(self, row: int, value: float, key: str, pointer: str) -> None:
         """Add a number to a row."""
         self.words.update(stems(key))
-        self.facts[row].append(Fact(float(value), frozenset(stems(key)), row, pointer))
+        self.facts[row].append(Figure(float(value), frozenset(stems(key)), row, pointer))
 
     def _read(self, value: Any, key: str, pointer: str, row: int | None) -> None:
         self._n_values += 1
@@ -234,7 +234,7 @@ class Facts:
         return self.words.issuperset(words) or (start is not None and start in self.words)
 
     @cached_property
-    def by_size(self) -> list[tuple[float, bool, Fact]]:
+    def by_size(self) -> list[tuple[float, bool, Figure]]:
         """The numbers in order of size; those up to 1 as percentages, too (true)."""
         return sorted(_entries(fact for row in self.facts for fact in row), key=_size)
 
@@ -244,21 +244,21 @@ class Facts:
         return _sums(fact for row in self.facts for fact in row)
 
 
-def _entries(facts: Iterable[Fact]) -> Iterator[tuple[float, bool, Fact]]:
+def _entries(facts: Iterable[Figure]) -> Iterator[tuple[float, bool, Figure]]:
     for fact in facts:
         yield abs(fact.value), False, fact
         if abs(fact.value) <= 1:
             yield 100 * abs(fact.value), True, fact
 
 
-def _sums(facts: Iterable[Fact]) -> dict[frozenset[str], float]:
+def _sums(facts: Iterable[Figure]) -> dict[frozenset[str], float]:
     sums: defaultdict[frozenset[str], float] = defaultdict(float)
     for fact in facts:
         sums[fact.field] += fact.value
     return sums
 
 
-def _size(entry: tuple[float, bool, Fact]) -> float:
+def _size(entry: tuple[float, bool, Figure]) -> float:
     return entry[0]
 
 
@@ -317,7 +317,7 @@ def _too_many() -> InputError:
 
 
 def check_text(
-    facts: Facts, text: str, phrases: Phrases | None = None, *, seconds: float = math.inf
+    facts: DataRows, text: str, phrases: Phrases | None = None, *, seconds: float = math.inf
 ) -> SpotCheck:
     """What the data says of the numbers and names of a plain or Markdown text.
 
@@ -328,12 +328,12 @@ def check_text(
     until = time.monotonic() + seconds
     return SpotCheck(
         tuple(
-            Statement(visible(one), "not read", "there was no more time")
+            Statement(visible(sentence), "not read", "there was no more time")
             if time.monotonic() > until
-            else Statement(visible(one), "not read", "too long")
-            if len(one) > MAX_STATEMENT_CHARACTERS
-            else _Reading(facts, visible(one).replace("’", "'"), phrases or {}).statement()
-            for one in _statements(text)
+            else Statement(visible(sentence), "not read", "too long")
+            if len(sentence) > MAX_STATEMENT_CHARACTERS
+            else _Reading(facts, visible(sentence).replace("’", "'"), phrases or {}).statement()
+            for sentence in _statements(text)
         )
     )
 
@@ -361,7 +361,7 @@ class Mention(NamedTuple):
 class _Reading:
     """One statement, its clauses, and the names in it."""
 
-    def __init__(self, facts: Facts, statement: str, phrases: Phrases) -> None:
+    def __init__(self, facts: DataRows, statement: str, phrases: Phrases) -> None:
         self.facts, self.written = facts, statement
         text = _SPELLED_NUMBER.sub(lambda word: str(_SPELLED.index(word[0].lower()) + 2), statement)
         text = re.sub(r"(?<=\d) and a half", ".5", text)
@@ -370,13 +370,15 @@ class _Reading:
         self.text = text[: 2 * MAX_STATEMENT_CHARACTERS]
         breaks = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text) + 1]
         self.clauses = list(pairwise(breaks))
-        self._scopes: dict[int, tuple[list[Mention], list[Fact]]] = {}
-        named, others = list(self._named()), list(self._phrases(phrases))
-        self.mentions = sorted([*named, *others], key=lambda one: one.start)
+        self._scopes: dict[int, tuple[list[Mention], list[Figure]]] = {}
+        labelled, phrased = list(self._named()), list(self._phrases(phrases))
+        self.mentions = sorted([*labelled, *phrased], key=lambda mention: mention.start)
         self.plain = self.text
-        for one in others:
-            blank = " " * len(one.text)
-            self.plain = self.plain[: one.start] + blank + self.plain[one.start + len(blank) :]
+        for mention in phrased:
+            blank = " " * len(mention.text)
+            self.plain = (
+                self.plain[: mention.start] + blank + self.plain[mention.start + len(blank) :]
+            )
 
     def statement(self) -> Statement:
         """The statement with its answer."""
@@ -430,20 +432,31 @@ class _Reading:
     def _near(self, at: int) -> list[Mention]:
         """The names of a clause, and for other columns the nearest before it, or after it."""
         low, high = self._clause(at)
-        near = [one for one in self.mentions if low <= one.start < high]
-        before = [one for one in reversed(self.mentions) if one.start < low]
-        after = [one for one in self.mentions if one.start >= high]
-        alone = [one for one in after if not _has_digit(self.text[slice(*self._clause(one.start))])]
-        for one in before + alone:
-            if not any(one.columns & other.columns for other in near):
-                near.append(one)
-        return near
+        nearby = [mention for mention in self.mentions if low <= mention.start < high]
+        before = [mention for mention in reversed(self.mentions) if mention.start < low]
+        after = [mention for mention in self.mentions if mention.start >= high]
+        alone = [
+            mention
+            for mention in after
+            if not _has_digit(self.text[slice(*self._clause(mention.start))])
+        ]
+        for mention in before + alone:
+            if not any(mention.columns & other.columns for other in nearby):
+                nearby.append(mention)
+        return nearby
 
-    def _fits(self, row: int, near: list[Mention]) -> bool:
+    def _fits(self, row: int, nearby: list[Mention]) -> bool:
         """Whether each column of a row that is named near by has a label that is named."""
         labels = self.facts.rows[row]
-        held = {column for one in near for column, text in one.labels if labels.get(column) == text}
-        return all(one.columns & held or not one.columns & labels.keys() for one in near)
+        held = {
+            column
+            for mention in nearby
+            for column, text in mention.labels
+            if labels.get(column) == text
+        }
+        return all(
+            mention.columns & held or not mention.columns & labels.keys() for mention in nearby
+        )
 
     def _rows(self, mention: Mention) -> set[int]:
         """The rows that a name may stand for; none if there are too many to look at."""
@@ -451,48 +464,59 @@ class _Reading:
         rows = {row for rows in held if len(rows) <= 20 * _MAX_ROWS for row in rows}
         return rows if len(rows) <= 20 * _MAX_ROWS else set()
 
-    def _scope(self, low: int) -> tuple[list[Mention], list[Fact]]:
-        """The names near a clause, and the numbers of the rows that they name."""
+    def _scope(self, low: int) -> tuple[list[Mention], list[Figure]]:
+        """The names nearby a clause, and the numbers of the rows that they name."""
         if low not in self._scopes:
-            near = self._near(low)
-            rows = sorted({row for one in near for row in self._rows(one) if self._fits(row, near)})
+            nearby = self._near(low)
+            rows = sorted(
+                {
+                    row
+                    for mention in nearby
+                    for row in self._rows(mention)
+                    if self._fits(row, nearby)
+                }
+            )
             facts = (
                 fact for row in rows[:_MAX_ROWS] for fact in self.facts.facts[row][:_MAX_FACTS]
             )
-            self._scopes[low] = near, list(facts)
+            self._scopes[low] = nearby, list(facts)
         return self._scopes[low]
 
     def _number(self, number: re.Match[str]) -> Finding | None:
         """What the data says of a number; of one in words, only if words beside it name a fact."""
         what, start = f'number "{number[0].strip()}"', number.start("digits")
         before, (low, high) = self.text[: number.start()], self._clause(start)
-        inside = any(one.start <= start < one.start + len(one.text) for one in self.mentions)
-        listed = re.search(r"(?i)\bballs? (?:[\d.]+(?:, | and |, and )|before, )*$", before)
-        if inside or listed or (len(number[0]) == 4 and number[0] in self.facts.words):
+        inside = any(
+            mention.start <= start < mention.start + len(mention.text) for mention in self.mentions
+        )
+        label_list = re.search(r"(?i)\bballs? (?:[\d.]+(?:, | and |, and )|before, )*$", before)
+        if inside or label_list or (len(number[0]) == 4 and number[0] in self.facts.words):
             return None
         value, tolerance = _value(number, bool(_HEDGE.search(before)))
-        near, pool = self._scope(low)
-        clause, beside = _content(self.plain[low:high]), self._beside(number, low, high)
-        beside |= {word for word in clause if re.fullmatch(r"\d{4}", word)}
-        named = [fact for fact in pool if fact.field & beside]
-        own = any(low <= one.start < high for one in near)
+        nearby, pool = self._scope(low)
+        clause, adjacent = _content(self.plain[low:high]), self._beside(number, low, high)
+        adjacent |= {word for word in clause if re.fullmatch(r"\d{4}", word)}
+        matching = [fact for fact in pool if fact.field & adjacent]
+        own = any(low <= mention.start < high for mention in nearby)
         for fact in () if number["times"] else self._equal(number, value, tolerance, pool):
             labels = self.facts.rows[fact.row].items()
-            touched = any(one.labels & labels for one in near) or fact.field & clause or not own
-            if touched and (fact.field & beside or not named) and self._fits(fact.row, near):
+            touched = (
+                any(mention.labels & labels for mention in nearby) or fact.field & clause or not own
+            )
+            if touched and (fact.field & adjacent or not matching) and self._fits(fact.row, nearby):
                 return "borne out", what, None, fact.pointer
         if self._follows(number, value, tolerance, pool):
             return "borne out", what, None, None
         if value == self.facts.count and not number["share"]:
             return "not read", f"{what}: it may be how many there are", None, None
         written = re.search(rf"(?<![\d.,]){re.escape(number['digits'])}(?![\d.,]\d)", self.written)
-        if not (written or named) or (number["times"] and not pool):
+        if not (written or matching) or (number["times"] and not pool):
             return None
         if _LIMIT.search(before):
             return "not read", what, None, None
-        if not (named := named or [fact for fact in pool if fact.field & clause]):
+        if not (matching := matching or [fact for fact in pool if fact.field & clause]):
             return "not in the data", what, None, None
-        best = max(named, key=lambda fact: len(fact.field & clause))
+        best = max(matching, key=lambda fact: len(fact.field & clause))
         percent = 100 if number["share"] and abs(best.value) <= 1 else 1
         nearest = f"{abs(best.value) * percent:.6g}{number['share'] or ''}"
         return "not borne out", what, nearest, best.pointer
@@ -505,18 +529,22 @@ class _Reading:
         return _content(" ".join([*parts[-1].split()[taken:][-2:], *after]))
 
     def _equal(
-        self, number: re.Match[str], value: float, tolerance: float, pool: list[Fact]
-    ) -> Iterator[Fact]:
+        self, number: re.Match[str], value: float, tolerance: float, pool: list[Figure]
+    ) -> Iterator[Figure]:
         """The facts with a value, as it is written or in the unit of the text."""
         share = re.search(r"%|per ?cent|points", self.text)
         scale = _SCALES.get(number["scale"], 1.0)
         for factor in {1.0, 1 / scale, 0.01 if number["cents"] else 1.0}:
             low = bisect_left(self.facts.by_size, (value - tolerance) * factor, key=_size)
             high = bisect_right(self.facts.by_size, (value + tolerance) * factor, key=_size)
-            entries: Iterable[tuple[float, bool, Fact]] = self.facts.by_size[low:high][:_MAX_EQUAL]
+            entries: Iterable[tuple[float, bool, Figure]] = self.facts.by_size[low:high][
+                :_MAX_EQUAL
+            ]
             if high - low > _MAX_EQUAL and pool:
                 close = tolerance * factor
-                entries = (one for one in _entries(pool) if abs(one[0] - value * factor) <= close)
+                entries = (
+                    entry for entry in _entries(pool) if abs(entry[0] - value * factor) <= close
+                )
             for _, percent, fact in entries:
                 count = fact.value.is_integer() or "point" in fact.field
                 plain = not (number["share"] and count) or fact.field & _PERCENT_WORDS
@@ -524,7 +552,7 @@ class _Reading:
                     yield fact
 
     def _follows(
-        self, number: re.Match[str], value: float, tolerance: float, pool: list[Fact]
+        self, number: re.Match[str], value: float, tolerance: float, pool: list[Figure]
     ) -> bool:
         """Whether a difference, a sum or a ratio of the numbers of the named rows is a value."""
         each, words = _EACH.search(self.text), _content(self.text)
@@ -547,7 +575,7 @@ class _Reading:
             ]
         del pairs[_MAX_PAIRS:]
         if _TOTAL.search(self.text):
-            mentioned = {row for one in self.mentions for row in self._rows(one)}
+            mentioned = {row for mention in self.mentions for row in self._rows(mention)}
             sums = _sums(fact for row in mentioned for fact in self.facts.facts[row])
             pairs += [(total, 0.0) for total in {*sums.values(), *self.facts.totals.values()}]
         if number["times"] or each:
@@ -583,27 +611,29 @@ class _Reading:
     def _strange_pairs(self) -> Iterator[Finding]:
         """A name whose rows have the columns of other names of its clause, but not these names."""
         for low, high in self.clauses:
-            inside = [one for one in self.mentions if low <= one.start < high]
+            inside = [mention for mention in self.mentions if low <= mention.start < high]
             if len(inside) == 1 and inside[0].text.islower():
-                inside += [one for one in self._near(low) if one.start < low]
-            rows = [self._rows(one) for one in inside]
-            for i, one in enumerate(inside):
+                inside += [mention for mention in self._near(low) if mention.start < low]
+            rows = [self._rows(mention) for mention in inside]
+            for i, mention in enumerate(inside):
                 alike = [
-                    k for k, other in enumerate(inside) if k != i and other.columns & one.columns
+                    k
+                    for k, other in enumerate(inside)
+                    if k != i and other.columns & mention.columns
                 ]
-                known = [
+                related = [
                     j
                     for j, other in enumerate(inside)
-                    if not one.columns & other.columns
+                    if not mention.columns & other.columns
                     and any(other.columns & self.facts.rows[row].keys() for row in rows[i])
                     and not any(rows[k] & rows[j] for k in alike)
                 ]
                 many = any(not rows[j] for j in range(len(inside)))
-                apart = known and not many and not any(rows[i] & rows[j] for j in known)
-                if one.start >= low and (
-                    apart or not any(label in self.facts.holders for label in one.labels)
+                apart = related and not many and not any(rows[i] & rows[j] for j in related)
+                if mention.start >= low and (
+                    apart or not any(label in self.facts.holders for label in mention.labels)
                 ):
-                    yield "not in the data", f'name "{one.text.strip()}"', None, None
+                    yield "not in the data", f'name "{mention.text.strip()}"', None, None
 
     def _strangers(self) -> Iterator[Finding]:
         """Runs of capitalised words of which the data lacks one; no word that begins a sentence."""
@@ -624,7 +654,7 @@ def _content(text: str) -> set[str]:
     return {_stem(word) for word in _WORD.findall(text) if word.lower() not in _STOP_WORDS}
 
 
-def _is_near(fact: Fact, digits: str) -> bool:
+def _is_near(fact: Figure, digits: str) -> bool:
     half = 0.505 * 10.0 ** -len(digits.partition(".")[2])
     return any(abs(abs(fact.value) * k - float(digits)) <= half for k in (1, 100))
 

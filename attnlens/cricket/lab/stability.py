@@ -187,12 +187,12 @@ def stability(
         row, *ball = fitting[pick]
         sampled[row].append((*ball, order < claims))
     stays: dict[str, dict[str, list[tuple[float, str]]]] = defaultdict(lambda: defaultdict(list))
-    others = None if against is None else against.ratings()
+    second_ratings = None if against is None else against.ratings()
     for row, (match, ratings) in enumerate(held.ratings(report)):
         predictor = replace(held.predictor, ratings=ratings)
         changed = {name: (predictor, change(match)) for name, change in CHANGES.items()}
-        if against is not None and others is not None:
-            _, other_ratings = next(others)
+        if against is not None and second_ratings is not None:
+            _, other_ratings = next(second_ratings)
             changed[AGAINST] = replace(against.predictor, ratings=other_ratings), match
         for number, balls_left, verdicts in sampled.get(row, ()):
             window = window_of(predictor, match, number, balls_left)

@@ -78,9 +78,9 @@ def structure_scores(
     fold = (np.random.default_rng(seed).permutation(count) % min(_FOLDS, count))[match]
     scores: list[Floats] = [np.zeros(0)] * len(structures)
     for number in np.unique(fold):
-        others = np.flatnonzero(fold != number).tolist()
-        features = np.concatenate([structures[ball] for ball in others])
-        sizes = np.log(np.concatenate([effects[ball] for ball in others]) + _MIN_EFFECT)
+        training_balls = np.flatnonzero(fold != number).tolist()
+        features = np.concatenate([structures[ball] for ball in training_balls])
+        sizes = np.log(np.concatenate([effects[ball] for ball in training_balls]) + _MIN_EFFECT)
         data = lightgbm.Dataset(
             features, sizes, categorical_feature=[_OUTCOME_COLUMN], params=_PARAMETERS
         )

@@ -115,8 +115,8 @@ def fit_win(
 
     report(f"value of states: {second.sum()} balls of chases")
     target, score = columns(second, "target", "score")
-    others = columns(second, "left", "wickets", "quota", "target", "level", "batting", "bowling")
-    features = _in_parts(chase_features, [target - score, score, *others])
+    state = columns(second, "left", "wickets", "quota", "target", "level", "batting", "bowling")
+    features = _in_parts(chase_features, [target - score, score, *state])
     chase = _fit_logistic(features, rows["won"][second], weights[second], N_RISING)
 
     report(f"value of states: {(~second).sum()} balls of first innings")

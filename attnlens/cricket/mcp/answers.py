@@ -130,11 +130,11 @@ def over_answer(session: Session, match: Match, innings: int, over: int) -> Json
     rows = [row for row in session.rows(match) if row["innings"] == innings][
         balls[0].index - 1 : balls[-1].index
     ]
-    listed = []
+    ball_rows = []
     for ball, row in zip(balls, rows, strict=True):
         explanation = session.explain(match, ball=BallReference(innings, ball.index))
         came = f"win_{ball.outcome}"
-        listed.append(
+        ball_rows.append(
             [
                 *(_name(side, ball), *_row(ball)),
                 _percent(row[f"p_{ball.outcome}"]),
@@ -156,7 +156,7 @@ def over_answer(session: Session, match: Match, innings: int, over: int) -> Json
         **({} if tally is None else _of_tally(tally)),
         "win": "percent, of the batting side; before: before the ball, after: after what happened",
         "cols": ["ball", *COLUMNS[2:-1], "probability", "win_before", "win_after", "supported"],
-        "rows": listed,
+        "rows": ball_rows,
     }
 
 

@@ -85,11 +85,11 @@ _ABOVE: Final = ("/ball/", "/match/", "/flags/")
 def render_ball_parts(explanation: Explanation) -> str:
     """What the dashboard shows of an explanation: its sentences, its reasons and its claims."""
     explanation = parts.presentable(explanation)
-    numbered: tuple[list[tuple[int, Evidence]], ...] = ([], [], [])
+    claims_by_kind: tuple[list[tuple[int, Evidence]], ...] = ([], [], [])
     for number in claims_in_order(explanation):
         claim = explanation.evidence[number]
         kind = 1 if claim.removed_from == "head" else 0 if claim.removed else 2
-        numbered[kind].append((number, claim))
+        claims_by_kind[kind].append((number, claim))
     judged = [verdict for verdict in parts.VERDICTS if verdict not in (None, "cannot be told")]
     verdicts = [
         claim.verdict
@@ -108,7 +108,9 @@ def render_ball_parts(explanation: Explanation) -> str:
             for form in ("verdict", "record_verdict")
         },
         bare=_BARE,
-        kinds=[(*words, claims) for words, claims in zip(_CLAIM_KINDS, numbered, strict=True)],
+        kinds=[
+            (*words, claims) for words, claims in zip(_CLAIM_KINDS, claims_by_kind, strict=True)
+        ],
         judged=judged,
         held=verdicts.count("supported"),
         tried=len(verdicts),

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from attnlens.cricket.match.outcomes import DISMISSALS, OUTCOME_BY_NAME
 from attnlens.errors import InputError
-from attnlens.llm.spot_check import Facts, SpotCheck, check_text, read_data
+from attnlens.llm.spot_check import DataRows, SpotCheck, check_text, read_data
 
 _SUBJECTS: Final = {
     "striker's record": r"\b(?:batter|striker)'s (?:own )?record|record as a batter",
@@ -81,7 +81,7 @@ def _at(data: Any, *steps: str | int) -> Any:
     return data
 
 
-class _Explanation(Facts):
+class _Explanation(DataRows):
     """The rows of an explanation: of its players, sides, outcomes, claims and contributions."""
 
     earlier_first = True
@@ -187,10 +187,14 @@ class _Explanation(Facts):
                 continue
             row = self._row(**{**labels, "outcome": outcome})
             self._fact(row, "points", *path, at, "points")
-            for place, one in self._all("prediction", "outcomes") if path[0] == "evidence" else ():
-                if one.get("outcome") == outcome and isinstance(one.get("probability"), float):
+            for place, forecast in (
+                self._all("prediction", "outcomes") if path[0] == "evidence" else ()
+            ):
+                if forecast.get("outcome") == outcome and isinstance(
+                    forecast.get("probability"), float
+                ):
                     self._fact(row, "probability", "prediction", "outcomes", place, "probability")
-                    more, to = 100 * one["probability"], 0.01
+                    more, to = 100 * forecast["probability"], 0.01
                     self._fact(row, "probability without", *path, at, "points", plus=more, to=to)
 
     def _claim(self, *path: str | int) -> dict[str, Any]:
@@ -203,8 +207,8 @@ class _Explanation(Facts):
     def _all(self, *path: str | int) -> list[tuple[int, Mapping[str, Any]]]:
         """The objects of a list, with their positions."""
         rows = _at(self.data, *path)
-        listed = enumerate(rows) if isinstance(rows, list) else ()
-        return [(at, row) for at, row in listed if isinstance(row, Mapping)]
+        items = enumerate(rows) if isinstance(rows, list) else ()
+        return [(at, row) for at, row in items if isinstance(row, Mapping)]
 
     def _row(self, **labels: Any) -> int:
         return self.add_row({name: text for name, text in labels.items() if isinstance(text, str)})
@@ -234,6 +238,6 @@ def check_grounding(facts: object, text: str, *, seconds: float = math.inf) -> S
         data: Any = read_data(facts.to_dict() if hasattr(facts, "to_dict") else facts)
         if isinstance(data, Mapping) and {"ball", "prediction"} <= data.keys():
             return check_text(_Explanation(data), text, _PHRASES, seconds=seconds)
-        return check_text(Facts(data), text, seconds=seconds)
+        return check_text(DataRows(data), text, seconds=seconds)
     except RecursionError:
         raise InputError("is nested too deeply", remedy="give a part of it") from None
