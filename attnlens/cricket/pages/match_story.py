@@ -288,7 +288,7 @@ _MAX_SURPRISES: Final = 2
 """Surprises beside turning points on a screen."""
 
 _MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
-"""Groups swaps below a turning point."""
+"""Groups listed below a turning point."""
 
 _MAX_PLAYERS: Final = 3
 """Players and overs that are told on a screen."""
@@ -410,12 +410,12 @@ def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
 
 def moved_words(moment: Moment) -> str:
     """``expected of it −0.7; from usual: striker's record −0.8, this over +0.4``, in points."""
-    swaps = ", ".join(
+    group_points = ", ".join(
         f"{part.group} {signed_points(part.points, '−')}" for part in _listed_groups(moment)
     )
-    if moment.expected is None or not swaps:
+    if moment.expected is None or not group_points:
         return ""
-    return f"expected of it {signed_points(moment.expected, '−')}; from usual: {swaps}"
+    return f"expected of it {signed_points(moment.expected, '−')}; from usual: {group_points}"
 
 
 def moved_records(moment: Moment) -> list[str]:
