@@ -1,268 +1,290 @@
-"""A block's listener that knows what attention its model has, and what of it was not seen."""
+"""What `record` and `intervene` share: a model's calls of attention, and what of it was not seen."""
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from attnlens.errors import AttnlensError
-from attnlens.recording.edits import AXES
-from attnlens.recording.interception import AttentionCall, Listener
+from attnlens.errors import AttnlensError, RecordingError
+from attnlens.recording.calls import AttentionCall
+from attnlens.recording.follower import Follower, thread_state
 from attnlens.recording.probe import AttentionProbe
-from attnlens.recording.sites import SoftmaxAdapter
-from attnlens.recording.written import watch_softmaxes
+from attnlens.recording.sites import Sites, SoftmaxAdapter
+from attnlens.recording.tracking import Pair
 
-_LOOKED_FOR: Final = (
-    "attnlens.AttentionProbe, nn.MultiheadAttention and nn.Transformer layers, "
-    "F.scaled_dot_product_attention, attention of Hugging Face models"
+AXIS_NAMES: Final = ("batch", "head", "query", "key")
+
+UNCOMPILED: Final = (
+    "compiled code ran uncompiled in the block: outputs agree within rounding with those outside"
 )
 
+_LOOKED_FOR: Final = (
+    "attnlens.AttentionProbe, F.scaled_dot_product_attention, torch's encoder layers, and products "
+    "of attention weights and values"
+)
+
+_ENDINGS: Final = ("attention", "attn", "attend", "retention")
 _MAX_NAMES: Final = 6
 
 
-class Block(Listener):
-    """The listener of one block, its hooks, and the modules that are attention by their type.
+class Block:
+    """A model's attention while a ``with`` block runs, in the thread of the block.
+
+    Args:
+        is_wanted: which sites; None: all of them.
 
     Attributes:
         probes: by site, which is the module that holds one.
-        eager: sites of Hugging Face attention, which may form weights by a softmax.
-        opaque: sites of modules that may compute attention where no one sees it: TorchScript,
-            and code that calls torch's operators, as that of exported modules does.
-        known: all sites but opaque ones, of which nothing is known before they run.
+        follows: whether values and what heads give are needed.
+        known: sites that are attention by the type of their module.
+        seen: how many calls each site made, wanted or not.
+        missed: what may be attention at each site and was not recorded, and why.
     """
 
+    error: type[AttnlensError] = RecordingError
     leave_out = ""
     """The option by which a site is left aside."""
-    by_hand = "pass them through an AttentionProbe"
-    """What helps where no softmax and no function of torch forms the weights."""
 
     def __init__(self, model: nn.Module, is_wanted: Callable[[str], bool] | None = None) -> None:
-        super().__init__(model, is_wanted)
         self.model = model
+        self.sites = Sites(model)
         self.probes: dict[str, AttentionProbe] = {}
-        self.eager: dict[str, nn.Module] = {}
-        self.opaque: dict[str, nn.Module] = {}
+        self.follows = False
+        self.seen: dict[str, int] = {}
+        self.missed: dict[str, str] = {}
         self.handles: list[RemovableHandle] = []
-        self._paths: dict[str, str] = {}
+        self._wanted = is_wanted
+        self._numbers: dict[str, int] = {}
+        self._named: set[str] = set()
+        self._passed_over: set[str] = set()
+        self._claimed: dict[Pair, tuple[str, int]] = {}
+        self._expected: dict[Pair, tuple[str, tuple[int, ...]]] = {}
         self._ran: set[str] = set()
+        self._elsewhere: set[str] = set()
         self._thread = threading.get_ident()
-        inside = ""
-        attention_types = {kind for kind in self.sites.kinds if _may_be_attention(kind)}
+        self._attentions: dict[str, nn.Module] = {}
         for site, module in self.sites.modules.items():
-            if type(module) not in attention_types:
-                continue
             if isinstance(module, AttentionProbe):
                 self.probes[site.removesuffix(".probe")] = module
-                self._paths[site.removesuffix(".probe")] = site
-            elif isinstance(module, nn.MultiheadAttention):
-                self.softmaxes[site] = module
-            elif isinstance(module, torch.jit.ScriptModule) or _calls_operators(type(module)):
-                if not (inside and site.startswith(inside)):
-                    self.opaque[site] = module
-                    inside = f"{site}."
-            elif not _is_shell(module):
-                self.eager[site] = module
-        self.known = [*self.probes, *self.softmaxes, *self.eager]
-        self.softmaxes |= self.eager
+            elif _is_called_attention(type(module)):
+                self._attentions[site] = module
+        self.known = [*self.probes, *self._attentions]
 
-    def begin(self, adapters: Sequence[SoftmaxAdapter], error: type[AttnlensError]) -> None:
-        """Set the hooks; an error of the type given where an adapter names no module."""
+    def begin(self, adapters: Sequence[SoftmaxAdapter]) -> None:
+        """Set the hooks; an error where an adapter names no module."""
+        for adapter in adapters:
+            self._named |= adapter.modules(self.sites, self.error).keys()
         for site, probe in self.probes.items():
             if self.is_wanted(site):
                 self.watch_probe(site, probe)
-        self.handles += watch_softmaxes(self, adapters, error)
-        if self.opaque:
-            # Scripts take no hooks of their own.
-            handle = nn.modules.module.register_module_forward_hook(self._count)
-            self.handles.append(handle)
-        else:
-            self.handles += [
-                module.register_forward_hook(self._count) for module in self.eager.values()
-            ]
+        self.handles += [
+            module.register_forward_hook(self._count)
+            for module in self._attentions.values()
+            if not type(module).__module__.startswith("torch.nn.")
+            and not isinstance(module, torch.jit.ScriptModule)
+        ]
+        if not self.sites.compiled:  # such modules warn of hooks
+            self.handles.append(nn.modules.module.register_module_forward_pre_hook(self._enter))
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """A block in which the model's operators are followed."""
+        with ExitStack() as stack:
+            if not self.needs_follower():
+                yield
+                return
+            # A compiled module would run code that was traced without us.
+            if "torch._dynamo" in sys.modules:
+                stance = torch.compiler.set_stance("force_eager")
+                stack.callback(stance.__exit__, None, None, None)
+            # Copies of parameters that autocast made before are not known as parameters.
+            torch.clear_autocast_cache()
+            follower = Follower(self)
+            followers = thread_state.followers
+            followers.append(follower)
+            stack.callback(followers.remove, follower)
+            stack.enter_context(follower)
+            yield
+
+    def needs_follower(self) -> bool:
+        """Whether attention may come by another way than a probe."""
+        return self.follows or not all(map(_has_only_probes, self.sites.kinds))
 
     def end(self) -> None:
         for handle in self.handles:
             handle.remove()
         self.handles.clear()
 
+    # What a follower asks and tells
+
+    def asks(self, site: str, is_again: bool = False) -> bool:
+        """Whether a call of a site is to be told; counts it."""
+        if not is_again:
+            self.seen[site] = self.seen.get(site, 0) + 1
+        return self.is_wanted(site) and not self._is_passed_over(site)
+
+    def tell(
+        self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
+    ) -> None:
+        """Take one call; ``is_again``: the same weights were multiplied before."""
+        raise NotImplementedError
+
+    def is_named(self, site: str, module: nn.Module) -> bool:
+        """Whether a module is called attention, by its type, its own name or an adapter."""
+        own = [part for part in site.lower().split(".") if not part.isdigit()][-1:]
+        return (
+            site in self._named
+            or _is_called_attention(type(module))
+            or "".join(own).endswith(_ENDINGS)
+        )
+
+    def expect(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None:
+        """Take down weights that a product should use."""
+        self._expected[pair] = site, shape
+
+    def doubt(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None:
+        """Take down a product that may be one of weights and values."""
+        del pair
+        self.missed.setdefault(
+            site,
+            f"weights of shape {shape} multiply something, and may be attention; if they are, "
+            f"give adapters=SoftmaxAdapter({site!r})",
+        )
+
+    def refuse_flex(self, site: tuple[str, nn.Module] | None) -> None:
+        if site is not None and self.is_wanted(site[0]):
+            raise self.error(
+                f"{site[0]}: flex_attention cannot be seen; attend by "
+                "F.scaled_dot_product_attention (attn_implementation='sdpa' of Hugging Face "
+                "models) in the block"
+            )
+
+    def number(self, site: str) -> int:
+        number = self._numbers.get(site, 0)
+        self._numbers[site] = number + 1
+        return number
+
+    def is_wanted(self, site: str) -> bool:
+        return self._wanted is None or self._wanted(site)
+
+    # Probes and other hooks
+
     def watch_probe(self, site: str, probe: AttentionProbe) -> None:
         """Set a hook on a probe."""
         raise NotImplementedError
 
-    def await_values(self, site: str, probe: AttentionProbe, weights: Tensor, number: int) -> None:
-        """Follow what weights that passed a probe are multiplied with."""
-        if self.follows and tuple(probe.axes) == AXES and self.is_wanted(site):
-            self.awaits(AttentionCall("softmax", weights=weights, site=site, number=number))
+    def claim(self, weights: Tensor, site: str, number: int) -> None:
+        """Take down that a probe told of weights, so that their product is no call of its own."""
+        for follower in thread_state.followers:
+            if follower.block is self:
+                self._claimed[follower.pair_of(weights)] = site, number
 
-    def is_told_otherwise(self, site: str) -> bool:
-        around = self._probes_of(site.rpartition(".")[0] or self.sites.root)
-        return bool(around or self._probes_in(site)) or super().is_told_otherwise(site)
+    def has_claimed(self, pair: Pair) -> bool:
+        return pair in self._claimed
 
     def in_block_thread(self, site: str) -> bool:
         """Whether a module runs in the block's thread; takes down those that do not."""
         if threading.get_ident() == self._thread:
             return True
-        self.elsewhere.add(site)
+        self._elsewhere.add(site)
         return False
 
+    def _enter(self, module: nn.Module, _: Any) -> None:
+        if threading.get_ident() != self._thread:
+            name = self.sites.names.get(id(module))
+            if name is not None:
+                self._elsewhere.add(name)
+
     def _count(self, module: nn.Module, *_: Any) -> None:
-        """Takes down that a module ran of which not every run need be seen."""
+        """Takes down that a module ran that is called attention."""
         site = self.sites.names.get(id(module), "")
-        if (site in self.eager or site in self.opaque) and self.in_block_thread(site):
+        if site and self.in_block_thread(site):
             self._ran.add(site)
 
-    def unseen(self, seen_sites: Container[str]) -> dict[str, str]:
-        """Sites that ran and came through no way that is known, or in another thread, and why."""
+    def _is_passed_over(self, site: str) -> bool:
+        return any(site == one or site.startswith(f"{one}.") for one in self._passed_over)
+
+    # What was not seen
+
+    def unseen(self) -> dict[str, str]:
+        """Sites that ran and whose attention was not seen, or ran in another thread, and why."""
         unseen = {
             site: self._why_unseen(site)
-            for site in (*self.eager, *self.opaque)
-            if site in self._ran
-            and not any(
-                seen_site == site or seen_site.startswith(f"{site}.") for seen_site in self.seen
-            )
-            and site not in seen_sites
-            and self.is_wanted(site)
-            and _has_attention(self.opaque.get(site))
+            for site in self._attentions
+            if site in self._ran and self.is_wanted(site) and not self._is_seen(site)
         }
-        unseen |= self.missing(sure=True)
         other_thread = (
-            "ran in another thread; a block is for the thread it is in: open it where the model"
+            "ran in another thread; a block is for the thread it is in: open it where the model "
+            "is called"
         )
-        elsewhere = filter(self.is_wanted, sorted(self.elsewhere))
+        elsewhere = [] if self.sites.root in self._elsewhere and self.seen else self._elsewhere
         return unseen | {
-            site: f"{other_thread} is called" for site in elsewhere if site not in seen_sites
+            site: other_thread
+            for site in sorted(elsewhere)
+            if self.is_wanted(site) and not self._is_seen(site)
         }
 
-    def missing(self, sure: bool) -> dict[str, str]:
-        """Sites where something that may be attention came through no way that is known, and why.
-
-        They are those where it quite likely (``sure``) is, or the others.
-        """
-        missed = {
-            site: entry
-            for site, entry in self.missed.items()
-            if entry.sure == sure and self.is_wanted(site) and not self._spoken_for(site)
+    def doubts(self) -> dict[str, str]:
+        """Sites where something may be attention that was not recorded, and why."""
+        unused = {
+            site: f"weights of shape {shape} were made of queries and keys, and no product of them "
+            "with values was seen; multiply with torch.matmul, bmm, einsum, @, or * and sum"
+            for pair, (site, shape) in self._expected.items()
+            if not pair.used and pair not in self._claimed
         }
-        adapter = _adapter_of(site for site, entry in missed.items() if entry.adapts)
-        by_adapter = f"give adapters={adapter} to have it as it is, or "
         return {
-            site: f"{entry.description}, which nothing says is attention laid out "
-            f"(batch, head, query, key); if it is attention, {by_adapter * entry.adapts}"
-            "pass the weights through an AttentionProbe; if not, leave it out with "
-            f"{self.leave_out}="
-            for site, entry in missed.items()
+            site: reason
+            for site, reason in (unused | self.missed).items()
+            if self.is_wanted(site) and not self._is_passed_over(site)
         }
 
     def none_ran(self) -> str:
         """What to say where no attention of the model ran."""
         return (
             f"no attention of {type(self.model).__name__} ran in the block; looked for: "
-            f"{_LOOKED_FOR}; call the model in the block, in its thread; for attention written by "
-            "hand pass its weights through an AttentionProbe, or give "
-            "adapters=[SoftmaxAdapter(site)]"
+            f"{_LOOKED_FOR}; call the model in the block, in its thread; for other attention "
+            "pass its weights through an AttentionProbe"
         )
 
-    def _spoken_for(self, site: str) -> bool:
-        """Whether what ran in a module and may be attention is told of by other means.
-
-        These are an adapter of the module or of one around it, and probes that the module holds,
-        or the one around it, that were called as often.
-        """
-        if super().is_told_otherwise(site):
+    def _is_seen(self, site: str) -> bool:
+        """Whether attention was seen in a module, in one inside it, or in one around it."""
+        if site == self.sites.root and (self.seen or self._passed_over):
             return True
-        if self._are_probed([site], self._probes_in(site)):
-            return True
-        around = site.rpartition(".")[0] or self.sites.root
-        family = [
-            missed_site
-            for missed_site in self.missed
-            if (missed_site.rpartition(".")[0] or around) == around
-        ]
-        return self._are_probed({around, *family} & self.missed.keys(), self._probes_of(around))
-
-    def _are_probed(self, sites: Iterable[str], probes: Iterable[str]) -> bool:
-        """Whether probes were called as often as something was missed."""
-        calls = sum(self.seen.get(probe, 0) for probe in probes)
-        return calls >= sum(self.missed[site].calls for site in sites)
-
-    def _probes_in(self, site: str) -> set[str]:
-        inside = {probe for probe, path in self._paths.items() if path.startswith(f"{site}.")}
-        return inside | self._probes_of(site)
-
-    def _probes_of(self, site: str) -> set[str]:
-        return {probe for probe, path in self._paths.items() if self._holder(path) == site}
-
-    def _holder(self, path: str) -> str:
-        """The module that a probe belongs to; lists and dictionaries of modules are passed over."""
-        while path := path.rpartition(".")[0]:
-            if not isinstance(self.sites.modules.get(path), nn.ModuleList | nn.ModuleDict):
-                return path
-        return self.sites.root
+        return self._is_passed_over(site) or any(
+            seen == site or seen.startswith(f"{site}.") or site.startswith(f"{seen}.")
+            for seen in (*self.seen, *self._passed_over)
+        )
 
     def _why_unseen(self, site: str) -> str:
-        if site in self.opaque:
-            return (
-                "is TorchScript, exported or calls torch's operators, whose inside no one sees; "
-                "record the module it was made from, or call F.scaled_dot_product_attention"
-            )
-        used = getattr(getattr(self.eager[site], "config", None), "_attn_implementation", None)
-        if used in (None, "eager"):
-            return (
-                f"attention of {type(self.model).__name__} that forms no weights by a softmax; if "
-                f"it forms any, {self.by_hand}; if not, leave it out with {self.leave_out}="
-            )
         return (
-            f"attention of {type(self.model).__name__} computed by a kernel that cannot be seen"
-            f" ({used!r}); load it with attn_implementation='sdpa' or 'eager', or {self.by_hand}"
+            f"attention of {type(self.model).__name__} whose product of weights and values was not "
+            "seen (computed in numpy, in another process or by a kernel of its own?); if it has "
+            "weights, pass them through an AttentionProbe; if not, leave it out with "
+            f"{self.leave_out}="
         )
 
 
-def _may_be_attention(kind: type[nn.Module]) -> bool:
-    """Whether modules of a type are attention that is known, or opaque.
-
-    Attention of Hugging Face models is known by the names of its types, so that nothing of
-    that library is imported.
-    """
-    ours = (AttentionProbe, nn.MultiheadAttention, torch.jit.ScriptModule)
-    if issubclass(kind, ours) or _calls_operators(kind):
-        return True
-    return kind.__module__.startswith("transformers.") and kind.__name__.endswith("Attention")
+def _is_called_attention(kind: type[nn.Module]) -> bool:
+    """Whether the name of a type says that its modules are attention."""
+    name = kind.__name__.lower()
+    return "attention" in name or name.endswith(_ENDINGS)
 
 
-def _calls_operators(kind: type[nn.Module]) -> bool:
-    """Whether the code of a type calls attention as an operator, ``torch.ops.aten...``."""
-    code = getattr(getattr(kind, "forward", None), "__code__", None)
-    names = getattr(code, "co_names", ())
-    return "aten" in names and any("scaled_dot" in name or "softmax" in name for name in names)
-
-
-def _is_shell(module: nn.Module) -> bool:
-    """Whether the attention is in a module inside this one."""
-    inner = list(module.modules())[1:]
-    return any(type(child).__name__.endswith("Attention") for child in inner)
-
-
-def _has_attention(script: nn.Module | None) -> bool:
-    """Of a script, whether its code computes attention; of others it is known."""
-    if not isinstance(script, torch.jit.ScriptModule):
-        return True
-    code = str(getattr(script, "inlined_graph", ""))
-    return "aten::scaled_dot_product_attention" in code or "aten::softmax" in code
-
-
-def _adapter_of(sites: Iterable[str]) -> str:
-    """The adapter of these sites; of very many, by patterns that hold for every layer."""
-    names = list(sites)
-    if len(names) > _MAX_NAMES:
-        patterns = (".".join("*" if p.isdigit() else p for p in s.split(".")) for s in names)
-        names = list(dict.fromkeys(patterns))
-    argument = repr(names[0]) if len(names) == 1 else repr(names)
-    return f"SoftmaxAdapter({argument})"
+def _has_only_probes(kind: type[nn.Module]) -> bool:
+    """Whether modules of a type have no attention but through a probe."""
+    name = kind.__module__
+    if name.startswith("torch.nn.modules."):
+        return name not in ("torch.nn.modules.activation", "torch.nn.modules.transformer") or (
+            "Attention" not in kind.__name__ and "Transformer" not in kind.__name__
+        )
+    return name.startswith("attnlens.")
 
 
 def reasons_of(unseen: dict[str, str]) -> str:

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from attnlens.errors import RecordingError
 from attnlens.recording.attention_record import AttentionRecord
-from attnlens.recording.axes import SINK_LABEL, Axis, Positions, places, positions
-from attnlens.recording.interception import AttentionCall
+from attnlens.recording.axes import Axis, Positions, places, positions
+from attnlens.recording.calls import AttentionCall
 from attnlens.recording.lazy import (
     LazyAttention,
     chunks,
@@ -26,7 +26,6 @@ from attnlens.recording.lazy import (
     top_of_weights,
     without_autocast,
 )
-from attnlens.recording.written import SINK
 
 AXES: Final = tuple(Axis(name) for name in ("batch", "head", "query", "key"))
 
@@ -40,15 +39,7 @@ _KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float
 
 _DROPPED: Final = "weights are those before dropout, which the model applied to them"
 
-_TOGETHER: Final = (
-    "only the softmax was seen, so the parts of the logits (content, bias) are not told apart"
-)
-
 _NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not queries and keys"
-
-_SMALL_CELLS: Final = 1 << 20
-"""Whole weights of so few cells are taken where the largest alone are asked for."""
-
 
 @dataclass(frozen=True, slots=True)
 class Capture:
@@ -86,17 +77,6 @@ class Capture:
             )
         return cls(None if rows is None else positions("rows", rows), top_k, bool(lazy), dtype)
 
-    @property
-    def wants_lse(self) -> bool:
-        return self.top_k is not None or self.lazy
-
-    def prefers_weights(self, shape: tuple[int, ...]) -> bool:
-        if self.lazy:
-            return False
-        if self.top_k is not None:
-            return math.prod(shape) <= _SMALL_CELLS
-        return self._is_whole(shape)
-
     def of_call(self, call: AttentionCall) -> AttentionRecord:
         """What is kept of a call; a RecordingError where it has no such query, or fewer keys."""
         notes = (*call.notes, _DROPPED) if call.dropout else call.notes
@@ -105,18 +85,9 @@ class Capture:
                 assert call.q is not None
                 with without_autocast(call.q.device.type):
                     return self._of_queries(call, notes)
-            weights = call.weights
-            if call.kind == "softmax" or call.mask is not None:
-                weights = _without_nan(weights)
-            if call.kind == "softmax":
-                notes = (*notes, _TOGETHER)
-            axes = AXES
-            if SINK in notes:
-                axes = (
-                    *AXES[:3],
-                    Axis("key", (*map(str, range(weights.shape[3] - 1)), SINK_LABEL)),
-                )
-            return self.of_weights(call.site, call.number, weights, axes, notes=notes)
+            weights = _without_nan(call.weights)
+            own = call.own or weights is not call.weights
+            return self.of_weights(call.site, call.number, weights, AXES, notes=notes, own=own)
 
     def of_weights(
         self,
@@ -127,8 +98,9 @@ class Capture:
         content: Tensor | None = None,
         bias: Tensor | None = None,
         notes: tuple[str, ...] = (),
+        own: bool = False,
     ) -> AttentionRecord:
-        """What is kept of weights that are there already."""
+        """What is kept of weights that are there already; copied unless they are the block's own."""
         names = [axis.name for axis in axes]
         weights = weights.detach()
         if self.lazy:
@@ -154,7 +126,7 @@ class Capture:
         return AttentionRecord(
             site,
             number,
-            self._as_kept(weights) if rows is not None else _copied(weights, self.dtype),
+            self._as_kept(weights) if own or rows is not None else _copied(weights, self.dtype),
             axes,
             _copied(content),
             _copied(bias),
@@ -165,8 +137,7 @@ class Capture:
     def _of_queries(self, call: AttentionCall, notes: tuple[str, ...]) -> AttentionRecord:
         source = self._source(call)
         if self.lazy:
-            if not call.own:
-                source = replace(source, q=_copied(source.q), k=_copied(source.k))
+            source = replace(source, q=_copied(source.q), k=_copied(source.k))
             return AttentionRecord.of_lazy(call.site, call.number, source, AXES, notes)
         if not self._is_whole(source.shape):
             keys = source.shape[3]
@@ -301,7 +272,6 @@ def _rows_of(value: Tensor, index: int, rows: list[int]) -> Tensor:
 
 def _without_nan(weights: Tensor) -> Tensor:
     """Weights the model computed; a row that is NaN throughout, as of hidden keys, is 0."""
-    weights = weights.detach()
     if not bool(weights[..., :1].isnan().any()):
         return weights
     return weights.masked_fill(weights.isnan().all(-1, keepdim=True), 0.0)

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from attnlens.errors import InterventionError
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Positions, places, positions
-from attnlens.recording.interception import AttentionCall
+from attnlens.recording.calls import AttentionCall
 from attnlens.recording.sites import Which, sites_meant
-from attnlens.recording.torch_calls import weighted
 
 AXES: Final = ("batch", "head", "query", "key")
 
@@ -365,9 +365,34 @@ def with_edited_values(call: AttentionCall, edits: Sequence[Edit]) -> AttentionC
         )
         with torch.autocast(v.device.type, enabled=False):
             weights = weights_of(call) if call.weights is None else call.weights
-        output = weighted(call.with_changes(weights=weights, v=v))
+        output = computed(call.with_changes(weights=weights, v=v))
     changes = {"v": v, "output": output, "notes": (*call.notes, _VALUES_CHANGED)}
     return call.with_changes(**changes) if applicable else None
+
+
+def computed(call: AttentionCall) -> Tensor:
+    """A call's output, by torch's own kernel where no weights were given to it."""
+    assert call.v is not None
+    weights, v = call.weights, call.v
+    if weights is None:
+        assert call.q is not None
+        assert call.k is not None
+        return F.scaled_dot_product_attention(
+            call.q,
+            call.k,
+            v,
+            attn_mask=call.mask,
+            dropout_p=call.dropout,
+            is_causal=call.causal,
+            scale=call.scale,
+            enable_gqa=call.gqa,
+        )
+    with torch.autocast(v.device.type, enabled=False):
+        if v.shape[1] != weights.shape[1]:
+            v = v.repeat_interleave(weights.shape[1] // v.shape[1], 1)
+        if call.dropout:
+            weights = F.dropout(weights, call.dropout)
+        return torch.matmul(weights, v.to(weights.dtype)).to(v.dtype)
 
 
 def without(call: AttentionCall, cells: Tensor) -> AttentionCall:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from types import FrameType
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace as replaced
+from types import FrameType, FunctionType
 from typing import Any, Final
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from attnlens.errors import InterventionError
 from attnlens.recording.axes import Positions
@@ -25,14 +29,18 @@ from attnlens.recording.edits import (
     Hidden,
     InterventionSite,
     NewValues,
+    computed,
     edited,
     edits_asked,
     with_edited_values,
 )
-from attnlens.recording.interception import AttentionCall
-from attnlens.recording.patches import intercepting
+from attnlens.recording.calls import AttentionCall, arranged
+from attnlens.recording.follower import Finding, held, quiet, thread_state
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.sites import SoftmaxAdapter, Which, adapters_of, matches, module_given
+from attnlens.recording.tracking import Pair, plain
+
+_NOT_CHANGED: Final = "what heads give cannot be changed there"
 
 _ONLY_SOFTMAXES: Final = (
     "give SoftmaxAdapter(sites): other adapters read what a module gives, and cannot change what "
@@ -126,8 +134,8 @@ def intervene(
         run = _Run(model, edits)
         stack.callback(run.end)
         adapter_list = adapters_of(adapters, SoftmaxAdapter, InterventionError, _ONLY_SOFTMAXES)
-        run.begin(adapter_list, InterventionError)
-        with intercepting(run):
+        run.begin(adapter_list)
+        with run.following(), _Changes(run) if run.needs_follower() else nullcontext():
             yield run.changed
         run.judge()
 
@@ -139,7 +147,7 @@ class _Run(Block):
         changed: how many calls of each site were changed.
     """
 
-    changes = True
+    error = InterventionError
     leave_out = "sites"
 
     def __init__(self, model: nn.Module, edits: list[Edit]) -> None:
@@ -147,30 +155,41 @@ class _Run(Block):
         self.follows = edits[0].name in FOLLOWED
         self.changed: dict[str, int] = {}
         self._edits = edits
+        self._probed: dict[str, int] = {}
 
-    def attention(self, call: AttentionCall) -> AttentionCall | None:
-        if self.follows:
-            return None
-        answer = edited(call, self._edits)
-        if answer is not None:
-            self._note(call.site)
-        return answer
-
-    def outcome(self, call: AttentionCall) -> AttentionCall | None:
-        if (call.site, call.number) in self.followed:
+    def tell(
+        self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
+    ) -> None:
+        if pair is None or pair not in self._claimed:
             raise InterventionError(
-                f"{call.site}: its weights are multiplied with several things; what heads give "
-                "cannot be changed there"
+                f"{site}: attention that no function of torch in Python computes (TorchScript, an "
+                "exported module) cannot be changed; use the module it was made from"
             )
-        answer = with_edited_values(call, self._edits)
-        if answer is not None:
+
+    def change(self, finding: Finding) -> AttentionCall | None:
+        """The call that is computed instead, with its output; None: the model's own."""
+        product, site = finding.product, finding.site
+        claimed = None if product is None else self._claimed.get(product.pair)
+        if (claimed is not None and not self.follows) or not self.asks(site, finding.is_again):
+            return None  # a probe that was changed already, or not meant
+        call = finding.whole().with_changes(site=site if claimed is None else claimed[0])
+        if call.v is None:
+            raise InterventionError(f"{site}: every query has values of its own; {_NOT_CHANGED}")
+        if self.follows and finding.is_again:
+            raise InterventionError(
+                f"{site}: its weights are multiplied with several things; {_NOT_CHANGED}"
+            )
+        changed = (with_edited_values if self.follows else edited)(call, self._edits)
+        if changed is not None:
             self._note(call.site)
-        return answer
+            if not self.follows:
+                changed = changed.with_changes(output=computed(changed))
+        return changed
 
     def probed(self, site: str, probe: AttentionProbe, weights: Tensor) -> Tensor | None:
         """What a probe returns instead of the weights it was given; None: those."""
         is_recomputed = torch._C._current_graph_task_id() != -1
-        if not self.in_block_thread(site) or is_recomputed or not self.wants(site):
+        if not self.in_block_thread(site) or is_recomputed or not self.asks(site):
             return None
         if tuple(probe.axes) != AXES:
             if any(edit.patterns is not None and edit.is_wanted(site) for edit in self._edits):
@@ -180,7 +199,7 @@ class _Run(Block):
                 )
             return None
         if self.follows:
-            self.await_values(site, probe, weights, self.number(site))
+            self.claim(weights, site, self.number(site))
             return None
         intervention_site, edited_weights = (
             InterventionSite(site, tuple(weights.shape), weights.device),
@@ -212,16 +231,8 @@ class _Run(Block):
 
     def judge(self) -> None:
         """Raises an InterventionError if an edit touched nothing, or attention was out of reach."""
-        # What may be no attention at all does not look at hidden keys; it takes no patch.
-        doubtful = {} if self.follows else self.missing(sure=False)
-        if unseen := self.unseen(self.seen) | doubtful:
+        if unseen := self.unseen() | self.doubts():
             raise InterventionError(f"attention ran that cannot be changed: {reasons_of(unseen)}")
-        if self.unfollowed:
-            raise InterventionError(
-                f"{some_of(sorted(self.unfollowed))}: no product of these weights and values was "
-                "seen, so what heads give cannot be changed; multiply by torch.matmul, bmm, @ or "
-                "einsum, or leave it out with sites="
-            )
         for edit in self._edits:
             self._judge(edit)
 
@@ -255,6 +266,75 @@ class _Run(Block):
             f"no such site ran, or none over keys; calls of each site: {calls}; known but not "
             f"run: {idle or 'none'}"
         )
+
+
+class _Changes(TorchFunctionMode):
+    """Changes what functions of torch return that compute attention.
+
+    It stands above autograd, so that gradients flow through what it computes.
+    """
+
+    def __init__(self, run: _Run) -> None:
+        super().__init__()
+        self._run = run
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        del types
+        named = kwargs or {}
+        if func is F.multi_head_attention_forward:
+            with self:
+                return _MULTI_HEAD(*args, **named)
+        if torch._C._current_graph_task_id() != -1 or thread_state.is_quiet:
+            return func(*args, **named)
+        with held() as findings:
+            output = func(*args, **named)
+        own = [finding for finding in findings if finding.block is self._run]
+        changed: AttentionCall | None = None
+        if own:
+            if torch._C._functorch.peek_interpreter_stack() is not None:
+                raise InterventionError(
+                    f"{own[0].site}: attention inside a torch.func transform (vmap, grad) cannot "
+                    "be changed; run the model without it in the block"
+                )
+            with quiet():
+                changed = self._run.change(own[-1])
+                output = output if changed is None else self._laid_out(own[-1], changed, output)
+        for finding in findings:
+            if finding.block is not self._run:
+                replaced(finding, call=changed or finding.call).report()
+        return output
+
+    def _laid_out(self, finding: Finding, changed: AttentionCall, output: Tensor) -> Tensor:
+        """The output of a changed call as a function returns it."""
+        new, product = changed.output, finding.product
+        assert new is not None
+        if product is None:
+            return new.reshape(output.shape).to(output.dtype)
+        axes = [
+            follower.tracker.of(output)
+            for follower in thread_state.followers
+            if follower.block is self._run
+        ]
+        layout = product.layout
+        groups = plain((layout.batch, layout.head, layout.query, layout.width))
+        result = arranged(new, groups, axes[0].dimensions).to(output.dtype)
+        for follower in thread_state.followers:
+            follower.tracker.put(result, follower.tracker.of(output))
+        return result
+
+
+def _multi_head() -> Any:
+    """``F.multi_head_attention_forward`` that goes on where a mode is on, and is not handed to it."""
+    names = vars(F) | {"has_torch_function": lambda _: False}
+    own = F.multi_head_attention_forward
+    copy = FunctionType(own.__code__, names, own.__name__, own.__defaults__, own.__closure__)
+    copy.__kwdefaults__ = own.__kwdefaults__
+    return copy
+
+
+_MULTI_HEAD: Final = _multi_head()
 
 
 class _ProbeHook:

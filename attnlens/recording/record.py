@@ -14,10 +14,9 @@ from torch import Tensor, nn
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError, count
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis, Positions
-from attnlens.recording.block import Block, reasons_of, some_of
+from attnlens.recording.block import AXIS_NAMES, UNCOMPILED, Block, reasons_of, some_of
+from attnlens.recording.calls import AttentionCall
 from attnlens.recording.capture import AXES, Capture
-from attnlens.recording.interception import AttentionCall
-from attnlens.recording.patches import intercepting
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.recording import Recording
 from attnlens.recording.save import Stream, read_folder
@@ -33,7 +32,7 @@ from attnlens.recording.sites import (
     no_module,
     sites_meant,
 )
-from attnlens.recording.torch_calls import UNCOMPILED
+from attnlens.recording.tracking import Pair
 
 _UNFOLLOWED: Final = "no values or outputs: no product of these weights and values was seen"
 
@@ -120,7 +119,7 @@ def record(
             run.stream = Stream(to)
             stack.callback(run.stream.drop)
         run.watch()
-        with intercepting(run):
+        with run.following():
             yield run.recording
         run.judge(patterns, expected)
         run.close()
@@ -130,7 +129,6 @@ class _Run(Block):
     """One block: the hooks it set, and the records it made, or wrote to its stream."""
 
     leave_out = "include"
-    by_hand = "give an Adapter that reads them"
 
     def __init__(
         self,
@@ -140,8 +138,6 @@ class _Run(Block):
         adapters: list[AnyAdapter],
     ) -> None:
         super().__init__(model, is_wanted)
-        self.wants_lse = capture.wants_lse
-        self.prefers_weights = capture.prefers_weights  # type: ignore[method-assign]
         self.recording = Recording()
         self.recorded: dict[str, int] = {}
         self.stream: Stream | None = None
@@ -153,47 +149,46 @@ class _Run(Block):
 
     def watch(self) -> None:
         """Set the hooks; a NothingRecordedError where an adapter is for no module."""
-        softmaxes = [adapter for adapter in self._adapters if isinstance(adapter, SoftmaxAdapter)]
-        self.begin(softmaxes, NothingRecordedError)
-        module_adapters = [
-            adapter for adapter in self._adapters if not isinstance(adapter, SoftmaxAdapter)
-        ]
-        matched: set[int] = set()
-        for site, module in self.sites.modules.items():
-            speaks = next(
-                (at for at, candidate in enumerate(module_adapters) if candidate.matches(module)),
-                None,
-            )
-            if speaks is not None:
-                matched.add(speaks)
-                self._watch_output(site, module, module_adapters[speaks])
-        for at, adapter in enumerate(module_adapters):
-            if at not in matched:
+        self.error = NothingRecordedError
+        self.begin([one for one in self._adapters if isinstance(one, SoftmaxAdapter)])
+        self.error = RecordingError
+        for adapter in self._adapters:
+            if isinstance(adapter, SoftmaxAdapter):
+                continue
+            matched = False
+            for site, module in self.sites.modules.items():
+                if site not in self._passed_over and adapter.matches(module):
+                    matched = True
+                    self._watch_output(site, module, adapter)
+            if not matched:
                 raise NothingRecordedError(f"{type(adapter).__name__} {no_module(self.sites)}")
 
-    def attention(self, call: AttentionCall) -> None:
-        self._add(self._capture.of_call(call))
+    def tell(
+        self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
+    ) -> None:
+        claimed = self._claimed.get(pair) if pair is not None else None
+        if is_again:
+            self._again.add(site)
+        elif claimed is not None:
+            if claimed in self._late and not _is_whole(self._late[claimed]):
+                self._late[claimed] = self._with_values(self._late[claimed], call)
+        else:
+            call = call.with_changes(site=site, number=self.number(site))
+            record = self._capture.of_call(call)
+            self._add(self._with_values(record, call) if self.follows else record)
 
-    def outcome(self, call: AttentionCall) -> None:
-        call_key = call.site, call.number
-        if call_key in self.followed:
-            self._again.add(call.site)
-            return
-        record = self._late[call_key]
-        assert call.v is not None
-        assert call.output is not None
-        parts: dict[str, Any] = {"notes": tuple(dict.fromkeys((*record.notes, *call.notes)))}
-        if self.values:
-            heads = call.output.shape[1] // call.v.shape[1]
-            values = call.v.detach().repeat_interleave(heads, 1)
+    def _with_values(self, record: AttentionRecord, call: AttentionCall) -> AttentionRecord:
+        """A record with what the weights were multiplied with, and what that gave."""
+        parts: dict[str, Any] = {}
+        if self.values and call.v is not None:
+            values = call.v.detach().repeat_interleave(record.shape[1] // call.v.shape[1], 1)
             # A sink, the last key, has no value.
-            parts["values"] = F.pad(values, (0, 0, 0, record.sizes[-1] - values.shape[2]))
-        if self.outputs:
+            parts["values"] = F.pad(values, (0, 0, 0, record.sizes[-1] - values.shape[2])).clone()
+        if self.outputs and call.output is not None:
             output = call.output.detach()
             parts["outputs"] = output.clone() if record.rows is None else output[:, :, record.rows]
-        self._late[call_key] = record.replaced(**parts)
-        while self._late and _is_whole(next(iter(self._late.values()))):
-            self._sink.add(self._late.pop(next(iter(self._late))))
+        notes = (*record.notes, *call.notes) if parts else (*record.notes, _UNFOLLOWED)
+        return record.replaced(notes=tuple(dict.fromkeys(notes)), **parts)
 
     def judge(self, patterns: Sequence[str], expected: int | None) -> None:
         """Whether everything that should have been recorded was.
@@ -203,9 +198,9 @@ class _Run(Block):
             IncompleteRecordingError: attention ran that was not seen, a pattern of ``include``
                 matched nothing that ran, or there are not as many records as expected.
         """
-        recorded, unseen = self.recorded, self.unseen(self.recorded)
+        recorded, unseen = self.recorded, self.unseen()
         if not recorded:
-            raise NothingRecordedError(self._nothing(unseen | self.missing(sure=False)))
+            raise NothingRecordedError(self._nothing(unseen | self.doubts()))
         if unseen:
             raise IncompleteRecordingError(
                 f"{count(len(unseen), 'site')} ran and "
@@ -236,7 +231,7 @@ class _Run(Block):
             notes.insert(0, f"{problem}: {some_of(idle)}")
         if self._again:
             notes.insert(0, f"{_FIRST_PRODUCT_NOTE}: {some_of(sorted(self._again))}")
-        if doubtful := self.missing(sure=False):
+        if doubtful := self.doubts():
             notes.insert(0, f"not recorded: {reasons_of(doubtful)}")
         if self.stream is not None:
             self.stream.finish(tuple(notes))
@@ -258,7 +253,7 @@ class _Run(Block):
                 return
             values = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | by_name
             self._keep(site, weights, axes, values.get("content"), values.get("bias"))
-            self.await_values(site, probe, weights, self._numbers.get(site, 0) - 1)
+            self.claim(weights, site, self._numbers.get(site, 0) - 1)
 
         self.handles.append(probe.register_forward_hook(hook, with_kwargs=True))
 
@@ -280,7 +275,7 @@ class _Run(Block):
         return self.none_ran()
 
     def _watch_output(self, site: str, module: nn.Module, adapter: Adapter) -> None:
-        self.passed_over.add(site)
+        self._passed_over.add(site)
 
         def hook(
             module: nn.Module, arguments: tuple[Any, ...], by_name: ByName, output: Any
@@ -317,7 +312,7 @@ class _Run(Block):
 
     def _add(self, record: AttentionRecord) -> None:
         self.recorded[record.site] = self.recorded.get(record.site, 0) + 1
-        if self.follows:
+        if self.follows and record.site in self.probes and not _is_whole(record):
             self._late[record.site, record.call] = record
         else:
             self._sink.add(record)

@@ -56,6 +56,10 @@ class Sites:
             if module._compiled_call_impl is not None or path.endswith(_COMPILED):
                 self.compiled = True
 
+    def part(self, site: tuple[str, nn.Module], attribute: str) -> str:
+        """The name of an attribute of a module that stands for it; without one, the module's."""
+        return self.names.get(id(getattr(site[1], attribute, None)), site[0])
+
     def running(self, frame: FrameType | None) -> tuple[str, nn.Module] | None:
         """The innermost module of this model that is running, or None if none is.
 
@@ -181,16 +185,16 @@ class Adapter(Protocol):
 
 
 class SoftmaxAdapter:
-    """Records what softmax gives inside modules of hand-written attention.
+    """Says that modules of hand-written attention are attention, where a record's note doubts it.
 
     ::
 
-        with record(model, adapters=[SoftmaxAdapter("blocks.*.attention")]) as recording:
+        with record(model, adapters=[SoftmaxAdapter("blocks.*.pooling")]) as recording:
             model(x)
 
-    Every softmax over the last axis of a tensor of four dimensions counts (three: one head; more:
-    the first ones are taken for the batch), whichever way it is called: ``torch.softmax``,
-    ``F.softmax``, ``x.softmax``, ``nn.Softmax``. `attnlens.intervene` takes such adapters too.
+    Attention is found by its product: weights of queries and keys that are multiplied with values.
+    Where only the weights were normalised, such as a router's shares or a learnt pooling, it is not
+    sure. In modules named here it counts. `attnlens.intervene` takes such adapters too.
 
     Args:
         sites: names of modules, as in ``named_modules()``, or patterns (``*``, ``?``).

@@ -1,0 +1,850 @@
+"""Finds attention by its product: what is multiplied with values is the attention weights.
+
+`Follower` is a mode of torch under which every operator runs as it would have, and is looked at
+afterwards. Fused kernels of attention tell queries and keys; torch's fused encoder layers are
+opened, so that the operators inside them are seen; everything else is found by its products.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from attnlens.errors import RecordingError
+from attnlens.recording.calls import FUSED, AttentionCall, Layout, fused_call
+from attnlens.recording.sites import local_of
+from attnlens.recording.tracking import (
+    RULES,
+    Axes,
+    Axis,
+    Dimension,
+    Pair,
+    Tracker,
+    broadcast,
+    by_position,
+    has_memory,
+    plain,
+    size_of,
+)
+
+if TYPE_CHECKING:
+    from attnlens.recording.block import Block
+
+_FACTORS: Final = {
+    "mm": (0, 1),
+    "bmm": (0, 1),
+    "mv": (0, 1),
+    "dot": (0, 1),
+    "addmm": (1, 2),
+    "addmv": (1, 2),
+    "baddbmm": (1, 2),
+    "_addmm_activation": (1, 2),
+}
+"""Products of matrices, and where their two factors stand."""
+
+_SOFTMAXES: Final = frozenset(("_softmax", "_safe_softmax", "_log_softmax"))
+_CHOICES: Final = frozenset(
+    "sigmoid relu clamp clamp_min threshold softplus hardtanh eq ge gt le lt".split()
+)
+"""Element-wise operators that make weights of scores."""
+_EXPONENTIALS: Final = frozenset(("exp", "exp2"))
+_LAYERS: Final = frozenset(("_transformer_encoder_layer_fwd", "_native_multi_head_attention"))
+_COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
+_ENCODER_CODE: Final = nn.TransformerEncoder.forward.__code__
+
+
+class _ThreadState(threading.local):
+    def __init__(self) -> None:
+        self.followers: list[Follower] = []
+        self.is_quiet = False
+        self.held: list[Finding] | None = None
+
+
+thread_state = _ThreadState()
+"""The followers of this thread; whether what they find is told to nobody for now, or held back."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """A block whose attention is told to nobody."""
+    before, thread_state.is_quiet = thread_state.is_quiet, True
+    try:
+        yield
+    finally:
+        thread_state.is_quiet = before
+
+
+@contextmanager
+def held() -> Iterator[list[Finding]]:
+    """A block whose attention is held back, until whoever may change it has."""
+    before, thread_state.held = thread_state.held, []
+    try:
+        yield thread_state.held
+    finally:
+        thread_state.held = before
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product that may be one of weights and values.
+
+    Dimensions come in the order of ``weights``: shared with the values, free, and the key.
+
+    Attributes:
+        pair, side: what the weights are made of, and the side that is summed over.
+        weights: ``(*shared, *free, key)``.
+        values: ``(*shared, key, *width)``.
+        output: ``(*shared, *free, *width)``.
+        value_key: the axes that the values have where the weights have ``key``.
+        is_open: whether the weights are exponentials that nothing made sum to 1.
+    """
+
+    pair: Pair
+    side: int
+    weights: Tensor
+    values: Tensor
+    output: Tensor
+    shared: tuple[Dimension, ...]
+    free: tuple[Dimension, ...]
+    key: Dimension
+    width: tuple[Dimension, ...]
+    value_key: Dimension
+    is_open: bool
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.of(
+            self.pair, self.side, flat(self.shared), flat(self.free), self.key, flat(self.width)
+        )
+
+    def call(self, is_whole: bool = True) -> AttentionCall:
+        """The call, with values and outputs if it is to be whole."""
+        layout = self.layout
+        weights = layout.weights(self.weights, (*self.shared, *self.free, self.key))
+        if not is_whole:
+            return AttentionCall("product", weights=weights)
+        values = layout.values(self.values, (*self.shared, self.key, *self.width))
+        outputs = layout.outputs(self.output, (*self.shared, *self.free, *self.width))
+        return AttentionCall("product", weights=weights, v=values, output=outputs)
+
+    def is_attention(self, layout: Layout, is_named: bool) -> bool | None:
+        """Whether it is one of weights and values; None: it cannot be told.
+
+        Args:
+            is_named: whether its module is called attention, or an adapter names it.
+        """
+        if self.is_open or not self.width:
+            return False
+        is_normalised = self.side in self.pair.normalised
+        over_features = all(axis.plain.feature for axis in self.key)
+        of_features = bool(self.value_key) and all(axis.plain.feature for axis in self.value_key)
+        if self.pair.origin == "softmax":
+            if of_features:
+                return False  # experts, codes, layers
+            free = [axis for axis in flat(self.free) if axis.size > 1]
+            over_learnt = over_features or any(axis.plain.feature for axis in free)
+            if not free or not over_learnt:
+                return is_named or (None if over_features else True)
+            return is_named or (None if any(a.plain.feature for a in free) else True)
+        if is_normalised:
+            return over_features or not of_features
+        if self.pair.normalised:
+            return is_named or None
+        positions = not over_features and not all(axis.plain.feature for axis in layout.query)
+        if not positions or self.pair.origin == "learnt":
+            return False
+        return is_named or (None if self.pair.origin == "product" else False)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One attention call, and the block to be told of it.
+
+    ``call`` is None of a product that nobody changed: `Product.call` makes it, of views.
+    """
+
+    block: Block
+    site: str
+    call: AttentionCall | None = None
+    product: Product | None = None
+    is_again: bool = False
+
+    def whole(self) -> AttentionCall:
+        """The call with values and outputs."""
+        if self.call is not None:
+            return self.call
+        assert self.product is not None
+        return self.product.call()
+
+    def report(self) -> None:
+        """Tell the block, or hold it back."""
+        if thread_state.held is not None:
+            thread_state.held.append(self)
+        elif self.block.asks(self.site, self.is_again):
+            pair, call = None if self.product is None else self.product.pair, self.call
+            if call is None:
+                assert self.product is not None
+                call = self.product.call(self.block.follows)
+            self.block.tell(self.site, call, pair, self.is_again)
+
+
+@dataclass(frozen=True, slots=True)
+class _EncoderLayer:
+    """The arguments of ``torch._transformer_encoder_layer_fwd``, by the names they have there."""
+
+    src: Tensor
+    embed_dim: int
+    num_heads: int
+    qkv_weight: Tensor
+    qkv_bias: Tensor
+    proj_weight: Tensor
+    proj_bias: Tensor
+    use_gelu: bool
+    norm_first: bool
+    eps: float
+    norm_weight_1: Tensor
+    norm_bias_1: Tensor
+    norm_weight_2: Tensor
+    norm_bias_2: Tensor
+    ffn_weight_1: Tensor
+    ffn_bias_1: Tensor
+    ffn_weight_2: Tensor
+    ffn_bias_2: Tensor
+    mask: Tensor | None = None
+    mask_type: int | None = None
+
+    def normed(self, x: Tensor, number: int) -> Tensor:
+        """The first norm or the second."""
+        weight, bias = (
+            (self.norm_weight_1, self.norm_bias_1)
+            if number == 1
+            else (self.norm_weight_2, self.norm_bias_2)
+        )
+        return torch.layer_norm(x, (self.embed_dim,), weight, bias, self.eps)
+
+    def fed_forward(self, x: Tensor) -> Tensor:
+        flat_x, weight = x.flatten(0, -2), self.ffn_weight_1.t()
+        hidden = torch._addmm_activation(
+            self.ffn_bias_1, flat_x, weight, use_gelu=self.use_gelu
+        )
+        hidden = hidden.view(*x.shape[:-1], -1)
+        return torch._C._nn.linear(hidden, self.ffn_weight_2, self.ffn_bias_2)
+
+
+class Follower(TorchDispatchMode):
+    """Follows a model's operators, and tells a block of every attention call.
+
+    The operators' results are what they would have been, to the last bit.
+    """
+
+    supports_higher_order_operators = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # or torch imports its compiler, a second and more
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self.tracker = Tracker(block.model)
+        self.block = block
+        self._inside = 0
+        self._fused_site: tuple[str, nn.Module] | None = None
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        del types
+        named = kwargs or {}
+        if torch._C._current_graph_task_id() != -1:
+            return func(*args, **named)  # computed again for gradients, or gradients themselves
+        name = _name_of(func)
+        if name in _LAYERS and not thread_state.is_quiet:
+            return self._opened(func, name, args, named)
+        if torch.is_inference_mode_enabled() and _is_composite(func) and not _is_nested(args):
+            with self:
+                return func._op_dk(_COMPOSITE, *args, **named)
+        if name == "flex_attention" and not thread_state.is_quiet:
+            self.block.refuse_flex(self._site())
+        output = func(*args, **named)
+        if self._inside:
+            return output
+        if name in FUSED:
+            self._fused(func, args, named, output)
+        else:
+            self._look(name, args, named, output)
+        return output
+
+    def pair_of(self, weights: Tensor) -> Pair:
+        """The pair of weights that a model shows; a new one where it does not follow from it."""
+        axes = self.tracker.of(weights)
+        if axes.weights_of is None:
+            axes = _alone(axes, weights.dim() - 1, weights.shape[-1])
+            self.tracker.put(weights, axes)
+        pair = axes.weights_of
+        assert pair is not None
+        pair.normalised |= {0, 1}
+        return pair
+
+    def _site(self) -> tuple[str, nn.Module] | None:
+        """The module that is running, and its name."""
+        return self._fused_site or self.block.sites.running(sys._getframe(1))
+
+    # Fused operators
+
+    def _opened(self, func: Any, name: str, args: tuple[Any, ...], named: Any) -> Any:
+        """Run one of torch's fused encoder operators so that the attention in it is seen."""
+        source = args[0]
+        keys = _keys_of(source)
+        if name == "_native_multi_head_attention":
+            return self._native(func, keys, args, named)
+        site = self._site()
+        is_plain = source.device.type == "cpu" and source.dtype == torch.float32
+        if site is not None and is_plain and not source.is_nested and not self.block.follows:
+            part = self.block.sites.part(site, "self_attn")
+            if self.block.asks(part):
+                return self._layer(part, _EncoderLayer(*args, **named))
+        self._inside += 1
+        try:
+            with self:
+                output = func.redispatch(keys, *args, **named)
+        finally:
+            self._inside -= 1
+        if not source.is_nested:
+            self.tracker.put(output, self.tracker.of(source).plain())
+        return output
+
+    def _layer(self, site: str, layer: _EncoderLayer) -> Tensor:
+        """A fused layer by the operators it is made of, in its order: to the last bit the same."""
+        x = source = layer.src
+        if layer.norm_first:
+            x = layer.normed(x, 1)
+        sizes = (layer.embed_dim, layer.num_heads, layer.qkv_weight, layer.qkv_bias)
+        attended, weights = torch._native_multi_head_attention(
+            *(x, x, x, *sizes, layer.proj_weight, layer.proj_bias, layer.mask, True, False),
+            layer.mask_type,
+        )
+        self.block.tell(site, AttentionCall("product", weights=weights, own=True))
+        x = attended.add_(source)
+        if layer.norm_first:
+            output = layer.fed_forward(layer.normed(x, 2)).add_(x)
+        else:
+            x = layer.normed(x, 1)
+            output = layer.normed(layer.fed_forward(x).add_(x), 2)
+        self.tracker.put(output, self.tracker.of(source).plain())
+        return output
+
+    def _native(self, func: Any, keys: Any, args: tuple[Any, ...], named: Any) -> Any:
+        """Self-attention with its projections, which gives its weights if it is asked for them."""
+        given = {argument.name: argument.default_value for argument in func._schema.arguments}
+        given |= dict(zip(given, args, strict=False)) | named
+        query, site = given["query"], self._site()
+        if site is None:
+            return func(*args, **named)
+        name = self.block.sites.part(site, "self_attn")
+        if query.is_nested:
+            output = func(*args, **named)
+            with held() as findings:
+                padded, hidden = _padded(given)
+                self._seen_inside(func, _keys_of(padded["query"]), padded, (name, site[1]))
+            for finding in findings:
+                call = finding.whole()
+                assert call.weights is not None
+                weights = call.weights.masked_fill(hidden[:, None, :, None], 0.0)
+                replace(finding, call=call.with_changes(weights=weights)).report()
+            return output
+        if self.block.follows or query.device.type != "cpu":
+            return self._seen_inside(func, keys, given, (name, site[1]))
+        if not self.block.asks(name):
+            return func(*args, **named)
+        output, weights = func(*(given | _WITH_WEIGHTS).values())
+        own = not (given["need_weights"] and not given["average_attn_weights"])
+        self.block.tell(name, AttentionCall("product", weights=weights, own=own))
+        if not given["need_weights"]:
+            return output, None
+        heads = weights.shape[1]
+        return output, weights.sum(1) / heads if given["average_attn_weights"] else weights
+
+    def _seen_inside(
+        self, func: Any, keys: Any, given: dict[str, Any], site: tuple[str, nn.Module]
+    ) -> Any:
+        """Run an operator so that those it is made of are followed."""
+        before, self._inside, self._fused_site = self._inside, 0, site
+        try:
+            with self:
+                return func.redispatch(keys, *given.values())
+        finally:
+            self._inside, self._fused_site = before, None
+
+    def _fused(self, func: Any, args: tuple[Any, ...], named: Any, output: Any) -> None:
+        """Tell of a kernel that gets queries, keys and values."""
+        queries, values = self.tracker.of(args[0]), self.tracker.of(args[2])
+        if has_memory(args[0]):
+            axes = (*plain(queries.dimensions[:-1]), *plain(values.dimensions[-1:]))
+            self.tracker.put(output[0], Axes(axes))
+        site = None if thread_state.is_quiet else self._site()
+        if site is None:
+            return
+        if not has_memory(args[0]):
+            raise RecordingError(f"{site[0]}: nested tensors cannot be recorded; pad the input")
+        call = fused_call(func, args, named, output)
+        heads, rows, width = queries.dimensions[-3:]
+        are_heads = rows and all(
+            axis.plain.feature and any(axis.splits_with(part) for part in (*heads, *width))
+            for axis in rows
+        )
+        call = call.with_queries_as_heads() if are_heads else call
+        Finding(self.block, site[0], call).report()
+
+    # One operator
+
+    def _look(self, name: str, args: tuple[Any, ...], named: Any, output: Any) -> None:
+        """Take down what an operator's results are, and tell of attention."""
+        if isinstance(output, tuple | list):
+            for part in output:
+                if isinstance(part, Tensor) and has_memory(part):
+                    self.tracker.put(part, self._axes_of_part(name, args, named, part))
+        elif isinstance(output, Tensor) and has_memory(output):
+            axes = self._axes(name.rstrip("_"), args, named, output)
+            if name[-1] == "_" or "out" in named:
+                self.tracker.written(output, axes)
+            else:
+                self.tracker.put(output, axes)
+
+    def _axes_of_part(self, name: str, args: Any, named: Any, part: Tensor) -> Axes:
+        """The axes of one of several results."""
+        first = args[0] if args and isinstance(args[0], Tensor) else None
+        if name == "_transform_bias_rescale_qkv":
+            axes = Axes.new(part.shape)
+            heads, width = Axis(part.shape[1], feature=True), Axis(part.shape[3], feature=True)
+            return Axes((axes.dimensions[0], (heads,), axes.dimensions[2], (width,)))
+        if first is None or not has_memory(first):
+            return Axes.new(part.shape, constant=first is None)
+        if name == "unbind":
+            return RULES[name](self.tracker, args, named, part)
+        source = self.tracker.of(first)
+        if part.dim() != first.dim():
+            return Axes.new(part.shape, constant=source.constant)
+        return source.with_dimensions(by_position(source.dimensions, part.shape))
+
+    def _axes(self, name: str, args: tuple[Any, ...], named: Any, output: Tensor) -> Axes:
+        if (factors := _FACTORS.get(name)) is not None:
+            return self._product(*(args[place] for place in factors), output)
+        if name in _SOFTMAXES:
+            return self._softmax(name, args, named, output)
+        rule = RULES.get(name)
+        if rule is None:
+            return self._element_wise(name, args, named, output)
+        try:
+            axes = rule(self.tracker, args, named, output)
+        except (AttributeError, IndexError, TypeError, ValueError):
+            axes = Axes.new(output.shape)
+        if len(axes.dimensions) != output.dim():
+            axes = Axes.new(output.shape, constant=axes.constant)
+        if name == "lift_fresh" and self._site() is None:
+            return Axes.new(output.shape)
+        if name == "sum":
+            return self._summed(args[0], axes, output)
+        if name == "scatter":
+            self._expect(axes, output)
+        return axes
+
+    def _softmax(self, name: str, args: tuple[Any, ...], named: Any, output: Tensor) -> Axes:
+        axes = self.tracker.of(args[0])
+        if not output.dim():
+            return axes
+        place = (args[1] if len(args) > 1 else named["dim"]) % output.dim()
+        pair = axes.weights_of
+        if pair is None:
+            axes = _alone(axes, place, output.shape[place])
+        else:
+            pair.normalised |= {axis.side for axis in axes.dimensions[place] if axis.pair is pair}
+            self._expect(axes, output)
+        return replace(axes, exponential=False, log_sum=name == "_log_softmax")
+
+    def _element_wise(self, name: str, args: tuple[Any, ...], named: Any, output: Tensor) -> Axes:
+        given = (*args, *named.values())
+        tensors = [part for part in given if isinstance(part, Tensor) and has_memory(part)]
+        if not tensors:
+            # Outside the model's code it is an input.
+            is_constant = self._site() is not None
+            return Axes.new(output.shape, feature=is_constant, constant=is_constant)
+        if name == "copy":
+            tensors = tensors[1:] or tensors
+        operands = [self.tracker.of(tensor) for tensor in tensors]
+        is_float = output.is_floating_point()
+        if is_float and len(operands) > 1:
+            # Masks and indices are not what they select.
+            operands = [
+                axes if tensor.is_floating_point() else replace(axes.plain(), constant=True)
+                for axes, tensor in zip(operands, tensors, strict=True)
+            ]
+        shapes = [tensor.shape for tensor in tensors]
+        if len(operands) == 1 and shapes[0] == output.shape:
+            axes = operands[0]
+        elif _broadcasts(shapes, output.shape):
+            axes = broadcast(list(zip(operands, shapes, strict=True)), output.shape, is_float)
+        else:
+            source = next((one for one in operands if not one.constant), operands[0])
+            axes = Axes.new(output.shape, constant=all(one.constant for one in operands))
+            if len(source.dimensions) == output.dim():
+                axes = Axes.of(
+                    by_position(source.dimensions, output.shape), constant=axes.constant
+                )
+        return self._normalised(name, axes, operands, tensors, output)
+
+    def _normalised(
+        self,
+        name: str,
+        axes: Axes,
+        operands: Sequence[Axes],
+        tensors: Sequence[Tensor],
+        output: Tensor,
+    ) -> Axes:
+        """What an element-wise operator makes of scores: exponentials, shares, choices."""
+        first = operands[0]
+        if name in _EXPONENTIALS:
+            return replace(axes, exponential=not first.log_sum, log_sum=False)
+        if name == "log":
+            return replace(axes, exponential=False, log_sum=first.exponential)
+        pair = axes.weights_of
+        if name in _CHOICES and pair is not None:
+            pair.normalised |= {0, 1}
+            self._expect(axes, output)
+        if name == "eq" and len(operands) == 2 and pair is None:
+            return _chosen_by_number(axes, operands, output)
+        if len(operands) != 2 or name not in ("div", "mul", "sub"):
+            return axes
+        second = operands[1]
+        if name == "mul" and (pending := _pending(operands, tensors, output)) is not None:
+            return replace(axes, pending=pending)
+        if name == "sub" and not second.log_sum:
+            return axes
+        if pair is None:
+            is_share = name == "div" and first.exponential and not first.constant
+            return _shares(first, *tensors) if is_share else axes
+        partial = second if first.weights_of is pair else first
+        sides = partial.sides(pair)
+        if partial.weights_of is pair or not sides:
+            return axes
+        pair.normalised |= {0, 1} - sides
+        self._expect(axes, output)
+        return replace(axes, exponential=False, log_sum=name == "sub")
+
+    def _expect(self, axes: Axes, output: Tensor) -> None:
+        """Take down that scores became weights, which a product should use."""
+        pair = axes.weights_of
+        if pair is None or pair.used or thread_state.is_quiet:
+            return
+        site = self._site()
+        if site is not None:
+            self.block.expect(pair, site[0], tuple(output.shape))
+
+    # Products
+
+    def _product(self, a: Tensor, b: Tensor, output: Tensor) -> Axes:
+        """The axes of a product of matrices, which is told if it is one of weights and values."""
+        left, right = self.tracker.of(a), self.tracker.of(b)
+        left_free = left.dimensions[-2:-1]
+        right_free = right.dimensions[-1:] if b.dim() > 1 else ()
+        keys = left.dimensions[-1], right.dimensions[-2 if b.dim() > 1 else -1]
+        lead = _lead_of(left, right)
+        result = (*lead, *left_free, *right_free)
+        constant = left.constant and right.constant
+        is_batched = a.dim() == 3 and (constant or len(a) > 1)
+        if (left.constant or right.constant) and not is_batched:
+            exponential = left.exponential or right.exponential
+            return Axes.of(result, constant=constant, exponential=exponential)
+        sides = _key_side(left, keys[0]), _key_side(right, keys[1])
+        if sides[0] and sides[1] and sides[0][0] is not sides[1][0]:
+            # Weights of weights.
+            pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), "product")
+            if all(side in one.normalised for one, side in (sides[0], sides[1])):
+                pair.normalised |= {0, 1}
+            for one, _ in (sides[0], sides[1]):
+                one.used.add(None)
+            return _paired(lead, left_free, right_free, pair)
+        if sides[0] and (left.constant or not right.constant):
+            product = Product(
+                *sides[0], a, b, output, lead, left_free, keys[0], right_free, keys[1],
+                left.exponential,
+            )  # fmt: skip
+            if self._attention(product):
+                return Axes.of(plain(result))
+        if sides[1] and (right.constant or not left.constant):
+            lead = _lead_of(right, left)
+            w, v, turned = (one.mT if one.dim() > 1 else one for one in (b, a, output))
+            product = Product(
+                *sides[1], w, v, turned, lead, right_free, keys[1], left_free, keys[0],
+                right.exponential,
+            )  # fmt: skip
+            if self._attention(product):
+                return Axes.of(plain((*lead, *left_free, *right_free)))
+        if not (left_free and right_free):
+            return Axes.of(plain(result))
+        origin = "product" if left.constant == right.constant else "learnt"
+        pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), origin)
+        return _paired(lead, left_free, right_free, pair, constant)
+
+    def _summed(self, source: Tensor, axes: Axes, output: Tensor) -> Axes:
+        """The axes of a sum; of weights times values over keys it is a product, and told."""
+        before = self.tracker.of(source)
+        pending: _Pending | None = before.pending
+        if pending is None:
+            return axes
+        gone = before.sides(pending.pair) - axes.sides(pending.pair)
+        if len(gone) != 1 or source.shape != pending.shape:
+            return axes
+        product = pending.summed(before.dimensions, gone.pop(), output)
+        return axes.plain() if product and self._attention(product) else axes
+
+    def _attention(self, product: Product) -> bool:
+        """Whether a product is one of weights and values; if so it is told."""
+        site, layout = self._site(), product.layout
+        is_named = site is not None and self.block.is_named(*site)
+        is_named = is_named or self.block.has_claimed(product.pair)
+        verdict = product.is_attention(layout, is_named)
+        if site is None:
+            return bool(verdict)
+        if verdict is None and not thread_state.is_quiet:
+            self.block.doubt(product.pair, site[0], tuple(product.weights.shape))
+        if not verdict:
+            return False
+        if not thread_state.is_quiet:
+            weights = product.weights
+            place = (weights.untyped_storage()._cdata, weights.storage_offset(), weights.numel())
+            is_again = place in product.pair.used
+            product.pair.used.add(place)
+            Finding(self.block, site[0], None, product, is_again).report()
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """Weights and values multiplied element by element; a sum over keys makes it a product."""
+
+    pair: Pair
+    weights: Tensor
+    values: Tensor
+    shape: torch.Size
+    width: tuple[int, ...]
+    is_open: bool
+    value_axes: Axes
+
+    def summed(
+        self, dimensions: Sequence[Dimension], side: int, output: Tensor
+    ) -> Product | None:
+        """The product that a sum over one side of the pair makes of it."""
+        sizes = self.shape
+        keys = [
+            place
+            for place, dimension in enumerate(dimensions)
+            if any(axis.pair is self.pair and axis.side == side for axis in dimension)
+        ]
+        if len(keys) != 1:
+            return None
+        lacks = len(sizes) - self.values.dim()
+        others = [place for place in range(len(sizes)) if place not in (*keys, *self.width)]
+        free = [
+            place
+            for place in others
+            if place < lacks or (self.values.shape[place - lacks] == 1 and sizes[place] > 1)
+        ]
+        shared = [place for place in others if place not in free]
+        weights = self.weights.expand(sizes).permute(*shared, *free, *keys, *self.width)
+        values = self.values.expand(sizes).permute(*free, *shared, *keys, *self.width)
+        for _ in self.width:
+            weights = weights[..., 0]
+        for _ in free:
+            values = values[0]
+        kept = [place for place in range(len(sizes)) if place not in keys]
+        output = output.reshape([sizes[place] for place in kept])
+        output = output.permute([kept.index(place) for place in (*shared, *free, *self.width)])
+        value_key = self.value_axes.dimensions[keys[0] - lacks] if keys[0] >= lacks else ()
+        chosen = [tuple(dimensions[p] for p in places) for places in (shared, free, self.width)]
+        return Product(
+            self.pair, side, weights, values, output, chosen[0], chosen[1], dimensions[keys[0]],
+            chosen[2], value_key, self.is_open,
+        )  # fmt: skip
+
+
+def _pending(
+    operands: Sequence[Axes], tensors: Sequence[Tensor], output: Tensor
+) -> _Pending | None:
+    """Weights times values, element by element, if that is what two factors are."""
+    for one, other in ((0, 1), (1, 0)):
+        axes, values = operands[one], operands[other]
+        pair = axes.weights_of
+        if pair is None or values.constant or values.weights_of is pair:
+            continue
+        w, v = tensors[one], tensors[other]
+        lacks, v_lacks = output.dim() - w.dim(), output.dim() - v.dim()
+        width = tuple(
+            place
+            for place, size in enumerate(output.shape)
+            if place >= v_lacks
+            and v.shape[place - v_lacks] == size
+            and (
+                place < lacks
+                or (w.shape[place - lacks] == 1 and size > 1)
+                or all(axis.copied for axis in axes.dimensions[place - lacks] or (Axis(1),))
+            )
+        )
+        if width and (pair.normalised or pair.origin == "product"):
+            return _Pending(pair, w, v, output.shape, width, axes.exponential, values)
+    return None
+
+
+def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:
+    """Numbers of the best keys, compared with the numbers of all: a choice of keys."""
+    pairs = [pair for one in operands for pair in one.pairs]
+    if len({*pairs}) != 1:
+        return axes
+    pair = pairs[0]
+    missing = {0, 1} - axes.sides(pair)
+    side = next(iter(missing))
+    places = [
+        place
+        for place, size in enumerate(output.shape)
+        if size == pair.sizes[side] and not any(axis.pair for axis in axes.dimensions[place])
+    ]
+    if len(missing) != 1 or not places:
+        return axes
+    dimensions = list(axes.dimensions)
+    dimensions[places[-1]] = tuple(axis.as_side(pair, side) for axis in dimensions[places[-1]])
+    pair.normalised |= {0, 1}
+    return axes.with_dimensions(dimensions)
+
+
+def _alone(axes: Axes, place: int, size: int) -> Axes:
+    """The axes of one tensor that is made to sum to 1 over one dimension."""
+    pair = Pair((1, size), "softmax")
+    pair.normalised.add(1)
+    dimensions = list(axes.plain().dimensions)
+    part = dimensions[place] or (Axis(1),)
+    dimensions[place] = tuple(axis.as_side(pair, 1) for axis in part)
+    return Axes.of(dimensions)
+
+
+def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
+    """Exponentials of one tensor, divided by their sum over one dimension."""
+    shape, other = exponentials.shape, total.shape
+    summed = [
+        place
+        for place in range(-len(shape), 0)
+        if shape[place] > 1 and (len(other) < -place or other[place] == 1)
+    ]
+    if len(summed) != 1:
+        return replace(axes, exponential=False)
+    return _alone(axes, summed[0], shape[summed[0]])
+
+
+def _lead_of(axes: Axes, other: Axes) -> tuple[Dimension, ...]:
+    """What the first factor calls the dimensions that both have; the second where it knows more."""
+    own, others = axes.dimensions[:-2], other.dimensions[:-2]
+    is_finer = len(flat(own)) == 1 < len(flat(others)) and not own[0][0].pair
+    return others if is_finer or (axes.constant and others) else own
+
+
+def _key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
+    """The pair that a tensor is weights of, and the side that one dimension is."""
+    pair = axes.weights_of
+    if pair is None:
+        return None
+    sides = [axis.side for axis in key if axis.pair is pair]
+    if not sides:
+        alone = [side for side in (1, 0) if pair.sizes[side] == 1] if size_of(key) == 1 else []
+        return (pair, alone[0]) if alone else None
+    if len({*sides}) > 1 and min(pair.sizes) > 1:
+        return None  # queries and keys in one
+    return pair, max(sides, key=lambda side: pair.sizes[side])
+
+
+def _paired(
+    lead: Sequence[Dimension],
+    left: Sequence[Dimension],
+    right: Sequence[Dimension],
+    pair: Pair,
+    constant: bool = False,
+) -> Axes:
+    sides = (
+        tuple(axis.as_side(pair, side) for axis in (dimension or (Axis(1),)))
+        for side, part in enumerate((left, right))
+        for dimension in part
+    )
+    return Axes.of((*plain(lead), *sides), constant=constant)
+
+
+def flat(dimensions: Sequence[Dimension]) -> Dimension:
+    return tuple(axis for dimension in dimensions for axis in dimension)
+
+
+def _broadcasts(shapes: Sequence[Sequence[int]], shape: Sequence[int]) -> bool:
+    return all(
+        len(own) <= len(shape)
+        and all(
+            size in (1, full) for size, full in zip(reversed(own), reversed(shape), strict=False)
+        )
+        for own in shapes
+    )
+
+
+_WITH_WEIGHTS: Final = {"need_weights": True, "average_attn_weights": False}
+
+
+def _keys_of(tensor: Tensor) -> Any:
+    """The kernels of a tensor's own kind."""
+    name = f"{'NestedTensor' if tensor.is_nested else ''}{tensor.device.type.upper()}"
+    return torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name))
+
+
+def _padded(given: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
+    """Arguments with a nested input padded, and which of its positions are padding.
+
+    It is padded to the length it had before torch cut it to the longest sequence, so that a mask
+    of 6 positions gives maps of 6 by 6.
+    """
+    nested = given["query"]
+    sequences = nested.unbind()
+    lengths = torch.tensor([len(sequence) for sequence in sequences], device=nested.device)
+    longest = max(int(lengths.max()), _unpadded_length(sys._getframe(1)))
+    shape = len(sequences), longest, sequences[0].shape[-1]
+    padded = nested.to_padded_tensor(0.0, shape)
+    hidden = torch.arange(longest, device=nested.device) >= lengths.unsqueeze(1)
+    names = ("query", "key", "value")
+    return given | dict.fromkeys(names, padded) | {"mask": hidden, "mask_type": 1}, hidden
+
+
+def _unpadded_length(frame: FrameType | None) -> int:
+    while frame is not None:
+        if frame.f_code is _ENCODER_CODE:
+            return int(local_of(frame, "src").shape[1])
+        frame = frame.f_back
+    return 0
+
+
+def _is_nested(args: tuple[Any, ...]) -> bool:
+    return any(isinstance(part, Tensor) and part.is_nested for part in args)
+
+
+@lru_cache(maxsize=4096)
+def _name_of(func: Any) -> str:
+    packet = getattr(func, "_overloadpacket", None)
+    return str(func.name() if packet is None else packet.__name__)
+
+
+@lru_cache(maxsize=4096)
+def _is_composite(func: Any) -> bool:
+    """Whether an operator is made of others, as inference mode leaves them."""
+    has_kernel = getattr(func, "has_kernel_for_dispatch_key", None)
+    return has_kernel is not None and bool(has_kernel(_COMPOSITE))
