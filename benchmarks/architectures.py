@@ -40,7 +40,6 @@ PACKAGES = ("torch", "transformers", "x-transformers", "diffusers", "timm", "tor
 STATES = {
     "wrong": "wrong",
     "exact": "exact",
-    "adapter": "exact with the adapter that the error names",
     "error": "an error says what was not seen",
     "no attention": "no attention, and `record` says so",
     "not run": "not run: no small model, or no inputs for it, could be made here",
@@ -86,7 +85,7 @@ def page(rows: list[dict[str, Any]]) -> Iterator[str]:
             if not chosen or state == "not run":
                 continue
             yield f"\n## {library}: {meaning}\n"
-            if state in ("exact", "adapter", "no attention"):
+            if state in ("exact", "no attention"):
                 yield ", ".join(map(named, chosen)) + "."
             else:
                 yield from (f"- {row['name']}: {told_of(row)}" for row in chosen)

@@ -97,7 +97,7 @@ MASKS: dict[str, Tensor | None] = {
     "added (B, 1, 1, S)": added(B, 1, 1, S),
     "added -inf": causal_bias(L, S),
     "added lowest number": causal_bias(L, S).clamp_min(torch.finfo(torch.float32).min),
-    "added both": causal_bias(L, S) + added(H, L, S),
+    "added both": causal_bias(L, S) + added(1, H, L, S),
 }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,62 +11,85 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attnlens.errors import AttnlensError
-from attnlens.recording import SoftmaxAdapter, record
+from attnlens.recording import record
 
 TOLERANCE = 2e-5
 FOLLOWED = frozenset(
     (
         *("view", "_unsafe_view", "expand", "clone", "_to_copy", "permute", "transpose", "t"),
-        *("slice", "select", "unsqueeze", "squeeze", "split", "unbind", "detach", "alias"),
-        *("masked_fill", "mul", "div", "where", "constant_pad_nd", "as_strided"),
+        *("slice", "select", "unsqueeze", "squeeze", "split", "unbind", "detach", "alias", "cat"),
+        *("masked_fill", "mul", "div", "where", "constant_pad_nd", "as_strided", "add", "sub"),
+        *("masked_fill_", "mul_", "div_", "add_", "sub_", "index_select", "convolution"),
     )
 )
-"""Operators whose result is still the weights that they are given, laid out or masked."""
-WORST_FIRST = ("wrong", "error", "adapter", "exact", "no attention")
+"""Operators whose result is still weights if they are given some: laid out, masked or mixed."""
+WORST_FIRST = ("wrong", "error", "exact", "no attention")
 
 Inputs = dict[str, Any]
 """By name; ``args``: those without one."""
 
 
 class Witness(TorchDispatchMode):
-    """Follows the operators of a run.
+    """Follows the operators of a run, from every softmax to what it is multiplied with.
 
-    Attention is every softmax over the last of three dimensions or more whose result comes to a
-    product of matrices, or to a sum of what it was multiplied with; and every fused call, worked
-    out in float64. A softmax that is put together of exponentials and sums is not seen.
+    Attention is the operand of a product of matrices, or of a sum of what it was multiplied with,
+    that a softmax over one of three dimensions or more led to; a product with a parameter only
+    mixes it. Fused calls are worked out in float64. Weights that no softmax made are not seen.
 
     Attributes:
-        weights: of all attention, in the order in which it is used.
+        weights: of all attention, in the order in which it is used, as the product has it.
+        factors: of every product of two tensors that are no parameters, what may be weights.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: nn.Module | None = None) -> None:
         super().__init__()
         self.weights: list[Tensor] = []
-        self._softmaxes: dict[int, Tensor] = {}  # by the id of what was made of it
+        self.factors: list[Tensor] = []
+        self._operands: dict[int, Tensor] = {}  # by the id of what was made of it
+        self._used: list[Tensor] = []
         self._kept: list[Tensor] = []  # or another tensor could come to have an id
+        parameters = [] if model is None else model.parameters()
+        self._parameters = {one.untyped_storage().data_ptr() for one in parameters}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         output = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
-        found = [self._softmaxes[id(one)] for one in leaves(args) if id(one) in self._softmaxes]
-        if name in ("_softmax", "_safe_softmax") and args[1] in (-1, output.dim() - 1):
+        if name in ("mm", "bmm", "baddbmm", "addmm", "mul"):
+            pair = leaves(args)[-2:]
+            if len(pair) == 2 and not any(map(self._is_parameter, pair)):
+                self.factors += [one.clone() for one in pair if is_share(one)]
+        found = [one for one in leaves(args) if id(one) in self._operands]
+        if name in ("_softmax", "_safe_softmax"):
             if output.dim() > 2:
-                self._follow(output, output.clone())
+                self._follow(output, output)
         elif name == "_scaled_dot_product_flash_attention_for_cpu":
             self.weights.append(shares(*args, **(kwargs or {})))
+        elif not found:
+            pass
+        elif name in ("mm", "bmm", "baddbmm", "addmm"):
+            if any(self._is_parameter(one) for one in leaves(args)):
+                self._follow(output, output)
+            else:
+                self._use(found[0])
+        elif name == "sum" and self._operands[id(found[0])].numel() < found[0].numel():
+            self._use(self._operands[id(found[0])])
         elif name in FOLLOWED:
-            for softmax in found[:1]:
-                for part in leaves(output):
-                    self._follow(part, softmax)
-        elif name in ("mm", "bmm", "baddbmm", "addmm") or (
-            name == "sum" and found and args[0].numel() > found[0].numel()
-        ):
-            self.weights += [one for one in found if not any(one is w for w in self.weights)]
+            for part in leaves(output):
+                grown = name == "mul" and part.numel() > found[0].numel()
+                self._follow(part, self._operands[id(found[0])] if grown else part)
         return output
 
-    def _follow(self, tensor: Tensor, softmax: Tensor) -> None:
-        self._softmaxes[id(tensor)] = softmax
+    def _is_parameter(self, tensor: Tensor) -> bool:
+        return tensor.untyped_storage().data_ptr() in self._parameters
+
+    def _follow(self, tensor: Tensor, operand: Tensor) -> None:
+        self._operands[id(tensor)] = operand
         self._kept.append(tensor)
+
+    def _use(self, operand: Tensor) -> None:
+        if not any(operand is one for one in self._used):
+            self.weights.append(operand.clone())
+            self._used.append(operand)
 
 
 def shares(
@@ -89,19 +110,33 @@ def shares(
 
 
 def unmatched(weights: list[Tensor], records: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """Weights of which there is no record, and records that are of none. Rows of NaN count as 0."""
+    """Weights of which there is no record, and records that are of none.
+
+    Values are compared in order of size, so that any layout will do. Rows of NaN count as 0.
+    """
     left, missing = list(records), []
     for one in weights:
-        flat = one.double().flatten().nan_to_num(0.0)
         for place, other in enumerate(left):
-            if other.numel() == len(flat) and torch.allclose(
-                other.double().flatten(), flat, atol=TOLERANCE, rtol=0
+            if other.numel() == one.numel() and torch.allclose(
+                in_order(other), in_order(one), atol=TOLERANCE, rtol=0
             ):
                 del left[place]
                 break
         else:
             missing.append(one)
     return missing, left
+
+
+def is_share(factor: Tensor) -> bool:
+    """Whether all values of a factor lie between 0 and 1."""
+    if not factor.is_floating_point() or factor.dim() < 2 or not factor.numel():
+        return False
+    factor = factor.detach().double().nan_to_num(0.0)
+    return bool(factor.min() >= 0) and bool(factor.max() <= 1 + TOLERANCE)
+
+
+def in_order(weights: Tensor) -> Tensor:
+    return weights.double().flatten().nan_to_num(0.0).sort().values
 
 
 def leaves(output: Any) -> list[Tensor]:
@@ -176,28 +211,26 @@ def judged(model: nn.Module, inputs: Inputs) -> dict[str, Any]:
     """What `record` makes of one run, beside the witness and what the library returns itself."""
     plain, again = answer(model, inputs), answer(model, inputs)
     torch.backends.mha.set_fastpath_enabled(False)  # one operator for a layer tells nothing
-    with Witness() as witness:
+    with Witness(model) as witness:
         answer(model, inputs)
     torch.backends.mha.set_fastpath_enabled(True)
     row: dict[str, Any] = {"state": "exact", "told": "", "records": 0, "returned": ""}
-    adapter = None
-    while True:
-        try:
-            with record(model, rows=slice(None), adapters=adapter) as recording:
-                output = answer(model, inputs)
-            break
-        except AttnlensError as error:
-            row["told"] = row["told"] or str(error)
-            advice = re.search(r"adapters=SoftmaxAdapter\((.+?)\) to have", str(error))
-            # The remedy is for attention; where the witness saw none, it is left.
-            if adapter or not advice or not witness.weights:
-                none = row["told"].startswith("no attention of") and not witness.weights
-                return row | {"state": "no attention" if none else "error"}
-            adapter = SoftmaxAdapter(ast.literal_eval(advice[1]))
-        except Exception as error:
-            return row | {"state": "wrong", "told": line_of(error)}
+    try:
+        with record(model, rows=slice(None)) as recording:
+            output = answer(model, inputs)
+    except AttnlensError as error:
+        row["told"] = str(error)
+        none = row["told"].startswith("no attention of") and not witness.weights
+        return row | {"state": "no attention" if none else "error"}
+    except Exception as error:
+        return row | {"state": "wrong", "told": line_of(error)}
     records = [one.weights for one in recording.records()]
     missing, left = unmatched(witness.weights, records)
+    # Weights that no softmax made are weights too, where a product has them.
+    _, left = unmatched(witness.factors, left)
+    # What a note tells of is not missing in silence.
+    notes = " ".join(recording.notes)
+    missing = [one for one in missing if f"weights of shape {tuple(one.shape)}" not in notes]
     faults = []
     if missing:
         shape = tuple(missing[0].shape)
@@ -212,7 +245,6 @@ def judged(model: nn.Module, inputs: Inputs) -> dict[str, Any]:
     held = output if isinstance(output, dict) else {}
     returned = leaves([value for key, value in held.items() if key.endswith("attentions")])
     if returned:
-        # Of a sink, which no token is, libraries return nothing.
-        others, _ = unmatched(returned, records + [one[..., :-1] for one in records])
+        others, _ = unmatched(returned, records)
         row["returned"] = f"{len(returned) - len(others)} of {len(returned)}"
-    return row | {"state": "adapter" if adapter else "exact", "records": len(records)}
+    return row | {"state": "exact", "records": len(records)}

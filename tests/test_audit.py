@@ -377,7 +377,9 @@ def test_chance_of_an_ablation_is_that_of_flipped_signs() -> None:
 
 def test_attention_that_cannot_be_hidden_is_no_silent_audit() -> None:
     def forward(partly: Any, words: Tensor) -> Tensor:
-        own = torch.softmax(torch.randn(1, 41, 41), -1) @ torch.randn(1, 41, 2)
+        x = words.unsqueeze(-1).double()
+        exponentials = (x @ x.mT / 100).exp()  # divided by their sum after the product
+        own = exponentials @ x / exponentials.sum(-1, keepdim=True)
         return partly.seen(words) + 0 * own.sum()
 
     model = module("Partly", forward, seen=Planted()).eval()

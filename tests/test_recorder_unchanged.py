@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from attention_cases import Calls, encoder, module, reference, tensors
+from attention_cases import Calls, encoder, module, reference, tensors, told
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention as bound_here
 from torch.utils.checkpoint import checkpoint
 
 from attnlens.errors import NothingRecordedError, RecordingError
-from attnlens.recording import record
+from attnlens.recording import intervene, record
 
 ORIGINALS = {
     (F, "scaled_dot_product_attention"): F.scaled_dot_product_attention,
@@ -136,15 +136,32 @@ def test_the_function_is_seen_wherever_it_is_kept(name: str) -> None:
     assert [entry.call for entry in recording.calls("Two")] == [0, 1]
 
 
-def test_operators_and_exported_modules_are_named() -> None:
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_operators_exported_modules_and_scripts_are_seen_and_not_changed() -> None:
     (q,) = tensors(2, 3, 5, 8)
     operator = module(
         "Operator", lambda _, *qkv: torch.ops.aten.scaled_dot_product_attention.default(*qkv)
     )
     exported = torch.export.export(Calls(), (q, q, q)).module()
-    for model in (operator, exported):
-        with pytest.raises(NothingRecordedError, match="calls torch's operators"), record(model):
+    script = torch.jit.script(Script())
+    for model in (operator, exported, script):
+        with record(model, expected=1) as recording:
             model(q, q, q)
+        (entry,) = recording.records()
+        assert abs(entry.weights.numpy() - reference(q, q)).max() < 2e-5
+    with told("no function of torch in Python computes it"), intervene(script, hide=1):
+        script(q, q, q)
+    with intervene(exported, hide=1) as changed:
+        exported(q, q, q)
+    assert len(changed) == 1
+
+
+class Script(nn.Module):
+    """Attention that TorchScript can run."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        weights = torch.softmax(torch.matmul(q, k.transpose(-1, -2)) / q.shape[-1] ** 0.5, -1)
+        return torch.matmul(weights, v)
 
 
 def test_a_checkpointed_module_is_recorded_once() -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.errors import RecordingError, choices, count
-from attnlens.recording.axes import SINK_LABEL, Axis, places, positions
+from attnlens.recording.axes import Axis, places, positions
 from attnlens.recording.lazy import LazyAttention
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ class AttentionRecord:
     Attributes:
         site: where, as in ``named_modules()``.
         call: 0, 1, ... when one module runs more than once.
-        weights: shares, usually ``(batch, head, query, key)``. Of a lazy record they are
-            worked out, all of them, each time they are asked for.
+        weights: what multiplied the values, usually ``(batch, head, query, key)``. Of a lazy
+            record they are worked out, all of them, each time they are asked for.
         axes: one per dimension of ``weights``.
-        content: the part of the logits from query times key, where the model tells it. None
-            where nothing is added to it, and where only the softmax was seen: a note says so.
+        content: the part of the logits from query times key, where a probe tells it or a fused
+            kernel was given a mask of numbers; else None.
         bias: the part of the logits from built-in biases, likewise.
         rows: which queries were kept, counted from 0; None: all of them.
         keys: of a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32;
@@ -168,7 +168,7 @@ class AttentionRecord:
         """The same record with labels on the named axes.
 
         Where only some queries were kept, labels of all queries may be given: those of the
-        kept ones are taken. A model's sink, the last key, keeps its own where none is given.
+        kept ones are taken.
 
         Raises:
             RecordingError: no such axis, or as many labels as positions there are not.
@@ -179,9 +179,6 @@ class AttentionRecord:
                 self.place_of(name)  # which says that it is not there
         axis_labels = {name: tuple(map(str, label)) for name, label in labels.items()}
         query = axis_labels.get("query", ())
-        key = self.axes[names.index("key")].labels if "key" in axis_labels else None
-        if key and key[-1] == SINK_LABEL and len(axis_labels["key"]) == len(key) - 1:
-            axis_labels["key"] = (*axis_labels["key"], SINK_LABEL)
         if self.rows and len(query) > max(len(self.rows), *self.rows):
             axis_labels["query"] = tuple(query[row] for row in self.rows)
         for name, size in zip(names, self.sizes, strict=True):

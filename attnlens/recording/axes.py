@@ -12,9 +12,6 @@ from torch import Tensor
 
 from attnlens.errors import AttnlensError, RecordingError
 
-SINK_LABEL: Final = "<sink>"
-"""What a key is called that is no token: a learnt place to put weight that no token gets."""
-
 Positions = int | Sequence[int] | slice | None
 
 _GIVE: Final = "give a position (0, 1, ... or -1 for the last), a list of them, or a slice"

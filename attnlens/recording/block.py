@@ -31,6 +31,8 @@ _LOOKED_FOR: Final = (
 )
 
 _ENDINGS: Final = ("attention", "attn", "attend", "retention")
+_WITHOUT_WEIGHTS: Final = ("linear", "lightning", "delta", "mamba", "ssm")
+"""What is called attention, and keeps a state instead of weights over positions."""
 _MAX_NAMES: Final = 6
 
 
@@ -46,6 +48,7 @@ class Block:
         known: sites that are attention by the type of their module.
         seen: how many calls each site made, wanted or not.
         missed: what may be attention at each site and was not recorded, and why.
+        refused: what is attention at each site and cannot be recorded or changed, and why.
     """
 
     error: type[AttnlensError] = RecordingError
@@ -59,6 +62,7 @@ class Block:
         self.follows = False
         self.seen: dict[str, int] = {}
         self.missed: dict[str, str] = {}
+        self.refused: dict[str, str] = {}
         self.handles: list[RemovableHandle] = []
         self._wanted = is_wanted
         self._numbers: dict[str, int] = {}
@@ -68,12 +72,13 @@ class Block:
         self._expected: dict[Pair, tuple[str, tuple[int, ...]]] = {}
         self._ran: set[str] = set()
         self._elsewhere: set[str] = set()
+        self._foreign: set[str] = set()
         self._thread = threading.get_ident()
         self._attentions: dict[str, nn.Module] = {}
         for site, module in self.sites.modules.items():
             if isinstance(module, AttentionProbe):
                 self.probes[site.removesuffix(".probe")] = module
-            elif _is_called_attention(type(module)):
+            elif _is_attention(type(module).__name__):
                 self._attentions[site] = module
         self.known = [*self.probes, *self._attentions]
 
@@ -100,8 +105,8 @@ class Block:
             if not self.needs_follower():
                 yield
                 return
-            # A compiled module would run code that was traced without us.
-            if "torch._dynamo" in sys.modules:
+            # Compiled modules, and flex attention, would run code that was traced without us.
+            if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
                 stance = torch.compiler.set_stance("force_eager")
                 stack.callback(stance.__exit__, None, None, None)
             # Copies of parameters that autocast made before are not known as parameters.
@@ -138,20 +143,27 @@ class Block:
 
     def is_named(self, site: str, module: nn.Module) -> bool:
         """Whether a module is called attention, by its type, its own name or an adapter."""
-        own = [part for part in site.lower().split(".") if not part.isdigit()][-1:]
-        return (
-            site in self._named
-            or _is_called_attention(type(module))
-            or "".join(own).endswith(_ENDINGS)
-        )
+        own = "".join([part for part in site.split(".") if not part.isdigit()][-1:])
+        names = own.lower(), type(module).__name__.lower()
+        if any(word in name for name in names for word in _WITHOUT_WEIGHTS):
+            return site in self._named
+        return site in self._named or any(map(_is_attention, names))
 
     def expect(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None:
         """Take down weights that a product should use."""
         self._expected[pair] = site, shape
 
-    def doubt(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None:
-        """Take down a product that may be one of weights and values."""
-        del pair
+    def doubt(self, site: str, shape: tuple[int, ...], is_open: bool) -> None:
+        """Take down a product that may be one of weights and values.
+
+        ``is_open``: its weights are exponentials that nothing made sum to 1.
+        """
+        if is_open:
+            self.refused[site] = (
+                f"exponentials of shape {shape} multiply values before they are made to sum to 1; "
+                "divide them first, as softmax does"
+            )
+            return
         self.missed.setdefault(
             site,
             f"weights of shape {shape} multiply something, and may be attention; if they are, "
@@ -165,6 +177,11 @@ class Block:
                 "F.scaled_dot_product_attention (attn_implementation='sdpa' of Hugging Face "
                 "models) in the block"
             )
+
+    def note_foreign(self, site: tuple[str, nn.Module] | None) -> None:
+        """Take down a module that got something which no operator of torch's own made."""
+        if site is not None:
+            self._foreign.add(site[0])
 
     def number(self, site: str) -> int:
         number = self._numbers.get(site, 0)
@@ -196,11 +213,16 @@ class Block:
         self._elsewhere.add(site)
         return False
 
-    def _enter(self, module: nn.Module, _: Any) -> None:
+    def _enter(self, module: nn.Module, arguments: Any) -> None:
+        name = self.sites.names.get(id(module))
+        if name is None:
+            return
         if threading.get_ident() != self._thread:
-            name = self.sites.names.get(id(module))
-            if name is not None:
-                self._elsewhere.add(name)
+            self._elsewhere.add(name)
+        elif name == self.sites.root:
+            for follower in thread_state.followers:
+                if follower.block is self:
+                    follower.begin(arguments)
 
     def _count(self, module: nn.Module, *_: Any) -> None:
         """Takes down that a module ran that is called attention."""
@@ -217,13 +239,19 @@ class Block:
         """Sites that ran and whose attention was not seen, or ran in another thread, and why."""
         unseen = {
             site: self._why_unseen(site)
-            for site in self._attentions
-            if site in self._ran and self.is_wanted(site) and not self._is_seen(site)
+            for site in self._unseen_attentions()
+            if type(self._attentions[site]).__module__.startswith("transformers.")
+            or any(foreign == site or foreign.startswith(f"{site}.") for foreign in self._foreign)
         }
         other_thread = (
             "ran in another thread; a block is for the thread it is in: open it where the model "
             "is called"
         )
+        unseen |= {
+            site: reason
+            for site, reason in self.refused.items()
+            if self.is_wanted(site) and not self._is_passed_over(site)
+        }
         elsewhere = [] if self.sites.root in self._elsewhere and self.seen else self._elsewhere
         return unseen | {
             site: other_thread
@@ -239,9 +267,10 @@ class Block:
             for pair, (site, shape) in self._expected.items()
             if not pair.used and pair not in self._claimed
         }
+        unseen = {site: self._why_unseen(site) for site in self._unseen_attentions()}
         return {
             site: reason
-            for site, reason in (unused | self.missed).items()
+            for site, reason in (unseen | unused | self.missed).items()
             if self.is_wanted(site) and not self._is_passed_over(site)
         }
 
@@ -253,6 +282,13 @@ class Block:
             "pass its weights through an AttentionProbe"
         )
 
+    def _unseen_attentions(self) -> list[str]:
+        return [
+            site
+            for site in self._attentions
+            if site in self._ran and self.is_wanted(site) and not self._is_seen(site)
+        ]
+
     def _is_seen(self, site: str) -> bool:
         """Whether attention was seen in a module, in one inside it, or in one around it."""
         if site == self.sites.root and (self.seen or self._passed_over):
@@ -263,17 +299,22 @@ class Block:
         )
 
     def _why_unseen(self, site: str) -> str:
+        used = getattr(getattr(self._attentions[site], "config", None), "_attn_implementation", "")
+        way = "" if used in (None, "", "sdpa", "eager") else f" by {used!r}"
+        remedy = "load the model with attn_implementation='sdpa' or 'eager', or " if way else ""
         return (
             f"attention of {type(self.model).__name__} whose product of weights and values was not "
-            "seen (computed in numpy, in another process or by a kernel of its own?); if it has "
-            "weights, pass them through an AttentionProbe; if not, leave it out with "
-            f"{self.leave_out}="
+            f"seen (computed{way or ' in numpy, in another process or by a kernel of its own'}?); "
+            f"if it has weights, {remedy}pass them through an AttentionProbe; if not, leave it out "
+            f"with {self.leave_out}="
         )
 
 
-def _is_called_attention(kind: type[nn.Module]) -> bool:
-    """Whether the name of a type says that its modules are attention."""
-    name = kind.__name__.lower()
+def _is_attention(name: str) -> bool:
+    """Whether a name says that a module is attention over positions."""
+    name = name.lower()
+    if any(word in name for word in _WITHOUT_WEIGHTS):
+        return False
     return "attention" in name or name.endswith(_ENDINGS)
 
 

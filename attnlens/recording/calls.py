@@ -184,7 +184,9 @@ FUSED: Final = frozenset(
 """Operators that compute attention and form no weights that can be seen."""
 
 
-def fused_call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> AttentionCall:
+def fused_call(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+) -> AttentionCall:
     """The call of one of `FUSED`, from its arguments."""
     names = [argument.name for argument in func._schema.arguments]
     given = dict(zip(names, args, strict=False)) | kwargs
@@ -192,9 +194,11 @@ def fused_call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output:
     scale = given.get("scale")
     mask = given.get("attn_mask", given.get("attn_bias"))
     lse = output[1] if func._overloadpacket.__name__.endswith("for_cpu") else None
-    if lse is not None and (lse.shape != q.shape[:3] or lse.dtype not in (torch.float32, torch.float64)):
+    if lse is not None and (
+        lse.shape != q.shape[:3] or lse.dtype not in (torch.float32, torch.float64)
+    ):
         lse = None
-    if lse is not None and mask is not None and q.shape[2]:
+    if lse is not None and mask is not None and q.shape[2] and not q.is_meta:
         # Of a row whose keys are all next to hidden, it is too large a number to tell them apart.
         lse = None if bool((lse < torch.finfo(lse.dtype).min / 2).any()) else lse
     return AttentionCall(

@@ -37,9 +37,10 @@ DEFAULT_TOP: Final = 64
 
 _KEPT_DTYPES: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
-_DROPPED: Final = "weights are those before dropout, which the model applied to them"
+_DROPPED: Final = "weights are those before dropout, which the kernel applied to them"
 
 _NOT_LAZY: Final = "lazy=True: kept whole, because the model gives weights, not queries and keys"
+
 
 @dataclass(frozen=True, slots=True)
 class Capture:

@@ -7,7 +7,6 @@ opened, so that the operators inside them are seen; everything else is found by 
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -20,12 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from attnlens.errors import RecordingError
 from attnlens.recording.calls import FUSED, AttentionCall, Layout, fused_call
+from attnlens.recording.rules import RULES, Operation, axes_after
 from attnlens.recording.sites import local_of
 from attnlens.recording.tracking import (
-    RULES,
     Axes,
     Axis,
     Dimension,
@@ -53,15 +53,31 @@ _FACTORS: Final = {
 }
 """Products of matrices, and where their two factors stand."""
 
-_SOFTMAXES: Final = frozenset(("_softmax", "_safe_softmax", "_log_softmax"))
+_SOFTMAXES: Final = frozenset("_softmax softmax _safe_softmax _log_softmax log_softmax".split())
 _CHOICES: Final = frozenset(
-    "sigmoid relu clamp clamp_min threshold softplus hardtanh eq ge gt le lt".split()
+    [
+        "sigmoid",
+        "relu",
+        "clamp",
+        "clamp_min",
+        "threshold",
+        "softplus",
+        "hardtanh",
+        "eq",
+        "ge",
+        "gt",
+        "le",
+        "lt",
+    ]
 )
 """Element-wise operators that make weights of scores."""
 _EXPONENTIALS: Final = frozenset(("exp", "exp2"))
 _LAYERS: Final = frozenset(("_transformer_encoder_layer_fwd", "_native_multi_head_attention"))
 _COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
 _ENCODER_CODE: Final = nn.TransformerEncoder.forward.__code__
+
+
+_DROPPED: Final = "weights are those after dropout, which multiplied the values"
 
 
 class _ThreadState(threading.local):
@@ -108,6 +124,7 @@ class Product:
         output: ``(*shared, *free, *width)``.
         value_key: the axes that the values have where the weights have ``key``.
         is_open: whether the weights are exponentials that nothing made sum to 1.
+        is_learnt: whether the values do not depend on the input, unlike the weights.
     """
 
     pair: Pair
@@ -121,6 +138,7 @@ class Product:
     width: tuple[Dimension, ...]
     value_key: Dimension
     is_open: bool
+    is_learnt: bool = False
 
     @property
     def layout(self) -> Layout:
@@ -132,11 +150,12 @@ class Product:
         """The call, with values and outputs if it is to be whole."""
         layout = self.layout
         weights = layout.weights(self.weights, (*self.shared, *self.free, self.key))
+        notes = (_DROPPED,) if self.pair.dropped else ()
         if not is_whole:
-            return AttentionCall("product", weights=weights)
+            return AttentionCall("product", weights=weights, notes=notes)
         values = layout.values(self.values, (*self.shared, self.key, *self.width))
         outputs = layout.outputs(self.output, (*self.shared, *self.free, *self.width))
-        return AttentionCall("product", weights=weights, v=values, output=outputs)
+        return AttentionCall("product", weights=weights, v=values, output=outputs, notes=notes)
 
     def is_attention(self, layout: Layout, is_named: bool) -> bool | None:
         """Whether it is one of weights and values; None: it cannot be told.
@@ -146,20 +165,24 @@ class Product:
         """
         if self.is_open or not self.width:
             return False
+        if self.is_learnt and any(axis in flat(self.shared) for axis in layout.query):
+            return False  # learnt values of pairs of positions, as of relative positions
         is_normalised = self.side in self.pair.normalised
         over_features = all(axis.plain.feature for axis in self.key)
         of_features = bool(self.value_key) and all(axis.plain.feature for axis in self.value_key)
         if self.pair.origin == "softmax":
             if of_features:
-                return False  # experts, codes, layers
+                return None  # experts, codes, layers
             free = [axis for axis in flat(self.free) if axis.size > 1]
             over_learnt = over_features or any(axis.plain.feature for axis in free)
             if not free or not over_learnt:
                 return is_named or (None if over_features else True)
             return is_named or (None if any(a.plain.feature for a in free) else True)
-        if is_normalised:
-            return over_features or not of_features
-        if self.pair.normalised:
+        if is_normalised and (over_features or not of_features):
+            return True
+        if self.pair.chosen and not over_features and not of_features:
+            return True
+        if self.pair.normalised and not over_features:
             return is_named or None
         positions = not over_features and not all(axis.plain.feature for axis in layout.query)
         if not positions or self.pair.origin == "learnt":
@@ -189,6 +212,11 @@ class Finding:
 
     def report(self) -> None:
         """Tell the block, or hold it back."""
+        product, call = self.product, self.call
+        if (call.q if product is None and call is not None else product and product.weights).is_meta:
+            raise RecordingError(
+                f"{self.site}: tensors on the device meta have no values; run the model on another"
+            )
         if thread_state.held is not None:
             thread_state.held.append(self)
         elif self.block.asks(self.site, self.is_again):
@@ -235,9 +263,7 @@ class _EncoderLayer:
 
     def fed_forward(self, x: Tensor) -> Tensor:
         flat_x, weight = x.flatten(0, -2), self.ffn_weight_1.t()
-        hidden = torch._addmm_activation(
-            self.ffn_bias_1, flat_x, weight, use_gelu=self.use_gelu
-        )
+        hidden = torch._addmm_activation(self.ffn_bias_1, flat_x, weight, use_gelu=self.use_gelu)
         hidden = hidden.view(*x.shape[:-1], -1)
         return torch._C._nn.linear(hidden, self.ffn_weight_2, self.ffn_bias_2)
 
@@ -279,11 +305,22 @@ class Follower(TorchDispatchMode):
         output = func(*args, **named)
         if self._inside:
             return output
+        unknown = self.tracker.unknown
         if name in FUSED:
             self._fused(func, args, named, output)
         else:
             self._look(name, args, named, output)
+        if self.tracker.unknown > unknown or getattr(func, "namespace", "") != "aten":
+            self.block.note_foreign(self._site())
         return output
+
+    def begin(self, arguments: Any) -> None:
+        """Take down what a model is called with."""
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            return
+        for part in tree_leaves(arguments):
+            if isinstance(part, Tensor):
+                self.tracker.of(part)
 
     def pair_of(self, weights: Tensor) -> Pair:
         """The pair of weights that a model shows; a new one where it does not follow from it."""
@@ -431,8 +468,11 @@ class Follower(TorchDispatchMode):
         if first is None or not has_memory(first):
             return Axes.new(part.shape, constant=first is None)
         if name == "unbind":
-            return RULES[name](self.tracker, args, named, part)
+            return axes_after(RULES[name], Operation(self.tracker, args, named, part))
         source = self.tracker.of(first)
+        if name == "native_dropout":
+            for pair in source.pairs:
+                pair.dropped = True
         if part.dim() != first.dim():
             return Axes.new(part.shape, constant=source.constant)
         return source.with_dimensions(by_position(source.dimensions, part.shape))
@@ -445,12 +485,7 @@ class Follower(TorchDispatchMode):
         rule = RULES.get(name)
         if rule is None:
             return self._element_wise(name, args, named, output)
-        try:
-            axes = rule(self.tracker, args, named, output)
-        except (AttributeError, IndexError, TypeError, ValueError):
-            axes = Axes.new(output.shape)
-        if len(axes.dimensions) != output.dim():
-            axes = Axes.new(output.shape, constant=axes.constant)
+        axes = axes_after(rule, Operation(self.tracker, args, named, output))
         if name == "lift_fresh" and self._site() is None:
             return Axes.new(output.shape)
         if name == "sum":
@@ -470,7 +505,7 @@ class Follower(TorchDispatchMode):
         else:
             pair.normalised |= {axis.side for axis in axes.dimensions[place] if axis.pair is pair}
             self._expect(axes, output)
-        return replace(axes, exponential=False, log_sum=name == "_log_softmax")
+        return replace(axes, exponential=False, log_sum="log" in name)
 
     def _element_wise(self, name: str, args: tuple[Any, ...], named: Any, output: Tensor) -> Axes:
         given = (*args, *named.values())
@@ -498,9 +533,7 @@ class Follower(TorchDispatchMode):
             source = next((one for one in operands if not one.constant), operands[0])
             axes = Axes.new(output.shape, constant=all(one.constant for one in operands))
             if len(source.dimensions) == output.dim():
-                axes = Axes.of(
-                    by_position(source.dimensions, output.shape), constant=axes.constant
-                )
+                axes = Axes.of(by_position(source.dimensions, output.shape), constant=axes.constant)
         return self._normalised(name, axes, operands, tensors, output)
 
     def _normalised(
@@ -513,19 +546,25 @@ class Follower(TorchDispatchMode):
     ) -> Axes:
         """What an element-wise operator makes of scores: exponentials, shares, choices."""
         first = operands[0]
+        if name == "bernoulli":
+            return replace(axes, random=True)
         if name in _EXPONENTIALS:
             return replace(axes, exponential=not first.log_sum, log_sum=False)
         if name == "log":
             return replace(axes, exponential=False, log_sum=first.exponential)
+        if name == "div" and not first.exponential:
+            axes = replace(axes, exponential=False)
         pair = axes.weights_of
-        if name in _CHOICES and pair is not None:
-            pair.normalised |= {0, 1}
+        if name in _CHOICES and pair is not None and pair.origin != "element-wise":
+            pair.chosen = True
             self._expect(axes, output)
         if name == "eq" and len(operands) == 2 and pair is None:
             return _chosen_by_number(axes, operands, output)
         if len(operands) != 2 or name not in ("div", "mul", "sub"):
             return axes
         second = operands[1]
+        if name == "mul" and second.random and pair is not None:
+            pair.dropped = True
         if name == "mul" and (pending := _pending(operands, tensors, output)) is not None:
             return replace(axes, pending=pending)
         if name == "sub" and not second.log_sum:
@@ -535,16 +574,24 @@ class Follower(TorchDispatchMode):
             return _shares(first, *tensors) if is_share else axes
         partial = second if first.weights_of is pair else first
         sides = partial.sides(pair)
-        if partial.weights_of is pair or not sides:
+        is_share = partial.total or partial.log_sum
+        if partial.weights_of is pair or not sides or not is_share:
             return axes
         pair.normalised |= {0, 1} - sides
         self._expect(axes, output)
-        return replace(axes, exponential=False, log_sum=name == "sub")
+        return replace(axes, exponential=False, log_sum=name == "sub", total=False)
 
     def _expect(self, axes: Axes, output: Tensor) -> None:
         """Take down that scores became weights, which a product should use."""
         pair = axes.weights_of
         if pair is None or pair.used or thread_state.is_quiet:
+            return
+        positions = {
+            axis.side
+            for axis in flat(axes.dimensions)
+            if axis.pair is pair and not axis.plain.feature
+        }
+        if len(positions) < 2:
             return
         site = self._site()
         if site is not None:
@@ -561,40 +608,49 @@ class Follower(TorchDispatchMode):
         lead = _lead_of(left, right)
         result = (*lead, *left_free, *right_free)
         constant = left.constant and right.constant
+        sides = _key_side(left, keys[0]), _key_side(right, keys[1])
         is_batched = a.dim() == 3 and (constant or len(a) > 1)
-        if (left.constant or right.constant) and not is_batched:
+        is_weighted = any(side is not None and side[0].normalised for side in sides)
+        if (left.constant or right.constant) and not is_batched and not is_weighted:
             exponential = left.exponential or right.exponential
             return Axes.of(result, constant=constant, exponential=exponential)
-        sides = _key_side(left, keys[0]), _key_side(right, keys[1])
         if sides[0] and sides[1] and sides[0][0] is not sides[1][0]:
             # Weights of weights.
             pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), "product")
-            if all(side in one.normalised for one, side in (sides[0], sides[1])):
-                pair.normalised |= {0, 1}
+            pair.chosen = all(one.chosen or one.normalised for one, _ in (sides[0], sides[1]))
             for one, _ in (sides[0], sides[1]):
                 one.used.add(None)
             return _paired(lead, left_free, right_free, pair)
-        if sides[0] and (left.constant or not right.constant):
+        if sides[0]:
             product = Product(
                 *sides[0], a, b, output, lead, left_free, keys[0], right_free, keys[1],
-                left.exponential,
+                left.exponential, right.constant and not left.constant,
             )  # fmt: skip
             if self._attention(product):
                 return Axes.of(plain(result))
-        if sides[1] and (right.constant or not left.constant):
+        if sides[1]:
             lead = _lead_of(right, left)
             w, v, turned = (one.mT if one.dim() > 1 else one for one in (b, a, output))
             product = Product(
                 *sides[1], w, v, turned, lead, right_free, keys[1], left_free, keys[0],
-                right.exponential,
+                right.exponential, left.constant and not right.constant,
             )  # fmt: skip
             if self._attention(product):
                 return Axes.of(plain((*lead, *left_free, *right_free)))
         if not (left_free and right_free):
             return Axes.of(plain(result))
+        if self._is_mixture(left, keys[0]) and not thread_state.is_quiet:
+            if (site := self._site()) is not None:
+                self.block.doubt(site[0], tuple(a.shape), False)
         origin = "product" if left.constant == right.constant else "learnt"
         pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), origin)
         return _paired(lead, left_free, right_free, pair, constant)
+
+    def _is_mixture(self, axes: Axes, key: Dimension) -> bool:
+        """Whether features are mixed by shares that were made to sum to 1 the other way."""
+        pair = axes.weights_of
+        of_features = all(axis.plain.feature for axis in key)
+        return pair is not None and pair.origin == "softmax" and of_features
 
     def _summed(self, source: Tensor, axes: Axes, output: Tensor) -> Axes:
         """The axes of a sum; of weights times values over keys it is a product, and told."""
@@ -605,7 +661,7 @@ class Follower(TorchDispatchMode):
         gone = before.sides(pending.pair) - axes.sides(pending.pair)
         if len(gone) != 1 or source.shape != pending.shape:
             return axes
-        product = pending.summed(before.dimensions, gone.pop(), output)
+        product = pending.summed(before, gone.pop(), output)
         return axes.plain() if product and self._attention(product) else axes
 
     def _attention(self, product: Product) -> bool:
@@ -616,10 +672,11 @@ class Follower(TorchDispatchMode):
         verdict = product.is_attention(layout, is_named)
         if site is None:
             return bool(verdict)
-        if verdict is None and not thread_state.is_quiet:
-            self.block.doubt(product.pair, site[0], tuple(product.weights.shape))
+        if not thread_state.is_quiet and (verdict is None or product.is_open):
+            is_open = product.is_open and product.pair.origin == "product"
+            self.block.doubt(site[0], tuple(product.weights.shape), is_open)
         if not verdict:
-            return False
+            return product.is_open and product.pair.origin == "product"
         if not thread_state.is_quiet:
             weights = product.weights
             place = (weights.untyped_storage()._cdata, weights.storage_offset(), weights.numel())
@@ -641,17 +698,15 @@ class _Pending:
     is_open: bool
     value_axes: Axes
 
-    def summed(
-        self, dimensions: Sequence[Dimension], side: int, output: Tensor
-    ) -> Product | None:
+    def summed(self, axes: Axes, side: int, output: Tensor) -> Product | None:
         """The product that a sum over one side of the pair makes of it."""
-        sizes = self.shape
+        sizes, dimensions = self.shape, axes.dimensions
         keys = [
             place
             for place, dimension in enumerate(dimensions)
             if any(axis.pair is self.pair and axis.side == side for axis in dimension)
         ]
-        if len(keys) != 1:
+        if len(keys) != 1 or _key_side(axes, dimensions[keys[0]]) is None:
             return None
         lacks = len(sizes) - self.values.dim()
         others = [place for place in range(len(sizes)) if place not in (*keys, *self.width)]
@@ -722,7 +777,7 @@ def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> A
         return axes
     dimensions = list(axes.dimensions)
     dimensions[places[-1]] = tuple(axis.as_side(pair, side) for axis in dimensions[places[-1]])
-    pair.normalised |= {0, 1}
+    pair.chosen = True
     return axes.with_dimensions(dimensions)
 
 
@@ -761,7 +816,13 @@ def _key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
     pair = axes.weights_of
     if pair is None:
         return None
-    sides = [axis.side for axis in key if axis.pair is pair]
+    own = [axis for axis in key if axis.pair is pair]
+    sides = [axis.side for axis in own]
+    if own and all(axis.plain.feature for axis in own):
+        # Heads that share keys stand among the queries; a sum over them is none over keys.
+        others = (axis for dimension in axes.dimensions for axis in dimension if axis not in own)
+        if any(axis.pair is pair and axis.side in sides and axis.size > 1 for axis in others):
+            return None
     if not sides:
         alone = [side for side in (1, 0) if pair.sizes[side] == 1] if size_of(key) == 1 else []
         return (pair, alone[0]) if alone else None

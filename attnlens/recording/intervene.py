@@ -14,11 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_leaves
 
 from attnlens.errors import InterventionError
 from attnlens.recording.axes import Positions
 from attnlens.recording.block import Block, reasons_of, some_of
+from attnlens.recording.calls import AttentionCall, arranged
 from attnlens.recording.edits import (
     AXES,
     FOLLOWED,
@@ -34,7 +34,6 @@ from attnlens.recording.edits import (
     edits_asked,
     with_edited_values,
 )
-from attnlens.recording.calls import AttentionCall, arranged
 from attnlens.recording.follower import Finding, held, quiet, thread_state
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.sites import SoftmaxAdapter, Which, adapters_of, matches, module_given
@@ -160,10 +159,12 @@ class _Run(Block):
     def tell(
         self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
     ) -> None:
+        del call, is_again
         if pair is None or pair not in self._claimed:
-            raise InterventionError(
-                f"{site}: attention that no function of torch in Python computes (TorchScript, an "
-                "exported module) cannot be changed; use the module it was made from"
+            # An error here would come out of TorchScript as another.
+            self.refused[site] = (
+                "no function of torch in Python computes it (TorchScript, an exported module); "
+                "use the module it was made from"
             )
 
     def change(self, finding: Finding) -> AttentionCall | None:
@@ -181,7 +182,8 @@ class _Run(Block):
             )
         changed = (with_edited_values if self.follows else edited)(call, self._edits)
         if changed is not None:
-            self._note(call.site)
+            if not finding.is_again:
+                self._note(call.site)
             if not self.follows:
                 changed = changed.with_changes(output=computed(changed))
         return changed
@@ -198,8 +200,8 @@ class _Run(Block):
                     "weights cannot be changed"
                 )
             return None
+        self.claim(weights, site, self.number(site))
         if self.follows:
-            self.claim(weights, site, self.number(site))
             return None
         intervention_site, edited_weights = (
             InterventionSite(site, tuple(weights.shape), weights.device),

@@ -8,13 +8,12 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError, count
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis, Positions
-from attnlens.recording.block import AXIS_NAMES, UNCOMPILED, Block, reasons_of, some_of
+from attnlens.recording.block import UNCOMPILED, Block, reasons_of, some_of
 from attnlens.recording.calls import AttentionCall
 from attnlens.recording.capture import AXES, Capture
 from attnlens.recording.probe import AttentionProbe
@@ -58,13 +57,12 @@ def record(
 ) -> Iterator[Recording]:
     """Record the attention of a model while the block runs.
 
-    Any module of torch will do: what comes through an `AttentionProbe`,
-    ``nn.MultiheadAttention``, torch's transformer layers, ``F.scaled_dot_product_attention`` or
-    the attention of Hugging Face models is seen as it runs; for the rest there are adapters.
-    Weights are those of softmax,
-    before dropout, worked out in float32 from the queries and keys the model used. Outputs and
-    gradients are what they would have been, to the last bit; where compiled modules run
-    uncompiled, within rounding, and a note says so.
+    Any module of torch will do. Attention is found by its product: the record is the left operand
+    of the product with the values, after whatever was done to it (masks, top-k, a mixture of
+    heads, dropout). Of fused kernels, which form no weights, they are worked out in float32 from
+    the queries and keys the kernel was given, before dropout. What only looks like attention, such
+    as a router of experts, is a note. Outputs and gradients are what they would have been, to the
+    last bit; where compiled modules run uncompiled, within rounding, and a note says so.
 
     Calls are seen in the thread the block is in. Nothing of the model is changed, and nothing
     of torch is once the block ends, by an exception too.
@@ -182,8 +180,7 @@ class _Run(Block):
         parts: dict[str, Any] = {}
         if self.values and call.v is not None:
             values = call.v.detach().repeat_interleave(record.shape[1] // call.v.shape[1], 1)
-            # A sink, the last key, has no value.
-            parts["values"] = F.pad(values, (0, 0, 0, record.sizes[-1] - values.shape[2])).clone()
+            parts["values"] = values.clone()
         if self.outputs and call.output is not None:
             output = call.output.detach()
             parts["outputs"] = output.clone() if record.rows is None else output[:, :, record.rows]

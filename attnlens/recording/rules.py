@@ -1,0 +1,254 @@
+"""What the operators of torch make of axes: one rule per operator, by its name in ``torch.ops.aten``.
+
+An operator without a rule is taken for an element-wise one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from torch import Tensor
+
+from attnlens.recording.tracking import (
+    Axes,
+    Axis,
+    Dimension,
+    Tracker,
+    by_position,
+    chosen,
+    plain,
+    reshaped,
+    size_of,
+)
+
+
+@dataclass(slots=True)
+class Operation:
+    """An operator that ran: what it was given, and what it returned."""
+
+    tracker: Tracker
+    args: tuple[Any, ...]
+    named: dict[str, Any]
+    output: Tensor
+
+    @property
+    def axes(self) -> Axes:
+        """The axes of the first argument."""
+        return self.tracker.of(self.args[0])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.output.shape)
+
+    def argument(self, place: int, name: str) -> Any:
+        return self.args[place] if len(self.args) > place else self.named.get(name)
+
+
+def _same(operation: Operation) -> Axes:
+    return operation.axes
+
+
+def _reshaped(operation: Operation) -> Axes:
+    axes = operation.axes
+    return axes.with_dimensions(reshaped(axes.dimensions, operation.output.shape))
+
+
+def _permuted(operation: Operation) -> Axes:
+    axes = operation.axes
+    return axes.with_dimensions(axes.dimensions[index] for index in operation.args[1])
+
+
+def _transposed(operation: Operation) -> Axes:
+    axes = operation.axes
+    first, second = operation.args[1:3] if len(operation.args) > 2 else (-1, -2)
+    dimensions = list(axes.dimensions)
+    if len(dimensions) > 1:
+        dimensions[first], dimensions[second] = dimensions[second], dimensions[first]
+    return axes.with_dimensions(dimensions)
+
+
+def _expanded(operation: Operation) -> Axes:
+    axes, shape = operation.axes, operation.shape
+    before = ((),) * (len(shape) - len(axes.dimensions)) + axes.dimensions
+    return axes.with_dimensions(
+        dimension if size_of(dimension) == size else (*dimension, Axis(size, copied=True))
+        for dimension, size in zip(before, shape, strict=True)
+    )
+
+
+def _unsqueezed(operation: Operation) -> Axes:
+    dimensions = operation.axes.dimensions
+    place = operation.args[1] % operation.output.dim()
+    return operation.axes.with_dimensions((*dimensions[:place], (), *dimensions[place:]))
+
+
+def _squeezed(operation: Operation) -> Axes:
+    """Axes of one position stay with a neighbour, so that a side of a pair is not lost."""
+    axes, source = operation.axes, operation.args[0]
+    places = range(source.dim())
+    if len(operation.args) > 1:
+        places = _places(operation.args[1], source.dim())
+    dimensions: list[Dimension] = []
+    loose: Dimension = ()
+    for place, dimension in enumerate(axes.dimensions):
+        if place in places and source.shape[place] == 1:
+            loose += dimension
+        else:
+            dimensions.append((*loose, *dimension))
+            loose = ()
+    if loose and dimensions:
+        dimensions[-1] = (*dimensions[-1], *loose)
+    return axes.with_dimensions(dimensions)
+
+
+def _selected(operation: Operation) -> Axes:
+    dimensions = operation.axes.dimensions
+    place = (operation.argument(1, "dim") or 0) % len(dimensions)
+    return operation.axes.with_dimensions((*dimensions[:place], *dimensions[place + 1 :]))
+
+
+def _stacked(operation: Operation) -> Axes:
+    axes = chosen([operation.tracker.of(tensor) for tensor in operation.args[0]])
+    place = (operation.argument(1, "dim") or 0) % operation.output.dim()
+    new = Axis(operation.output.shape[place], feature=True)
+    return axes.with_dimensions((*axes.dimensions[:place], (new,), *axes.dimensions[place:]))
+
+
+def _concatenated(operation: Operation) -> Axes:
+    parts = [operation.tracker.of(tensor) for tensor in operation.args[0]]
+    fitting = [axes for axes in parts if len(axes.dimensions) == operation.output.dim()]
+    place = (operation.argument(1, "dim") or 0) % operation.output.dim()
+    axes = chosen(fitting)
+    dimensions = list(by_position(axes.dimensions, operation.shape))
+    joined = dimensions[place]
+    if len(joined) == 1 and joined[0].feature and not joined[0].pair:
+        # Learnt positions beside those of the input are positions.
+        feature = all(axis.feature for part in fitting for axis in part.dimensions[place])
+        dimensions[place] = (Axis(joined[0].size, feature),)
+    return axes.with_dimensions(dimensions)
+
+
+def _reduced(operation: Operation) -> Axes:
+    axes, source, shape = operation.axes, operation.args[0], operation.shape
+    if len(shape) == source.dim():
+        kept: Iterable[Dimension] = (
+            dimension if size == new else ()
+            for dimension, size, new in zip(axes.dimensions, source.shape, shape, strict=True)
+        )
+    else:
+        gone = _places(operation.argument(1, "dim"), source.dim()) if shape else source.shape
+        kept = (part for place, part in enumerate(axes.dimensions) if place not in gone)
+    return replace(axes.with_dimensions(kept if shape else ()), pending=None)
+
+
+def _summed(operation: Operation) -> Axes:
+    return replace(_reduced(operation), total=True)
+
+
+def _log_sum(operation: Operation) -> Axes:
+    return replace(_reduced(operation), log_sum=True)
+
+
+def _places(places: Any, size: int) -> set[int]:
+    """Dimensions, counted from 0; None: all."""
+    if places is None:
+        return set(range(size))
+    many = places if isinstance(places, list | tuple) else [places]
+    return {place % max(1, size) for place in many} or set(range(size))
+
+
+def _embedded(operation: Operation) -> Axes:
+    """Rows of a table: they depend on the input where their numbers do."""
+    numbers = operation.tracker.of(operation.args[1])
+    width = Axis(operation.output.shape[-1], feature=True)
+    return Axes.of((*plain(numbers.dimensions), (width,)), constant=numbers.constant)
+
+
+def _taken(operation: Operation) -> Axes:
+    """Entries of a tensor that numbers name: where they come from says what they are."""
+    axes, of = operation.axes, operation.tracker.of
+    listed = operation.argument(1, "indices")
+    given = listed if isinstance(listed, list | tuple) else operation.args[2:3]
+    numbers = [of(one) for one in given if isinstance(one, Tensor)]
+    constant = axes.constant and all(one.constant for one in numbers)
+    if len(axes.dimensions) != operation.output.dim():
+        return Axes.new(operation.shape, constant=constant)
+    dimensions = by_position(axes.dimensions, operation.shape)
+    return replace(axes.with_dimensions(dimensions), constant=constant)
+
+
+def _scattered(operation: Operation) -> Axes:
+    """Values put where numbers name: so a choice of the best keys is marked."""
+    axes, shape = operation.axes, operation.shape
+    place = operation.args[1] % max(1, len(shape))
+    given = [one for one in operation.args[2:4] if isinstance(one, Tensor)]
+    source = chosen([axes, *map(operation.tracker.of, given)])
+    if source is axes or len(source.dimensions) != len(shape):
+        return axes
+    dimensions = list(by_position(source.dimensions, shape))
+    for pair in source.pairs[-1:]:
+        pair.chosen = True
+        if not any(axis.pair is pair for axis in dimensions[place]):
+            before = axes.dimensions[place]
+            new = before[-1].plain if before else Axis(shape[place])
+            side = 0 if source.sides(pair) == {1} else 1
+            dimensions[place] = (new.as_side(pair, side),)
+    return source.with_dimensions(dimensions)
+
+
+def _made_like(operation: Operation) -> Axes:
+    axes = operation.axes
+    if len(axes.dimensions) != operation.output.dim():
+        return Axes.new(operation.shape, feature=True, constant=True)
+    return Axes(plain(by_position(axes.dimensions, operation.shape)), constant=True)
+
+
+def _convolved(operation: Operation) -> Axes:
+    axes, kernel = operation.axes, operation.args[1]
+    dimensions = list(by_position(axes.plain().dimensions, operation.shape))
+    channels = 1 - kernel.dim()
+    dimensions[channels] = (Axis(operation.shape[channels], feature=True),)
+    return Axes.of(dimensions, constant=axes.constant)
+
+
+Rule = Callable[[Operation], Axes]
+
+RULES: Final[dict[str, Rule]] = {
+    name: rule
+    for names, rule in (
+        ("detach alias clone _to_copy contiguous", _same),
+        ("view _unsafe_view reshape _reshape_alias unflatten flatten view_as", _reshaped),
+        ("permute", _permuted),
+        ("transpose t mT", _transposed),
+        ("expand", _expanded),
+        ("unsqueeze", _unsqueezed),
+        ("squeeze", _squeezed),
+        ("select unbind", _selected),
+        ("stack", _stacked),
+        ("cat", _concatenated),
+        ("sum", _summed),
+        ("mean amax amin prod max min any all argmax argmin std var median norm", _reduced),
+        ("linalg_vector_norm", _reduced),
+        ("logsumexp", _log_sum),
+        ("embedding", _embedded),
+        ("gather index_select index take_along_dim", _taken),
+        ("scatter scatter_add", _scattered),
+        ("zeros_like ones_like empty_like full_like rand_like randn_like", _made_like),
+        ("new_zeros new_ones new_empty new_full lift_fresh", _made_like),
+        ("convolution", _convolved),
+    )
+    for name in names.split()
+}
+
+
+def axes_after(rule: Rule, operation: Operation) -> Axes:
+    """What a rule makes of an operator's first result; new axes where it does not fit."""
+    try:
+        axes = rule(operation)
+    except (AttributeError, IndexError, TypeError, ValueError):
+        return Axes.new(operation.shape)
+    if len(axes.dimensions) != operation.output.dim():
+        return Axes.new(operation.shape, constant=axes.constant)
+    return axes
