@@ -329,9 +329,7 @@ SITES = {"module": "known", "sdpa": "Model", "probe": "probe"}
 @pytest.mark.parametrize("batched", [True, False])
 @pytest.mark.parametrize("way", [*WAYS, *WITHOUT_GRADIENTS])
 @torch.no_grad()
-def test_attention_beside_attention(
-    way: str, batched: bool, beside: str, tmp_path: Path
-) -> None:
+def test_attention_beside_attention(way: str, batched: bool, beside: str, tmp_path: Path) -> None:
     model, site = Model(way, beside, batched), SITES[beside]
     (x,) = tensors(2, 5, 8)
     with record(model, to=tmp_path / "folder") as recording:

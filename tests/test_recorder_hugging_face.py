@@ -9,11 +9,10 @@ import pytest
 import torch
 from attention_cases import without
 from needed import skip_without
-from text_models import small
 from torch import Tensor, nn
 
 from attnlens.errors import IncompleteRecordingError, InterventionError
-from attnlens.recording import SoftmaxAdapter, intervene, record
+from attnlens.recording import intervene, record
 
 skip_without("transformers")
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention as bound_here
 from torch.utils.checkpoint import checkpoint
 
-from attnlens.errors import NothingRecordedError, RecordingError
+from attnlens.errors import RecordingError
 from attnlens.recording import intervene, record
 
 ORIGINALS = {

@@ -1,4 +1,4 @@
-"""What `record` and `intervene` share: a model's calls of attention, and what of it was not seen."""
+"""What `record` and `intervene` share: a model's attention, and what of it was not seen."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ class Block:
                 return
             # Compiled modules, and flex attention, would run code that was traced without us.
             if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
-                stance = torch.compiler.set_stance("force_eager")
-                stack.callback(stance.__exit__, None, None, None)
+                _stance.come()
+                stack.callback(_stance.go)
             # Copies of parameters that autocast made before are not known as parameters.
             torch.clear_autocast_cache()
             follower = Follower(self)
@@ -308,6 +308,30 @@ class Block:
             f"if it has weights, {remedy}pass them through an AttentionProbe; if not, leave it out "
             f"with {self.leave_out}="
         )
+
+
+class _Stance:
+    """Compiled modules run uncompiled while any block of any thread is open."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._set: Any = None
+
+    def come(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._set = torch.compiler.set_stance("force_eager")
+            self._blocks += 1
+
+    def go(self) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                self._set.__exit__(None, None, None)
+
+
+_stance: Final = _Stance()
 
 
 def _is_attention(name: str) -> bool:

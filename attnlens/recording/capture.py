@@ -101,7 +101,7 @@ class Capture:
         notes: tuple[str, ...] = (),
         own: bool = False,
     ) -> AttentionRecord:
-        """What is kept of weights that are there already; copied unless they are the block's own."""
+        """What is kept of weights that are there; copied unless they are the block's own."""
         names = [axis.name for axis in axes]
         weights = weights.detach()
         if self.lazy:

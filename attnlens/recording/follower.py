@@ -53,7 +53,9 @@ _FACTORS: Final = {
 }
 """Products of matrices, and where their two factors stand."""
 
-_SOFTMAXES: Final = frozenset("_softmax softmax _safe_softmax _log_softmax log_softmax".split())
+_SOFTMAXES: Final = frozenset(
+    ["_softmax", "softmax", "_safe_softmax", "_log_softmax", "log_softmax"]
+)
 _CHOICES: Final = frozenset(
     [
         "sigmoid",
@@ -212,8 +214,9 @@ class Finding:
 
     def report(self) -> None:
         """Tell the block, or hold it back."""
-        product, call = self.product, self.call
-        if (call.q if product is None and call is not None else product and product.weights).is_meta:
+        weights = self.call.q if self.product is None and self.call else None
+        weights = self.product.weights if self.product is not None else weights
+        if weights is not None and weights.is_meta:
             raise RecordingError(
                 f"{self.site}: tensors on the device meta have no values; run the model on another"
             )
@@ -268,7 +271,7 @@ class _EncoderLayer:
         return torch._C._nn.linear(hidden, self.ffn_weight_2, self.ffn_bias_2)
 
 
-class Follower(TorchDispatchMode):
+class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follows a model's operators, and tells a block of every attention call.
 
     The operators' results are what they would have been, to the last bit.
@@ -281,7 +284,7 @@ class Follower(TorchDispatchMode):
         return False  # or torch imports its compiler, a second and more
 
     def __init__(self, block: Block) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.tracker = Tracker(block.model)
         self.block = block
         self._inside = 0
@@ -479,7 +482,7 @@ class Follower(TorchDispatchMode):
 
     def _axes(self, name: str, args: tuple[Any, ...], named: Any, output: Tensor) -> Axes:
         if (factors := _FACTORS.get(name)) is not None:
-            return self._product(*(args[place] for place in factors), output)
+            return self._product(args[factors[0]], args[factors[1]], output)
         if name in _SOFTMAXES:
             return self._softmax(name, args, named, output)
         rule = RULES.get(name)
@@ -639,9 +642,9 @@ class Follower(TorchDispatchMode):
                 return Axes.of(plain((*lead, *left_free, *right_free)))
         if not (left_free and right_free):
             return Axes.of(plain(result))
-        if self._is_mixture(left, keys[0]) and not thread_state.is_quiet:
-            if (site := self._site()) is not None:
-                self.block.doubt(site[0], tuple(a.shape), False)
+        site = self._site() if self._is_mixture(left, keys[0]) else None
+        if site is not None and not thread_state.is_quiet:
+            self.block.doubt(site[0], tuple(a.shape), False)
         origin = "product" if left.constant == right.constant else "learnt"
         pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), origin)
         return _paired(lead, left_free, right_free, pair, constant)

@@ -328,7 +328,7 @@ class _Changes(TorchFunctionMode):
 
 
 def _multi_head() -> Any:
-    """``F.multi_head_attention_forward`` that goes on where a mode is on, and is not handed to it."""
+    """``F.multi_head_attention_forward`` that a mode does not take over as a whole."""
     names = vars(F) | {"has_torch_function": lambda _: False}
     own = F.multi_head_attention_forward
     copy = FunctionType(own.__code__, names, own.__name__, own.__defaults__, own.__closure__)

@@ -1,4 +1,4 @@
-"""What the operators of torch make of axes: one rule per operator, by its name in ``torch.ops.aten``.
+"""What operators of ``torch.ops.aten`` make of axes: one rule per operator, by its name.
 
 An operator without a rule is taken for an element-wise one.
 """
@@ -87,9 +87,7 @@ def _unsqueezed(operation: Operation) -> Axes:
 def _squeezed(operation: Operation) -> Axes:
     """Axes of one position stay with a neighbour, so that a side of a pair is not lost."""
     axes, source = operation.axes, operation.args[0]
-    places = range(source.dim())
-    if len(operation.args) > 1:
-        places = _places(operation.args[1], source.dim())
+    places = _places(operation.argument(1, "dim"), source.dim())
     dimensions: list[Dimension] = []
     loose: Dimension = ()
     for place, dimension in enumerate(axes.dimensions):

@@ -274,7 +274,7 @@ class Tracker:
             storage.layouts[_layout(tensor)] = axes
 
     def written(self, tensor: Tensor, axes: Axes) -> None:
-        """Take down that an operator changed a tensor in place, and so all that share its memory."""
+        """Take down that an operator changed a tensor in place, and all that share its memory."""
         storage = self._storage(tensor)
         if storage is None:
             return
