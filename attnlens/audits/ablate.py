@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.audits.head_table import layer_of
+from attnlens.audits.head_table import site_places
 from attnlens.audits.inputs import AuditInput, split_inputs
-from attnlens.audits.target import answer_of
+from attnlens.audits.target import answer_of, output_of
 from attnlens.errors import InputError
 from attnlens.evidence.null import N_DRAWS
 from attnlens.evidence.verdict import benjamini_hochberg
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 Loss = Callable[[Any], Tensor]
 How = Literal["zero", "mean"]
 
+_MASKED_EVERY: Final = 7
+"""One of so many tokens is masked: 15%, as models were trained.
+
+Reference:
+    Devlin et al. 2019, "BERT", section 3.1.
+"""
 _RANDOM_HEADS: Final = 20
 _MAX_ENUMERATED_INPUTS: Final = 12
 """With up to this many inputs every flip of signs is counted; else `N_DRAWS` are drawn."""
@@ -44,6 +50,7 @@ class Ablated:
         q: over the heads listed (Benjamini and Hochberg).
     """
 
+    name: str
     layer: int
     head: int
     site: str
@@ -93,8 +100,10 @@ def ablate(
         model: with `eval` called.
         inputs: as `attnlens.audit` takes them; two or more for a test.
         tokens: likewise.
-        loss: of the output for one input, a number or ``(batch,)`` of 1; None: of texts, the next
-            token's cross-entropy, the mean over a text in nats.
+        loss: of the output for one input, a number or ``(batch,)`` of 1; None: the model's own
+            where ``labels`` are among the inputs, else a mean cross-entropy in nats: of the next
+            token, padding left out, or, where the inputs hold mask tokens, of a masked language
+            model's masked tokens. Of these every seventh token is masked if none is.
         heads: ``"each"``, or names such as ``["L16H0"]``; up to `_RANDOM_HEADS` others, drawn at
             random, stand beside them.
         how: ``"zero"``: its weights become 0, so that it adds nothing; ``"mean"``: it attends
@@ -111,6 +120,9 @@ def ablate(
     if how not in ("zero", "mean"):
         raise InputError(f"there is no way {how!r}", remedy="say 'zero' or 'mean'")
     single_inputs = split_inputs(model, inputs, tokens)
+    if loss is None:
+        for single_input in single_inputs:
+            single_input.mask_tokens(_MASKED_EVERY)
     heads_by_name = _heads_of(single_inputs[0])
     selected = list(heads_by_name) if heads == "each" else _selected_heads(heads, heads_by_name)
     generator = np.random.default_rng(seed)
@@ -119,7 +131,7 @@ def ablate(
     full = np.array([_loss(single_input, loss) for single_input in single_inputs])
 
     def change(name: str) -> Floats:
-        _, head, site = heads_by_name[name]
+        _, _, head, site = heads_by_name[name]
         edit: Any = {"scale": 0.0} if how == "zero" else {"replace": _even}
         with intervene(model, sites=[site], heads=head, **edit):
             changed: Floats = (
@@ -147,17 +159,15 @@ def _even(weights: Tensor) -> Tensor:
     return visible / visible.sum(-1, keepdim=True).clamp_min(1)
 
 
-def _heads_of(single_input: AuditInput) -> dict[str, tuple[int, int, str]]:
-    """Every head by name: its layer, its number and its site."""
+def _heads_of(single_input: AuditInput) -> dict[str, tuple[str, int, int, str]]:
+    """Every head by name: the name, its layer, its number and its site."""
     with torch.no_grad(), record(single_input.model, lazy=True) as recording:
         single_input.ask()
-    heads_by_name: dict[str, tuple[int, int, str]] = {}
-    for at, site in enumerate(recording):
-        layer = layer_of(site, at)
+    heads_by_name: dict[str, tuple[str, int, int, str]] = {}
+    for site, (stack, layer) in site_places(list(recording)).items():
         for head in range(recording.calls(site)[0].shape[1]):
-            name = f"L{layer}H{head}"
-            name = f"{site} {head}" if name in heads_by_name else name
-            heads_by_name[name] = (layer, head, site)
+            name = f"{stack} L{layer}H{head}".strip()
+            heads_by_name[name] = (name, layer, head, site)
     return heads_by_name
 
 
@@ -181,13 +191,22 @@ def _loss(single_input: AuditInput, loss: Loss | None) -> float:
         if not isinstance(loss_value, Tensor) or loss_value.numel() != 1:
             raise InputError("the loss is no number", remedy="return a tensor (), or (batch,)")
         return float(loss_value)
+    own_loss = output_of(output, "loss")
+    if own_loss is not None:
+        return float(own_loss)
     ids = single_input.kwargs.get("input_ids")
     logits = answer_of(output)
-    if ids is None or logits.dim() != 3 or ids.shape[1] < 2:
+    if ids is None or logits.dim() != 3 or ids.shape[1] < 2 or logits.shape[1] != ids.shape[1]:
         raise InputError(
             "these inputs have no loss of their own", remedy="give loss= a function of the output"
         )
-    return float(nn.functional.cross_entropy(logits[0, :-1].double(), ids[0, 1:]))
+    logits = logits[0].double()
+    if single_input.masked:
+        places = torch.tensor(list(single_input.masked), device=logits.device)
+        words = torch.tensor(list(single_input.masked.values()), device=logits.device)
+        return float(nn.functional.cross_entropy(logits[places], words))
+    real = single_input.attention_mask(ids.shape[1])[0, 1:].to(logits.device)
+    return float(nn.functional.cross_entropy(logits[:-1][real], ids[0, 1:][real]))
 
 
 def _mean_of_others(random: Floats, names: Sequence[str], name: str) -> Floats | float:

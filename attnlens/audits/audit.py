@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
+import torch
 from torch import nn
 
 from attnlens.audits.head_table import FIGURES, HeadRow, HeadTable
@@ -24,8 +25,10 @@ from attnlens.errors import InputError
 
 _HEADS: Final = 8
 """Heads of which a claim is made, those screened highest."""
+_OPTIONS: Final = "inputs, tokens, target, layers, heads, sinks, seed or progress"
 
 
+@torch.inference_mode(mode=False)
 def audit(
     model: nn.Module | str | os.PathLike[str],
     inputs: Any = None,
@@ -37,13 +40,15 @@ def audit(
     sinks: Collection[int] | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
+    **unknown: object,
 ) -> Audit:
     """Which items a model's answer rests on, by its attention, and whether that holds.
 
-    All heads are screened by one forward with gradients. What they point at becomes claims: the
-    item and the items that weigh most (gradient times attention, all heads together), those
-    attended most, and what the heads screened highest look at. Every item is hidden from all
-    attention once; each claim's items together; then `attnlens.evidence` judges.
+    Each item is hidden from all attention: that is the first table. Then all heads are screened
+    by one forward with gradients. What they point at becomes claims: the item and the items that
+    weigh most (gradient times attention, all heads together), those attended most, and what the
+    heads screened highest look at. Each claim's items are hidden together; then
+    `attnlens.evidence` judges.
 
     Args:
         model: any, with `eval` called; or what `attnlens audit` takes: a folder of Hugging Face, a
@@ -55,7 +60,9 @@ def audit(
             number; ``"step 3"`` or ``"step 3, channel 1"`` of a forecast; ``"embedding"``;
             a function of the output that returns numbers ``(batch,)``, or probabilities or
             logits ``(batch, outcome)``. None: the likeliest token or class, the first step, or
-            the embedding of a model without a head; see `attnlens.audits.target`.
+            the embedding of a model without a head; see `attnlens.audits.target`. A masked
+            language model is asked for the last token where the text holds no ``[MASK]``, an
+            encoder-decoder for the first token it writes.
         layers: rows and claims of heads of these layers alone; None: all.
         heads: claims are made of so many heads.
         sinks: positions of items left out of claims beside special tokens; None: those of
@@ -76,6 +83,10 @@ def audit(
         inputs = source.inputs if inputs is None else inputs
     single_inputs = split_inputs(model, inputs, tokens)
     # An iterator would be empty at the second input.
+    if loose := sorted(unknown):
+        raise InputError(f"audit has no option {loose[0]!r}", remedy=f"say {_OPTIONS}")
+    if not isinstance(heads, int) or heads < 0:
+        raise InputError(f"heads={heads!r} is no number of heads", remedy="give 0 or more")
     selected_layers = [layers] if isinstance(layers, int) else None if layers is None else [*layers]
     results = []
     for number, single_input in enumerate(single_inputs):
@@ -83,10 +94,11 @@ def audit(
         progress(
             f"auditing {f'input {number + 1} of {len(single_inputs)}' if several else 'the input'}"
         )
+        single_input.mask_tokens()
         screening = screen(single_input, target, sinks=sinks, seed=seed)
         table = _of_layers(screening.table, selected_layers)
         results.append(audit_input(number, single_input, screening, table, heads, seed))
-    summaries, tables, claims, placebos = zip(*results, strict=True)
+    summaries, tokens_of, tables, claims, placebos = zip(*results, strict=True)
     targets = list(dict.fromkeys(summary.target for summary in summaries))
     return Audit(
         model=AuditedModel(
@@ -97,6 +109,7 @@ def audit(
         ),
         inputs=summaries,
         target=targets[0] if len(targets) == 1 else "the likeliest of each input",
+        tokens=tuple(chain.from_iterable(tokens_of)),
         heads=_mean_table(tables),
         claims=tuple(chain.from_iterable(claims)),
         placebos=tuple(map(Placebo, PLACEBOS, *np.sum(placebos, 0).T.tolist())),

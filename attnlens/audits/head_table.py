@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import pandas
 
 RELATIONS: Final = ("previous", "first", "duplicate", "induction")
+_CROSS: Final = ("cross", "encdec", "encoder_attn", "enc_attn", "multihead_attn")
+"""What attention from a decoder to an encoder is called."""
 FIGURES: Final = (*RELATIONS, "sink", "entropy", "importance")
 """The figures of a row that have a mean over inputs."""
 
@@ -39,6 +42,8 @@ class HeadRow:
     Attributes:
         layer: the first number in the name of its site, else the site's index.
         site: the module, as in ``named_modules()``.
+        stack: ``encoder``, ``decoder``, ``cross`` and the like, where several sites of a model have
+            the same layer; else empty.
         previous, first, duplicate, induction: paid to the token before, to the first, to earlier
             ones that are the same, to those that follow these; None where no query has any.
         sink: paid to sinks.
@@ -64,11 +69,12 @@ class HeadRow:
     lift: float | None = None
     importance: float | None = None
     p: float | None = None
+    stack: str = ""
 
     @property
     def name(self) -> str:
-        """``L16H0``."""
-        return f"L{self.layer}H{self.head}"
+        """``L16H0``, or ``decoder cross L16H0``."""
+        return f"{self.stack} L{self.layer}H{self.head}".strip()
 
 
 class HeadTable(tuple[HeadRow, ...]):
@@ -112,10 +118,11 @@ def heads(
 
     if sinks is None:
         sinks = sink_items(records, words(records[0]))
+    places = site_places([record.site for record in records])
     return HeadTable(
-        row
-        for at, record in enumerate(records)
-        for row in _rows(record, layer_of(record.site, at), words(record), sinks)
+        replace(row, stack=places[record.site][0])
+        for record in records
+        for row in _rows(record, places[record.site][1], words(record), sinks)
     )
 
 
@@ -139,9 +146,31 @@ def whole_records(recording: Recording, keys: int | None) -> Iterator[AttentionR
         )
 
 
-def layer_of(site: str, index: int) -> int:
-    number = re.search(r"\d+", site)
-    return int(number[0]) if number else index
+def site_places(sites: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """The stack and the layer of every site: together they name one site alone.
+
+    The layer is the first number in a site's name, else its index; the stack what tells sites of
+    the same layer apart: ``encoder`` or ``decoder``, ``cross``, or else the site itself.
+    """
+    layers = {}
+    for index, site in enumerate(sites):
+        number = re.search(r"\d+", site)
+        layers[site] = int(number[0]) if number else index
+    if len({*layers.values()}) == len(sites):
+        return {site: ("", layer) for site, layer in layers.items()}
+    stacks = {site: _stack_of(site) for site in sites}
+    counts = Counter((stacks[site], layers[site]) for site in sites)
+    return {
+        site: (stacks[site] if counts[stacks[site], layers[site]] == 1 else site, layers[site])
+        for site in sites
+    }
+
+
+def _stack_of(site: str) -> str:
+    parts = site.lower().split(".")
+    stacks = [name for name in ("encoder", "decoder") if name in parts]
+    is_cross = any(word in parts[-1] for word in _CROSS) or "crossattention" in parts
+    return " ".join([*stacks, *(["cross"] if is_cross else [])])
 
 
 def _rows(
@@ -166,7 +195,10 @@ def _rows(
             layer=layer,
             head=head,
             site=record.site,
-            **{name: share.get(name) for name in RELATIONS},
+            previous=share.get("previous"),
+            first=share.get("first"),
+            duplicate=share.get("duplicate"),
+            induction=share.get("induction"),
             sink=float(to_sinks[head]),
             entropy=_nan_mean(spread[:, head]),
             relation=best,

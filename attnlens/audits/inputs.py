@@ -34,6 +34,7 @@ class AuditInput:
         special: positions of special tokens.
         folds: by site, how many rows of its batch an input has: a model may take channels as one.
         rows: how many copies of the input the model has read.
+        masked: the tokens that stood where a mask token was put, by position.
     """
 
     model: nn.Module
@@ -45,6 +46,7 @@ class AuditInput:
     special: frozenset[int] = frozenset()
     folds: dict[str, int] = field(default_factory=dict)
     rows: int = 0
+    masked: dict[int, int] = field(default_factory=dict)
 
     @property
     def takes(self) -> Mapping[str, inspect.Parameter]:
@@ -76,6 +78,29 @@ class AuditInput:
                 f"the model cannot be called with this input ({type(error).__name__}: {detail})",
                 remedy=f"give inputs as a dict of what it takes: {', '.join(self.takes)}",
             ) from error
+
+    def mask_tokens(self, every: int = 0) -> None:
+        """Put mask tokens into the text of a masked language model that holds none.
+
+        Args:
+            every: one of so many tokens is masked; 0: the last one alone.
+        """
+        mask = getattr(self.tokenizer, "mask_token_id", None)
+        ids = self.kwargs.get("input_ids")
+        if mask is None or ids is None or not is_masked_model(self.model) or (ids == mask).any():
+            return
+        real = self.attention_mask(ids.shape[1])[0].tolist()
+        places = [at for at in range(ids.shape[1]) if real[at] and at not in self.special]
+        places = places[every // 2 :: every] if every else places[-1:]
+        self.masked = {at: int(ids[0, at]) for at in places}
+        ids = ids.clone()
+        ids[0, places] = mask
+        self.kwargs = self.kwargs | {"input_ids": ids}
+        if self.labels is not None:
+            word = self.tokenizer.mask_token
+            self.labels = tuple(
+                word if at in self.masked else label for at, label in enumerate(self.labels)
+            )
 
     def attention_mask(self, items: int) -> Tensor:
         """Which items are no padding, ``(1, item)``."""
@@ -111,6 +136,11 @@ class AuditInput:
             with intervene(self.model, hide=hidden):
                 output = self.ask(len(rows), **more)
             yield output, visible
+
+
+def is_masked_model(model: nn.Module) -> bool:
+    """Whether a model was made to fill in masked tokens."""
+    return type(model).__name__.endswith(("MaskedLM", "ForPreTraining"))
 
 
 def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditInput]:
@@ -155,6 +185,8 @@ def split_inputs(model: object, inputs: Any, tokens: Any = None) -> list[AuditIn
     batch = len(tensors[0])
 
     def row(value: Any, at: int) -> Any:
+        if isinstance(value, Tensor) and value.is_inference():
+            value = value.clone()
         is_batched = isinstance(value, Tensor) and value.dim() and len(value) == batch
         return value[at : at + 1] if is_batched else value
 
@@ -218,6 +250,9 @@ def _of_text(model: nn.Module, text: str, tokenizer: Any) -> AuditInput:
         for name, tensor in encoded.items()
         if open_ended or name in parameters
     }
+    start = getattr(config, "decoder_start_token_id", None)
+    if getattr(config, "is_encoder_decoder", False) and start is not None:
+        encoded["decoder_input_ids"] = torch.tensor([[start]], device=device)
     return _with_labels(AuditInput(model, kwargs=encoded, text=text), tokenizer)
 
 

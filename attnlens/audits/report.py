@@ -48,6 +48,33 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenEffect:
+    """One item of an input, hidden from all attention, exactly.
+
+    Attributes:
+        input: which input, from 0.
+        position: of the item.
+        attention: its share of the attention at the query that the answer is read from, 0 to 1, a
+            mean over all heads.
+        before, after: the probability of the target, or of the likeliest outcome, with the item
+            and without it.
+        points: their difference in percentage points.
+        nats: the Kullback-Leibler divergence of the answer without the item.
+        sink: whether it is left out of claims as a sink.
+    """
+
+    input: int
+    position: int
+    item: str
+    attention: float
+    before: float
+    after: float
+    points: float
+    nats: float
+    sink: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TargetChange:
     """An outcome's change, percentage points."""
 
@@ -116,6 +143,7 @@ class Audit:
     model: AuditedModel
     inputs: tuple[Input, ...]
     target: str
+    tokens: tuple[TokenEffect, ...]
     heads: HeadTable
     claims: tuple[AuditedClaim, ...]
     placebos: tuple[Placebo, ...]

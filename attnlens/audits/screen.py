@@ -35,6 +35,7 @@ class Screening:
             of sites whose queries and keys were recorded.
         importance: gradient times attention, summed over queries, not negative, likewise.
         items: positions that claims are about: no sinks, and not the answer's own.
+        left_out: padding, and the answer's own position.
     """
 
     target: Target
@@ -45,6 +46,7 @@ class Screening:
     importance: Mapping[str, Floats]
     sinks: tuple[int, ...]
     items: tuple[int, ...]
+    left_out: frozenset[int]
     table: HeadTable
 
 
@@ -69,9 +71,10 @@ def screen(
     if sinks is None:
         sinks = sink_items(records, single_input.labels, single_input.special)
     padding = (~single_input.attention_mask(keys)[0]).nonzero()[:, 0].tolist()
-    left = {*sinks, *single_input.special, *padding}
+    left_out = {*padding}
     if resolved_target.query is not None and resolved_target.places == keys:
-        left.add(resolved_target.query)
+        left_out.add(resolved_target.query)
+    left = {*sinks, *single_input.special, *left_out}
 
     def paid(weights: Tensor) -> Floats:
         queries, count = weights.shape[-2:]
@@ -97,6 +100,7 @@ def screen(
         importance(single_input, resolved_target, shapes, seed=seed),
         tuple(sorted(sinks)),
         tuple(at for at in range(keys) if at not in left),
+        frozenset(left_out),
         heads(Recording(records), labels, sinks=sinks),
     )
 

@@ -18,12 +18,14 @@ from attnlens.audits.report import (
     Kind,
     LargestTargetChange,
     TargetChange,
+    TokenEffect,
 )
 from attnlens.audits.screen import Screening
 from attnlens.errors import InputError
 from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
 from attnlens.evidence.gather import MAX_HEAD_ITEMS
 from attnlens.evidence.result import claim_fields
+from attnlens.evidence.scores import divergence
 from attnlens.evidence.trial import Trial
 from attnlens.evidence.verdict import MIN_SHARE
 from attnlens.files import Flags, Floats
@@ -77,13 +79,17 @@ class _Case:
         self._full, self._nothing = self._scores(ends)
 
     def _scores(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+        masks = np.zeros((len(flags), len(self.screening.labels)), bool)
+        masks[:, list(self.screening.items)] = ~flags
+        return self._scores_without(masks, rows)
+
+    def _scores_without(self, masks: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+        """Scores ``(mask, score)`` with places hidden, ``(mask, place)``."""
         screening = self.screening
-        masks = np.zeros((len(flags), len(screening.labels)), bool)
-        masks[:, list(screening.items)] = ~flags
         hide = dict.fromkeys(screening.sites, masks)
         if rows is not None:
             hide = {
-                site: np.zeros((len(flags), *screening.attention[site].shape), bool)
+                site: np.zeros((len(masks), *screening.attention[site].shape), bool)
                 for site in {row.site for row in rows}
             }
             for at, row in enumerate(rows):
@@ -105,6 +111,34 @@ class _Case:
             first = probs[unhidden][0]
             probs[unhidden & (abs(probs - first).max(1) < _PROBABILITY_TOLERANCE)] = first
         return probs
+
+    def token_effects(self, number: int) -> tuple[TokenEffect, ...]:
+        """What hiding each place alone does, sinks and special tokens included."""
+        screening, target = self.screening, self.screening.target
+        count = len(screening.labels)
+        places = [at for at in range(count) if at not in screening.left_out]
+        masks = np.zeros((len(places) + 1, count), bool)
+        masks[np.arange(1, len(masks)), places] = True
+        full, *rows = target.probs(self._scores_without(masks), self._full, self._nothing)
+        nats = divergence(full, np.stack(rows)) if rows else np.zeros(0)
+        attention = np.concatenate(list(screening.attention.values())).mean(0)
+        outcome = int(full.argmax()) if target.kind == "all" else 0
+        return tuple(
+            TokenEffect(
+                input=number,
+                position=at,
+                item=name,
+                attention=float(attention[at]),
+                before=float(full[outcome]),
+                after=float(row[outcome]),
+                points=100 * float(row[outcome] - full[outcome]),
+                nats=float(effect),
+                sink=at in screening.sinks,
+            )
+            for at, name, row, effect in zip(
+                places, self.item_names(places), rows, nats, strict=True
+            )
+        )
 
     def site(self, row: HeadRow) -> AblationSite:
         return AblationSite(
@@ -213,7 +247,7 @@ def audit_input(
     table: HeadTable,
     heads: int,
     seed: int,
-) -> tuple[Input, HeadTable, list[AuditedClaim], list[tuple[int, int]]]:
+) -> tuple[Input, tuple[TokenEffect, ...], HeadTable, list[AuditedClaim], list[tuple[int, int]]]:
     """Test what one input's attention points at.
 
     What heads look at is first hidden from each alone, together. Only of those that carry a tenth
@@ -226,8 +260,8 @@ def audit_input(
         heads: claims are made of so many.
 
     Returns:
-        the input, its heads, its claims, and how many lists of each of `PLACEBOS` were tested and
-        supported.
+        the input, what hiding each of its items does, its heads, its claims, and how many lists of
+        each of `PLACEBOS` were tested and supported.
 
     Raises:
         InputError: too few items to tell any apart.
@@ -263,6 +297,7 @@ def audit_input(
     )
     return (
         summary,
+        case.token_effects(number),
         _with_p_values(trial, case, scored),
         [_result(number, case, test, full) for test in tests],
         _placebos(trial, case, scored, np.random.default_rng([seed, number])),

@@ -86,14 +86,20 @@ def add_record(commands: Commands) -> None:
         run=_run_record,
         help="keep the attention of any model, for `attnlens view`",
         description="Run a model once and save every attention weight, with tokens as labels. "
-        "Nothing is downloaded.",
+        "Nothing is downloaded. With --from-qk: the attention of queries and keys that a serving "
+        "engine captured.",
     )
-    _add_path(parser)
+    _add_path(parser, nargs="?")
+    parser.option(
+        "--from-qk",
+        "FILE",
+        "a safetensors file with SITE.q, SITE.k, and if known SITE.mask and SITE.scale",
+    )
     add_shared(parser, "--out", required=True, help="the recording to write")
 
 
-def _add_path(parser: Parser) -> None:
-    parser.option("path", "PATH", _MODEL_HELP)
+def _add_path(parser: Parser, **more: Any) -> None:
+    parser.option("path", "PATH", _MODEL_HELP, **more)
     parser.option("--text", "WORDS", "the input, in quotes")
 
 
@@ -214,6 +220,15 @@ def _text_of(line: bytes) -> str | None:
 
 def _run_record(options: argparse.Namespace) -> int:
     check_files(options)
+    if options.from_qk is not None:
+        from attnlens.recording.captured import recording_of_captured
+
+        if options.path is not None or options.text is not None:
+            raise InputError("--from-qk needs no model", remedy="leave PATH and --text out")
+        recording_of_captured(options.from_qk).save(options.out)
+        return 0
+    if options.path is None:
+        raise InputError("there is no model", remedy="give PATH, or --from-qk FILE")
     from attnlens.audits.inputs import record_input
 
     model = _model(options)

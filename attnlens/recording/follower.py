@@ -8,13 +8,10 @@ opened, so that the operators inside them are seen; everything else is found by 
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
-from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -22,9 +19,20 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attnlens.errors import RecordingError
-from attnlens.recording.calls import FUSED, AttentionCall, Layout, fused_call
+from attnlens.recording.calls import FUSED, AttentionCall, fused_call
+from attnlens.recording.fused import LAYERS, WITH_WEIGHTS, EncoderLayer, keys_of, padded_arguments
+from attnlens.recording.products import (
+    Finding,
+    Pending,
+    Product,
+    Watcher,
+    flat,
+    held,
+    key_side,
+    pending_of,
+    thread_state,
+)
 from attnlens.recording.rules import RULES, Operation, axes_after
-from attnlens.recording.sites import local_of
 from attnlens.recording.tracking import (
     Axes,
     Axis,
@@ -37,9 +45,6 @@ from attnlens.recording.tracking import (
     plain,
     size_of,
 )
-
-if TYPE_CHECKING:
-    from attnlens.recording.block import Block
 
 _FACTORS: Final = {
     "mm": (0, 1),
@@ -74,201 +79,7 @@ _CHOICES: Final = frozenset(
 )
 """Element-wise operators that make weights of scores."""
 _EXPONENTIALS: Final = frozenset(("exp", "exp2"))
-_LAYERS: Final = frozenset(("_transformer_encoder_layer_fwd", "_native_multi_head_attention"))
 _COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
-_ENCODER_CODE: Final = nn.TransformerEncoder.forward.__code__
-
-
-_DROPPED: Final = "weights are those after dropout, which multiplied the values"
-
-
-class _ThreadState(threading.local):
-    def __init__(self) -> None:
-        self.followers: list[Follower] = []
-        self.is_quiet = False
-        self.held: list[Finding] | None = None
-
-
-thread_state = _ThreadState()
-"""The followers of this thread; whether what they find is told to nobody for now, or held back."""
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """A block whose attention is told to nobody."""
-    before, thread_state.is_quiet = thread_state.is_quiet, True
-    try:
-        yield
-    finally:
-        thread_state.is_quiet = before
-
-
-@contextmanager
-def held() -> Iterator[list[Finding]]:
-    """A block whose attention is held back, until whoever may change it has."""
-    before, thread_state.held = thread_state.held, []
-    try:
-        yield thread_state.held
-    finally:
-        thread_state.held = before
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """A product that may be one of weights and values.
-
-    Dimensions come in the order of ``weights``: shared with the values, free, and the key.
-
-    Attributes:
-        pair, side: what the weights are made of, and the side that is summed over.
-        weights: ``(*shared, *free, key)``.
-        values: ``(*shared, key, *width)``.
-        output: ``(*shared, *free, *width)``.
-        value_key: the axes that the values have where the weights have ``key``.
-        is_open: whether the weights are exponentials that nothing made sum to 1.
-        is_learnt: whether the values do not depend on the input, unlike the weights.
-    """
-
-    pair: Pair
-    side: int
-    weights: Tensor
-    values: Tensor
-    output: Tensor
-    shared: tuple[Dimension, ...]
-    free: tuple[Dimension, ...]
-    key: Dimension
-    width: tuple[Dimension, ...]
-    value_key: Dimension
-    is_open: bool
-    is_learnt: bool = False
-
-    @property
-    def layout(self) -> Layout:
-        return Layout.of(
-            self.pair, self.side, flat(self.shared), flat(self.free), self.key, flat(self.width)
-        )
-
-    def call(self, is_whole: bool = True) -> AttentionCall:
-        """The call, with values and outputs if it is to be whole."""
-        layout = self.layout
-        weights = layout.weights(self.weights, (*self.shared, *self.free, self.key))
-        notes = (_DROPPED,) if self.pair.dropped else ()
-        if not is_whole:
-            return AttentionCall("product", weights=weights, notes=notes)
-        values = layout.values(self.values, (*self.shared, self.key, *self.width))
-        outputs = layout.outputs(self.output, (*self.shared, *self.free, *self.width))
-        return AttentionCall("product", weights=weights, v=values, output=outputs, notes=notes)
-
-    def is_attention(self, layout: Layout, is_named: bool) -> bool | None:
-        """Whether it is one of weights and values; None: it cannot be told.
-
-        Args:
-            is_named: whether its module is called attention, or an adapter names it.
-        """
-        if self.is_open or not self.width:
-            return False
-        if self.is_learnt and any(axis in flat(self.shared) for axis in layout.query):
-            return False  # learnt values of pairs of positions, as of relative positions
-        is_normalised = self.side in self.pair.normalised
-        over_features = all(axis.plain.feature for axis in self.key)
-        of_features = bool(self.value_key) and all(axis.plain.feature for axis in self.value_key)
-        if self.pair.origin == "softmax":
-            if of_features:
-                return None  # experts, codes, layers
-            free = [axis for axis in flat(self.free) if axis.size > 1]
-            over_learnt = over_features or any(axis.plain.feature for axis in free)
-            if not free or not over_learnt:
-                return is_named or (None if over_features else True)
-            return is_named or (None if any(a.plain.feature for a in free) else True)
-        if is_normalised and (over_features or not of_features):
-            return True
-        if self.pair.chosen and not over_features and not of_features:
-            return True
-        if self.pair.normalised and not over_features:
-            return is_named or None
-        positions = not over_features and not all(axis.plain.feature for axis in layout.query)
-        if not positions or self.pair.origin == "learnt":
-            return False
-        return is_named or (None if self.pair.origin == "product" else False)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One attention call, and the block to be told of it.
-
-    ``call`` is None of a product that nobody changed: `Product.call` makes it, of views.
-    """
-
-    block: Block
-    site: str
-    call: AttentionCall | None = None
-    product: Product | None = None
-    is_again: bool = False
-
-    def whole(self) -> AttentionCall:
-        """The call with values and outputs."""
-        if self.call is not None:
-            return self.call
-        assert self.product is not None
-        return self.product.call()
-
-    def report(self) -> None:
-        """Tell the block, or hold it back."""
-        weights = self.call.q if self.product is None and self.call else None
-        weights = self.product.weights if self.product is not None else weights
-        if weights is not None and weights.is_meta:
-            raise RecordingError(
-                f"{self.site}: tensors on the device meta have no values; run the model on another"
-            )
-        if thread_state.held is not None:
-            thread_state.held.append(self)
-        elif self.block.asks(self.site, self.is_again):
-            pair, call = None if self.product is None else self.product.pair, self.call
-            if call is None:
-                assert self.product is not None
-                call = self.product.call(self.block.follows)
-            self.block.tell(self.site, call, pair, self.is_again)
-
-
-@dataclass(frozen=True, slots=True)
-class _EncoderLayer:
-    """The arguments of ``torch._transformer_encoder_layer_fwd``, by the names they have there."""
-
-    src: Tensor
-    embed_dim: int
-    num_heads: int
-    qkv_weight: Tensor
-    qkv_bias: Tensor
-    proj_weight: Tensor
-    proj_bias: Tensor
-    use_gelu: bool
-    norm_first: bool
-    eps: float
-    norm_weight_1: Tensor
-    norm_bias_1: Tensor
-    norm_weight_2: Tensor
-    norm_bias_2: Tensor
-    ffn_weight_1: Tensor
-    ffn_bias_1: Tensor
-    ffn_weight_2: Tensor
-    ffn_bias_2: Tensor
-    mask: Tensor | None = None
-    mask_type: int | None = None
-
-    def normed(self, x: Tensor, number: int) -> Tensor:
-        """The first norm or the second."""
-        weight, bias = (
-            (self.norm_weight_1, self.norm_bias_1)
-            if number == 1
-            else (self.norm_weight_2, self.norm_bias_2)
-        )
-        return torch.layer_norm(x, (self.embed_dim,), weight, bias, self.eps)
-
-    def fed_forward(self, x: Tensor) -> Tensor:
-        flat_x, weight = x.flatten(0, -2), self.ffn_weight_1.t()
-        hidden = torch._addmm_activation(self.ffn_bias_1, flat_x, weight, use_gelu=self.use_gelu)
-        hidden = hidden.view(*x.shape[:-1], -1)
-        return torch._C._nn.linear(hidden, self.ffn_weight_2, self.ffn_bias_2)
 
 
 class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -283,7 +94,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _should_skip_dynamo(cls) -> bool:
         return False  # or torch imports its compiler, a second and more
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Watcher) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.tracker = Tracker(block.model)
         self.block = block
@@ -298,7 +109,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if torch._C._current_graph_task_id() != -1:
             return func(*args, **named)  # computed again for gradients, or gradients themselves
         name = _name_of(func)
-        if name in _LAYERS and not thread_state.is_quiet:
+        if name in LAYERS and not thread_state.is_quiet:
             return self._opened(func, name, args, named)
         if torch.is_inference_mode_enabled() and _is_composite(func) and not _is_nested(args):
             with self:
@@ -345,7 +156,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _opened(self, func: Any, name: str, args: tuple[Any, ...], named: Any) -> Any:
         """Run one of torch's fused encoder operators so that the attention in it is seen."""
         source = args[0]
-        keys = _keys_of(source)
+        keys = keys_of(source)
         if name == "_native_multi_head_attention":
             return self._native(func, keys, args, named)
         site = self._site()
@@ -353,7 +164,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if site is not None and is_plain and not source.is_nested and not self.block.follows:
             part = self.block.sites.part(site, "self_attn")
             if self.block.asks(part):
-                return self._layer(part, _EncoderLayer(*args, **named))
+                return self._layer(part, EncoderLayer(*args, **named))
         self._inside += 1
         try:
             with self:
@@ -364,7 +175,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.tracker.put(output, self.tracker.of(source).plain())
         return output
 
-    def _layer(self, site: str, layer: _EncoderLayer) -> Tensor:
+    def _layer(self, site: str, layer: EncoderLayer) -> Tensor:
         """A fused layer by the operators it is made of, in its order: to the last bit the same."""
         x = source = layer.src
         if layer.norm_first:
@@ -395,8 +206,8 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if query.is_nested:
             output = func(*args, **named)
             with held() as findings:
-                padded, hidden = _padded(given)
-                self._seen_inside(func, _keys_of(padded["query"]), padded, (name, site[1]))
+                padded, hidden = padded_arguments(given)
+                self._seen_inside(func, keys_of(padded["query"]), padded, (name, site[1]))
             for finding in findings:
                 call = finding.whole()
                 assert call.weights is not None
@@ -407,7 +218,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self._seen_inside(func, keys, given, (name, site[1]))
         if not self.block.asks(name):
             return func(*args, **named)
-        output, weights = func(*(given | _WITH_WEIGHTS).values())
+        output, weights = func(*(given | WITH_WEIGHTS).values())
         own = not (given["need_weights"] and not given["average_attn_weights"])
         self.block.tell(name, AttentionCall("product", weights=weights, own=own))
         if not given["need_weights"]:
@@ -568,7 +379,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         second = operands[1]
         if name == "mul" and second.random and pair is not None:
             pair.dropped = True
-        if name == "mul" and (pending := _pending(operands, tensors, output)) is not None:
+        if name == "mul" and (pending := pending_of(operands, tensors, output)) is not None:
             return replace(axes, pending=pending)
         if name == "sub" and not second.log_sum:
             return axes
@@ -611,7 +422,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         lead = _lead_of(left, right)
         result = (*lead, *left_free, *right_free)
         constant = left.constant and right.constant
-        sides = _key_side(left, keys[0]), _key_side(right, keys[1])
+        sides = key_side(left, keys[0]), key_side(right, keys[1])
         is_batched = a.dim() == 3 and (constant or len(a) > 1)
         is_weighted = any(side is not None and side[0].normalised for side in sides)
         if (left.constant or right.constant) and not is_batched and not is_weighted:
@@ -658,7 +469,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _summed(self, source: Tensor, axes: Axes, output: Tensor) -> Axes:
         """The axes of a sum; of weights times values over keys it is a product, and told."""
         before = self.tracker.of(source)
-        pending: _Pending | None = before.pending
+        pending: Pending | None = before.pending
         if pending is None:
             return axes
         gone = before.sides(pending.pair) - axes.sides(pending.pair)
@@ -687,80 +498,6 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             product.pair.used.add(place)
             Finding(self.block, site[0], None, product, is_again).report()
         return True
-
-
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """Weights and values multiplied element by element; a sum over keys makes it a product."""
-
-    pair: Pair
-    weights: Tensor
-    values: Tensor
-    shape: torch.Size
-    width: tuple[int, ...]
-    is_open: bool
-    value_axes: Axes
-
-    def summed(self, axes: Axes, side: int, output: Tensor) -> Product | None:
-        """The product that a sum over one side of the pair makes of it."""
-        sizes, dimensions = self.shape, axes.dimensions
-        keys = [
-            place
-            for place, dimension in enumerate(dimensions)
-            if any(axis.pair is self.pair and axis.side == side for axis in dimension)
-        ]
-        if len(keys) != 1 or _key_side(axes, dimensions[keys[0]]) is None:
-            return None
-        lacks = len(sizes) - self.values.dim()
-        others = [place for place in range(len(sizes)) if place not in (*keys, *self.width)]
-        free = [
-            place
-            for place in others
-            if place < lacks or (self.values.shape[place - lacks] == 1 and sizes[place] > 1)
-        ]
-        shared = [place for place in others if place not in free]
-        weights = self.weights.expand(sizes).permute(*shared, *free, *keys, *self.width)
-        values = self.values.expand(sizes).permute(*free, *shared, *keys, *self.width)
-        for _ in self.width:
-            weights = weights[..., 0]
-        for _ in free:
-            values = values[0]
-        kept = [place for place in range(len(sizes)) if place not in keys]
-        output = output.reshape([sizes[place] for place in kept])
-        output = output.permute([kept.index(place) for place in (*shared, *free, *self.width)])
-        value_key = self.value_axes.dimensions[keys[0] - lacks] if keys[0] >= lacks else ()
-        chosen = [tuple(dimensions[p] for p in places) for places in (shared, free, self.width)]
-        return Product(
-            self.pair, side, weights, values, output, chosen[0], chosen[1], dimensions[keys[0]],
-            chosen[2], value_key, self.is_open,
-        )  # fmt: skip
-
-
-def _pending(
-    operands: Sequence[Axes], tensors: Sequence[Tensor], output: Tensor
-) -> _Pending | None:
-    """Weights times values, element by element, if that is what two factors are."""
-    for one, other in ((0, 1), (1, 0)):
-        axes, values = operands[one], operands[other]
-        pair = axes.weights_of
-        if pair is None or values.constant or values.weights_of is pair:
-            continue
-        w, v = tensors[one], tensors[other]
-        lacks, v_lacks = output.dim() - w.dim(), output.dim() - v.dim()
-        width = tuple(
-            place
-            for place, size in enumerate(output.shape)
-            if place >= v_lacks
-            and v.shape[place - v_lacks] == size
-            and (
-                place < lacks
-                or (w.shape[place - lacks] == 1 and size > 1)
-                or all(axis.copied for axis in axes.dimensions[place - lacks] or (Axis(1),))
-            )
-        )
-        if width and (pair.normalised or pair.origin == "product"):
-            return _Pending(pair, w, v, output.shape, width, axes.exponential, values)
-    return None
 
 
 def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:
@@ -814,26 +551,6 @@ def _lead_of(axes: Axes, other: Axes) -> tuple[Dimension, ...]:
     return others if is_finer or (axes.constant and others) else own
 
 
-def _key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
-    """The pair that a tensor is weights of, and the side that one dimension is."""
-    pair = axes.weights_of
-    if pair is None:
-        return None
-    own = [axis for axis in key if axis.pair is pair]
-    sides = [axis.side for axis in own]
-    if own and all(axis.plain.feature for axis in own):
-        # Heads that share keys stand among the queries; a sum over them is none over keys.
-        others = (axis for dimension in axes.dimensions for axis in dimension if axis not in own)
-        if any(axis.pair is pair and axis.side in sides and axis.size > 1 for axis in others):
-            return None
-    if not sides:
-        alone = [side for side in (1, 0) if pair.sizes[side] == 1] if size_of(key) == 1 else []
-        return (pair, alone[0]) if alone else None
-    if len({*sides}) > 1 and min(pair.sizes) > 1:
-        return None  # queries and keys in one
-    return pair, max(sides, key=lambda side: pair.sizes[side])
-
-
 def _paired(
     lead: Sequence[Dimension],
     left: Sequence[Dimension],
@@ -849,10 +566,6 @@ def _paired(
     return Axes.of((*plain(lead), *sides), constant=constant)
 
 
-def flat(dimensions: Sequence[Dimension]) -> Dimension:
-    return tuple(axis for dimension in dimensions for axis in dimension)
-
-
 def _broadcasts(shapes: Sequence[Sequence[int]], shape: Sequence[int]) -> bool:
     return all(
         len(own) <= len(shape)
@@ -861,40 +574,6 @@ def _broadcasts(shapes: Sequence[Sequence[int]], shape: Sequence[int]) -> bool:
         )
         for own in shapes
     )
-
-
-_WITH_WEIGHTS: Final = {"need_weights": True, "average_attn_weights": False}
-
-
-def _keys_of(tensor: Tensor) -> Any:
-    """The kernels of a tensor's own kind."""
-    name = f"{'NestedTensor' if tensor.is_nested else ''}{tensor.device.type.upper()}"
-    return torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name))
-
-
-def _padded(given: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
-    """Arguments with a nested input padded, and which of its positions are padding.
-
-    It is padded to the length it had before torch cut it to the longest sequence, so that a mask
-    of 6 positions gives maps of 6 by 6.
-    """
-    nested = given["query"]
-    sequences = nested.unbind()
-    lengths = torch.tensor([len(sequence) for sequence in sequences], device=nested.device)
-    longest = max(int(lengths.max()), _unpadded_length(sys._getframe(1)))
-    shape = len(sequences), longest, sequences[0].shape[-1]
-    padded = nested.to_padded_tensor(0.0, shape)
-    hidden = torch.arange(longest, device=nested.device) >= lengths.unsqueeze(1)
-    names = ("query", "key", "value")
-    return given | dict.fromkeys(names, padded) | {"mask": hidden, "mask_type": 1}, hidden
-
-
-def _unpadded_length(frame: FrameType | None) -> int:
-    while frame is not None:
-        if frame.f_code is _ENCODER_CODE:
-            return int(local_of(frame, "src").shape[1])
-        frame = frame.f_back
-    return 0
 
 
 def _is_nested(args: tuple[Any, ...]) -> bool:

@@ -34,8 +34,8 @@ from attnlens.recording.edits import (
     edits_asked,
     with_edited_values,
 )
-from attnlens.recording.follower import Finding, held, quiet, thread_state
 from attnlens.recording.probe import AttentionProbe
+from attnlens.recording.products import Finding, held, quiet, thread_state
 from attnlens.recording.sites import SoftmaxAdapter, Which, adapters_of, matches, module_given
 from attnlens.recording.tracking import Pair, plain
 

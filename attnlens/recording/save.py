@@ -165,7 +165,7 @@ def read_part(
     """
     from safetensors import safe_open
 
-    with _reading(path), safe_open(path, framework="pt") as file:
+    with reading(path), safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
         check_format(metadata, path)
         loaded: dict[str, Tensor] = {}
@@ -204,7 +204,7 @@ def read_folder(path: str | os.PathLike[str]) -> list[AttentionRecord]:
             path=path,
             remedy=SAVED,
         )
-    with _reading(index):
+    with reading(index):
         metadata = json.loads(index.read_text(encoding="utf-8"))
         check_format(metadata, index)
         parts = [(str(part["file"]), part["records"]) for part in metadata["parts"]]
@@ -286,7 +286,7 @@ SAVED: Final = "give a file that recording.save wrote, all of it, or a folder of
 
 
 @contextmanager
-def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     """A block whose errors become the one line for a file that is none, or lies about itself."""
     from safetensors import SafetensorError
 

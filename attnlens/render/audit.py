@@ -25,13 +25,31 @@ from attnlens.render.text_terminal import VERDICTS
 if TYPE_CHECKING:
     from attnlens.audits.ablate import Ablation
     from attnlens.audits.head_table import HeadRow, HeadTable
-    from attnlens.audits.report import Audit, AuditedClaim, Input
+    from attnlens.audits.report import Audit, AuditedClaim, Input, TokenEffect
 
 _MAX_CLAIMS: Final = 12
 _MAX_HEADS: Final = 8
 _MAX_INPUTS: Final = 3
 _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
 _PICTURE: Final = "picture only"
+_MAX_TOKENS: Final = 12
+_SIZES: Final = ((0.5, "large"), (0.05, "medium"), (0.005, "small"), (0.0, "none"))
+"""The words for an effect, from so many nats."""
+_SIZE_LEGEND: Final = (
+    "effect: large from 0.5 nats, medium from 0.05, small from 0.005; attention: mean of all heads "
+    "at the place that answers"
+)
+_WORDS: Final = {
+    "supported": "larger",
+    "not better than chance": "no larger",
+    "contradicted": "opposite",
+    "cannot be told": "unclear",
+}
+_LEGEND: Final = (
+    "larger, no larger: than hiding other sets of as many items; opposite: they hold the target "
+    "back; unclear: too few items to compare, only the size is known; picture only: the head "
+    "carries less than a tenth of the effect"
+)
 _ALPHA: Final = 0.05
 """p of what a head looks at, of which so many are expected by chance alone."""
 
@@ -84,7 +102,7 @@ def render_ablation(page: Page, ablation: Ablation) -> None:
     heads = ("head", "change", "beyond random", "p", "q", "site")
     rows = [
         [
-            f"L{head.layer}H{head.head}",
+            head.name,
             *map(_signed, (head.change, head.beyond)),
             *(number(chance, 3) for chance in (head.p, head.q)),
             head.site,
@@ -132,7 +150,7 @@ def inputs_of(audit: Audit) -> list[str]:
 
 
 def sections(audit: Audit) -> list[Section]:
-    """Claims about the model, about heads, and the heads screened highest."""
+    """Every token hidden alone, claims about the model and heads, the heads screened highest."""
     many = len(audit.inputs) > 1
     claim_sections = [
         claims_section(
@@ -144,14 +162,47 @@ def sections(audit: Audit) -> list[Section]:
         )
     ]
     ranked = sorted(audit.heads, key=lambda row: -(row.importance or 0.0))[:_MAX_HEADS]
-    return [*(section for section in claim_sections if section.rows), heads_section(ranked)]
+    tokens = tokens_section(audit.tokens, many)
+    return [section for section in (tokens, *claim_sections) if section.rows] + [
+        heads_section(ranked)
+    ]
+
+
+def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
+    """Tokens by what hiding each alone from all attention does, the largest effect first."""
+    ranked = sorted(tokens, key=lambda token: -token.nats)
+    shown = ranked[:_MAX_TOKENS]
+    largest = max((abs(token.points) for token in shown), default=0.0) or 1.0
+    rows = [
+        [
+            next(word for least, word in _SIZES if token.nats >= least),
+            f"{fine_percent(token.before)} → {fine_percent(token.after)}",
+            f"{token.points:+.1f}",
+            number(token.nats, 3),
+            fine_percent(token.attention),
+            (f"input {token.input + 1}: " if many else "")
+            + token.item
+            + (" (sink)" if token.sink else ""),
+        ]
+        for token in shown
+    ]
+    left = f"and {count(len(ranked) - len(shown), 'more token')}, with smaller effects; "
+    return Section(
+        "effect of hiding each token alone, and the attention it gets",
+        ("effect", "target", "points", "nats", "attention", "token"),
+        rows,
+        (2, 3, 4),
+        tuple(token.points / largest for token in shown),
+        ("",) * len(rows),
+        (left if len(ranked) > len(shown) else "") + _SIZE_LEGEND,
+    )
 
 
 def claims_section(title: str, claims: Sequence[AuditedClaim], many: bool) -> Section:
     """Claims with their verdicts, those that hold first; of ``many`` inputs, of which."""
     order = [*VERDICTS, None]
     ranked = sorted(claims, key=lambda claim: (order.index(claim.verdict), -claim.effect_nats))
-    left = Counter(claim.verdict or _PICTURE for claim in ranked[_MAX_CLAIMS:])
+    left = Counter(map(_word, ranked[_MAX_CLAIMS:]))
     omitted = ", ".join(f"{many} {verdict}" for verdict, many in left.most_common())
     largest = max((abs(claim.top_change.points) for claim in ranked), default=0.0) or 1.0
     some = ranked[:_MAX_CLAIMS]
@@ -171,10 +222,14 @@ def _sign(claim: AuditedClaim) -> tuple[str, str]:
     return VERDICTS[claim.verdict] if claim.verdict else ("○", "picture")
 
 
+def _word(claim: AuditedClaim) -> str:
+    return _WORDS[claim.verdict] if claim.verdict else _PICTURE
+
+
 def _claim_row(claim: AuditedClaim, lead: str) -> list[str]:
     change = claim.top_change
     return [
-        f"{_sign(claim)[0]} {claim.verdict or _PICTURE}",
+        f"{_sign(claim)[0]} {_word(claim)}",
         number(claim.q, 3),
         f"{fine_percent(change.before)} → {fine_percent(change.after)}",
         *([] if claim.share is None else [fine_percent(claim.share)]),
@@ -211,7 +266,8 @@ def closing(audit: Audit) -> list[str]:
         f"{placebo.kind} {placebo.supported} of {placebo.tested}" for placebo in audit.placebos
     )
     cost = f"cost: {count(audit.cost.forwards, 'forward')}, {audit.cost.seconds:.1f} s"
-    return [*([looks] if p_values else []), f"placebos supported: {placebos}", cost]
+    legend = [_LEGEND] if audit.claims else []
+    return [*legend, *([looks] if p_values else []), f"placebos called larger: {placebos}", cost]
 
 
 def importance_map(table: Sequence[HeadRow], largest: float) -> HeatMapDrawing:
@@ -231,7 +287,10 @@ def importance_map(table: Sequence[HeadRow], largest: float) -> HeatMapDrawing:
         columns=[
             HeatMapColumn(f"H{head}") for head in range(max(map(len, sites.values()), default=0))
         ],
-        rows=[Row(f"L{rows[0].layer}", [cell(row) for row in rows]) for rows in sites.values()],
+        rows=[
+            Row(f"{rows[0].stack} L{rows[0].layer}".strip(), [cell(row) for row in rows])
+            for rows in sites.values()
+        ],
     )
 
 
