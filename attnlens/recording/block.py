@@ -97,7 +97,10 @@ class Block:
             and not isinstance(module, torch.jit.ScriptModule)
         ]
         if not self.sites.compiled:  # such modules warn of hooks
-            self.handles.append(nn.modules.module.register_module_forward_pre_hook(self._enter))
+            self.handles += [
+                nn.modules.module.register_module_forward_pre_hook(self._enter),
+                nn.modules.module.register_module_forward_hook(self._leave, always_call=True),
+            ]
 
     @contextmanager
     def following(self) -> Iterator[None]:
@@ -129,6 +132,10 @@ class Block:
         self.handles.clear()
 
     # What a follower asks and tells
+
+    @property
+    def has_adapters(self) -> bool:
+        return bool(self._named)
 
     def asks(self, site: str, is_again: bool = False) -> bool:
         """Whether a call of a site is to be told; counts it."""
@@ -220,10 +227,16 @@ class Block:
             return
         if threading.get_ident() != self._thread:
             self._elsewhere.add(name)
-        elif name == self.sites.root:
+        elif module is self.model:
             for follower in thread_state.followers:
                 if follower.block is self:
                     follower.begin(arguments)
+
+    def _leave(self, module: nn.Module, *_: Any) -> None:
+        if module is self.model and threading.get_ident() == self._thread:
+            for follower in thread_state.followers:
+                if follower.block is self:
+                    follower.plan.end()
 
     def _count(self, module: nn.Module, *_: Any) -> None:
         """Takes down that a module ran that is called attention."""

@@ -187,7 +187,7 @@ class Capture:
 
     def _mask(self, mask: Tensor) -> tuple[Tensor, bool]:
         """A copy of a mask, one for all calls that share it, and whether it is more than that."""
-        cache_key = (id(mask), mask._version)
+        cache_key = (id(mask), 0 if mask.is_inference() else mask._version)
         if cache_key not in self._masks:
             plain = mask.detach()
             some = False

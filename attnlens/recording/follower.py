@@ -20,7 +20,8 @@ from torch.utils._pytree import tree_leaves
 
 from attnlens.errors import RecordingError
 from attnlens.recording.calls import FUSED, AttentionCall, fused_call
-from attnlens.recording.fused import LAYERS, WITH_WEIGHTS, EncoderLayer, keys_of, padded_arguments
+from attnlens.recording.fused import LAYERS, WITH_WEIGHTS, keys_of, padded_arguments
+from attnlens.recording.plan import Plan
 from attnlens.recording.products import (
     Finding,
     Pending,
@@ -79,6 +80,7 @@ _CHOICES: Final = frozenset(
 )
 """Element-wise operators that make weights of scores."""
 _EXPONENTIALS: Final = frozenset(("exp", "exp2"))
+_NATIVE: Final = torch.ops.aten._native_multi_head_attention.default
 _COMPOSITE: Final = torch._C.DispatchKey.CompositeImplicitAutograd
 
 
@@ -98,6 +100,9 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.tracker = Tracker(block.model)
         self.block = block
+        self.plan = Plan()
+        self._findings = 0
+        self._used: set[tuple[Pair, tuple[int, int, int]]] = set()
         self._inside = 0
         self._fused_site: tuple[str, nn.Module] | None = None
 
@@ -106,30 +111,39 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         del types
         named = kwargs or {}
+        if self._inside and func is not _NATIVE:
+            return func(*args, **named)
         if torch._C._current_graph_task_id() != -1:
             return func(*args, **named)  # computed again for gradients, or gradients themselves
         name = _name_of(func)
         if name in LAYERS and not thread_state.is_quiet:
             return self._opened(func, name, args, named)
-        if torch.is_inference_mode_enabled() and _is_composite(func) and not _is_nested(args):
+        is_below = torch.is_inference_mode_enabled() or self._fused_site is not None
+        if is_below and _is_composite(func) and not _is_nested(args):
             with self:
                 return func._op_dk(_COMPOSITE, *args, **named)
         if name == "flex_attention" and not thread_state.is_quiet:
             self.block.refuse_flex(self._site())
         output = func(*args, **named)
-        if self._inside:
+        unknown, is_planned = self.tracker.unknown, not thread_state.is_quiet
+        if is_planned and self.plan.knows(func, args, named, output, self.tracker):
             return output
-        unknown = self.tracker.unknown
+        before = self._findings
         if name in FUSED:
+            self._findings += 1
             self._fused(func, args, named, output)
         else:
             self._look(name, args, named, output)
+        if is_planned:
+            self.plan.add(func, args, named, output, self.tracker, self._findings > before)
         if self.tracker.unknown > unknown or getattr(func, "namespace", "") != "aten":
             self.block.note_foreign(self._site())
         return output
 
     def begin(self, arguments: Any) -> None:
-        """Take down what a model is called with."""
+        """Take down that the model is called, and what with."""
+        self._used.clear()
+        self.plan = Plan.of(self.block.model, self.block.has_adapters)
         if torch._C._functorch.peek_interpreter_stack() is not None:
             return
         for part in tree_leaves(arguments):
@@ -159,12 +173,6 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         keys = keys_of(source)
         if name == "_native_multi_head_attention":
             return self._native(func, keys, args, named)
-        site = self._site()
-        is_plain = source.device.type == "cpu" and source.dtype == torch.float32
-        if site is not None and is_plain and not source.is_nested and not self.block.follows:
-            part = self.block.sites.part(site, "self_attn")
-            if self.block.asks(part):
-                return self._layer(part, EncoderLayer(*args, **named))
         self._inside += 1
         try:
             with self:
@@ -173,26 +181,6 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._inside -= 1
         if not source.is_nested:
             self.tracker.put(output, self.tracker.of(source).plain())
-        return output
-
-    def _layer(self, site: str, layer: EncoderLayer) -> Tensor:
-        """A fused layer by the operators it is made of, in its order: to the last bit the same."""
-        x = source = layer.src
-        if layer.norm_first:
-            x = layer.normed(x, 1)
-        sizes = (layer.embed_dim, layer.num_heads, layer.qkv_weight, layer.qkv_bias)
-        attended, weights = torch._native_multi_head_attention(
-            *(x, x, x, *sizes, layer.proj_weight, layer.proj_bias, layer.mask, True, False),
-            layer.mask_type,
-        )
-        self.block.tell(site, AttentionCall("product", weights=weights, own=True))
-        x = attended.add_(source)
-        if layer.norm_first:
-            output = layer.fed_forward(layer.normed(x, 2)).add_(x)
-        else:
-            x = layer.normed(x, 1)
-            output = layer.normed(layer.fed_forward(x).add_(x), 2)
-        self.tracker.put(output, self.tracker.of(source).plain())
         return output
 
     def _native(self, func: Any, keys: Any, args: tuple[Any, ...], named: Any) -> Any:
@@ -398,7 +386,10 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _expect(self, axes: Axes, output: Tensor) -> None:
         """Take down that scores became weights, which a product should use."""
         pair = axes.weights_of
-        if pair is None or pair.used or thread_state.is_quiet:
+        if pair is None:
+            return
+        self._findings += 1
+        if pair.used or thread_state.is_quiet:
             return
         positions = {
             axis.side
@@ -428,12 +419,12 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if (left.constant or right.constant) and not is_batched and not is_weighted:
             exponential = left.exponential or right.exponential
             return Axes.of(result, constant=constant, exponential=exponential)
-        if sides[0] and sides[1] and sides[0][0] is not sides[1][0]:
+        if sides[0] and sides[1] and sides[0] != sides[1]:
             # Weights of weights.
             pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), "product")
             pair.chosen = all(one.chosen or one.normalised for one, _ in (sides[0], sides[1]))
             for one, _ in (sides[0], sides[1]):
-                one.used.add(None)
+                one.used = True
             return _paired(lead, left_free, right_free, pair)
         if sides[0]:
             product = Product(
@@ -455,6 +446,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return Axes.of(plain(result))
         site = self._site() if self._is_mixture(left, keys[0]) else None
         if site is not None and not thread_state.is_quiet:
+            self._findings += 1
             self.block.doubt(site[0], tuple(a.shape), False)
         origin = "product" if left.constant == right.constant else "learnt"
         pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), origin)
@@ -480,6 +472,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _attention(self, product: Product) -> bool:
         """Whether a product is one of weights and values; if so it is told."""
+        self._findings += 1
         site, layout = self._site(), product.layout
         is_named = site is not None and self.block.is_named(*site)
         is_named = is_named or self.block.has_claimed(product.pair)
@@ -494,8 +487,9 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if not thread_state.is_quiet:
             weights = product.weights
             place = (weights.untyped_storage()._cdata, weights.storage_offset(), weights.numel())
-            is_again = place in product.pair.used
-            product.pair.used.add(place)
+            is_again = (product.pair, place) in self._used
+            self._used.add((product.pair, place))
+            product.pair.used = True
             Finding(self.block, site[0], None, product, is_again).report()
         return True
 

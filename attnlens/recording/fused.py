@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
 
@@ -14,47 +13,6 @@ from attnlens.recording.sites import local_of
 
 LAYERS: Final = frozenset(("_transformer_encoder_layer_fwd", "_native_multi_head_attention"))
 _ENCODER_CODE: Final = nn.TransformerEncoder.forward.__code__
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderLayer:
-    """The arguments of ``torch._transformer_encoder_layer_fwd``, by the names they have there."""
-
-    src: Tensor
-    embed_dim: int
-    num_heads: int
-    qkv_weight: Tensor
-    qkv_bias: Tensor
-    proj_weight: Tensor
-    proj_bias: Tensor
-    use_gelu: bool
-    norm_first: bool
-    eps: float
-    norm_weight_1: Tensor
-    norm_bias_1: Tensor
-    norm_weight_2: Tensor
-    norm_bias_2: Tensor
-    ffn_weight_1: Tensor
-    ffn_bias_1: Tensor
-    ffn_weight_2: Tensor
-    ffn_bias_2: Tensor
-    mask: Tensor | None = None
-    mask_type: int | None = None
-
-    def normed(self, x: Tensor, number: int) -> Tensor:
-        """The first norm or the second."""
-        weight, bias = (
-            (self.norm_weight_1, self.norm_bias_1)
-            if number == 1
-            else (self.norm_weight_2, self.norm_bias_2)
-        )
-        return torch.layer_norm(x, (self.embed_dim,), weight, bias, self.eps)
-
-    def fed_forward(self, x: Tensor) -> Tensor:
-        flat_x, weight = x.flatten(0, -2), self.ffn_weight_1.t()
-        hidden = torch._addmm_activation(self.ffn_bias_1, flat_x, weight, use_gelu=self.use_gelu)
-        hidden = hidden.view(*x.shape[:-1], -1)
-        return torch._C._nn.linear(hidden, self.ffn_weight_2, self.ffn_bias_2)
 
 
 WITH_WEIGHTS: Final = {"need_weights": True, "average_attn_weights": False}

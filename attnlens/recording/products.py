@@ -26,6 +26,8 @@ class Watcher(Protocol):
     sites: Sites
     follows: bool
 
+    @property
+    def has_adapters(self) -> bool: ...
     def asks(self, site: str, is_again: bool = False) -> bool: ...
     def tell(
         self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
@@ -96,7 +98,7 @@ class Product:
             return False  # learnt values of pairs of positions, as of relative positions
         is_normalised = self.side in self.pair.normalised
         over_features = all(axis.plain.feature for axis in self.key)
-        of_features = bool(self.value_key) and all(axis.plain.feature for axis in self.value_key)
+        of_features = any(axis.plain.feature for axis in self.value_key)
         if self.pair.origin == "softmax":
             if of_features:
                 return None  # experts, codes, layers

@@ -17,6 +17,7 @@ from attnlens.recording.block import UNCOMPILED, Block, reasons_of, some_of
 from attnlens.recording.calls import AttentionCall
 from attnlens.recording.capture import AXES, Capture
 from attnlens.recording.probe import AttentionProbe
+from attnlens.recording.products import quiet
 from attnlens.recording.recording import Recording
 from attnlens.recording.save import Stream, read_folder
 from attnlens.recording.sites import (
@@ -249,7 +250,8 @@ class _Run(Block):
             if not self.in_block_thread(site):
                 return
             values = dict(zip(("weights", "content", "bias"), arguments, strict=False)) | by_name
-            self._keep(site, weights, axes, values.get("content"), values.get("bias"))
+            with quiet():
+                self._keep(site, weights, axes, values.get("content"), values.get("bias"))
             self.claim(weights, site, self._numbers.get(site, 0) - 1)
 
         self.handles.append(probe.register_forward_hook(hook, with_kwargs=True))

@@ -189,10 +189,8 @@ def _scattered(operation: Operation) -> Axes:
     for pair in source.pairs[-1:]:
         pair.chosen = True
         if not any(axis.pair is pair for axis in dimensions[place]):
-            before = axes.dimensions[place]
-            new = before[-1].plain if before else Axis(shape[place])
             side = 0 if source.sides(pair) == {1} else 1
-            dimensions[place] = (new.as_side(pair, side),)
+            dimensions[place] = (Axis(shape[place]).as_side(pair, side),)
     return source.with_dimensions(dimensions)
 
 

@@ -30,7 +30,7 @@ class Pair:
         normalised: the sides over which its entries were made to sum to 1.
         chosen: whether entries were made weights one by one: by a sigmoid, or kept or not.
         dropped: whether dropout was applied to it.
-        used: where weights of it stood that were multiplied with values.
+        used: whether weights of it were multiplied with values.
     """
 
     __slots__ = ("chosen", "dropped", "normalised", "origin", "sizes", "used")
@@ -39,8 +39,7 @@ class Pair:
         self.sizes = sizes
         self.origin = origin
         self.normalised: set[int] = set()
-        self.chosen = self.dropped = False
-        self.used: set[Any] = set()
+        self.chosen = self.dropped = self.used = False
 
 
 class Axis:
@@ -244,11 +243,8 @@ class Tracker:
     def __init__(self, model: nn.Module) -> None:
         self.unknown = 0
         self._storages: dict[int, _Storage] = {}
-        self._constants = {
-            tensor.untyped_storage()._cdata
-            for tensor in (*model.parameters(), *model.buffers())
-            if has_memory(tensor)
-        }
+        self._model = model
+        self._constants: set[int] | None = None
 
     def of(self, tensor: Tensor) -> Axes:
         """The axes of a tensor; those of one never seen are new."""
@@ -297,6 +293,12 @@ class Tracker:
         key = memory._cdata
         storage = self._storages.get(key)
         if storage is None:
+            if self._constants is None:
+                self._constants = {
+                    tensor.untyped_storage()._cdata
+                    for tensor in (*self._model.parameters(), *self._model.buffers())
+                    if has_memory(tensor)
+                }
             reference = weakref.ref(memory, lambda _: self._storages.pop(key, None))
             storage = self._storages[key] = _Storage(reference, key in self._constants)
         return storage
@@ -333,8 +335,11 @@ def broadcast(
             index,
         ),
     )
+    for index in order[1:]:
+        merged = operands[index][0].weights_of
+        if merged is not None and merged is not operands[order[0]][0].weights_of:
+            merged.used = True  # in the first, whose pair the result has
     dimensions: list[Dimension] = []
-    owners: list[int] = []
     for place in range(-len(shape), 0):
         best: Dimension = ()
         owner = -1
@@ -348,7 +353,6 @@ def broadcast(
             if owner < 0 or (not best and candidate):
                 best, owner = candidate, index
         dimensions.append(best if size_of(best) == shape[place] else (Axis(shape[place]),))
-        owners.append(owner)
     constant = all(axes.constant for axes, _ in operands)
     if (
         may_pair
