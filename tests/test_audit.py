@@ -218,7 +218,8 @@ def test_heads_of_one_layer_hidden_from_are_told_apart() -> None:
 def test_a_report_has_the_names_that_programs_read(tmp_path: Path) -> None:
     report = attnlens.audit(gpt(), torch.randint(1, 100, (2, 20)), heads=2)
     data = json.loads(report.to_json())
-    assert list(data) == ["model", "inputs", "target", "heads", "claims", "placebos", "cost"]
+    names = ["model", "inputs", "target", "tokens", "heads", "claims", "placebos", "cost"]
+    assert list(data) == names
     named = {"layer", "head", "previous", "first", "duplicate", "induction", "sink", "importance"}
     assert named <= set(data["heads"][0])
     # Three fields of an explanation's claims are of past balls.
@@ -229,7 +230,7 @@ def test_a_report_has_the_names_that_programs_read(tmp_path: Path) -> None:
     assert set(data["claims"][0]) == set(AuditedClaim.model_fields)
     assert {claim["input"] for claim in data["claims"]} == {0, 1}
     assert len(report.to_pandas()) == len(data["claims"])
-    assert len(repr(report).splitlines()) <= 45
+    assert len(repr(report).splitlines()) <= 65
     for ending in ("html", "json", "md"):
         path = tmp_path / f"audit.{ending}"
         report.save(path)
@@ -250,6 +251,11 @@ def test_other_targets() -> None:
     report = attnlens.audit(t5, {"input_ids": words, "decoder_input_ids": words[:, :3]})
     assert report.target.startswith("next token")
     assert len(report.inputs[0].items) == 14
+    t5.config.decoder_start_token_id = 0
+    report = attnlens.audit(t5, {"input_ids": words})
+    assert report.target.startswith("next token")
+    assert {row.stack for row in report.heads} == {"encoder", "decoder cross"}
+    assert len({row.name for row in report.heads}) == len(report.heads) == 8
     series = PatchTSTForPrediction(
         PatchTSTConfig(
             num_input_channels=2, context_length=96, patch_length=8, patch_stride=8,

@@ -13,7 +13,6 @@ import pandas
 import pytest
 from command_line import COLUMNS, OUTCOMES, SCALES, Here, run_process
 from numerics import near_documents
-from numerics import near_documents
 
 import attnlens
 from attnlens.cricket.predictor.tensors import free_hits

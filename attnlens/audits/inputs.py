@@ -48,6 +48,18 @@ class AuditInput:
     rows: int = 0
     masked: dict[int, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Let an encoder-decoder that is given no output write its first token."""
+        config = getattr(self.model, "config", None)
+        start = getattr(config, "decoder_start_token_id", None)
+        given = "decoder_input_ids" in self.kwargs or "labels" in self.kwargs or len(self.args) > 1
+        if getattr(config, "is_encoder_decoder", False) and start is not None and not given:
+            tensors = [
+                one for one in (*self.args, *self.kwargs.values()) if isinstance(one, Tensor)
+            ]
+            ids = torch.tensor([[start]], device=tensors[0].device if tensors else None)
+            self.kwargs = self.kwargs | {"decoder_input_ids": ids}
+
     @property
     def takes(self) -> Mapping[str, inspect.Parameter]:
         """The parameters of the model's forward."""
@@ -250,9 +262,6 @@ def _of_text(model: nn.Module, text: str, tokenizer: Any) -> AuditInput:
         for name, tensor in encoded.items()
         if open_ended or name in parameters
     }
-    start = getattr(config, "decoder_start_token_id", None)
-    if getattr(config, "is_encoder_decoder", False) and start is not None:
-        encoded["decoder_input_ids"] = torch.tensor([[start]], device=device)
     return _with_labels(AuditInput(model, kwargs=encoded, text=text), tokenizer)
 
 

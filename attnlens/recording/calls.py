@@ -103,9 +103,11 @@ class Layout:
         query = [axis for axis in others if axis.pair is pair and axis.side != side]
         if not query:
             query = list(free)
-        sample = [axis for axis in shared if not is_head[id(axis)] and not axis.splits_with(key[0])]
-        if pair.origin != "softmax" and size_of(query) == 1 and key and len(sample) > 1:
-            query = sample[-1:]  # each query has keys of its own
+        if pair.origin != "softmax" and size_of(query) == 1 and key:
+            sample = [axis for axis in shared if not (is_head[id(axis)] or axis.copied)]
+            sample = [axis for axis in sample if not axis.splits_with(key[0])]
+            # Each query has keys of its own.
+            query = sample[-1:] if len(sample) > 1 else query
         positions = [axis for axis in query if not is_head[id(axis)]]
         query = positions or query[-1:]
         left = [axis for axis in others if not _is_among(axis, query)]

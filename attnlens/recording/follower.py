@@ -102,7 +102,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.block = block
         self.plan = Plan()
         self._findings = 0
-        self._used: set[tuple[Pair, tuple[int, int, int]]] = set()
+        self._used: set[tuple[Pair, tuple[Any, ...]]] = set()
         self._inside = 0
         self._fused_site: tuple[str, nn.Module] | None = None
 

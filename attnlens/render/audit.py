@@ -27,18 +27,15 @@ if TYPE_CHECKING:
     from attnlens.audits.head_table import HeadRow, HeadTable
     from attnlens.audits.report import Audit, AuditedClaim, Input, TokenEffect
 
-_MAX_CLAIMS: Final = 12
-_MAX_HEADS: Final = 8
+_MAX_CLAIMS: Final = 8
+_MAX_HEADS: Final = 5
 _MAX_INPUTS: Final = 3
 _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
 _PICTURE: Final = "picture only"
-_MAX_TOKENS: Final = 12
+_MAX_TOKENS: Final = 8
 _SIZES: Final = ((0.5, "large"), (0.05, "medium"), (0.005, "small"), (0.0, "none"))
 """The words for an effect, from so many nats."""
-_SIZE_LEGEND: Final = (
-    "effect: large from 0.5 nats, medium from 0.05, small from 0.005; attention: mean of all heads "
-    "at the place that answers"
-)
+_SIZE_LEGEND: Final = "large from 0.5 nats, medium from 0.05, small from 0.005"
 _WORDS: Final = {
     "supported": "larger",
     "not better than chance": "no larger",
@@ -46,9 +43,8 @@ _WORDS: Final = {
     "cannot be told": "unclear",
 }
 _LEGEND: Final = (
-    "larger, no larger: than hiding other sets of as many items; opposite: they hold the target "
-    "back; unclear: too few items to compare, only the size is known; picture only: the head "
-    "carries less than a tenth of the effect"
+    "larger, no larger: than hiding as many other items; opposite: they lower the target; unclear: "
+    "too few items to compare; picture only: the head has less than a tenth of the effect"
 )
 _ALPHA: Final = 0.05
 """p of what a head looks at, of which so many are expected by chance alone."""
