@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from attnlens.audits.head_table import HeadRow, HeadTable
     from attnlens.audits.report import Audit, AuditedClaim, Input, TokenEffect
 
-_MAX_CLAIMS: Final = 8
-_MAX_HEADS: Final = 5
+_MAX_CLAIMS: Final = 6
+_MAX_HEADS: Final = 4
 _MAX_INPUTS: Final = 3
 _SHARES: Final = ("previous", "first", "duplicate", "induction", "sink")
 _PICTURE: Final = "picture only"
@@ -44,7 +44,7 @@ _WORDS: Final = {
 }
 _LEGEND: Final = (
     "larger, no larger: than hiding as many other items; opposite: they lower the target; unclear: "
-    "too few items to compare; picture only: the head has less than a tenth of the effect"
+    "too few items to compare; picture only: shown, not tested"
 )
 _ALPHA: Final = 0.05
 """p of what a head looks at, of which so many are expected by chance alone."""
@@ -72,7 +72,7 @@ class Section:
 
 @terminal_page(max_width=WIDTH)
 def render_audit(page: Page, audit: Audit) -> None:
-    """At most some forty lines."""
+    """At most 45 lines."""
     page.paragraph(heading(audit), "title", indent=0)
     for line in inputs_of(audit):
         page.paragraph(line, "quiet")
