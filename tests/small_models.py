@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import json
 import re
+import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -161,6 +164,61 @@ def _of(name: str, inputs: Any, **sizes: Any) -> Callable[[], tuple[nn.Module, I
     return make
 
 
+TIMM = """
+vit_tiny_patch16_224 deit_tiny_patch16_224 deit3_small_patch16_224 swin_tiny_patch4_window7_224
+swinv2_tiny_window8_256 beit_base_patch16_224 beitv2_base_patch16_224 cait_xxs24_224 coat_lite_tiny
+crossvit_tiny_240 xcit_nano_12_p16_224 twins_pcpvt_small twins_svt_small pit_ti_224 pvt_v2_b0
+convit_tiny levit_128s mobilevit_xxs mobilevitv2_050 maxvit_tiny_rw_224 coatnet_0_rw_224
+hiera_tiny_224 mvitv2_tiny nextvit_small edgenext_xx_small efficientformer_l1 efficientformerv2_s0
+eva02_tiny_patch14_224 davit_tiny gcvit_xxtiny tnt_s_patch16_224 visformer_tiny volo_d1_224
+nest_tiny focalnet_tiny_srf efficientvit_b0 efficientvit_m0 fastvit_t8 repvit_m0_9 tiny_vit_5m_224
+vitamin_small_224 sequencer2d_s mixer_s32_224 gmlp_ti16_224 resmlp_12_224 lambda_resnet26t
+halonet26t botnet26t_256 bat_resnext26ts poolformer_s12 caformer_s18 convformer_s18
+samvit_base_patch16_224 swiftformer_xs rdnet_tiny starnet_s1
+"""
+
+
+class _Any:
+    """Stands for whatever timm's loaders of pictures import from torchvision."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+class _AnyType(type):
+    def __getattr__(cls, name: str) -> str:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return name
+
+
+class _Absent(types.ModuleType):
+    __path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _AnyType(name, (_Any,), {})
+
+
+def _timm(name: str) -> Callable[[], tuple[nn.Module, Inputs]]:
+    """Makes a model of timm; its models need no torchvision, though its loaders import it."""
+
+    def make() -> tuple[nn.Module, Inputs]:
+        if importlib.util.find_spec("torchvision") is None:
+            parts = "", ".transforms", ".transforms.functional", ".ops", ".ops.misc", ".models"
+            parts += ".models.feature_extraction", ".datasets", ".datasets.folder"
+            for part in parts:
+                module = sys.modules[f"torchvision{part}"] = _Absent(f"torchvision{part}")
+                around, _, last = module.__name__.rpartition(".")
+                if around:
+                    setattr(sys.modules[around], last, module)
+        model = importlib.import_module("timm").create_model(name, num_classes=3)
+        return model, {"args": (torch.randn(1, *model.default_cfg["input_size"]),)}
+
+    return make
+
+
 def _x_transformer(**options: Any) -> Callable[[], tuple[nn.Module, Inputs]]:
     def make() -> tuple[nn.Module, Inputs]:
         layers = _of("x_transformers:Decoder", (), dim=64, depth=2, heads=4, **options)()[0]
@@ -227,9 +285,7 @@ OTHERS: dict[str, Callable[[], tuple[nn.Module, Inputs]]] = {
         in_channels=4, num_single_layers=1, joint_attention_dim=32, pooled_projection_dim=32,
         axes_dims_rope=(4, 4, 8), **_HEADS,
     ),
-    "timm: vit_tiny_patch16_224": _of(
-        "timm:create_model", _PICTURE, model_name="vit_tiny_patch16_224"
-    ),
+    **{f"timm: {name}": _timm(name) for name in TIMM.split()},
     "torchvision: vit_b_32": _of("torchvision.models:vit_b_32", _PICTURE),
     "open_clip: ViT-B-32": _of("open_clip:create_model", _PICTURE, model_name="ViT-B-32"),
 }  # fmt: skip

@@ -414,17 +414,22 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = (*lead, *left_free, *right_free)
         constant = left.constant and right.constant
         sides = key_side(left, keys[0]), key_side(right, keys[1])
-        is_batched = a.dim() == 3 and (constant or len(a) > 1)
+        is_layer = (left.constant or right.constant) and not (
+            a.dim() == 3 and (constant or len(a) > 1)
+        )
+        exponential = left.exponential or right.exponential
+        passed_on = Axes.of(result, constant=constant, exponential=exponential)
         is_weighted = any(side is not None and side[0].normalised for side in sides)
-        if (left.constant or right.constant) and not is_batched and not is_weighted:
-            exponential = left.exponential or right.exponential
-            return Axes.of(result, constant=constant, exponential=exponential)
-        if sides[0] and sides[1] and sides[0] != sides[1]:
+        if is_layer and not is_weighted:
+            return passed_on
+        are_made = sides[0] and sides[1] and sides[0][0].is_made and sides[1][0].is_made
+        if are_made and sides[0] != sides[1]:
             # Weights of weights.
             pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), "product")
-            pair.chosen = all(one.chosen or one.normalised for one, _ in (sides[0], sides[1]))
-            for one, _ in (sides[0], sides[1]):
-                one.used = True
+            pair.chosen = True
+            for side in sides:
+                assert side is not None
+                side[0].used = True
             return _paired(lead, left_free, right_free, pair)
         if sides[0]:
             product = Product(
@@ -442,6 +447,8 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             )  # fmt: skip
             if self._attention(product):
                 return Axes.of(plain((*lead, *left_free, *right_free)))
+        if is_layer:
+            return passed_on
         if not (left_free and right_free):
             return Axes.of(plain(result))
         site = self._site() if self._is_mixture(left, keys[0]) else None

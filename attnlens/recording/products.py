@@ -107,6 +107,8 @@ class Product:
             if not free or not over_learnt:
                 return is_named or (None if over_features else True)
             return is_named or (None if any(a.plain.feature for a in free) else True)
+        if over_features and (self.is_learnt or self.pair.origin != "product"):
+            return False  # a layer
         if is_normalised and (over_features or not of_features):
             return True
         if self.pair.chosen and not over_features and not of_features:

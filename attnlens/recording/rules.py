@@ -203,7 +203,9 @@ def _made_like(operation: Operation) -> Axes:
 
 def _convolved(operation: Operation) -> Axes:
     axes, kernel = operation.axes, operation.args[1]
-    dimensions = list(by_position(axes.plain().dimensions, operation.shape))
+    if any(size > 1 for size in kernel.shape[2:]):
+        axes = axes.plain()  # else it mixes channels, as heads of weights are mixed
+    dimensions = list(by_position(axes.dimensions, operation.shape))
     channels = 1 - kernel.dim()
     dimensions[channels] = (Axis(operation.shape[channels], feature=True),)
     return Axes.of(dimensions, constant=axes.constant)

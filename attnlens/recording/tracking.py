@@ -41,6 +41,11 @@ class Pair:
         self.normalised: set[int] = set()
         self.chosen = self.dropped = self.used = False
 
+    @property
+    def is_made(self) -> bool:
+        """Whether weights were made of it, and not scores or features alone."""
+        return bool(self.normalised) or self.chosen
+
 
 class Axis:
     """One axis, shared by all tensors that have it.
@@ -315,8 +320,14 @@ def _layout(tensor: Tensor) -> tuple[Any, ...]:
 def chosen(parts: Sequence[Axes]) -> Axes:
     """Of operands laid out alike, whose axes the result has: weights', else the input's."""
     return max(
-        parts, key=lambda axes: (axes.weights_of is not None, bool(axes.pairs), not axes.constant)
+        parts, key=lambda axes: (_rank(axes), bool(axes.pairs), not axes.constant)
     )
+
+
+def _rank(axes: Axes) -> int:
+    """0: no weights; 1: scores; 2: weights."""
+    pair = axes.weights_of
+    return 0 if pair is None else 1 + pair.is_made
 
 
 def broadcast(
@@ -329,7 +340,7 @@ def broadcast(
     order = sorted(
         range(len(operands)),
         key=lambda index: (
-            operands[index][0].weights_of is None,
+            -_rank(operands[index][0]),
             not operands[index][0].pairs,
             operands[index][0].constant,
             index,

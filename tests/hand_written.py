@@ -1,0 +1,742 @@
+"""Attention as people write it by hand.
+
+A form is a function of a `Parts` module and its input ``(batch, position, width)``. It shows the
+weights that multiply its values to `Parts.weigh`, with the letters of their axes (b, h, q, k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+B, N, H, D = 2, 7, 4, 4
+E = H * D
+K = 4
+
+Form = Callable[["Parts", Tensor], Tensor]
+
+
+class Parts(nn.Module):
+    """A module with the layers that forms need."""
+
+    def __init__(self, form: Form) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.form = form
+        self.weights: list[Tensor] | None = None
+        for name in ("q", "k", "v", "o"):
+            self.add_module(name, nn.Linear(E, E))
+        self.lq, self.g, self.r = nn.Linear(E, N), nn.Linear(E, 1), nn.Linear(E, K)
+        self.proj, self.tm = nn.Linear(N, 3), nn.Linear(N, N)
+        self.gru, self.gates = nn.GRUCell(E, E), nn.Linear(2 * E, 4 * E)
+        self.ex = nn.ModuleList([nn.Linear(E, E) for _ in range(K)])
+        self.emb = nn.Embedding(K, E)
+        for name, shape in (
+            ("mix", (H, H)), ("p", (3, E)), ("mem", (5, E)), ("rel", (N, N, D)), ("cb", (5, E)),
+            ("phi", (E, 2 * K)), ("w", (K,)), ("kern", (K, E, E)), ("lam", ()),
+        ):  # fmt: skip
+            self.register_parameter(name, nn.Parameter(torch.randn(shape)))
+        self.register_buffer("ck", torch.zeros(B, H, N, D))
+
+    def weigh(self, weights: Tensor, letters: str) -> None:
+        """Show the weights of a product, whose axes have these letters."""
+        if self.weights is None:
+            return
+        shown = weights.detach().clone()
+        shown = shown.permute([letters.index(letter) for letter in "bhqk" if letter in letters])
+        for place, letter in enumerate("bhqk"):
+            if letter not in letters:
+                shown = shown.unsqueeze(place)
+        self.weights.append(shown)
+
+    def sp(self, x: Tensor) -> list[Tensor]:
+        """Queries, keys and values, ``(batch, head, position, d)``."""
+        b, n, _ = x.shape
+        return [layer(x).view(b, n, H, D).transpose(1, 2) for layer in (self.q, self.k, self.v)]
+
+    def jn(self, o: Tensor) -> Tensor:
+        """Heads joined and projected."""
+        return self.o(o.transpose(1, 2).reshape(o.shape[0], -1, E))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.form(self, x)
+
+
+ATTENTION: dict[str, Form] = {}
+
+
+def attention(form: Form) -> Form:
+    ATTENTION[form.__name__] = form
+    return form
+
+
+@attention
+def plain(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def mask_renorm(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).softmax(-1)
+    w = w * torch.ones(N, N).tril()
+    w = w / w.sum(-1, keepdim=True)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def topk(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    logits = q @ k.mT
+    t = logits.topk(3, -1).values[..., -1:]
+    w = logits.masked_fill(logits < t, -1e9).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def topk_after(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).softmax(-1)
+    val, ix = w.topk(3, -1)
+    w2 = torch.zeros_like(w).scatter(-1, ix, val)
+    w2 = w2 / w2.sum(-1, keepdim=True)
+    it.weigh(w2, "bhqk")
+    return it.jn(w2 @ v)
+
+
+@attention
+def gate(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).softmax(-1) * torch.sigmoid(it.mix[0])[None, :, None, None]
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def talking(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    logits = torch.einsum("bhqk,hg->bgqk", q @ k.mT, it.mix)
+    w = torch.einsum("bhqk,hg->bgqk", logits.softmax(-1), it.mix)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def diff(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    a = (q[..., :2] @ k[..., :2].mT).softmax(-1)
+    b = (q[..., 2:] @ k[..., 2:].mT).softmax(-1)
+    w = a - it.lam * b
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def hard_onehot(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = F.one_hot((q @ k.mT).argmax(-1), N).float()
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def straight(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    y = (q @ k.mT).softmax(-1)
+    i = y.argmax(-1, keepdim=True)
+    h = torch.zeros_like(y).scatter_(-1, i, 1.0)
+    w = h - y.detach() + y
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def cosine(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def sparsemax(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    logits = q @ k.mT
+    z, _ = logits.sort(-1, descending=True)
+    c = z.cumsum(-1) - 1
+    r = torch.arange(1, N + 1)
+    sup = (r * z > c).sum(-1, keepdim=True)
+    tau = c.gather(-1, sup - 1) / sup
+    w = (logits - tau).clamp(min=0)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def softmax1(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    e = (q @ k.mT).exp()
+    w = e / (1 + e.sum(-1, keepdim=True))
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def exp2(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    e = torch.exp2(q @ k.mT)
+    w = e / e.sum(-1, keepdim=True)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def relunorm(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    e = F.relu(q @ k.mT)
+    w = e / (e.sum(-1, keepdim=True) + 1e-6)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def relu2(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = F.relu(q @ k.mT) ** 2 / N
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def sigmoid(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = torch.sigmoid(q @ k.mT - 2)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def softplus(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    e = F.softplus(q @ k.mT)
+    w = e * (1 / e.sum(-1, keepdim=True))
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def lse(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    logits = q @ k.mT
+    w = torch.exp(logits - torch.logsumexp(logits, -1, keepdim=True))
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def sink(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    logits = torch.cat([q @ k.mT, it.mix[0].view(1, H, 1, 1).expand(B, H, N, 1)], -1)
+    w = logits.softmax(-1)[..., :-1]
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def kcat(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    m = it.mem.view(5, H, D).transpose(0, 1)[None].expand(B, -1, -1, -1)
+    k = torch.cat([m, k], 2)
+    v = torch.cat([m, v], 2)
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def zeros_attn(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    k = F.pad(k, (0, 0, 0, 1))
+    v = F.pad(v, (0, 0, 0, 1))
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def l2(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (-(q[:, :, :, None] - k[:, :, None]).pow(2).sum(-1)).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def cdist(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (-torch.cdist(q, k)).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def bahdanau(it: Parts, x: Tensor) -> Tensor:
+    w = torch.tanh(it.q(x)[:, :, None] + it.k(x)[:, None])
+    w = it.g(w)[..., 0].softmax(-1)
+    it.weigh(w, "bqk")
+    return w @ x
+
+
+@attention
+def gru_loop(it: Parts, x: Tensor) -> Tensor:
+    h = x.mean(1)
+    out = []
+    for _ in range(3):
+        w = it.g(torch.tanh(it.q(h)[:, None] + it.k(x)))[..., 0].softmax(-1)
+        it.weigh(w, "bk")
+        c = torch.bmm(w.unsqueeze(1), x).squeeze(1)
+        h = it.gru(c, h)
+        out.append(h)
+    return torch.stack(out, 1)
+
+
+@attention
+def perceiver(it: Parts, x: Tensor) -> Tensor:
+    q = it.q(it.p).view(3, H, D).transpose(0, 1)[None].expand(B, -1, -1, -1)
+    _, k, v = it.sp(x)
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def mqa(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    k, v = k[:, 0], v[:, 0]
+    w = torch.einsum("bhqd,bkd->bhqk", q, k).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(torch.einsum("bhqk,bkd->bhqd", w, v))
+
+
+@attention
+def gqa(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    k, v = k[:, :2], v[:, :2]
+    q = q.reshape(B, 2, 2, N, D)
+    w = torch.einsum("bgrqd,bgkd->bgrqk", q, k).softmax(-1)
+    it.weigh(w.flatten(1, 2), "bhqk")
+    return it.jn(torch.einsum("bgrqk,bgkd->bgrqd", w, v).flatten(1, 2))
+
+
+@attention
+def gqa_rep(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    k, v = (t[:, :2].repeat_interleave(2, 1) for t in (k, v))
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def gqa_exp(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    k, v = (t[:, :2, None].expand(B, 2, 2, N, D).reshape(B, 4, N, D) for t in (k, v))
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def per_head_loop(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    o = []
+    for h in range(H):
+        w = (q[:, h] @ k[:, h].mT).softmax(-1)
+        it.weigh(w, "bqk")
+        o.append(w @ v[:, h])
+    return it.jn(torch.stack(o, 1))
+
+
+@attention
+def per_query_loop(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    o = []
+    for i in range(N):
+        w = (q[:, :, i : i + 1] @ k.mT).softmax(-1)
+        it.weigh(w, "bhqk")
+        o.append(w @ v)
+    return it.jn(torch.cat(o, 2))
+
+
+@attention
+def rope(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    f = torch.outer(torch.arange(N).float(), torch.tensor([1.0, 0.1]))
+    c = torch.polar(torch.ones_like(f), f)
+
+    def r(t: Tensor) -> Tensor:
+        pairs = torch.view_as_complex(t.reshape(*t.shape[:-1], 2, 2))
+        return torch.view_as_real(pairs * c).flatten(-2)
+
+    w = (r(q) @ r(k).mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def shaw(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    logits = q @ k.mT + torch.einsum("bhqd,qkd->bhqk", q, it.rel)
+    w = logits.softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v + torch.einsum("bhqk,qkd->bhqd", w, it.rel))
+
+
+@attention
+def tsum(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn((v.mT @ w.mT).mT)
+
+
+@attention
+def axis2(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (k @ q.mT).softmax(-2)
+    it.weigh(w.mT, "bhqk")
+    return it.jn(w.mT @ v)
+
+
+@attention
+def qbhk(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = torch.einsum("bhqd,bhkd->qbhk", q, k).softmax(-1)
+    it.weigh(w, "qbhk")
+    return it.jn(torch.einsum("qbhk,bhkd->bhqd", w, v))
+
+
+@attention
+def square_all(it: Parts, x: Tensor) -> Tensor:
+    return plain(it, x)
+
+
+@attention
+def flinear(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x[:1])
+    w = (q[0, 0] @ k[0, 0].mT).softmax(-1)
+    it.weigh(w, "qk")
+    return F.linear(w, v[0, 0].mT)
+
+
+@attention
+def tensordot(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q[0, 0] @ k[0, 0].mT).softmax(-1)
+    it.weigh(w, "qk")
+    return torch.tensordot(w, v[0, 0], dims=1)
+
+
+@attention
+def baddbmm(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = (t.reshape(B * H, N, D) for t in it.sp(x))
+    w = torch.baddbmm(torch.zeros(1, N, N), q, k.mT, alpha=0.5).softmax(-1)
+    it.weigh(w.view(B, H, N, N), "bhqk")
+    return it.jn(torch.bmm(w, v).view(B, H, N, D))
+
+
+@attention
+def synth_dense(it: Parts, x: Tensor) -> Tensor:
+    w = it.lq(F.relu(it.q(x))).softmax(-1)
+    it.weigh(w, "bqk")
+    return w @ it.v(x)
+
+
+@attention
+def slot(it: Parts, x: Tensor) -> Tensor:
+    q = it.q(it.p)[None].expand(B, -1, -1) + x.mean(1, keepdim=True)
+    a = (it.k(x) @ q.mT).softmax(-1) + 1e-8
+    w = (a / a.sum(1, keepdim=True)).mT
+    it.weigh(w, "bqk")
+    return w @ it.v(x)
+
+
+@attention
+def gat(it: Parts, x: Tensor) -> Tensor:
+    h = it.q(x)
+    e = F.leaky_relu(h @ it.mem[0][:, None] + (h @ it.mem[1][:, None]).mT, 0.2)
+    w = e.masked_fill(torch.ones(N, N).triu(1).bool(), -9e15).softmax(-1)
+    it.weigh(w, "bqk")
+    return w @ h
+
+
+@attention
+def xca(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = (t.mT for t in it.sp(x))
+    w = (F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.o((w @ v).permute(0, 3, 1, 2).reshape(B, N, E))
+
+
+@attention
+def linformer(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    k = it.proj(k.mT).mT
+    v = it.proj(v.mT).mT
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def retention(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    i = torch.arange(N).float()
+    d = (0.9 ** (i[:, None] - i)).tril()
+    w = (q @ k.mT) * d
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def gather_topk(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    logits = q @ k.mT
+    t, ix = logits.topk(3, -1)
+    w = t.softmax(-1)
+    it.weigh(w, "bhqk")
+    vv = v[:, :, None].expand(B, H, N, N, D).gather(3, ix[..., None].expand(-1, -1, -1, -1, D))
+    return it.jn((w[..., None] * vv).sum(3))
+
+
+@attention
+def window(it: Parts, x: Tensor) -> Tensor:
+    x = x[:, :6]
+    q, k, v = (f(x).view(B, 2, 3, H, D).permute(0, 1, 3, 2, 4) for f in (it.q, it.k, it.v))
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w.reshape(B * 2, H, 3, 3), "bhqk")
+    return w @ v
+
+
+@attention
+def window1(it: Parts, x: Tensor) -> Tensor:
+    x = x[:, :6]
+    q, k, v = (f(x).view(B, 2, 3, E) for f in (it.q, it.k, it.v))
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w.reshape(B * 2, 3, 3), "bqk")
+    return w @ v
+
+
+@attention
+def vmapped(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    return it.jn(torch.vmap(lambda a, b, c: (a @ b.mT).softmax(-1) @ c, 1, 1)(q, k, v))
+
+
+@attention
+def ckpt(it: Parts, x: Tensor) -> Tensor:
+    return torch.utils.checkpoint.checkpoint(lambda y: plain(it, y), x, use_reentrant=False)
+
+
+@attention
+def cache(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    it.ck.copy_(k)
+    w = (q @ it.ck.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def cachelist(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    ks, vs, o = [], [], []
+    for i in range(3):
+        ks.append(k[:, :, i : i + 1])
+        vs.append(v[:, :, i : i + 1])
+        K = torch.cat(ks, 2)
+        V = torch.cat(vs, 2)
+        w = (q[:, :, i : i + 1] @ K.mT).softmax(-1)
+        it.weigh(w, "bhqk")
+        o.append(w @ V)
+    return it.jn(torch.cat(o, 2))
+
+
+@attention
+def half(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).softmax(-1).bfloat16()
+    it.weigh(w, "bhqk")
+    return it.jn((w @ v.bfloat16()).float())
+
+
+@attention
+def f64(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).double().softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn((w @ v.double()).float())
+
+
+@attention
+def headmean(it: Parts, x: Tensor) -> Tensor:
+    q, k, _ = it.sp(x)
+    w = (q @ k.mT).softmax(-1).mean(1)
+    it.weigh(w, "bqk")
+    return w @ it.v(x)
+
+
+@attention
+def two(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    a = (q @ k.mT).softmax(-1)
+    it.weigh(a, "bhqk")
+    y = it.jn(a @ v) + x
+    return plain(it, y)
+
+
+@attention
+def branch(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    a = (q @ k.mT).softmax(-1)
+    it.weigh(a, "bhqk")
+    logits = (q @ k.mT).masked_fill(torch.ones(N, N).triu(2).bool(), -1e9).softmax(-1)
+    it.weigh(logits, "bhqk")
+    return it.jn(a @ v) + it.jn(logits @ v)
+
+
+@attention
+def sinkhorn(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).exp()
+    for _ in range(3):
+        w = w / w.sum(-1, keepdim=True)
+        w = w / w.sum(-2, keepdim=True)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def rollout(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    a = (q @ k.mT).softmax(-1)
+    w = a @ a
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def pooled(it: Parts, x: Tensor) -> Tensor:
+    w = it.g(torch.tanh(it.q(x))).softmax(1)
+    it.weigh(w[..., 0], "bk")
+    return (w * x).sum(1)
+
+
+@attention
+def clsq(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q[:, :, :1] @ k.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def mv(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x[:1])
+    w = (k[0, 0] @ q[0, 0, 0]).softmax(-1)
+    it.weigh(w, "k")
+    return torch.mv(v[0, 0].mT, w)
+
+
+@attention
+def edge(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    vv = v[:, :, None] + q[:, :, :, None]
+    return it.jn((w[..., None] * vv).sum(3))
+
+
+@attention
+def unbatched(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = (t[0] for t in it.sp(x))
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "hqk")
+    return w @ v
+
+
+@attention
+def hfirst(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = (t.transpose(0, 1) for t in it.sp(x))
+    w = (q @ k.mT).softmax(-1)
+    it.weigh(w, "hbqk")
+    return w @ v
+
+
+@attention
+def idxkeys(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    ix = torch.tensor([0, 2, 5])
+    w = (q @ k.mT).softmax(-1).index_select(-1, ix)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v.index_select(2, ix))
+
+
+@attention
+def powernorm(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).softmax(-1) ** 2
+    w = w / w.sum(-1, keepdim=True)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def autoc(it: Parts, x: Tensor) -> Tensor:
+    with torch.autocast("cpu", torch.bfloat16):
+        q, k, v = it.sp(x)
+        w = (q @ k.mT).softmax(-1)
+        it.weigh(w.bfloat16(), "bhqk")
+        return it.jn(w @ v)
+
+
+@attention
+def noproj(it: Parts, x: Tensor) -> Tensor:
+    h = x.view(B, N, H, D).transpose(1, 2)
+    w = (h @ h.mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return (w @ h).transpose(1, 2).reshape(B, N, E)
+
+
+@attention
+def uniform_mix(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = 0.9 * (q @ k.mT).softmax(-1) + 0.1 / N
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def kern(it: Parts, x: Tensor) -> Tensor:
+    h = x
+    w = torch.exp(-(torch.cdist(h, h) ** 2))
+    w = w / w.sum(-1, keepdim=True)
+    it.weigh(w, "bqk")
+    return w @ h
+
+
+@attention
+def unfoldw(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    kk, vv = (F.pad(t, (0, 0, 1, 1)).unfold(2, 3, 1) for t in (k, v))
+    w = torch.einsum("bhqd,bhqdk->bhqk", q, kk).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(torch.einsum("bhqk,bhqdk->bhqd", w, vv))
