@@ -193,7 +193,7 @@ class _AnyType(type):
 
 
 class _Absent(types.ModuleType):
-    __path__: list[str] = []
+    __path__ = ()  # type: ignore[assignment]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -20,8 +20,6 @@ from attnlens.recording.products import thread_state
 from attnlens.recording.sites import Sites, SoftmaxAdapter
 from attnlens.recording.tracking import Pair
 
-AXIS_NAMES: Final = ("batch", "head", "query", "key")
-
 UNCOMPILED: Final = (
     "compiled code ran uncompiled in the block: outputs agree within rounding with those outside"
 )
@@ -245,7 +243,9 @@ class Block:
             self._ran.add(site)
 
     def _is_passed_over(self, site: str) -> bool:
-        return any(site == one or site.startswith(f"{one}.") for one in self._passed_over)
+        return any(
+            site == site_name or site.startswith(f"{site_name}.") for site_name in self._passed_over
+        )
 
     # What was not seen
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from attnlens.recording.tracking import Axis, Dimension, Pair, size_of
+from attnlens.recording.tracking import Dimension, Pair, TracedAxis, size_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,12 +95,12 @@ class Layout:
         Heads count features, or were split from the axis that the values' width was split from.
         Queries are the other side of the pair; without one, positions that values do not have.
         """
-        others = (*shared, *free)
+        axes_but_key = (*shared, *free)
         is_head = {
             id(axis): axis.plain.feature or any(axis.splits_with(part) for part in width)
-            for axis in others
+            for axis in axes_but_key
         }
-        query = [axis for axis in others if axis.pair is pair and axis.side != side]
+        query = [axis for axis in axes_but_key if axis.pair is pair and axis.side != side]
         if not query:
             query = list(free)
         if pair.origin != "softmax" and size_of(query) == 1 and key:
@@ -110,7 +110,7 @@ class Layout:
             query = sample[-1:] if len(sample) > 1 else query
         positions = [axis for axis in query if not is_head[id(axis)]]
         query = positions or query[-1:]
-        left = [axis for axis in others if not _is_among(axis, query)]
+        left = [axis for axis in axes_but_key if not _is_among(axis, query)]
         head = [axis for axis in left if is_head[id(axis)]]
         if not head:
             # Queries, keys and values that were given in four dimensions.
@@ -155,23 +155,11 @@ def arranged(
     )
 
 
-def restored(
-    tensor: Tensor, dimensions: Sequence[Dimension], groups: Sequence[Dimension]
-) -> Tensor:
-    """The inverse of `arranged`: a tensor of one dimension per group, laid out as before."""
-    flat = [axis for dimension in dimensions for axis in dimension]
-    wanted = [axis for group in groups for axis in group]
-    loose = [axis for axis in flat if not _is_among(axis, wanted)]
-    order = [_place(axis, [*wanted, *loose]) for axis in flat]
-    result = tensor.reshape([axis.size for axis in (*wanted, *loose)]).permute(order)
-    return result.reshape([size_of(dimension) for dimension in dimensions])
-
-
-def _is_among(axis: Axis, many: Iterable[Axis]) -> bool:
+def _is_among(axis: TracedAxis, many: Iterable[TracedAxis]) -> bool:
     return any(axis is other for other in many)
 
 
-def _place(axis: Axis, many: Sequence[Axis]) -> int:
+def _place(axis: TracedAxis, many: Sequence[TracedAxis]) -> int:
     return next(index for index, other in enumerate(many) if axis is other)
 
 
@@ -194,10 +182,10 @@ def fused_call(
 ) -> AttentionCall:
     """The call of one of `FUSED`, from its arguments."""
     names = [argument.name for argument in func._schema.arguments]
-    given = dict(zip(names, args, strict=False)) | kwargs
-    q, k = given["query"], given["key"]
-    scale = given.get("scale")
-    mask = given.get("attn_mask", given.get("attn_bias"))
+    arguments = dict(zip(names, args, strict=False)) | kwargs
+    q, k = arguments["query"], arguments["key"]
+    scale = arguments.get("scale")
+    mask = arguments.get("attn_mask", arguments.get("attn_bias"))
     lse = output[1] if func._overloadpacket.__name__.endswith("for_cpu") else None
     if lse is not None and (
         lse.shape != q.shape[:3] or lse.dtype not in (torch.float32, torch.float64)
@@ -210,11 +198,11 @@ def fused_call(
         kind="sdpa",
         q=q,
         k=k,
-        v=given["value"],
+        v=arguments["value"],
         mask=mask,
-        causal=bool(given.get("is_causal", False)),
+        causal=bool(arguments.get("is_causal", False)),
         scale=1 / math.sqrt(q.shape[-1]) if scale is None else scale,
-        dropout=float(given.get("dropout_p", 0.0)),
+        dropout=float(arguments.get("dropout_p", 0.0)),
         gqa=q.shape[1] != k.shape[1],
         lse=lse,
         output=output[0],

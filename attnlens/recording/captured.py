@@ -38,8 +38,8 @@ def recording_of_captured(path: str | os.PathLike[str]) -> Recording:
         metadata = file.metadata() or {}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     sites = [name.removesuffix(".q") for name in tensors if name.endswith(".q")]
-    known = {f"{site}.{part}" for site in sites for part in ("q", "k", "mask", "scale")}
-    if loose := sorted(tensors.keys() - known):
+    expected = {f"{site}.{part}" for site in sites for part in ("q", "k", "mask", "scale")}
+    if loose := sorted(tensors.keys() - expected):
         raise InputError(f"tensor {loose[0]!r} belongs to no site", path=path, remedy=_GIVE)
     if not sites:
         raise InputError("it holds no queries", path=path, remedy=_GIVE)

@@ -23,7 +23,7 @@ from attnlens.recording.calls import FUSED, AttentionCall, fused_call
 from attnlens.recording.fused import LAYERS, WITH_WEIGHTS, keys_of, padded_arguments
 from attnlens.recording.plan import Plan
 from attnlens.recording.products import (
-    Finding,
+    FoundCall,
     Pending,
     Product,
     Watcher,
@@ -33,12 +33,12 @@ from attnlens.recording.products import (
     pending_of,
     thread_state,
 )
-from attnlens.recording.rules import RULES, Operation, axes_after
+from attnlens.recording.rules import RULES, OperatorCall, axes_after
 from attnlens.recording.tracking import (
     Axes,
-    Axis,
     Dimension,
     Pair,
+    TracedAxis,
     Tracker,
     broadcast,
     by_position,
@@ -110,32 +110,32 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         del types
-        named = kwargs or {}
+        kwargs = kwargs or {}
         if self._inside and func is not _NATIVE:
-            return func(*args, **named)
+            return func(*args, **kwargs)
         if torch._C._current_graph_task_id() != -1:
-            return func(*args, **named)  # computed again for gradients, or gradients themselves
+            return func(*args, **kwargs)  # computed again for gradients, or gradients themselves
         name = _name_of(func)
         if name in LAYERS and not thread_state.is_quiet:
-            return self._opened(func, name, args, named)
+            return self._opened(func, name, args, kwargs)
         is_below = torch.is_inference_mode_enabled() or self._fused_site is not None
         if is_below and _is_composite(func) and not _is_nested(args):
             with self:
-                return func._op_dk(_COMPOSITE, *args, **named)
+                return func._op_dk(_COMPOSITE, *args, **kwargs)
         if name == "flex_attention" and not thread_state.is_quiet:
             self.block.refuse_flex(self._site())
-        output = func(*args, **named)
+        output = func(*args, **kwargs)
         unknown, is_planned = self.tracker.unknown, not thread_state.is_quiet
-        if is_planned and self.plan.knows(func, args, named, output, self.tracker):
+        if is_planned and self.plan.knows(func, args, kwargs, output, self.tracker):
             return output
         before = self._findings
         if name in FUSED:
             self._findings += 1
-            self._fused(func, args, named, output)
+            self._fused(func, args, kwargs, output)
         else:
-            self._look(name, args, named, output)
+            self._look(name, args, kwargs, output)
         if is_planned:
-            self.plan.add(func, args, named, output, self.tracker, self._findings > before)
+            self.plan.add(func, args, kwargs, output, self.tracker, self._findings > before)
         if self.tracker.unknown > unknown or getattr(func, "namespace", "") != "aten":
             self.block.note_foreign(self._site())
         return output
@@ -167,34 +167,34 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     # Fused operators
 
-    def _opened(self, func: Any, name: str, args: tuple[Any, ...], named: Any) -> Any:
+    def _opened(self, func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> Any:
         """Run one of torch's fused encoder operators so that the attention in it is seen."""
         source = args[0]
         keys = keys_of(source)
         if name == "_native_multi_head_attention":
-            return self._native(func, keys, args, named)
+            return self._native(func, keys, args, kwargs)
         self._inside += 1
         try:
             with self:
-                output = func.redispatch(keys, *args, **named)
+                output = func.redispatch(keys, *args, **kwargs)
         finally:
             self._inside -= 1
         if not source.is_nested:
             self.tracker.put(output, self.tracker.of(source).plain())
         return output
 
-    def _native(self, func: Any, keys: Any, args: tuple[Any, ...], named: Any) -> Any:
+    def _native(self, func: Any, keys: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         """Self-attention with its projections, which gives its weights if it is asked for them."""
-        given = {argument.name: argument.default_value for argument in func._schema.arguments}
-        given |= dict(zip(given, args, strict=False)) | named
-        query, site = given["query"], self._site()
+        arguments = {argument.name: argument.default_value for argument in func._schema.arguments}
+        arguments |= dict(zip(arguments, args, strict=False)) | kwargs
+        query, site = arguments["query"], self._site()
         if site is None:
-            return func(*args, **named)
+            return func(*args, **kwargs)
         name = self.block.sites.part(site, "self_attn")
         if query.is_nested:
-            output = func(*args, **named)
+            output = func(*args, **kwargs)
             with held() as findings:
-                padded, hidden = padded_arguments(given)
+                padded, hidden = padded_arguments(arguments)
                 self._seen_inside(func, keys_of(padded["query"]), padded, (name, site[1]))
             for finding in findings:
                 call = finding.whole()
@@ -203,29 +203,29 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 replace(finding, call=call.with_changes(weights=weights)).report()
             return output
         if self.block.follows or query.device.type != "cpu":
-            return self._seen_inside(func, keys, given, (name, site[1]))
+            return self._seen_inside(func, keys, arguments, (name, site[1]))
         if not self.block.asks(name):
-            return func(*args, **named)
-        output, weights = func(*(given | WITH_WEIGHTS).values())
-        own = not (given["need_weights"] and not given["average_attn_weights"])
+            return func(*args, **kwargs)
+        output, weights = func(*(arguments | WITH_WEIGHTS).values())
+        own = not (arguments["need_weights"] and not arguments["average_attn_weights"])
         self.block.tell(name, AttentionCall("product", weights=weights, own=own))
-        if not given["need_weights"]:
+        if not arguments["need_weights"]:
             return output, None
         heads = weights.shape[1]
-        return output, weights.sum(1) / heads if given["average_attn_weights"] else weights
+        return output, weights.sum(1) / heads if arguments["average_attn_weights"] else weights
 
     def _seen_inside(
-        self, func: Any, keys: Any, given: dict[str, Any], site: tuple[str, nn.Module]
+        self, func: Any, keys: Any, arguments: dict[str, Any], site: tuple[str, nn.Module]
     ) -> Any:
         """Run an operator so that those it is made of are followed."""
         before, self._inside, self._fused_site = self._inside, 0, site
         try:
             with self:
-                return func.redispatch(keys, *given.values())
+                return func.redispatch(keys, *arguments.values())
         finally:
             self._inside, self._fused_site = before, None
 
-    def _fused(self, func: Any, args: tuple[Any, ...], named: Any, output: Any) -> None:
+    def _fused(self, func: Any, args: tuple[Any, ...], kwargs: Any, output: Any) -> None:
         """Tell of a kernel that gets queries, keys and values."""
         queries, values = self.tracker.of(args[0]), self.tracker.of(args[2])
         if has_memory(args[0]):
@@ -236,41 +236,44 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         if not has_memory(args[0]):
             raise RecordingError(f"{site[0]}: nested tensors cannot be recorded; pad the input")
-        call = fused_call(func, args, named, output)
+        call = fused_call(func, args, kwargs, output)
         heads, rows, width = queries.dimensions[-3:]
         are_heads = rows and all(
             axis.plain.feature and any(axis.splits_with(part) for part in (*heads, *width))
             for axis in rows
         )
         call = call.with_queries_as_heads() if are_heads else call
-        Finding(self.block, site[0], call).report()
+        FoundCall(self.block, site[0], call).report()
 
     # One operator
 
-    def _look(self, name: str, args: tuple[Any, ...], named: Any, output: Any) -> None:
+    def _look(self, name: str, args: tuple[Any, ...], kwargs: Any, output: Any) -> None:
         """Take down what an operator's results are, and tell of attention."""
         if isinstance(output, tuple | list):
             for part in output:
                 if isinstance(part, Tensor) and has_memory(part):
-                    self.tracker.put(part, self._axes_of_part(name, args, named, part))
+                    self.tracker.put(part, self._axes_of_part(name, args, kwargs, part))
         elif isinstance(output, Tensor) and has_memory(output):
-            axes = self._axes(name.rstrip("_"), args, named, output)
-            if name[-1] == "_" or "out" in named:
+            axes = self._axes(name.rstrip("_"), args, kwargs, output)
+            if name[-1] == "_" or "out" in kwargs:
                 self.tracker.written(output, axes)
             else:
                 self.tracker.put(output, axes)
 
-    def _axes_of_part(self, name: str, args: Any, named: Any, part: Tensor) -> Axes:
+    def _axes_of_part(self, name: str, args: Any, kwargs: Any, part: Tensor) -> Axes:
         """The axes of one of several results."""
         first = args[0] if args and isinstance(args[0], Tensor) else None
         if name == "_transform_bias_rescale_qkv":
             axes = Axes.new(part.shape)
-            heads, width = Axis(part.shape[1], feature=True), Axis(part.shape[3], feature=True)
+            heads, width = (
+                TracedAxis(part.shape[1], feature=True),
+                TracedAxis(part.shape[3], feature=True),
+            )
             return Axes((axes.dimensions[0], (heads,), axes.dimensions[2], (width,)))
         if first is None or not has_memory(first):
             return Axes.new(part.shape, constant=first is None)
         if name == "unbind":
-            return axes_after(RULES[name], Operation(self.tracker, args, named, part))
+            return axes_after(RULES[name], OperatorCall(self.tracker, args, kwargs, part))
         source = self.tracker.of(first)
         if name == "native_dropout":
             for pair in source.pairs:
@@ -279,15 +282,15 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return Axes.new(part.shape, constant=source.constant)
         return source.with_dimensions(by_position(source.dimensions, part.shape))
 
-    def _axes(self, name: str, args: tuple[Any, ...], named: Any, output: Tensor) -> Axes:
+    def _axes(self, name: str, args: tuple[Any, ...], kwargs: Any, output: Tensor) -> Axes:
         if (factors := _FACTORS.get(name)) is not None:
             return self._product(args[factors[0]], args[factors[1]], output)
         if name in _SOFTMAXES:
-            return self._softmax(name, args, named, output)
+            return self._softmax(name, args, kwargs, output)
         rule = RULES.get(name)
         if rule is None:
-            return self._element_wise(name, args, named, output)
-        axes = axes_after(rule, Operation(self.tracker, args, named, output))
+            return self._element_wise(name, args, kwargs, output)
+        axes = axes_after(rule, OperatorCall(self.tracker, args, kwargs, output))
         if name == "lift_fresh" and self._site() is None:
             return Axes.new(output.shape)
         if name == "sum":
@@ -296,22 +299,22 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._expect(axes, output)
         return axes
 
-    def _softmax(self, name: str, args: tuple[Any, ...], named: Any, output: Tensor) -> Axes:
+    def _softmax(self, name: str, args: tuple[Any, ...], kwargs: Any, output: Tensor) -> Axes:
         axes = self.tracker.of(args[0])
         if not output.dim():
             return axes
-        place = (args[1] if len(args) > 1 else named["dim"]) % output.dim()
+        dim = (args[1] if len(args) > 1 else kwargs["dim"]) % output.dim()
         pair = axes.weights_of
         if pair is None:
-            axes = _alone(axes, place, output.shape[place])
+            axes = _alone(axes, dim, output.shape[dim])
         else:
-            pair.normalised |= {axis.side for axis in axes.dimensions[place] if axis.pair is pair}
+            pair.normalised |= {axis.side for axis in axes.dimensions[dim] if axis.pair is pair}
             self._expect(axes, output)
         return replace(axes, exponential=False, log_sum="log" in name)
 
-    def _element_wise(self, name: str, args: tuple[Any, ...], named: Any, output: Tensor) -> Axes:
-        given = (*args, *named.values())
-        tensors = [part for part in given if isinstance(part, Tensor) and has_memory(part)]
+    def _element_wise(self, name: str, args: tuple[Any, ...], kwargs: Any, output: Tensor) -> Axes:
+        arguments = (*args, *kwargs.values())
+        tensors = [part for part in arguments if isinstance(part, Tensor) and has_memory(part)]
         if not tensors:
             # Outside the model's code it is an input.
             is_constant = self._site() is not None
@@ -332,8 +335,8 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         elif _broadcasts(shapes, output.shape):
             axes = broadcast(list(zip(operands, shapes, strict=True)), output.shape, is_float)
         else:
-            source = next((one for one in operands if not one.constant), operands[0])
-            axes = Axes.new(output.shape, constant=all(one.constant for one in operands))
+            source = next((operand for operand in operands if not operand.constant), operands[0])
+            axes = Axes.new(output.shape, constant=all(operand.constant for operand in operands))
             if len(source.dimensions) == output.dim():
                 axes = Axes.of(by_position(source.dimensions, output.shape), constant=axes.constant)
         return self._normalised(name, axes, operands, tensors, output)
@@ -440,7 +443,9 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return Axes.of(plain(result))
         if sides[1]:
             lead = _lead_of(right, left)
-            w, v, turned = (one.mT if one.dim() > 1 else one for one in (b, a, output))
+            w, v, turned = (
+                operand.mT if operand.dim() > 1 else operand for operand in (b, a, output)
+            )
             product = Product(
                 *sides[1], w, v, turned, lead, right_free, keys[1], left_free, keys[0],
                 right.exponential, left.constant and not right.constant,
@@ -493,42 +498,42 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return product.is_open and product.pair.origin == "product"
         if not thread_state.is_quiet:
             weights = product.weights
-            place = (weights.untyped_storage()._cdata, weights.storage_offset(), weights.numel())
-            is_again = (product.pair, place) in self._used
-            self._used.add((product.pair, place))
+            dim = (weights.untyped_storage()._cdata, weights.storage_offset(), weights.numel())
+            is_again = (product.pair, dim) in self._used
+            self._used.add((product.pair, dim))
             product.pair.used = True
-            Finding(self.block, site[0], None, product, is_again).report()
+            FoundCall(self.block, site[0], None, product, is_again).report()
         return True
 
 
 def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:
     """Numbers of the best keys, compared with the numbers of all: a choice of keys."""
-    pairs = [pair for one in operands for pair in one.pairs]
+    pairs = [pair for operand in operands for pair in operand.pairs]
     if len({*pairs}) != 1:
         return axes
     pair = pairs[0]
     missing = {0, 1} - axes.sides(pair)
     side = next(iter(missing))
-    places = [
-        place
-        for place, size in enumerate(output.shape)
-        if size == pair.sizes[side] and not any(axis.pair for axis in axes.dimensions[place])
+    dims = [
+        dim
+        for dim, size in enumerate(output.shape)
+        if size == pair.sizes[side] and not any(axis.pair for axis in axes.dimensions[dim])
     ]
-    if len(missing) != 1 or not places:
+    if len(missing) != 1 or not dims:
         return axes
     dimensions = list(axes.dimensions)
-    dimensions[places[-1]] = tuple(axis.as_side(pair, side) for axis in dimensions[places[-1]])
+    dimensions[dims[-1]] = tuple(axis.as_side(pair, side) for axis in dimensions[dims[-1]])
     pair.chosen = True
     return axes.with_dimensions(dimensions)
 
 
-def _alone(axes: Axes, place: int, size: int) -> Axes:
+def _alone(axes: Axes, dim: int, size: int) -> Axes:
     """The axes of one tensor that is made to sum to 1 over one dimension."""
     pair = Pair((1, size), "softmax")
     pair.normalised.add(1)
     dimensions = list(axes.plain().dimensions)
-    part = dimensions[place] or (Axis(1),)
-    dimensions[place] = tuple(axis.as_side(pair, 1) for axis in part)
+    part = dimensions[dim] or (TracedAxis(1),)
+    dimensions[dim] = tuple(axis.as_side(pair, 1) for axis in part)
     return Axes.of(dimensions)
 
 
@@ -536,9 +541,9 @@ def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
     """Exponentials of one tensor, divided by their sum over one dimension."""
     shape, other = exponentials.shape, total.shape
     summed = [
-        place
-        for place in range(-len(shape), 0)
-        if shape[place] > 1 and (len(other) < -place or other[place] == 1)
+        dim
+        for dim in range(-len(shape), 0)
+        if shape[dim] > 1 and (len(other) < -dim or other[dim] == 1)
     ]
     if len(summed) != 1:
         return replace(axes, exponential=False)
@@ -547,9 +552,9 @@ def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
 
 def _lead_of(axes: Axes, other: Axes) -> tuple[Dimension, ...]:
     """What the first factor calls the dimensions that both have; the second where it knows more."""
-    own, others = axes.dimensions[:-2], other.dimensions[:-2]
-    is_finer = len(flat(own)) == 1 < len(flat(others)) and not own[0][0].pair
-    return others if is_finer or (axes.constant and others) else own
+    own, rest = axes.dimensions[:-2], other.dimensions[:-2]
+    is_finer = len(flat(own)) == 1 < len(flat(rest)) and not own[0][0].pair
+    return rest if is_finer or (axes.constant and rest) else own
 
 
 def _paired(
@@ -560,7 +565,7 @@ def _paired(
     constant: bool = False,
 ) -> Axes:
     sides = (
-        tuple(axis.as_side(pair, side) for axis in (dimension or (Axis(1),)))
+        tuple(axis.as_side(pair, side) for axis in (dimension or (TracedAxis(1),)))
         for side, part in enumerate((left, right))
         for dimension in part
     )

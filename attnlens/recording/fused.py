@@ -24,13 +24,13 @@ def keys_of(tensor: Tensor) -> Any:
     return torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, name))
 
 
-def padded_arguments(given: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
+def padded_arguments(arguments: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
     """Arguments with a nested input padded, and which of its positions are padding.
 
     It is padded to the length it had before torch cut it to the longest sequence, so that a mask
     of 6 positions gives maps of 6 by 6.
     """
-    nested = given["query"]
+    nested = arguments["query"]
     sequences = nested.unbind()
     lengths = torch.tensor([len(sequence) for sequence in sequences], device=nested.device)
     longest = max(int(lengths.max()), _unpadded_length(sys._getframe(1)))
@@ -38,7 +38,7 @@ def padded_arguments(given: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
     padded = nested.to_padded_tensor(0.0, shape)
     hidden = torch.arange(longest, device=nested.device) >= lengths.unsqueeze(1)
     names = ("query", "key", "value")
-    return given | dict.fromkeys(names, padded) | {"mask": hidden, "mask_type": 1}, hidden
+    return arguments | dict.fromkeys(names, padded) | {"mask": hidden, "mask_type": 1}, hidden
 
 
 def _unpadded_length(frame: FrameType | None) -> int:

@@ -35,7 +35,7 @@ from attnlens.recording.edits import (
     with_edited_values,
 )
 from attnlens.recording.probe import AttentionProbe
-from attnlens.recording.products import Finding, held, quiet, thread_state
+from attnlens.recording.products import FoundCall, held, quiet, thread_state
 from attnlens.recording.sites import SoftmaxAdapter, Which, adapters_of, matches, module_given
 from attnlens.recording.tracking import Pair, plain
 
@@ -154,7 +154,6 @@ class _Run(Block):
         self.follows = edits[0].name in FOLLOWED
         self.changed: dict[str, int] = {}
         self._edits = edits
-        self._probed: dict[str, int] = {}
 
     def tell(
         self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
@@ -167,7 +166,7 @@ class _Run(Block):
                 "use the module it was made from"
             )
 
-    def change(self, finding: Finding) -> AttentionCall | None:
+    def change(self, finding: FoundCall) -> AttentionCall | None:
         """The call that is computed instead, with its output; None: the model's own."""
         product, site = finding.product, finding.site
         claimed = None if product is None else self._claimed.get(product.pair)
@@ -308,7 +307,7 @@ class _Changes(TorchFunctionMode):
                 replaced(finding, call=changed or finding.call).report()
         return output
 
-    def _laid_out(self, finding: Finding, changed: AttentionCall, output: Tensor) -> Tensor:
+    def _laid_out(self, finding: FoundCall, changed: AttentionCall, output: Tensor) -> Tensor:
         """The output of a changed call as a function returns it."""
         new, product = changed.output, finding.product
         assert new is not None

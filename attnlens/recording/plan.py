@@ -20,7 +20,7 @@ class _Step:
     """One operator: its arguments that are no tensors, and its result.
 
     ``axes`` is None where it has to be looked at again: it told of attention, changed a tensor in
-    place or gave several.
+    dim or gave several.
     """
 
     func: Any
@@ -60,7 +60,7 @@ class Plan:
         self._is_kept = self._is_written = False
 
     def knows(
-        self, func: Any, args: tuple[Any, ...], named: Any, output: Any, tracker: Tracker
+        self, func: Any, args: tuple[Any, ...], kwargs: Any, output: Any, tracker: Tracker
     ) -> bool:
         """Whether it knows the result's axes, which the tracker then has."""
         if not self._is_kept:
@@ -71,7 +71,7 @@ class Plan:
             self._is_kept = False
             self._steps = []
             return False
-        if step.axes is None or named or step.rest != _rest_of(args):
+        if step.axes is None or kwargs or step.rest != _rest_of(args):
             return False
         tracker.put(output, step.axes)
         return True
@@ -80,7 +80,7 @@ class Plan:
         self,
         func: Any,
         args: tuple[Any, ...],
-        named: Any,
+        kwargs: Any,
         output: Any,
         tracker: Tracker,
         is_found: bool,
@@ -93,7 +93,7 @@ class Plan:
             return
         shape, rest, axes = _shape_of(output), _rest_of(args), None
         is_in_place = func._schema.is_mutable if hasattr(func, "_schema") else True
-        if not (is_found or named or is_in_place or rest is None) and shape is not None:
+        if not (is_found or kwargs or is_in_place or rest is None) and shape is not None:
             axes = tracker.of(output)
             axes = axes if axes.pending is None else None
         self._steps.append(_Step(func, rest, shape, axes))
@@ -115,6 +115,6 @@ def _rest_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """Arguments that are no tensors; None where some hold tensors."""
     rest = tuple(part for part in args if not isinstance(part, Tensor))
     for part in rest:
-        if isinstance(part, list | tuple) and any(isinstance(one, Tensor) for one in part):
+        if isinstance(part, list | tuple) and any(isinstance(part, Tensor) for part in part):
             return None
     return rest

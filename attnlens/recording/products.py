@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attnlens.errors import RecordingError
 from attnlens.recording.calls import AttentionCall, Layout
 from attnlens.recording.sites import Sites
-from attnlens.recording.tracking import Axes, Axis, Dimension, Pair, size_of
+from attnlens.recording.tracking import Axes, Dimension, Pair, TracedAxis, size_of
 
 _DROPPED: Final = "weights are those after dropout, which multiplied the values"
 
@@ -122,7 +122,7 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FoundCall:
     """One attention call, and the block to be told of it.
 
     ``call`` is None of a product that nobody changed: `Product.call` makes it, of views.
@@ -163,7 +163,7 @@ class _ThreadState(threading.local):
     def __init__(self) -> None:
         self.followers: list[Any] = []
         self.is_quiet = False
-        self.held: list[Finding] | None = None
+        self.held: list[FoundCall] | None = None
 
 
 thread_state = _ThreadState()
@@ -181,7 +181,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def held() -> Iterator[list[Finding]]:
+def held() -> Iterator[list[FoundCall]]:
     """A block whose attention is held back, until whoever may change it has."""
     before, thread_state.held = thread_state.held, []
     try:
@@ -206,31 +206,31 @@ class Pending:
         """The product that a sum over one side of the pair makes of it."""
         sizes, dimensions = self.shape, axes.dimensions
         keys = [
-            place
-            for place, dimension in enumerate(dimensions)
+            dim
+            for dim, dimension in enumerate(dimensions)
             if any(axis.pair is self.pair and axis.side == side for axis in dimension)
         ]
         if len(keys) != 1 or key_side(axes, dimensions[keys[0]]) is None:
             return None
         lacks = len(sizes) - self.values.dim()
-        others = [place for place in range(len(sizes)) if place not in (*keys, *self.width)]
+        rest = [dim for dim in range(len(sizes)) if dim not in (*keys, *self.width)]
         free = [
-            place
-            for place in others
-            if place < lacks or (self.values.shape[place - lacks] == 1 and sizes[place] > 1)
+            dim
+            for dim in rest
+            if dim < lacks or (self.values.shape[dim - lacks] == 1 and sizes[dim] > 1)
         ]
-        shared = [place for place in others if place not in free]
+        shared = [dim for dim in rest if dim not in free]
         weights = self.weights.expand(sizes).permute(*shared, *free, *keys, *self.width)
         values = self.values.expand(sizes).permute(*free, *shared, *keys, *self.width)
         for _ in self.width:
             weights = weights[..., 0]
         for _ in free:
             values = values[0]
-        kept = [place for place in range(len(sizes)) if place not in keys]
-        output = output.reshape([sizes[place] for place in kept])
-        output = output.permute([kept.index(place) for place in (*shared, *free, *self.width)])
+        kept = [dim for dim in range(len(sizes)) if dim not in keys]
+        output = output.reshape([sizes[dim] for dim in kept])
+        output = output.permute([kept.index(dim) for dim in (*shared, *free, *self.width)])
         value_key = self.value_axes.dimensions[keys[0] - lacks] if keys[0] >= lacks else ()
-        chosen = [tuple(dimensions[p] for p in places) for places in (shared, free, self.width)]
+        chosen = [tuple(dimensions[p] for p in dims) for dims in (shared, free, self.width)]
         return Product(
             self.pair, side, weights, values, output, chosen[0], chosen[1], dimensions[keys[0]],
             chosen[2], value_key, self.is_open,
@@ -241,22 +241,22 @@ def pending_of(
     operands: Sequence[Axes], tensors: Sequence[Tensor], output: Tensor
 ) -> Pending | None:
     """Weights times values, element by element, if that is what two factors are."""
-    for one, other in ((0, 1), (1, 0)):
-        axes, values = operands[one], operands[other]
+    for first, other in ((0, 1), (1, 0)):
+        axes, values = operands[first], operands[other]
         pair = axes.weights_of
         if pair is None or values.constant or values.weights_of is pair:
             continue
-        w, v = tensors[one], tensors[other]
+        w, v = tensors[first], tensors[other]
         lacks, v_lacks = output.dim() - w.dim(), output.dim() - v.dim()
         width = tuple(
-            place
-            for place, size in enumerate(output.shape)
-            if place >= v_lacks
-            and v.shape[place - v_lacks] == size
+            dim
+            for dim, size in enumerate(output.shape)
+            if dim >= v_lacks
+            and v.shape[dim - v_lacks] == size
             and (
-                place < lacks
-                or (w.shape[place - lacks] == 1 and size > 1)
-                or all(axis.copied for axis in axes.dimensions[place - lacks] or (Axis(1),))
+                dim < lacks
+                or (w.shape[dim - lacks] == 1 and size > 1)
+                or all(axis.copied for axis in axes.dimensions[dim - lacks] or (TracedAxis(1),))
             )
         )
         if width and (pair.normalised or pair.origin == "product"):
@@ -273,8 +273,8 @@ def key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
     sides = [axis.side for axis in own]
     if own and all(axis.plain.feature for axis in own):
         # Heads that share keys stand among the queries; a sum over them is none over keys.
-        others = (axis for dimension in axes.dimensions for axis in dimension if axis not in own)
-        if any(axis.pair is pair and axis.side in sides and axis.size > 1 for axis in others):
+        rest = (axis for dimension in axes.dimensions for axis in dimension if axis not in own)
+        if any(axis.pair is pair and axis.side in sides and axis.size > 1 for axis in rest):
             return None
     if not sides:
         alone = [side for side in (1, 0) if pair.sizes[side] == 1] if size_of(key) == 1 else []

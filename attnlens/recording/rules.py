@@ -13,8 +13,8 @@ from torch import Tensor
 
 from attnlens.recording.tracking import (
     Axes,
-    Axis,
     Dimension,
+    TracedAxis,
     Tracker,
     by_position,
     chosen,
@@ -25,12 +25,12 @@ from attnlens.recording.tracking import (
 
 
 @dataclass(slots=True)
-class Operation:
+class OperatorCall:
     """An operator that ran: what it was given, and what it returned."""
 
     tracker: Tracker
     args: tuple[Any, ...]
-    named: dict[str, Any]
+    kwargs: dict[str, Any]
     output: Tensor
 
     @property
@@ -42,25 +42,25 @@ class Operation:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.output.shape)
 
-    def argument(self, place: int, name: str) -> Any:
-        return self.args[place] if len(self.args) > place else self.named.get(name)
+    def argument(self, dim: int, name: str) -> Any:
+        return self.args[dim] if len(self.args) > dim else self.kwargs.get(name)
 
 
-def _same(operation: Operation) -> Axes:
+def _same(operation: OperatorCall) -> Axes:
     return operation.axes
 
 
-def _reshaped(operation: Operation) -> Axes:
+def _reshaped(operation: OperatorCall) -> Axes:
     axes = operation.axes
     return axes.with_dimensions(reshaped(axes.dimensions, operation.output.shape))
 
 
-def _permuted(operation: Operation) -> Axes:
+def _permuted(operation: OperatorCall) -> Axes:
     axes = operation.axes
     return axes.with_dimensions(axes.dimensions[index] for index in operation.args[1])
 
 
-def _transposed(operation: Operation) -> Axes:
+def _transposed(operation: OperatorCall) -> Axes:
     axes = operation.axes
     first, second = operation.args[1:3] if len(operation.args) > 2 else (-1, -2)
     dimensions = list(axes.dimensions)
@@ -69,29 +69,29 @@ def _transposed(operation: Operation) -> Axes:
     return axes.with_dimensions(dimensions)
 
 
-def _expanded(operation: Operation) -> Axes:
+def _expanded(operation: OperatorCall) -> Axes:
     axes, shape = operation.axes, operation.shape
     before = ((),) * (len(shape) - len(axes.dimensions)) + axes.dimensions
     return axes.with_dimensions(
-        dimension if size_of(dimension) == size else (*dimension, Axis(size, copied=True))
+        dimension if size_of(dimension) == size else (*dimension, TracedAxis(size, copied=True))
         for dimension, size in zip(before, shape, strict=True)
     )
 
 
-def _unsqueezed(operation: Operation) -> Axes:
+def _unsqueezed(operation: OperatorCall) -> Axes:
     dimensions = operation.axes.dimensions
-    place = operation.args[1] % operation.output.dim()
-    return operation.axes.with_dimensions((*dimensions[:place], (), *dimensions[place:]))
+    dim = operation.args[1] % operation.output.dim()
+    return operation.axes.with_dimensions((*dimensions[:dim], (), *dimensions[dim:]))
 
 
-def _squeezed(operation: Operation) -> Axes:
+def _squeezed(operation: OperatorCall) -> Axes:
     """Axes of one position stay with a neighbour, so that a side of a pair is not lost."""
     axes, source = operation.axes, operation.args[0]
-    places = _places(operation.argument(1, "dim"), source.dim())
+    dims = _places(operation.argument(1, "dim"), source.dim())
     dimensions: list[Dimension] = []
     loose: Dimension = ()
-    for place, dimension in enumerate(axes.dimensions):
-        if place in places and source.shape[place] == 1:
+    for dim, dimension in enumerate(axes.dimensions):
+        if dim in dims and source.shape[dim] == 1:
             loose += dimension
         else:
             dimensions.append((*loose, *dimension))
@@ -101,34 +101,34 @@ def _squeezed(operation: Operation) -> Axes:
     return axes.with_dimensions(dimensions)
 
 
-def _selected(operation: Operation) -> Axes:
+def _selected(operation: OperatorCall) -> Axes:
     dimensions = operation.axes.dimensions
-    place = (operation.argument(1, "dim") or 0) % len(dimensions)
-    return operation.axes.with_dimensions((*dimensions[:place], *dimensions[place + 1 :]))
+    dim = (operation.argument(1, "dim") or 0) % len(dimensions)
+    return operation.axes.with_dimensions((*dimensions[:dim], *dimensions[dim + 1 :]))
 
 
-def _stacked(operation: Operation) -> Axes:
+def _stacked(operation: OperatorCall) -> Axes:
     axes = chosen([operation.tracker.of(tensor) for tensor in operation.args[0]])
-    place = (operation.argument(1, "dim") or 0) % operation.output.dim()
-    new = Axis(operation.output.shape[place], feature=True)
-    return axes.with_dimensions((*axes.dimensions[:place], (new,), *axes.dimensions[place:]))
+    dim = (operation.argument(1, "dim") or 0) % operation.output.dim()
+    new = TracedAxis(operation.output.shape[dim], feature=True)
+    return axes.with_dimensions((*axes.dimensions[:dim], (new,), *axes.dimensions[dim:]))
 
 
-def _concatenated(operation: Operation) -> Axes:
+def _concatenated(operation: OperatorCall) -> Axes:
     parts = [operation.tracker.of(tensor) for tensor in operation.args[0]]
     fitting = [axes for axes in parts if len(axes.dimensions) == operation.output.dim()]
-    place = (operation.argument(1, "dim") or 0) % operation.output.dim()
+    dim = (operation.argument(1, "dim") or 0) % operation.output.dim()
     axes = chosen(fitting)
     dimensions = list(by_position(axes.dimensions, operation.shape))
-    joined = dimensions[place]
+    joined = dimensions[dim]
     if len(joined) == 1 and joined[0].feature and not joined[0].pair:
         # Learnt positions beside those of the input are positions.
-        feature = all(axis.feature for part in fitting for axis in part.dimensions[place])
-        dimensions[place] = (Axis(joined[0].size, feature),)
+        feature = all(axis.feature for part in fitting for axis in part.dimensions[dim])
+        dimensions[dim] = (TracedAxis(joined[0].size, feature),)
     return axes.with_dimensions(dimensions)
 
 
-def _reduced(operation: Operation) -> Axes:
+def _reduced(operation: OperatorCall) -> Axes:
     axes, source, shape = operation.axes, operation.args[0], operation.shape
     if len(shape) == source.dim():
         kept: Iterable[Dimension] = (
@@ -137,81 +137,81 @@ def _reduced(operation: Operation) -> Axes:
         )
     else:
         gone = _places(operation.argument(1, "dim"), source.dim()) if shape else source.shape
-        kept = (part for place, part in enumerate(axes.dimensions) if place not in gone)
+        kept = (part for dim, part in enumerate(axes.dimensions) if dim not in gone)
     return replace(axes.with_dimensions(kept if shape else ()), pending=None)
 
 
-def _summed(operation: Operation) -> Axes:
+def _summed(operation: OperatorCall) -> Axes:
     return replace(_reduced(operation), total=True)
 
 
-def _log_sum(operation: Operation) -> Axes:
+def _log_sum(operation: OperatorCall) -> Axes:
     return replace(_reduced(operation), log_sum=True)
 
 
-def _places(places: Any, size: int) -> set[int]:
+def _places(dims: Any, size: int) -> set[int]:
     """Dimensions, counted from 0; None: all."""
-    if places is None:
+    if dims is None:
         return set(range(size))
-    many = places if isinstance(places, list | tuple) else [places]
-    return {place % max(1, size) for place in many} or set(range(size))
+    many = dims if isinstance(dims, list | tuple) else [dims]
+    return {dim % max(1, size) for dim in many} or set(range(size))
 
 
-def _embedded(operation: Operation) -> Axes:
+def _embedded(operation: OperatorCall) -> Axes:
     """Rows of a table: they depend on the input where their numbers do."""
     numbers = operation.tracker.of(operation.args[1])
-    width = Axis(operation.output.shape[-1], feature=True)
+    width = TracedAxis(operation.output.shape[-1], feature=True)
     return Axes.of((*plain(numbers.dimensions), (width,)), constant=numbers.constant)
 
 
-def _taken(operation: Operation) -> Axes:
+def _taken(operation: OperatorCall) -> Axes:
     """Entries of a tensor that numbers name: where they come from says what they are."""
     axes, of = operation.axes, operation.tracker.of
     listed = operation.argument(1, "indices")
-    given = listed if isinstance(listed, list | tuple) else operation.args[2:3]
-    numbers = [of(one) for one in given if isinstance(one, Tensor)]
-    constant = axes.constant and all(one.constant for one in numbers)
+    tensors = listed if isinstance(listed, list | tuple) else operation.args[2:3]
+    numbers = [of(part) for part in tensors if isinstance(part, Tensor)]
+    constant = axes.constant and all(part.constant for part in numbers)
     if len(axes.dimensions) != operation.output.dim():
         return Axes.new(operation.shape, constant=constant)
     dimensions = by_position(axes.dimensions, operation.shape)
     return replace(axes.with_dimensions(dimensions), constant=constant)
 
 
-def _scattered(operation: Operation) -> Axes:
+def _scattered(operation: OperatorCall) -> Axes:
     """Values put where numbers name: so a choice of the best keys is marked."""
     axes, shape = operation.axes, operation.shape
-    place = operation.args[1] % max(1, len(shape))
-    given = [one for one in operation.args[2:4] if isinstance(one, Tensor)]
-    source = chosen([axes, *map(operation.tracker.of, given)])
+    dim = operation.args[1] % max(1, len(shape))
+    tensors = [part for part in operation.args[2:4] if isinstance(part, Tensor)]
+    source = chosen([axes, *map(operation.tracker.of, tensors)])
     if source is axes or len(source.dimensions) != len(shape):
         return axes
     dimensions = list(by_position(source.dimensions, shape))
     for pair in source.pairs[-1:]:
         pair.chosen = True
-        if not any(axis.pair is pair for axis in dimensions[place]):
+        if not any(axis.pair is pair for axis in dimensions[dim]):
             side = 0 if source.sides(pair) == {1} else 1
-            dimensions[place] = (Axis(shape[place]).as_side(pair, side),)
+            dimensions[dim] = (TracedAxis(shape[dim]).as_side(pair, side),)
     return source.with_dimensions(dimensions)
 
 
-def _made_like(operation: Operation) -> Axes:
+def _made_like(operation: OperatorCall) -> Axes:
     axes = operation.axes
     if len(axes.dimensions) != operation.output.dim():
         return Axes.new(operation.shape, feature=True, constant=True)
     return Axes(plain(by_position(axes.dimensions, operation.shape)), constant=True)
 
 
-def _convolved(operation: Operation) -> Axes:
+def _convolved(operation: OperatorCall) -> Axes:
     axes, kernel = operation.axes, operation.args[1]
     if any(size > 1 for size in kernel.shape[2:]):
         axes = axes.plain()  # else it mixes channels, as heads of weights are mixed
     dimensions = list(by_position(axes.dimensions, operation.shape))
     channels = 1 - kernel.dim()
-    dimensions[channels] = (Axis(operation.shape[channels], feature=True),)
+    dimensions[channels] = (TracedAxis(operation.shape[channels], feature=True),)
     return Axes.of(dimensions, constant=axes.constant)
 
 
-Rule = Callable[[Operation], Axes]
+Rule = Callable[[OperatorCall], Axes]
 
 RULES: Final[dict[str, Rule]] = {
     name: rule
@@ -241,7 +241,7 @@ RULES: Final[dict[str, Rule]] = {
 }
 
 
-def axes_after(rule: Rule, operation: Operation) -> Axes:
+def axes_after(rule: Rule, operation: OperatorCall) -> Axes:
     """What a rule makes of an operator's first result; new axes where it does not fit."""
     try:
         axes = rule(operation)

@@ -47,7 +47,7 @@ class Pair:
         return bool(self.normalised) or self.chosen
 
 
-class Axis:
+class TracedAxis:
     """One axis, shared by all tensors that have it.
 
     Attributes:
@@ -65,10 +65,10 @@ class Axis:
         self,
         size: int,
         feature: bool = False,
-        whole: Axis | None = None,
+        whole: TracedAxis | None = None,
         pair: Pair | None = None,
         side: int = 0,
-        origin: Axis | None = None,
+        origin: TracedAxis | None = None,
         copied: bool = False,
     ) -> None:
         self.copied = copied
@@ -79,34 +79,34 @@ class Axis:
         self.side = side
         self.origin = origin
 
-    def resized(self, size: int) -> Axis:
+    def resized(self, size: int) -> TracedAxis:
         """The same axis with another number of positions, as slices and concatenation give."""
         if size == self.size:
             return self
         return self._made(size, self.whole)
 
-    def parts(self, outer: int) -> tuple[Axis, Axis]:
+    def parts(self, outer: int) -> tuple[TracedAxis, TracedAxis]:
         """The two axes that a reshape splits it into."""
         return self._made(outer, self), self._made(self.size // outer, self)
 
-    def as_side(self, pair: Pair, side: int) -> Axis:
-        return Axis(self.size, self.feature, self.whole, pair, side, self.plain)
+    def as_side(self, pair: Pair, side: int) -> TracedAxis:
+        return TracedAxis(self.size, self.feature, self.whole, pair, side, self.plain)
 
-    def _made(self, size: int, whole: Axis | None) -> Axis:
-        made = Axis(size, self.feature, whole and whole.plain, copied=self.copied)
+    def _made(self, size: int, whole: TracedAxis | None) -> TracedAxis:
+        made = TracedAxis(size, self.feature, whole and whole.plain, copied=self.copied)
         return made if self.pair is None else made.as_side(self.pair, self.side)
 
     @property
-    def plain(self) -> Axis:
+    def plain(self) -> TracedAxis:
         """The axis outside any pair."""
         return self.origin or self
 
-    def splits_with(self, other: Axis) -> bool:
+    def splits_with(self, other: TracedAxis) -> bool:
         """Whether a reshape made both of one axis, as it makes heads and their features."""
         return self.whole is not None and self.whole is other.whole
 
 
-Dimension = tuple[Axis, ...]
+Dimension = tuple[TracedAxis, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +141,7 @@ class Axes:
 
     @classmethod
     def new(cls, shape: Sequence[int], feature: bool = False, **flags: Any) -> Axes:
-        return cls(tuple((Axis(size, feature),) for size in shape), **flags)
+        return cls(tuple((TracedAxis(size, feature),) for size in shape), **flags)
 
     def with_dimensions(self, dimensions: Iterable[Dimension]) -> Axes:
         flags = {"constant": self.constant, "exponential": self.exponential}
@@ -174,7 +174,7 @@ def plain(dimensions: Iterable[Dimension]) -> tuple[Dimension, ...]:
     return tuple(tuple(axis.plain for axis in dimension) for dimension in dimensions)
 
 
-def size_of(axes: Iterable[Axis]) -> int:
+def size_of(axes: Iterable[TracedAxis]) -> int:
     return math.prod(axis.size for axis in axes)
 
 
@@ -188,7 +188,7 @@ def reshaped(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dim
         return Axes.new(shape).dimensions
     result: list[Dimension] = []
     for size in shape:
-        taken: list[Axis] = []
+        taken: list[TracedAxis] = []
         product = 1
         if size == 1:
             if left and left[-1].size == 1:
@@ -221,7 +221,7 @@ def by_position(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[
         if size_of(dimension) == size
         else (max(dimension, key=lambda axis: axis.size).resized(size),)
         if dimension
-        else (Axis(size),)
+        else (TracedAxis(size),)
         for dimension, size in zip(dimensions, shape, strict=True)
     )
 
@@ -275,7 +275,7 @@ class Tracker:
             storage.layouts[_layout(tensor)] = axes
 
     def written(self, tensor: Tensor, axes: Axes) -> None:
-        """Take down that an operator changed a tensor in place, and all that share its memory."""
+        """Take down that an operator changed a tensor in dim, and all that share its memory."""
         storage = self._storage(tensor)
         if storage is None:
             return
@@ -319,9 +319,7 @@ def _layout(tensor: Tensor) -> tuple[Any, ...]:
 
 def chosen(parts: Sequence[Axes]) -> Axes:
     """Of operands laid out alike, whose axes the result has: weights', else the input's."""
-    return max(
-        parts, key=lambda axes: (_rank(axes), bool(axes.pairs), not axes.constant)
-    )
+    return max(parts, key=lambda axes: (_rank(axes), bool(axes.pairs), not axes.constant))
 
 
 def _rank(axes: Axes) -> int:
@@ -331,7 +329,9 @@ def _rank(axes: Axes) -> int:
 
 
 def broadcast(
-    operands: Sequence[tuple[Axes, Sequence[int]]], shape: Sequence[int], may_pair: bool = True
+    operands: Sequence[tuple[Axes, Sequence[int]]],
+    shape: Sequence[int],
+    may_pair: bool = True,
 ) -> Axes:
     """Axes of an element-wise result: of each dimension those of an operand that has all of it.
 
@@ -351,19 +351,19 @@ def broadcast(
         if merged is not None and merged is not operands[order[0]][0].weights_of:
             merged.used = True  # in the first, whose pair the result has
     dimensions: list[Dimension] = []
-    for place in range(-len(shape), 0):
+    for dim in range(-len(shape), 0):
         best: Dimension = ()
         owner = -1
         for index in order:
             axes, own_shape = operands[index]
-            if len(own_shape) < -place or own_shape[place] != shape[place]:
+            if len(own_shape) < -dim or own_shape[dim] != shape[dim]:
                 continue
-            if len(axes.dimensions) < -place:
+            if len(axes.dimensions) < -dim:
                 continue
-            candidate = axes.dimensions[place]
+            candidate = axes.dimensions[dim]
             if owner < 0 or (not best and candidate):
                 best, owner = candidate, index
-        dimensions.append(best if size_of(best) == shape[place] else (Axis(shape[place]),))
+        dimensions.append(best if size_of(best) == shape[dim] else (TracedAxis(shape[dim]),))
     constant = all(axes.constant for axes, _ in operands)
     if (
         may_pair
@@ -371,18 +371,16 @@ def broadcast(
         and not any(axes.constant or axes.pairs for axes, _ in operands)
     ):
         alone: tuple[list[int], list[int]] = ([], [])
-        for place in range(-len(shape), 0):
-            sizes = [own[place] if len(own) >= -place else 1 for _, own in operands]
+        for dim in range(-len(shape), 0):
+            sizes = [own[dim] if len(own) >= -dim else 1 for _, own in operands]
             if sizes[0] != sizes[1]:
-                alone[sizes[1] > sizes[0]].append(place)
+                alone[sizes[1] > sizes[0]].append(dim)
         if alone[0] and alone[1]:
-            sizes = [math.prod(shape[place] for place in places) for places in alone]
+            sizes = [math.prod(shape[dim] for dim in dims) for dims in alone]
             pair = Pair((sizes[0], sizes[1]), "element-wise")
-            for side, places in enumerate(alone):
-                for place in places:
-                    dimensions[place] = tuple(
-                        axis.as_side(pair, side) for axis in dimensions[place]
-                    )
+            for side, dims in enumerate(alone):
+                for dim in dims:
+                    dimensions[dim] = tuple(axis.as_side(pair, side) for axis in dimensions[dim])
     exponential = operands[order[0]][0].exponential
     total = any(axes.total for axes, _ in operands)
     return Axes.of(dimensions, constant=constant, exponential=exponential, total=total)
