@@ -32,11 +32,20 @@ from pathlib import Path
 from typing import Any
 
 MEASURE = Path(__file__).with_name("recording_measure.py")
-OURS = ("last row", "8 rows", "all weights", "top 16", "lazy", "streamed")
+OURS = (
+    "last row",
+    "8 rows",
+    "all weights",
+    "all weights, new memory",
+    "top 16",
+    "lazy",
+    "streamed",
+)
 OTHERS = (
     "Hugging Face eager",
     "need_weights hooks",
     "new memory alone",
+    "reused memory alone",
     "TransformerLens",
     "nnsight",
 )
@@ -57,8 +66,8 @@ class Case:
     """One model and one size.
 
     Attributes:
-        model: ``"trunk"`` (causal, of GPT-2's kind), ``"encoder"`` (``nn.TransformerEncoder``)
-            or ``"layer"`` (one causal attention layer).
+        model: ``"trunk"`` (causal, of GPT-2's kind), ``"encoder"`` (``nn.TransformerEncoder``),
+            ``"by hand"`` (attention written out) or ``"layer"`` (one causal attention layer).
         tokens: length of the input; batch: how many of them.
         own: the trunk in plain torch, also where the transformers library is installed.
     """
@@ -75,7 +84,7 @@ class Case:
     @property
     def title(self) -> str:
         """What stands over its table."""
-        kind = "trunk" if self.model == "trunk" else "nn.TransformerEncoder"
+        kind = "nn.TransformerEncoder" if self.model == "encoder" else self.model
         return (
             f"{kind}, {self.layers} layers of {self.width}, {self.heads} heads, "
             f"{self.tokens:,} tokens, batch {self.batch}, {self.device}"
@@ -85,11 +94,14 @@ class Case:
         """How many plain forwards a way may take."""
         if self.model == "trunk" and self.layers == 12:
             by_length = {
-                ("all weights", 512): 1.10, ("all weights", 2048): 1.45, ("top 16", 2048): 1.25,
+                ("all weights", 512): 1.03, ("all weights", 2048): 1.30, ("top 16", 2048): 1.25,
+                ("all weights, new memory", 512): 1.08,
             }  # fmt: skip
             return by_length.get((way, self.tokens), {"last row": 1.05, "lazy": 1.03}.get(way))
         if self.model == "encoder" and self.batch == 1 and self.layers == 4:
             return 1.20 if way in ("last row", "all weights", "lazy") else None
+        if self.model == "by hand":
+            return 1.50 if way in ("last row", "all weights") else None
         return None
 
 
@@ -235,6 +247,7 @@ def cases_of(options: argparse.Namespace) -> list[Case]:
         ]
         if not options.no_encoder:
             cases += [Case("encoder", 120, batch, 4, 128, 8, device) for batch in (1, 32)]
+            cases += [Case("by hand", 120, batch, 4, 128, 8, device) for batch in (1, 32)]
     return cases
 
 

@@ -20,6 +20,7 @@ from recording import Case
 from torch import Tensor, nn
 
 import attnlens
+from attnlens.recording import capture
 from attnlens.recording.save import tensors_of
 
 VOCABULARY = 1000
@@ -49,8 +50,17 @@ class Block(nn.Module):
     def attended(self, x: Tensor) -> Tensor:
         joined = self.attn(self.ln_1(x)).unflatten(-1, (3, self.heads, -1))
         q, k, v = joined.permute(2, 0, 3, 1, 4)
-        output = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return x + self.proj(output.transpose(1, 2).flatten(2))
+        return x + self.proj(self.mixed(q, k, v).transpose(1, 2).flatten(2))
+
+    def mixed(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+class ByHand(Block):
+    """The same with attention that is written out."""
+
+    def mixed(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
 
 
 class Trunk(nn.Module):
@@ -114,6 +124,9 @@ def plain_model(case: Case) -> nn.Module:
         return encoder(case)
     if case.model == "layer":
         return Layer(case).eval().to(case.device)
+    if case.model == "by hand":
+        blocks = (ByHand(case.width, case.heads) for _ in range(case.layers))
+        return nn.Sequential(*blocks).eval().to(case.device)
     if not case.own:
         try:
             return hugging_face(case, "sdpa")
@@ -248,16 +261,34 @@ def _need_weights(case: Case, model: nn.Module) -> Way:
     return way
 
 
-def _memory_alone(case: Case, model: nn.Module) -> Way:
-    """As much new memory as whole weights take, filled, beside the plain forward."""
+def _in_new_memory(case: Case, model: nn.Module) -> Way:
+    """Whole weights, in memory that the process did not have."""
+    ours = _ours(rows=slice(None))(case, model)
 
-    def way(x: Tensor) -> list[Tensor]:
-        shape = (case.batch, case.heads, x.shape[1], x.shape[1])
-        kept = [torch.empty(shape, device=x.device).fill_(1.0) for _ in range(case.layers)]
-        model(x)
-        return kept
+    def way(x: Tensor) -> attnlens.Recording:
+        capture._idle.clear()
+        return ours(x)
 
     return way
+
+
+def _memory_alone(make: Callable[..., Tensor]) -> Callable[[Case, nn.Module], Way]:
+    """As much memory as whole weights take, filled, beside the plain forward."""
+
+    def of_case(case: Case, model: nn.Module) -> Way:
+        def way(x: Tensor) -> list[Tensor]:
+            shape = (case.batch, case.heads, x.shape[1], x.shape[1])
+            kept = [make(shape, torch.float32, x.device).fill_(1.0) for _ in range(case.layers)]
+            model(x)
+            return kept
+
+        return way
+
+    return of_case
+
+
+def _new(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.empty(shape, dtype=dtype, device=device)
 
 
 def _only(kind: str, case: Case, why: str) -> None:
@@ -269,12 +300,14 @@ WAYS: dict[str, Callable[[Case, nn.Module], Way]] = {
     "last row": _ours(rows=-1),
     "8 rows": _some_rows,
     "all weights": _ours(rows=slice(None)),
+    "all weights, new memory": _in_new_memory,
     "top 16": _top,
     "lazy": _ours(lazy=True),
     "streamed": _streamed,
     "Hugging Face eager": _eager,
     "need_weights hooks": _need_weights,
-    "new memory alone": _memory_alone,
+    "new memory alone": _memory_alone(_new),
+    "reused memory alone": _memory_alone(capture.empty),
     "TransformerLens": _transformer_lens,
     "nnsight": _nnsight,
 }

@@ -740,3 +740,29 @@ def unfoldw(it: Parts, x: Tensor) -> Tensor:
     w = torch.einsum("bhqd,bhqdk->bhqk", q, kk).softmax(-1)
     it.weigh(w, "bhqk")
     return it.jn(torch.einsum("bhqk,bhqdk->bhqd", w, vv))
+
+
+@attention
+def assembled(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = torch.zeros(B, H, N, N)
+    w[..., :4] = (q @ k[:, :, :4].mT).softmax(-1)
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def written_over(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = (q @ k.mT).softmax(-1)
+    w[:, :, :, 0] = 0
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def convolved_heads(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    w = F.conv2d((q @ k.mT).softmax(-1), it.mix[:, :, None, None])
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)

@@ -299,3 +299,10 @@ def spatial_softmax(it: Parts, x: Tensor) -> Tensor:
     p = it.q(x).softmax(1)
     pos = torch.linspace(-1, 1, N)
     return (p * pos[:, None]).sum(1)
+
+
+@other
+def experts_normalised(it: Parts, x: Tensor) -> Tensor:
+    tokens = x.reshape(1, -1, E).expand(K, -1, -1)
+    y = torch.bmm(tokens, it.kern).sum(0)
+    return it.q(y / y.sum(-1, keepdim=True))

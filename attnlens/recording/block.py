@@ -94,7 +94,7 @@ class Block:
             if not type(module).__module__.startswith("torch.nn.")
             and not isinstance(module, torch.jit.ScriptModule)
         ]
-        if not self.sites.compiled:  # such modules warn of hooks
+        if self.needs_follower() and not self.sites.compiled:  # which warn of hooks
             self.handles += [
                 nn.modules.module.register_module_forward_pre_hook(self._enter),
                 nn.modules.module.register_module_forward_hook(self._leave, always_call=True),

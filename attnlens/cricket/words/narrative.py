@@ -94,7 +94,7 @@ _RATIO_WORDS: Final = (
 """How a probability compares with the usual one, by their ratio; above them all, many times."""
 
 _MAX_WORDS: Final = 100
-"""A longer narrative is shortened; every name counts as two words."""
+"""A longer narrative is shortened; a whole name counts as two words, a surname as one."""
 
 MIN_GROUP_POINTS: Final = 0.5
 """Points below which a contribution is not mentioned."""
@@ -311,7 +311,7 @@ def came(explanation: Explanation) -> str | None:
     end = f"{probability}{result_of(explanation)}."
     dismissed = dismissal(explanation)
     if dismissed:
-        return f"{dismissed}{probability}{result_of(explanation)}."
+        return f"{dismissed}{end}"
     starts = {
         **dict.fromkeys("46", f"{BATTER} hit"),
         **dict.fromkeys(("wd", "nb"), f"{BOWLER} bowled"),
