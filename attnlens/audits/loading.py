@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from io import StringIO
 from typing import Any, Final
@@ -94,10 +95,24 @@ def _of_gguf(path: str) -> ModelSource:
             ) from None
     transformers = _transformers()
     folder, file = os.path.split(os.path.abspath(path))
-    with _quietly(path, "cannot be read as GGUF"):
+    with _quietly(path, "cannot be read as GGUF"), _read_once():
         options = {"gguf_file": file, "local_files_only": True}
         model = transformers.AutoModelForCausalLM.from_pretrained(folder, **options).eval()
         return ModelSource(model, transformers.AutoTokenizer.from_pretrained(folder, **options))
+
+
+@contextmanager
+def _read_once() -> Iterator[None]:
+    """A block in which transformers reads a GGUF file once, and not three times."""
+    gguf = import_module("gguf")
+    before = {name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")}
+    try:
+        for name, function in before.items():
+            setattr(gguf, name, lru_cache(maxsize=2)(function))
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(gguf, name, function)
 
 
 def _of_function(module: str, name: str) -> ModelSource:

@@ -103,12 +103,14 @@ class Product:
             if of_features:
                 return None  # experts, codes, layers
             free = [axis for axis in flat(self.free) if axis.size > 1]
-            over_learnt = over_features or any(axis.plain.feature for axis in free)
-            if not free or not over_learnt:
-                return is_named or (None if over_features else True)
-            return is_named or (None if any(a.plain.feature for a in free) else True)
-        if over_features and (self.is_learnt or self.pair.origin != "product"):
-            return False  # a layer
+            of_positions = all(not axis.plain.feature for axis in free)
+            is_sure = of_positions and (bool(free) or not over_features)
+            return is_named or is_sure or None
+        # Learnt positions are batched, as heads are; else it is a layer.
+        is_layer = not is_normalised or self.weights.dim() < 3
+        of_inputs = self.pair.origin == "product" and not self.is_learnt
+        if over_features and is_layer and not of_inputs:
+            return False
         if is_normalised and (over_features or not of_features):
             return True
         if self.pair.chosen and not over_features and not of_features:
