@@ -419,8 +419,9 @@ def test_gates_and_experts_are_notes() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(
-    "options", [{}, {"attn_hard": True}, {"attn_talking_heads": True}, {"attn_sparse_topk": 3},
-                {"attn_cog_signed": True}, {"attn_sigsoftmax": True}, {"attn_use_entmax15": True}],
+    "options", [{}, {"attn_hard": True}, {"attn_cog_signed": True}, {"attn_sparse_topk": 3},
+                {"attn_pre_talking_heads": True, "attn_post_talking_heads": True},
+                {"attn_selective": True}, {"attn_add_zero_kv": True}, {"attn_laser": True}],
 )  # fmt: skip
 @torch.no_grad()
 def test_x_transformers(options: dict[str, Any]) -> None:
@@ -428,10 +429,7 @@ def test_x_transformers(options: dict[str, Any]) -> None:
     import x_transformers
 
     torch.manual_seed(0)
-    try:
-        layers = x_transformers.Decoder(dim=32, depth=2, heads=4, **options)
-    except TypeError:
-        pytest.skip("this release has no such option")
+    layers = x_transformers.Decoder(dim=32, depth=2, heads=4, **options)
     sizes = {"num_tokens": 9, "max_seq_len": 8}
     model = x_transformers.TransformerWrapper(**sizes, attn_layers=layers).eval()
     ids = torch.tensor([[1, 5, 2, 8, 8, 3]])
@@ -440,7 +438,7 @@ def test_x_transformers(options: dict[str, Any]) -> None:
         assert torch.equal(model(ids), plain)
     for entry, own in zip(recording.records(), inside.attn_intermediates, strict=True):
         torch.testing.assert_close(entry.weights @ entry.values, entry.outputs)
-        if not options:
-            assert torch.equal(entry.weights, own.post_softmax_attn)
+        assert torch.equal(entry.weights, own.post_softmax_attn)
+        assert not entry.notes
     with intervene(model, outputs=recording):
         torch.testing.assert_close(model(ids), plain)

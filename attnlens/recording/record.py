@@ -257,7 +257,11 @@ class _Run(Block):
         self.handles.append(probe.register_forward_hook(hook, with_kwargs=True))
 
     def _idle(self) -> list[str]:
-        return [site for site in self.known if site not in self.recorded and self.is_wanted(site)]
+        return [
+            site
+            for site in self.known
+            if site not in self.recorded and self.is_wanted(site) and not self._is_seen(site)
+        ]
 
     def _nothing(self, unseen: dict[str, str]) -> str:
         name = type(self.model).__name__
