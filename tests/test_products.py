@@ -442,3 +442,19 @@ def test_x_transformers(options: dict[str, Any]) -> None:
         assert not entry.notes
     with intervene(model, outputs=recording):
         torch.testing.assert_close(model(ids), plain)
+
+
+def test_an_operator_that_cannot_be_followed_does_not_stop_the_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: Any) -> None:
+        raise IndexError("no such axis")
+
+    model, (q,) = ByHand(), tensors(B, H, L, D)
+    plain = model(q)
+    monkeypatch.setattr("attnlens.recording.follower.Follower._softmax", broken)
+    text = re.escape("_softmax could not be followed (IndexError: no such axis); report it")
+    outputs = []
+    with pytest.raises(RecordingError, match=text), record(model):
+        outputs.append(model(q))
+    assert torch.equal(outputs[0], plain)

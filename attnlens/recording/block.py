@@ -184,6 +184,12 @@ class Block:
                 "models) in the block"
             )
 
+    def lose(self, site: tuple[str, nn.Module] | None, operator: str, error: Exception) -> None:
+        """Take down an operator of the model that could not be followed."""
+        name = self.sites.root if site is None else site[0]
+        reason = f"{type(error).__name__}: {error}"
+        self.refused[name] = f"its operator {operator} could not be followed ({reason}); report it"
+
     def note_foreign(self, site: tuple[str, nn.Module] | None) -> None:
         """Take down a module that got something which no operator of torch's own made."""
         if site is not None:

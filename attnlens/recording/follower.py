@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from attnlens.errors import RecordingError
+from attnlens.errors import AttnlensError, RecordingError
 from attnlens.recording.calls import FUSED, AttentionCall, fused_call
 from attnlens.recording.fused import LAYERS, WITH_WEIGHTS, keys_of, padded_arguments
 from attnlens.recording.plan import Plan
@@ -129,11 +129,17 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if is_planned and self.plan.knows(func, args, kwargs, output, self.tracker):
             return output
         before = self._findings
-        if name in FUSED:
+        try:
+            if name in FUSED:
+                self._findings += 1
+                self._fused(func, args, kwargs, output)
+            else:
+                self._look(name, args, kwargs, output)
+        except AttnlensError:
+            raise
+        except Exception as error:  # the model goes on; the block ends with an error
             self._findings += 1
-            self._fused(func, args, kwargs, output)
-        else:
-            self._look(name, args, kwargs, output)
+            self.block.lose(self._site(), name, error)
         if is_planned:
             self.plan.add(func, args, kwargs, output, self.tracker, self._findings > before)
         if self.tracker.unknown > unknown or getattr(func, "namespace", "") != "aten":
