@@ -458,3 +458,16 @@ def test_an_operator_that_cannot_be_followed_does_not_stop_the_model(
     with pytest.raises(RecordingError, match=text), record(model):
         outputs.append(model(q))
     assert torch.equal(outputs[0], plain)
+
+
+def test_weights_times_values_are_what_heads_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, (q,) = ByHand(), tensors(B, H, L, D)
+    with record(model, values=True, outputs=True):
+        model(q)
+    whole = attnlens.recording.calls.Layout.weights
+    monkeypatch.setattr(
+        attnlens.recording.calls.Layout, "weights", lambda *told: whole(*told).flip(-1)
+    )
+    text = "ByHand: weights times values are not what its heads give"
+    with pytest.raises(RecordingError, match=text), record(model, values=True, outputs=True):
+        model(q)

@@ -206,6 +206,10 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 call = finding.whole()
                 assert call.weights is not None
                 weights = call.weights.masked_fill(hidden[:, None, :, None], 0.0)
+                if call.output is not None:
+                    call = call.with_changes(
+                        output=call.output.masked_fill(hidden[:, None, :, None], 0.0)
+                    )
                 replace(finding, call=call.with_changes(weights=weights)).report()
             return output
         if self.block.follows or query.device.type != "cpu":

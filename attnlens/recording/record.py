@@ -16,6 +16,7 @@ from attnlens.recording.axes import Axis, Positions
 from attnlens.recording.block import UNCOMPILED, Block, reasons_of, some_of
 from attnlens.recording.calls import AttentionCall
 from attnlens.recording.capture import AXES, Capture
+from attnlens.recording.lazy import without_autocast
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.products import quiet
 from attnlens.recording.recording import Recording
@@ -185,6 +186,8 @@ class _Run(Block):
         if self.outputs and call.output is not None:
             output = call.output.detach()
             parts["outputs"] = output.clone() if record.rows is None else output[:, :, record.rows]
+        if len(parts) == 2 and not call.dropout and not call.notes:
+            _check_product(record, parts["values"], parts["outputs"])
         notes = (*record.notes, *call.notes) if parts else (*record.notes, _UNFOLLOWED)
         return record.replaced(notes=tuple(dict.fromkeys(notes)), **parts)
 
@@ -323,6 +326,23 @@ class _Run(Block):
     @property
     def _sink(self) -> Recording | Stream:
         return self.recording if self.stream is None else self.stream
+
+
+def _check_product(record: AttentionRecord, values: Tensor, outputs: Tensor) -> None:
+    """Raise a RecordingError where weights times values are not what heads give."""
+    if record.keys is not None or record.rows is not None or record.lazy is not None:
+        return
+    with without_autocast(values.device.type):
+        product = (record.weights.double() @ values.double()).nan_to_num(0.0)
+    given = outputs.double().nan_to_num(0.0)
+    scale = float(given.abs().max()) if given.numel() else 0.0
+    # The least precise of the three decides: float16 and bfloat16 round to a hundredth.
+    tensors = (record.weights, values, outputs)
+    is_half = any(tensor.element_size() < 4 for tensor in tensors)
+    if not torch.allclose(product, given, rtol=0, atol=(5e-2 if is_half else 1e-3) * max(1, scale)):
+        raise RecordingError(
+            f"{record.site}: weights times values are not what its heads give; report it"
+        )
 
 
 def _is_whole(record: AttentionRecord) -> bool:
