@@ -766,3 +766,61 @@ def convolved_heads(it: Parts, x: Tensor) -> Tensor:
     w = F.conv2d((q @ k.mT).softmax(-1), it.mix[:, :, None, None])
     it.weigh(w, "bhqk")
     return it.jn(w @ v)
+
+
+@attention
+def into_buffers(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    q, k, v = (part.flatten(0, 1).detach() for part in (q, k, v))
+    w, o = torch.empty(B * H, N, N), torch.empty(B * H, N, D)
+    torch.bmm(q, k.mT, out=w)
+    torch.exp(w, out=w)
+    torch.div(w, w.sum(2, keepdim=True), out=w)
+    it.weigh(w.view(B, H, N, N), "bhqk")
+    torch.bmm(w, v, out=o)
+    w.zero_()
+    return it.jn(o.view(B, H, N, D))
+
+
+@attention
+def nystrom(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = it.sp(x)
+    ql, kl = (part[:, :, :6].reshape(B, H, 2, 3, D).mean(3) for part in (q, k))
+    first, middle, last = ((a @ b.mT).softmax(-1) for a, b in ((q, kl), (ql, kl), (ql, k)))
+    inverse = middle.mT / (middle.sum(-1).max() * middle.sum(-2).max())
+    for _ in range(3):
+        product = middle @ inverse
+        inverse = 0.25 * inverse @ (13 * torch.eye(2) - product @ (7 * torch.eye(2) - product))
+    w = (first @ inverse) @ last
+    it.weigh(w, "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def learnt_by_heads(it: Parts, x: Tensor) -> Tensor:
+    v = it.v(x).view(B, N, H, D).transpose(1, 2)
+    w = (it.rel[..., :H].permute(2, 0, 1) * 3).softmax(-1)
+    it.weigh(w.expand(B, H, N, N), "bhqk")
+    return it.jn(w @ v)
+
+
+@attention
+def mapped_over_heads(it: Parts, x: Tensor) -> Tensor:
+    parts = [layer.weight.view(H, D, E) for layer in (it.q, it.k, it.v)]
+
+    def head(x: Tensor, wq: Tensor, wk: Tensor, wv: Tensor) -> Tensor:
+        return (x @ wq.mT @ (x @ wk.mT).mT).softmax(-1) @ (x @ wv.mT)
+
+    if it.weights is not None:
+        q, k = (torch.einsum("bne,hde->bhnd", x, part) for part in parts[:2])
+        it.weigh((q @ k.mT).softmax(-1), "bhqk")
+    return it.jn(torch.func.vmap(head, in_dims=(None, 0, 0, 0), out_dims=1)(x, *parts))
+
+
+@attention
+def product_in_place(it: Parts, x: Tensor) -> Tensor:
+    q, k, v = (part.flatten(0, 1) for part in it.sp(x))
+    w = torch.zeros(B * H, N, N).baddbmm_(q, k.mT).exp_()
+    w = w / w.sum(2, keepdim=True)
+    it.weigh(w.view(B, H, N, N), "bhqk")
+    return it.jn((w @ v).view(B, H, N, D))

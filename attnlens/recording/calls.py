@@ -101,8 +101,8 @@ class Layout:
             for axis in axes_but_key
         }
         query = [axis for axis in axes_but_key if axis.pair is pair and axis.side != side]
-        if not query:
-            query = list(free)
+        if not query:  # with learnt values, which have no batch, it stands among the queries
+            query = list(free if shared else free[1:] or free)
         if pair.origin != "softmax" and size_of(query) == 1 and key:
             sample = [axis for axis in shared if not (is_head[id(axis)] or axis.copied)]
             sample = [axis for axis in sample if not axis.splits_with(key[0])]

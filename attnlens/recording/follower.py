@@ -323,7 +323,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return replace(axes, exponential=False, log_sum="log" in name)
 
     def _element_wise(self, name: str, args: tuple[Any, ...], kwargs: Any, output: Tensor) -> Axes:
-        arguments = (*args, *kwargs.values())
+        arguments = (*args, *(part for name, part in kwargs.items() if name != "out"))
         tensors = [part for part in arguments if isinstance(part, Tensor) and has_memory(part)]
         if not tensors:
             # Outside the model's code it is an input.
@@ -390,6 +390,8 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         partial = second if first.weights_of is pair else first
         sides = partial.sides(pair)
         is_share = partial.total or partial.log_sum
+        if name == "div" and pair.origin == "softmax" and partial.total and sides == {1}:
+            return _shares(first, *tensors)  # first over one dimension, then over another
         if partial.weights_of is pair or not sides or not is_share:
             return axes
         pair.normalised |= {0, 1} - sides
@@ -436,7 +438,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if is_layer and not is_weighted:
             return passed_on
         are_made = sides[0] and sides[1] and sides[0][0].is_made and sides[1][0].is_made
-        if are_made and sides[0] != sides[1]:
+        if are_made:
             # Weights of weights.
             pair = Pair((size_of(flat(left_free)), size_of(flat(right_free))), "product")
             pair.chosen = True
@@ -563,6 +565,11 @@ def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
 def _lead_of(axes: Axes, other: Axes) -> tuple[Dimension, ...]:
     """What the first factor calls the dimensions that both have; the second where it knows more."""
     own, rest = axes.dimensions[:-2], other.dimensions[:-2]
+    if len(own) == len(rest) and any(axis.copied for axis in flat(own)):
+        return tuple(
+            theirs if mine and all(axis.copied for axis in mine) else mine
+            for mine, theirs in zip(own, rest, strict=True)
+        )
     is_finer = len(flat(own)) == 1 < len(flat(rest)) and not own[0][0].pair
     return rest if is_finer or (axes.constant and rest) else own
 

@@ -301,7 +301,10 @@ class _Changes(TorchFunctionMode):
                 )
             with quiet():
                 changed = self._run.change(own[-1])
-                output = output if changed is None else self._laid_out(own[-1], changed, output)
+                if changed is not None:
+                    result = self._laid_out(own[-1], changed, output)
+                    is_given = any(part is output for part in (*args, *named.values()))
+                    output = output.copy_(result) if is_given else result
         for finding in findings:
             if finding.block is not self._run:
                 replaced(finding, call=changed or finding.call).report()

@@ -93,6 +93,11 @@ class Plan:
             return
         shape, rest, axes = _shape_of(output), _rest_of(args), None
         is_in_place = func._schema.is_mutable if hasattr(func, "_schema") else True
+        if is_in_place and shape is not None and tracker.of(output).pairs:
+            is_product = any(part in func.__name__ for part in ("mm", "mv"))
+            if is_product or "out" in kwargs:  # it would mark axes anew, and what follows not
+                self._is_written, self._steps = False, []
+                return
         if not (is_found or kwargs or is_in_place or rest is None) and shape is not None:
             axes = tracker.of(output)
             axes = axes if axes.pending is None else None

@@ -101,11 +101,13 @@ class Product:
         over_features = all(axis.plain.feature for axis in self.key)
         of_features = any(axis.plain.feature for axis in self.value_key)
         if self.pair.origin == "softmax":
-            if of_features:
-                return None  # experts, codes, layers
+            if of_features:  # a learnt memory; experts, codes, layers
+                return (is_named and self.is_learnt) or None
             free = [axis for axis in flat(self.free) if axis.size > 1]
             of_positions = all(not axis.plain.feature for axis in free)
             is_sure = of_positions and (bool(free) or not over_features)
+            is_learnt = bool(free) and all(axis.plain.feature for axis in (*free, *self.key))
+            is_sure = is_sure or (is_learnt and self.weights.dim() > 2)  # by heads, else a layer
             return is_named or is_sure or None
         # Learnt positions are batched, as heads are; else it is a layer.
         is_layer = not is_normalised or self.weights.dim() < 3
