@@ -61,6 +61,11 @@ class Parts(nn.Module):
         """Heads joined and projected."""
         return self.o(o.transpose(1, 2).reshape(o.shape[0], -1, E))
 
+    def weighed(self, w: Tensor, v: Tensor) -> Tensor:
+        """Weights ``(batch, head, query, key)`` shown and multiplied with the values."""
+        self.weigh(w, "bhqk")
+        return self.jn(w @ v)
+
     def forward(self, x: Tensor) -> Tensor:
         return self.form(self, x)
 
@@ -77,8 +82,7 @@ def attention(form: Form) -> Form:
 def plain(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = (q @ k.mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -87,8 +91,7 @@ def mask_renorm(it: Parts, x: Tensor) -> Tensor:
     w = (q @ k.mT).softmax(-1)
     w = w * torch.ones(N, N).tril()
     w = w / w.sum(-1, keepdim=True)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -97,8 +100,7 @@ def topk(it: Parts, x: Tensor) -> Tensor:
     logits = q @ k.mT
     t = logits.topk(3, -1).values[..., -1:]
     w = logits.masked_fill(logits < t, -1e9).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -116,8 +118,7 @@ def topk_after(it: Parts, x: Tensor) -> Tensor:
 def gate(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = (q @ k.mT).softmax(-1) * torch.sigmoid(it.mix[0])[None, :, None, None]
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -125,8 +126,7 @@ def talking(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     logits = torch.einsum("bhqk,hg->bgqk", q @ k.mT, it.mix)
     w = torch.einsum("bhqk,hg->bgqk", logits.softmax(-1), it.mix)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -135,16 +135,14 @@ def diff(it: Parts, x: Tensor) -> Tensor:
     a = (q[..., :2] @ k[..., :2].mT).softmax(-1)
     b = (q[..., 2:] @ k[..., 2:].mT).softmax(-1)
     w = a - it.lam * b
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
 def hard_onehot(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = F.one_hot((q @ k.mT).argmax(-1), N).float()
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -154,16 +152,14 @@ def straight(it: Parts, x: Tensor) -> Tensor:
     i = y.argmax(-1, keepdim=True)
     h = torch.zeros_like(y).scatter_(-1, i, 1.0)
     w = h - y.detach() + y
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
 def cosine(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -176,8 +172,7 @@ def sparsemax(it: Parts, x: Tensor) -> Tensor:
     sup = (r * z > c).sum(-1, keepdim=True)
     tau = c.gather(-1, sup - 1) / sup
     w = (logits - tau).clamp(min=0)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -185,8 +180,7 @@ def softmax1(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     e = (q @ k.mT).exp()
     w = e / (1 + e.sum(-1, keepdim=True))
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -194,8 +188,7 @@ def exp2(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     e = torch.exp2(q @ k.mT)
     w = e / e.sum(-1, keepdim=True)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -203,24 +196,21 @@ def relunorm(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     e = F.relu(q @ k.mT)
     w = e / (e.sum(-1, keepdim=True) + 1e-6)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
 def relu2(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = F.relu(q @ k.mT) ** 2 / N
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
 def sigmoid(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = torch.sigmoid(q @ k.mT - 2)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -228,8 +218,7 @@ def softplus(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     e = F.softplus(q @ k.mT)
     w = e * (1 / e.sum(-1, keepdim=True))
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -237,8 +226,7 @@ def lse(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     logits = q @ k.mT
     w = torch.exp(logits - torch.logsumexp(logits, -1, keepdim=True))
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -246,8 +234,7 @@ def sink(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     logits = torch.cat([q @ k.mT, it.mix[0].view(1, H, 1, 1).expand(B, H, N, 1)], -1)
     w = logits.softmax(-1)[..., :-1]
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -257,8 +244,7 @@ def kcat(it: Parts, x: Tensor) -> Tensor:
     k = torch.cat([m, k], 2)
     v = torch.cat([m, v], 2)
     w = (q @ k.mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -267,24 +253,21 @@ def zeros_attn(it: Parts, x: Tensor) -> Tensor:
     k = F.pad(k, (0, 0, 0, 1))
     v = F.pad(v, (0, 0, 0, 1))
     w = (q @ k.mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
 def l2(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = (-(q[:, :, :, None] - k[:, :, None]).pow(2).sum(-1)).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
 def cdist(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = (-torch.cdist(q, k)).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -313,8 +296,7 @@ def perceiver(it: Parts, x: Tensor) -> Tensor:
     q = it.q(it.p).view(3, H, D).transpose(0, 1)[None].expand(B, -1, -1, -1)
     _, k, v = it.sp(x)
     w = (q @ k.mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -341,8 +323,7 @@ def gqa_rep(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     k, v = (t[:, :2].repeat_interleave(2, 1) for t in (k, v))
     w = (q @ k.mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -350,8 +331,7 @@ def gqa_exp(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     k, v = (t[:, :2, None].expand(B, 2, 2, N, D).reshape(B, 4, N, D) for t in (k, v))
     w = (q @ k.mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -387,8 +367,7 @@ def rope(it: Parts, x: Tensor) -> Tensor:
         return torch.view_as_real(pairs * c).flatten(-2)
 
     w = (r(q) @ r(k).mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -492,8 +471,7 @@ def linformer(it: Parts, x: Tensor) -> Tensor:
     k = it.proj(k.mT).mT
     v = it.proj(v.mT).mT
     w = (q @ k.mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -502,8 +480,7 @@ def retention(it: Parts, x: Tensor) -> Tensor:
     i = torch.arange(N).float()
     d = (0.9 ** (i[:, None] - i)).tril()
     w = (q @ k.mT) * d
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -551,8 +528,7 @@ def cache(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     it.ck.copy_(k)
     w = (q @ it.ck.mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -620,8 +596,7 @@ def sinkhorn(it: Parts, x: Tensor) -> Tensor:
     for _ in range(3):
         w = w / w.sum(-1, keepdim=True)
         w = w / w.sum(-2, keepdim=True)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -629,8 +604,7 @@ def rollout(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     a = (q @ k.mT).softmax(-1)
     w = a @ a
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -644,8 +618,7 @@ def pooled(it: Parts, x: Tensor) -> Tensor:
 def clsq(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = (q[:, :, :1] @ k.mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -695,8 +668,7 @@ def powernorm(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = (q @ k.mT).softmax(-1) ** 2
     w = w / w.sum(-1, keepdim=True)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -720,8 +692,7 @@ def noproj(it: Parts, x: Tensor) -> Tensor:
 def uniform_mix(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = 0.9 * (q @ k.mT).softmax(-1) + 0.1 / N
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -747,8 +718,7 @@ def assembled(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = torch.zeros(B, H, N, N)
     w[..., :4] = (q @ k[:, :, :4].mT).softmax(-1)
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -756,16 +726,14 @@ def written_over(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = (q @ k.mT).softmax(-1)
     w[:, :, :, 0] = 0
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
 def convolved_heads(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     w = F.conv2d((q @ k.mT).softmax(-1), it.mix[:, :, None, None])
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
@@ -792,8 +760,7 @@ def nystrom(it: Parts, x: Tensor) -> Tensor:
         product = middle @ inverse
         inverse = 0.25 * inverse @ (13 * torch.eye(2) - product @ (7 * torch.eye(2) - product))
     w = (first @ inverse) @ last
-    it.weigh(w, "bhqk")
-    return it.jn(w @ v)
+    return it.weighed(w, v)
 
 
 @attention
