@@ -21,20 +21,20 @@ from command_line import run_process  # noqa: E402
 from dashboard_server import browsing, serving, two_recordings  # noqa: E402
 
 SAMPLE = REPOSITORY / "sample_data" / "match.csv"
-BALL = "/match/simulated-252/innings/2/ball/60"
+BALL = "/match/simulated-252/innings/1/ball/47"
 PAGES = {
     "home": "/",
     "story": "/match/simulated-252",
-    "match": BALL,
-    "head": f"{BALL}?head=2",
-    "claims": BALL,
+    "ball": BALL,
+    "enlarged": f"{BALL}?head=whole-0",
     "heads": "/heads",
+    "head": "/heads/whole-0",
     "recordings": "/recordings",
     "recording": "/recording/before.safetensors",
     "lost": "/nowhere",
 }
-WHOLE = ("story",)
-SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
+WHOLE = ("story", "head")
+SIZES = {"desktop": (1440, 900), "laptop": (1280, 800), "phone": (390, 844)}
 COLOURS = 256
 MOST = 150_000
 
@@ -49,24 +49,10 @@ def made(folder: Path) -> None:
 def settle(page: Any, name: str) -> None:
     """Wait until all that a page shows is there."""
     page.wait_for_selector("main h1", state="attached")
-    if name in ("story", "match", "head", "claims"):
+    if name in ("story", "ball", "enlarged"):
+        page.wait_for_selector("body[data-tested=yes]", timeout=120_000)
+    if name in ("heads", "head"):
         page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
-    if name == "story":
-        page.locator("#story-status .loading").wait_for(state="detached", timeout=120_000)
-    if name in ("match", "head", "claims"):
-        page.wait_for_selector("#claims-button", timeout=60_000)
-    if name == "head":
-        page.locator("#head-figure canvas").wait_for(timeout=60_000)
-        page.evaluate("document.querySelector('#enlarged').scrollIntoView({block: 'start'})")
-    if name == "claims":
-        page.fill(
-            "#what-if-bowler", page.locator("#what-if-bowlers option").nth(9).get_attribute("value")
-        )
-        page.click("#what-if-form .primary")
-        page.locator("#what-if-plot .row").first.wait_for(timeout=60_000)
-        page.click("#claims-button")
-        page.locator(".claim").nth(2).click()
-        page.evaluate("window.scrollTo(0, 0)")
     if name == "recording":
         page.frame_locator("iframe").locator("#title:not(:empty)").wait_for()
     page.wait_for_timeout(300)

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
-from dash import ClientsideFunction, Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash.exceptions import PreventUpdate
 from flask import Flask, Response, request
 
 from attnlens.render.page import template_text
 
 from .answer_queue import AnswerQueue
-from .library import Functions, Matches, Recordings
+from .library import Data, Functions, Matches, Recordings
 from .pages import (
-    Page,
     ball_page,
     heads_page,
     home_page,
     hyphenated,
-    loading,
     not_found_page,
     recording_page,
     recordings_page,
     story_page,
 )
-from .routes import FILES, add_routes, compress_text
+from .routes import add_routes, compress_text, search_hits
 from .serving import protect
 
 _INDEX: Final = """<!DOCTYPE html>
@@ -35,6 +34,7 @@ _INDEX: Final = """<!DOCTYPE html>
 <title>{%title%}</title>
 {%favicon%}
 {%css%}
+{modules}
 </head>
 <body>
 <noscript>attnlens draws its pages with scripts of its own; please allow them. The same is in
@@ -72,15 +72,15 @@ def create_app(
         host: what it will listen on; unless it is loopback, any host name is answered.
         public: whether uploads are refused.
     """
+    folder, scripts = modules()
     app = Dash(
         __name__,
         title="attnlens",
         update_title="",
-        index_string=_INDEX,
+        index_string=_INDEX.replace("{modules}", _links(folder, scripts)),
         suppress_callback_exceptions=True,
         health_endpoint="health",
-        # The files in assets are served as one script.
-        assets_ignore=r".*\.js$",
+        assets_ignore=r".*\.js$",  # modules, served below an address of their own
         meta_tags=[
             {"name": "viewport", "content": "width=device-width, initial-scale=1"},
             {"name": "color-scheme", "content": "light dark"},
@@ -89,24 +89,45 @@ def create_app(
     )
     app.layout = frame(public=public, heads=functions.heads is not None)
     server: Flask = app.server
-    add_scripts(app, server)
     add_routes(app, functions, matches, recordings, AnswerQueue(), public=public)
 
-    # A change of ball keeps the page; only another page is requested from the server.
-    app.clientside_callback(  # type: ignore[no-untyped-call]  # of dash
-        ClientsideFunction("attnlens_dash", "page_key"),
+    @server.get(f"{folder}/<name>")
+    def module(name: str) -> Response:
+        if name not in scripts:
+            return Response("there is no such script\n", 404, mimetype="text/plain")
+        response = Response(scripts[name], mimetype="text/javascript")
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
+
+    @app.callback(
+        Output("page", "children"),
         Output("page-key", "data"),
         Input("url", "pathname"),
+        State("page-key", "data"),
     )
-    app.clientside_callback(  # type: ignore[no-untyped-call]
-        ClientsideFunction("attnlens_dash", "draw"),
-        Output("drawn", "data"),
-        Input("page-data", "data"),
-    )
+    def draw_page(path: str | None, shown: str | None) -> tuple[html.Div, str]:
+        """Another page; the balls of a match are one page, whose script shows another ball."""
+        key = page_key(path or "/")
+        if key == shown:
+            raise PreventUpdate
+        return page_of(key, functions, matches, recordings, public)[0], key
 
-    @app.callback(Output("page", "children"), Input("page-key", "data"))
-    def draw_page(key: str | None) -> Page:
-        return page_of(key or "", functions, matches, recordings, public)[0]
+    @app.callback(
+        Output("hits", "children"),
+        Output("url", "href"),
+        Output("find", "value"),
+        Input("find", "value"),
+        State("url", "pathname"),
+        prevent_initial_call=True,
+    )
+    def find(text: str | None, path: str | None) -> tuple[list[html.Option], Any, Any]:
+        """Players and matches by name; a hit that is chosen is opened."""
+        key = page_key(path or "/").partition("/")[2]
+        hits = search_hits(matches, functions.people, str(text or ""), key)
+        chosen = next((hit for hit in hits if hit["text"] == text), None)
+        if chosen is not None:
+            return [], chosen["href"], ""
+        return [html.Option(value=hit["text"]) for hit in hits], no_update, no_update
 
     @server.after_request
     def set_page_status(response: Response) -> Response:
@@ -122,7 +143,7 @@ def create_app(
 
 
 def page_key(path: str) -> str:
-    """The page that an address means, as `keyOf` of frame.js: one for all balls of a match."""
+    """The page that an address means: one for all balls of a match."""
     kind, *rest = [part for part in path.split("/") if part] or [""]
     if kind == "match" and rest:
         return f"{'ball' if len(rest) > 1 else 'story'}/{rest[0]}"
@@ -131,13 +152,13 @@ def page_key(path: str) -> str:
 
 def page_of(
     key: str, functions: Functions, matches: Matches, recordings: Recordings, public: bool
-) -> tuple[Page, int]:
+) -> tuple[html.Div, int]:
     """The page of a key, and its status."""
     kind, _, name = key.partition("/")
     if key == "":
         return home_page(matches, public=public), 200
-    if key == "heads" and functions.heads is not None:
-        return heads_page(functions.heads), 200
+    if kind == "heads" and functions.heads is not None and name in ("", *functions.heads):
+        return heads_page(name), 200
     if key == "recordings":
         return recordings_page(recordings, public=public), 200
     if kind in ("story", "ball"):
@@ -150,7 +171,7 @@ def page_of(
         if kind == "story":
             return story_page(item, functions.models), 200
         if any(innings["balls"] for innings in item.summary["innings"]):
-            return ball_page(item, functions.models, FILES), 200
+            return ball_page(item, functions.models), 200
         return not_found_page("No ball was bowled in this match."), 404
     if kind == "recording":
         recording = recordings.get(name)
@@ -168,10 +189,8 @@ _KEYS: Final = {
     "Home End": "first and last ball",
     "Space": "play and stop",
     "[ ]": "the innings before, the next",
-    "1 … 4": "scale: micro, short, medium, long",
-    "v": "another view of the heads",
-    "c": "the claims",
     "h": "enlarge the next head; Esc closes it",
+    "c": "every claim",
     "Arrows in a heat map": "move the cell that is read out",
     "?": "this list",
 }
@@ -179,87 +198,69 @@ _KEYS: Final = {
 
 def frame(*, public: bool, heads: bool) -> html.Div:
     """The menu and what is on every page."""
-    links = [
-        ("/", "Matches"),
-        ("/recordings", "Recordings"),
+    links = {"/": "Matches", "/heads": "Heads", "/recordings": "Recordings"}
+    if not heads:
+        del links["/heads"]
+    logo = html.Span(className="logo", **hyphenated(aria_hidden="true"))
+    find = dcc.Input(
+        id="find", type="search", list="hits", placeholder="a player or a match", autoComplete="off"
+    )
+    tools = [
+        html.Span("read-only", className="quiet") if public else None,
+        html.Button("?", id="keys-button", type="button", **hyphenated(aria_label="Keyboard")),
+        html.Button("◐", id="theme-button", type="button", **hyphenated(aria_label="Theme")),
     ]
-    if heads:
-        links.insert(1, ("/heads", "Heads"))
+    keys = [part for key, does in _KEYS.items() for part in (html.Dt(html.Kbd(key)), html.Dd(does))]
     return html.Div(
         [
             html.A("Skip to the content", href="#page", className="skip"),
             html.Header(
                 [
-                    dcc.Link(
-                        [html.Span(className="logo", **hyphenated(aria_hidden="true")), "attnlens"],
-                        href="/",
-                        className="brand",
-                    ),
+                    dcc.Link([logo, "attnlens"], href="/", className="brand"),
                     html.Nav(
-                        [dcc.Link(text, href=href) for href, text in links],
+                        [dcc.Link(text, href=href) for href, text in links.items()],
                         **hyphenated(aria_label="Pages"),
                     ),
-                    html.Div(id="find", className="find"),
-                    html.Div(
-                        [
-                            html.Span("read-only", className="chip") if public else None,
-                            html.Button("?", id="keys-button", **hyphenated(aria_label="Keyboard")),
-                            html.Button("theme", id="theme-button"),
-                        ],
-                        className="tools",
-                    ),
+                    html.Label([html.Span("Find", className="unseen"), find], className="find"),
+                    html.Datalist(id="hits"),
+                    html.Div(tools, className="tools"),
                 ],
                 className="top",
             ),
-            dcc.Location(id="url", refresh=False),
+            dcc.Location(id="url", refresh="callback-nav"),
             dcc.Store(id="page-key"),
-            dcc.Store(id="drawn"),
-            html.Main(id="page", tabIndex="-1", children=loading("opening")),
+            html.Main(html.P("opening", className="loading"), id="page", tabIndex="-1"),
             html.Dialog(
                 [
                     html.H2("Keyboard"),
-                    html.Dl(
-                        [
-                            part
-                            for keys, action in _KEYS.items()
-                            for part in (html.Dt(html.Kbd(keys)), html.Dd(action))
-                        ]
-                    ),
-                    html.Button("Close", id="keys-close"),
+                    html.Dl(keys),
+                    html.Button("Close", id="keys-close", type="button"),
                 ],
-                className="keys",
+                id="keys",
                 **hyphenated(aria_label="Keyboard"),
             ),
             html.Div(id="say", className="unseen", role="status", **hyphenated(aria_live="polite")),
             html.Div(id="toast", **hyphenated(aria_hidden="true")),
+            html.Div(id="pointed", **hyphenated(aria_hidden="true")),
         ],
         id="frame",
     )
 
 
-_FIRST_SCRIPT: Final = "core.js"
-"""Defines what the others use while they load; their own order does not matter."""
+def modules() -> tuple[str, Data]:
+    """The folder of the scripts' address, and their texts by name.
+
+    The folder is named after their hash, so browsers cache them for good.
+    """
+    assets = [*(files("attnlens.dashboard") / "assets").iterdir()]
+    texts = {file.name: file.read_text("utf-8") for file in assets if file.name.endswith(".js")}
+    # The drawing of heat maps is shared with the pages of recordings.
+    texts["heat_maps.js"] = template_text("heat_maps.js")
+    digest = hashlib.sha256("".join(text for _, text in sorted(texts.items())).encode())
+    return f"/scripts-{digest.hexdigest()[:12]}", texts
 
 
-def script() -> str:
-    """All scripts inside one function, so that they define nothing global."""
-    folder = files("attnlens.dashboard") / "assets"
-    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".js"))
-    names.sort(key=lambda name: name != _FIRST_SCRIPT)
-    # heat_maps.js is shared with the pages of recordings.
-    parts = [template_text("heat_maps.js"), '(function () {\n"use strict";']
-    parts += [(folder / name).read_text("utf-8") for name in names]
-    return "\n".join([*parts, "})();\n"])
-
-
-def add_scripts(app: Dash, server: Flask) -> None:
-    """Add the script to every page. Its address is its hash, so browsers cache it for good."""
-    text = script()
-    name = f"/attnlens-{hashlib.sha256(text.encode()).hexdigest()[:12]}.js"
-    app.config.external_scripts.append(name)
-
-    @server.get(name)
-    def serve_script() -> Response:
-        response = Response(text, mimetype="text/javascript")
-        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        return response
+def _links(folder: str, names: Data) -> str:
+    """The first script, and all that it imports, which are fetched at once."""
+    preloaded = [f'<link rel="modulepreload" href="{folder}/{name}">' for name in sorted(names)]
+    return "\n".join([*preloaded, f'<script type="module" src="{folder}/main.js"></script>'])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import secrets
 import tempfile
 import threading
 from abc import ABC, abstractmethod
@@ -50,17 +51,19 @@ class Functions:
         people: the match's players, by where they faced or bowled first.
         story: match, whether its claims are tested, model, the address of a delivery by innings
             and index, and what is called now and then while they are tested, to the ``html`` of
-            the match's story and its ``cautions``.
-        innings: match, innings and model to every ball (`attnlens.cricket.explain.innings_data`).
+            the match's story.
+        innings: match, innings and model to every ball (`attnlens.cricket.explain.innings_data`),
+            and the ``scores`` before each as HTML.
         explain: match, innings, ball, model and an outcome, or ``None`` for the story's, to an
             ``explanation`` with evidence, and the ``html`` of its parts.
         next_ball: match and model to the forecast of the ball not yet bowled, or why it is
             ``waiting``.
-        what_if: match, innings, ball, model and the changes, to the answer.
+        what_if: match, innings, ball, model and the changes, to the answer as HTML.
         texts: file names, such as ``prompt.txt``, to functions from an explanation to its text.
         page: a recording's path and name to a page of its heat maps.
         models: the names of the models to choose from, the default first.
-        heads: the document of ``attnlens lab heads --json``, if the command line names its file.
+        heads: the pages of heads across matches as HTML, by head such as ``whole-0``, and by ``""``
+            the page of all; if the command line names a file of ``attnlens lab heads --json``.
     """
 
     read: Callable[[str], Match]
@@ -70,11 +73,11 @@ class Functions:
     innings: Callable[[Match, int, str], Data]
     explain: Callable[[Match, int, int, str, str | None], Data]
     next_ball: Callable[[Match, str], Data]
-    what_if: Callable[[Match, int, int, str, Data], Data]
+    what_if: Callable[[Match, int, int, str, Data], str]
     texts: Mapping[str, Callable[[Data], str]]
     page: Callable[[str, str], str]
     models: tuple[str, ...]
-    heads: Data | None = None
+    heads: Mapping[str, str] | None = None
 
 
 _MAX_UPLOADS: Final = 64
@@ -94,7 +97,7 @@ class LibraryItem(Generic[Content]):
         summary: the match's plain data, or the recording's name.
         sample: whether it is the simulated match, open if the command line names no file.
         followed: gives the match as its file is now, or ``None``.
-        version: how often it has changed.
+        version: another whenever it has changed, also after the server was started again.
     """
 
     key: str
@@ -102,7 +105,7 @@ class LibraryItem(Generic[Content]):
     summary: Data
     sample: bool = False
     followed: Followed | None = None
-    version: int = 0
+    version: str = ""
 
 
 def safe_name(text: str) -> str:
@@ -190,7 +193,9 @@ class Matches(Library["Match"]):
     ) -> LibraryItem[Match]:
         """Open a match that the command line named."""
         summary = self._functions.match(match)
-        return self._add(summary["match_id"], LibraryItem("", match, summary, sample, followed))
+        version = "" if followed is None else secrets.token_hex(4)
+        item = LibraryItem("", match, summary, sample, followed, version)
+        return self._add(summary["match_id"], item)
 
     def refreshed(self, key: str) -> LibraryItem[Match] | None:
         """The match of that key, read again if it is followed and has changed."""
@@ -199,7 +204,7 @@ class Matches(Library["Match"]):
             match = None if item is None or item.followed is None else item.followed.newer()
             if item is not None and match is not None:
                 summary = self._functions.match(match)
-                item = replace(item, value=match, summary=summary, version=item.version + 1)
+                item = replace(item, value=match, summary=summary, version=secrets.token_hex(4))
                 self._permanent[key] = item
             return item
 

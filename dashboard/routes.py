@@ -8,7 +8,7 @@ import html
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import TimeoutError as TookTooLong
 from functools import lru_cache, partial, wraps
 from itertools import islice
@@ -32,22 +32,13 @@ from .answer_queue import (
     never_disconnected,
 )
 from .library import Data, Functions, LibraryItem, Matches, Recordings
-from .pages import match_link
+from .pages import ball_link, match_link, recording_link
 from .serving import from_our_page
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
 
 _NOT_OPEN: Final = "is not here (any more): it has to be opened or uploaded again"
-
-FILES: Final = {
-    "prompt.txt": "Prompt (.txt)",
-    "explanation.json": "Everything (.json)",
-    "balls.csv": "Past balls (.csv)",
-    "explanation.txt": "As in the terminal (.txt)",
-    "report.html": "Report (.html)",
-}
-"""What a ball's page offers to download."""
 
 _MIME_TYPES: Final = {
     "txt": "text/plain",
@@ -188,10 +179,10 @@ def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, publ
         if request.content_length is None:  # it would be cut where it is too large
             return error_response("the file's size has to be told", 411)
         request.max_content_length = _MAX_UPLOAD_BYTES
-        library = recordings if kind == "recording" else matches
-        name, content = request.args.get("name", kind), request.get_data()
-        item = library.upload(name, content)
-        return plain_json({"key": item.key, "summary": item.summary})
+        file = request.args.get("name", kind), request.get_data()
+        if kind == "match":
+            return plain_json({"path": match_link(matches.upload(*file))})
+        return plain_json({"path": recording_link(recordings.upload(*file))})
 
     @server.errorhandler(413)
     def too_large(_: Exception) -> Response:
@@ -215,38 +206,35 @@ def _add_recordings(server: Flask, recordings: Recordings) -> None:
 
 
 _MAX_HITS: Final = 12
-_MAX_SEARCH_CHARACTERS: Final = 80
-_MAX_CACHED_MATCHES: Final = 256
-"""Whose players are cached."""
+_MAX_SEARCH_CHARACTERS: Final = 160
 
 
 def search_hits(
-    matches: Iterable[LibraryItem[Match]],
-    people: Callable[[Match], list[Data]],
-    words: list[str],
+    matches: Matches, people: Callable[[Match], list[Data]], text: str, first: str = ""
 ) -> list[Data]:
-    """Players and matches whose names contain all the words, with addresses."""
+    """Players and matches whose ``text`` contains all the words of that text, with addresses.
 
-    def holds(*texts: str | None) -> bool:
-        text = " ".join(filter(None, texts)).casefold()
-        return all(word in text for word in words)
+    Args:
+        first: the key of the match whose players come before others.
+    """
+    words = text[:_MAX_SEARCH_CHARACTERS].casefold().split()
+    current = matches.get(first)
+    others = [item for item in matches.permanent if item.key != first]
 
     def rows() -> Iterator[Data]:
-        for item in matches:
-            summary = item.summary
-            when = " · ".join(filter(None, (summary["title"], summary["date"])))
-            if holds(summary["title"], summary["date"], summary["event"], summary["venue"]):
-                yield {"text": summary["title"], "more": summary["date"], "href": match_link(item)}
+        for item in [current, *others] if current else others:
+            about = [item.summary["title"], item.summary["date"]]
+            about = [on_one_line(part) for part in about if part]
+            yield {"text": " · ".join(about), "href": match_link(item)}
             for player in people(item.value):
-                if holds(player["name"]):
-                    ball = f"innings/{player['innings']}/ball/{player['ball']}"
-                    role = (
-                        f"{player['role']} from {player['label']} on, innings {player['innings']}"
-                    )
-                    href = f"{match_link(item)}/{ball}"
-                    yield {"text": player["name"], "more": f"{role} · {when}", "href": href}
+                role = f"{player['role']} from {player['label']}, innings {player['innings']}"
+                row = " · ".join([on_one_line(player["name"]), role, *about])
+                yield {"text": row, "href": ball_link(item, player["innings"], player["ball"])}
 
-    return list(islice(rows(), _MAX_HITS)) if words else []
+    def holds(row: Data) -> bool:
+        return all(word in row["text"].casefold() for word in words)
+
+    return list(islice(filter(holds, rows()), _MAX_HITS)) if words else []
 
 
 def add_match_routes(
@@ -323,21 +311,20 @@ def add_match_routes(
     def explanation(item: LibraryItem[Match], innings: int, ball: int) -> Response:
         return json_response(explained(item, innings, ball), lasting=item.followed is None)
 
+    @server.get("/heads.json")
+    @errors_as_json
+    def heads() -> Response:
+        """The page of a head across matches, or of all."""
+        html = (functions.heads or {}).get(request.args.get("head", ""))
+        if html is None:
+            return error_response("there is no such head", 404)
+        return plain_json({"html": html})
+
     @server.get("/data/<key>/<int:innings>/<int:ball>/place.json")
     @of_open_match
     def queue_position(item: LibraryItem[Match], innings: int, ball: int) -> Response:
         """How many jobs run before that ball's."""
         return plain_json({"before": answers.position(ball_key(item, innings, ball))})
-
-    people = lru_cache(maxsize=_MAX_CACHED_MATCHES)(functions.people)
-
-    @server.get("/find.json")
-    @errors_as_json
-    def find() -> Response:
-        words = request.args.get("text", "")[:_MAX_SEARCH_CHARACTERS].casefold().split()
-        current = matches.get(request.args.get("match", ""))
-        items = [item for item in matches.permanent if current is None or item.key != current.key]
-        return plain_json(search_hits([current, *items] if current else items, people, words))
 
     @server.get("/live/<key>.json")
     @errors_as_json
@@ -382,7 +369,7 @@ def add_match_routes(
         answer = answers.run(
             lambda: functions.what_if(item.value, innings, ball, model, changes), disconnected()
         )
-        return plain_json(answer)
+        return plain_json({"html": answer})
 
 
 def _csv(data: Data) -> str:

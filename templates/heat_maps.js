@@ -1,121 +1,109 @@
-"use strict";
-// Colours and pixels of every heat map: the pages of recordings and the dashboard share them.
-// A colour is a list of red, green and blue, each 0 to 255.
-const rgbOf = (hex) => [1, 3, 5].map((place) => parseInt(hex.slice(place, place + 2), 16));
-const pixelOf = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
-// 256 colours along stops that are equally far apart.
-function colourRamp(stops) {
-  return Array.from({ length: 256 }, (_, step) => {
-    const place = (step / 255) * (stops.length - 1), low = Math.min(Math.floor(place), stops.length - 2);
-    const mixed = (part, which) => Math.round(part + (stops[low + 1][which] - part) * (place - low));
-    return stops[low].map(mixed);
+// The heat map of every page: its colours, its cells on a canvas, the cell under a pointer or a key.
+/** @typedef {[number, number, number]} Colour red, green and blue, 0 to 255 */
+/**
+ * Cells, and how dark each is.
+ * @typedef {object} Shades
+ * @property {number} rows
+ * @property {number} columns
+ * @property {(row: number, column: number) => number} shade 0 to 255; -1: nothing is drawn
+ * @property {(column: number) => Uint32Array} palette the pixel of each shade
+ */
+const DARKEST = 255;
+/** @type {Record<string, [number, number]>} */
+const ARROWS = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  PageUp: [-10, 0],
+  PageDown: [10, 0],
+  Home: [0, -Infinity],
+  End: [0, Infinity],
+};
+
+/** 256 colours along properties of the page's style, which are equally far apart.
+ * @param {string[]} names @returns {Colour[]} */
+export function ramp(...names) {
+  const style = getComputedStyle(document.documentElement);
+  const stops = names.map((name) => {
+    const hex = style.getPropertyValue(`--${name}`).trim();
+    return [1, 3, 5].map((place) => parseInt(hex.slice(place, place + 2), 16));
+  });
+  return Array.from({ length: DARKEST + 1 }, (_, step) => {
+    const place = (step / DARKEST) * (stops.length - 1),
+      low = Math.min(Math.floor(place), stops.length - 2);
+    const [from, to] = [stops[low], stops[low + 1]];
+    return /** @type {Colour} */ (from.map((part, at) => Math.round(part + (to[at] - part) * (place - low))));
   });
 }
-// A canvas of that size; `draw` fills its pixels, row by row.
-function paintPixels(canvas, width, height, draw) {
-  Object.assign(canvas, { width, height });
-  const context = canvas.getContext("2d"), image = context.createImageData(width, height);
-  draw(new Uint32Array(image.data.buffer), width);
+export const blues = () => ramp("ramp0", "ramp1", "ramp2", "ramp3", "ramp4");
+/** @param {Colour[]} colours */
+export const pixels = (colours) =>
+  Uint32Array.from(colours, ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
+/** The part of the scale, 0 to 1, at which a weight stands: its square root keeps small ones visible.
+ * @param {number} weight @param {number} most */
+export const place = (weight, most) => Math.sqrt(Math.min(1, Math.max(0, weight / most)));
+/** @param {number} weight @param {number} most the weight of the darkest shade */
+export const shade = (weight, most) => Math.round(DARKEST * place(weight, most));
+
+/** A canvas of that size, whose pixels `draw` fills.
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height
+ * @param {(all: Uint32Array) => void} draw */
+export function paint(canvas, width, height, draw) {
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const image = context.createImageData(width, height);
+  draw(new Uint32Array(image.data.buffer));
   context.putImageData(image, 0, 0);
 }
-// The heat maps of a recording: what is stored of them, on what scale they are, how they are drawn.
-// A map is an object: rows, columns, levels of its cells column by column, its largest weight `top`,
-// the largest outside sinks `rest`, which columns are sinks, bounds of the entropy of each row.
-// `choice` says how: `each` head on a scale of its own, sinks set `apart`.
-function heatMaps(data, choice) {
-  const SHADES = 255, ENTROPY_STEPS = 4096, UNTOLD = 65535;
-  const fine = data.levels > SHADES, Cells = fine ? Uint16Array : Uint8Array;
-
-  const bend = (part) => data.bend * (Math.pow(1 + 1 / data.bend, part) - 1);
-  const weightOf = (map, cell) => map.top * bend(cell / data.levels);
-  const weightAt = (map, row, column) => weightOf(map, map.cells[column * map.rows + row]);
-
-  async function inflated(text) {
-    const letters = atob(text), bytes = new Uint8Array(letters.length);
-    for (let place = 0; place < letters.length; place++) bytes[place] = letters.charCodeAt(place);
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).arrayBuffer();
-  }
-  // Every map of a record, whose cells have so many rows and columns.
-  async function unpacked(record, rows, columns) {
-    if (!record.drawn) {
-      const buffer = await inflated(record.packed);
-      let at = 0;
-      const take = (Kind, count) => {
-        const part = new Kind(buffer, at, count);
-        at += Math.ceil((count * Kind.BYTES_PER_ELEMENT) / 2) * 2;
-        return part;
-      };
-      record.drawn = record.maps.map(({ top, rest, sinks }) => ({
-        rows, columns, top, rest,
-        sinks: Uint8Array.from({ length: columns }, (_, column) => sinks.includes(column)),
-        cells: take(Cells, rows * columns), low: take(Uint16Array, rows), high: take(Uint16Array, rows),
-      }));
-    }
-    return record.drawn;
-  }
-  // Bounds of a row's entropy in nats; null where it pays nothing.
-  const entropy = (map, row) => (map.low[row] === UNTOLD ? null
-    : [map.low[row] / ENTROPY_STEPS, map.high[row] / ENTROPY_STEPS]);
-
-  // The weight of the darkest shade.
-  const whole = { top: 0, rest: 0 };
-  for (const told of data.records.flatMap((one) => one.maps)) {
-    whole.top = Math.max(whole.top, told.top);
-    whole.rest = Math.max(whole.rest, told.rest);
-  }
-  // How far a weight may be from the one that was recorded: a part of itself, and of the largest.
-  const halfStep = Math.log(1 + 1 / data.bend) / data.levels / 2;
-  const zeros = Math.max(0, Math.floor(-Math.log10(whole.top || 1))); // after the point of the largest
-  const within = { digits: (fine ? 4 : 3) + zeros, part: halfStep, least: halfStep * data.bend };
-  const anySink = data.records.some((one) => one.maps.some((told) => told.sinks.length));
-  const darkest = (map) => {
-    const from = choice.each ? map : whole;
-    return (choice.apart && from.rest) || from.top || 1;
-  };
-  const darkestSink = (map) => (choice.each ? map.top : whole.top) || 1;
-  const isSink = (map, column) => choice.apart && map.sinks[column] === 1;
-  // The part of the scale's length, 0 to 1, at which a weight stands.
-  const length = (weight, most) => Math.sqrt(Math.min(1, weight / most));
-  const shade = (weight, most) => Math.round(SHADES * length(weight, most));
-
-  // Colours: the ramp of every page, and one of its own for sinks.
-  let blues, greys;
-  function readColours() {
-    const style = getComputedStyle(document.documentElement);
-    const of = (name) => rgbOf(style.getPropertyValue("--" + name).trim());
-    blues = colourRamp([0, 1, 2, 3, 4].map((step) => of("ramp" + step)));
-    greys = colourRamp([of("ramp0"), of("sink")]);
-  }
-  function colourAt(map, row, column) {
-    const weight = weightAt(map, row, column);
-    return isSink(map, column) ? greys[shade(weight, darkestSink(map))] : blues[shade(weight, darkest(map))];
-  }
-  // Draws a map into a box of pixels; where several cells share one, it has the darkest of them.
-  function paint(pixels, stride, box, map) {
-    const shift = fine ? 8 : 0, steps = (data.levels >> shift) + 1;
-    const shades = (most) =>
-      Uint8Array.from({ length: steps }, (_, cell) => shade(weightOf(map, cell << shift), most));
-    const [usual, aside] = [shades(darkest(map)), shades(darkestSink(map))];
-    const [blue, grey] = [blues.map(pixelOf), greys.map(pixelOf)];
-    for (let x = 0; x < box.width; x++) {
-      const left = Math.floor((x * map.columns) / box.width);
-      const right = Math.ceil(((x + 1) * map.columns) / box.width);
-      for (let y = 0; y < box.height; y++) {
-        const top = Math.floor((y * map.rows) / box.height);
-        const bottom = Math.ceil(((y + 1) * map.rows) / box.height);
-        let best = -1, sink = false;
-        for (let column = left; column < right; column++) {
-          const set = isSink(map, column), table = set ? aside : usual, start = column * map.rows;
-          for (let place = start + top; place < start + bottom; place++) {
-            const found = table[map.cells[place] >> shift];
-            if (found > best) [best, sink] = [found, set];
-          }
+/** Draws cells into a box of pixels; where several cells share one, it has the darkest of them.
+ * @param {Uint32Array} all @param {number} stride pixels of a line
+ * @param {{ left: number, top: number, width: number, height: number }} box @param {Shades} map */
+export function paintCells(all, stride, box, map) {
+  for (let x = 0; x < box.width; x++) {
+    const left = Math.floor((x * map.columns) / box.width);
+    const right = Math.ceil(((x + 1) * map.columns) / box.width);
+    for (let y = 0; y < box.height; y++) {
+      const top = Math.floor((y * map.rows) / box.height);
+      const bottom = Math.ceil(((y + 1) * map.rows) / box.height);
+      let best = -1,
+        where = 0;
+      for (let column = left; column < right; column++)
+        for (let row = top; row < bottom; row++) {
+          const found = map.shade(row, column);
+          if (found > best) [best, where] = [found, column];
         }
-        pixels[(box.top + y) * stride + box.left + x] = (sink ? grey : blue)[best];
-      }
+      if (best >= 0) all[(box.top + y) * stride + box.left + x] = map.palette(where)[best];
     }
   }
-  return { unpacked, weightAt, entropy, within, whole, anySink, darkest, darkestSink, isSink, length,
-    readColours, colourAt, paint };
+}
+/** Draws cells on a canvas, a pixel each. @param {HTMLCanvasElement} canvas @param {Shades} map */
+export const paintMap = (canvas, map) =>
+  paint(canvas, map.columns, map.rows, (all) =>
+    paintCells(all, map.columns, { left: 0, top: 0, width: map.columns, height: map.rows }, map),
+  );
+
+/** @param {number} value @param {number} least @param {number} most */
+export const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
+/** Row and column of the cell under the pointer. @returns {[number, number]}
+ * @param {{ clientX: number, clientY: number }} event
+ * @param {Element} node @param {number} rows @param {number} columns */
+export function cellUnder(event, node, rows, columns) {
+  const box = node.getBoundingClientRect();
+  const cell = (/** @type {number} */ share, /** @type {number} */ count) =>
+    clamp(Math.floor(share * count), 0, count - 1);
+  return [
+    cell((event.clientY - box.top) / box.height, rows),
+    cell((event.clientX - box.left) / box.width, columns),
+  ];
+}
+/** By how many rows and columns a key moves; undefined for keys that move nothing.
+ * @param {KeyboardEvent} event */
+export function moved(event) {
+  const step = ARROWS[event.key];
+  if (step) {
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  return step;
 }

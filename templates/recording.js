@@ -1,17 +1,95 @@
 // Any recording at a glance, one head large, and its text coloured under the pointer.
+import { blues, cellUnder, clamp, moved, paint, paintCells, paintMap, pixels, place, ramp, shade } from "./heat_maps.js";
+// The heat maps of a recording: what is stored of them, on what scale they are, how they are drawn.
+// A map is an object: rows, columns, levels of its cells column by column, its largest weight `top`,
+// the largest outside sinks `rest`, which columns are sinks, bounds of the entropy of each row.
+// `choice` says how: `each` head on a scale of its own, sinks set `apart`.
+function heatMaps(data, choice) {
+  const SHADES = 255, ENTROPY_STEPS = 4096, UNTOLD = 65535;
+  const fine = data.levels > SHADES, Cells = fine ? Uint16Array : Uint8Array;
+
+  const bend = (part) => data.bend * (Math.pow(1 + 1 / data.bend, part) - 1);
+  const weightOf = (map, cell) => map.top * bend(cell / data.levels);
+  const weightAt = (map, row, column) => weightOf(map, map.cells[column * map.rows + row]);
+
+  async function inflated(text) {
+    const letters = atob(text), bytes = new Uint8Array(letters.length);
+    for (let place = 0; place < letters.length; place++) bytes[place] = letters.charCodeAt(place);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).arrayBuffer();
+  }
+  // Every map of a record, whose cells have so many rows and columns.
+  async function unpacked(record, rows, columns) {
+    if (!record.drawn) {
+      const buffer = await inflated(record.packed);
+      let at = 0;
+      const take = (Kind, count) => {
+        const part = new Kind(buffer, at, count);
+        at += Math.ceil((count * Kind.BYTES_PER_ELEMENT) / 2) * 2;
+        return part;
+      };
+      record.drawn = record.maps.map(({ top, rest, sinks }) => ({
+        rows, columns, top, rest,
+        sinks: Uint8Array.from({ length: columns }, (_, column) => sinks.includes(column)),
+        cells: take(Cells, rows * columns), low: take(Uint16Array, rows), high: take(Uint16Array, rows),
+      }));
+    }
+    return record.drawn;
+  }
+  // Bounds of a row's entropy in nats; null where it pays nothing.
+  const entropy = (map, row) => (map.low[row] === UNTOLD ? null
+    : [map.low[row] / ENTROPY_STEPS, map.high[row] / ENTROPY_STEPS]);
+
+  // The weight of the darkest shade.
+  const whole = { top: 0, rest: 0 };
+  for (const told of data.records.flatMap((one) => one.maps)) {
+    whole.top = Math.max(whole.top, told.top);
+    whole.rest = Math.max(whole.rest, told.rest);
+  }
+  // How far a weight may be from the one that was recorded: a part of itself, and of the largest.
+  const halfStep = Math.log(1 + 1 / data.bend) / data.levels / 2;
+  const zeros = Math.max(0, Math.floor(-Math.log10(whole.top || 1))); // after the point of the largest
+  const within = { digits: (fine ? 4 : 3) + zeros, part: halfStep, least: halfStep * data.bend };
+  const anySink = data.records.some((one) => one.maps.some((told) => told.sinks.length));
+  const darkest = (map) => {
+    const from = choice.each ? map : whole;
+    return (choice.apart && from.rest) || from.top || 1;
+  };
+  const darkestSink = (map) => (choice.each ? map.top : whole.top) || 1;
+  const isSink = (map, column) => choice.apart && map.sinks[column] === 1;
+  // Colours: the ramp of every page, and one of its own for sinks.
+  let colours, greys, inks, dull;
+  function readColours() {
+    [colours, greys] = [blues(), ramp("ramp0", "sink")];
+    [inks, dull] = [pixels(colours), pixels(greys)];
+  }
+  function colourAt(map, row, column) {
+    const weight = weightAt(map, row, column);
+    return isSink(map, column) ? greys[shade(weight, darkestSink(map))] : colours[shade(weight, darkest(map))];
+  }
+  // A map's cells as `paintCells` takes them.
+  function shades(map) {
+    const shift = fine ? 8 : 0, steps = (data.levels >> shift) + 1, { rows, columns, cells } = map;
+    const table = (most) => Uint8Array.from({ length: steps }, (_, cell) => shade(weightOf(map, cell << shift), most));
+    const [usual, aside] = [table(darkest(map)), table(darkestSink(map))];
+    const sinks = Array.from({ length: columns }, (_, column) => isSink(map, column));
+    return { rows, columns, palette: (column) => (sinks[column] ? dull : inks),
+      shade: (row, column) => (sinks[column] ? aside : usual)[cells[column * rows + row] >> shift] };
+  }
+  return { unpacked, weightAt, entropy, within, whole, anySink, darkest, darkestSink, isSink,
+    length: place, readColours, colourAt, shades };
+}
 (function () {
   const STRONGEST = 8, TABLE_KEYS = 4, SMALLEST = 22, LARGEST = 96, GAP = 2, NARROW = 640;
   const LETTER_WIDTH = 6.5, LETTER_HEIGHT = 11, NAMES_ROOM = 92, WIDEST_MAP = 480, LARGEST_CELL = 26;
   const TICKS = [0, 0.05, 0.25, 0.6, 1];
-  const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
-    PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -Infinity], End: [0, Infinity] };
   const at = (id) => document.getElementById(id);
   const data = JSON.parse(at("data").textContent);
   const state = { record: null, call: 0, batch: 0, head: 0, row: null, column: 0,
     each: false, apart: true };
   const heat = heatMaps(data, state);
   // The map that is large, where its cells stand, the maps at a glance, and lines of the table.
-  let map, place, grid, lines = [];
+  let map, layout, grid, lines = [];
 
   function made(name, text, attributes) {
     const node = document.createElement(name);
@@ -22,15 +100,10 @@
   function put(node, pixels) {
     for (const [side, value] of Object.entries(pixels)) node.style[side] = value + "px";
   }
-  const clamp = (value, least, most) => Math.min(Math.max(value, least), most);
   const list = (count, make) => Array.from({ length: count }, (_, number) => make(number));
   const number = (value, digits) => value.toFixed(digits === undefined ? heat.within.digits : digits);
   const rounded = (value) => String(Number(value.toPrecision(3)));
   const windowWidth = () => document.documentElement.clientWidth;
-  function moved(event) {
-    if (MOVES[event.key]) event.preventDefault();
-    return MOVES[event.key];
-  }
   const record = () => data.records[state.record];
   const axisName = (from) => (record().axes.at(from) || { name: "row" }).name;
   const rowAxis = () => axisName(-2), keyAxis = () => axisName(-1);
@@ -106,11 +179,12 @@
     grid = laidOut();
     const { rows, cell, side, pitch } = grid, scale = window.devicePixelRatio > 1 ? 2 : 1;
     const maps = await Promise.all(rows.map(({ one }) => unpacked(one)));
-    paintPixels(at("all"), grid.width * scale, grid.height * scale, (pixels, stride) => {
+    const stride = grid.width * scale;
+    paint(at("all"), stride, grid.height * scale, (all) => {
       const size = cell * scale;
       rows.forEach(({ y }, row) => maps[row].forEach((one, head) => {
         const box = { left: head * pitch * scale, top: y * scale, width: size, height: size };
-        heat.paint(pixels, stride, box, one);
+        paintCells(all, stride, box, heat.shades(one));
       }));
     });
     put(at("all"), { left: side, width: grid.width, height: grid.height });
@@ -303,7 +377,7 @@
   }
   // Shows a row and a column, until the pointer leaves.
   function look(row, column) {
-    const { rowNames, columnNames } = record(), cell = place.cell;
+    const { rowNames, columnNames } = record(), cell = layout.cell;
     at("readout").textContent = readout(row, column);
     const cursor = at("map").querySelector(".cursor");
     put(cursor, { left: column * cell, top: row * cell, width: cell, height: cell });
@@ -322,21 +396,21 @@
   }
   // Names on both axes: as many as there is room for, and always the one that is looked at.
   function axes(row, column) {
-    const every = Math.ceil(LETTER_HEIGHT / place.cell);
+    const every = Math.ceil(LETTER_HEIGHT / layout.cell);
     const write = (parent, names, here, put_) => {
-      const near = (number) => number !== here && Math.abs(number - here) * place.cell < LETTER_HEIGHT;
+      const near = (number) => number !== here && Math.abs(number - here) * layout.cell < LETTER_HEIGHT;
       parent.replaceChildren();
       names.forEach((name, number) => {
         if ((number % every && number !== here) || near(number)) return;
         const span = parent.appendChild(made("span", readable(name), { title: name }));
         span.classList.toggle("here", number === here);
-        put_(span, (number + 0.5) * place.cell, number);
+        put_(span, (number + 0.5) * layout.cell, number);
       });
     };
     write(at("map").querySelector(".rows"), record().rowNames, row, (span, from) =>
-      put(span, { top: place.top + from, width: place.side }));
+      put(span, { top: layout.top + from, width: layout.side }));
     write(at("map").querySelector(".columns"), record().columnNames, column, (span, from, number) => {
-      put(span, { left: place.side + from, height: place.top });
+      put(span, { left: layout.side + from, height: layout.top });
       span.classList.toggle("sink", map.sinks[number] === 1);
     });
   }
@@ -349,9 +423,8 @@
     const side = room(one.rowNames), top = room(one.columnNames);
     const wide = clamp(windowWidth() - 40 - side, 200, WIDEST_MAP);
     const cell = clamp(Math.floor(wide / Math.max(map.columns, map.rows)), 1, LARGEST_CELL);
-    place = { side, top, cell };
-    paintPixels(at("one"), map.columns, map.rows, (pixels, stride) =>
-      heat.paint(pixels, stride, { left: 0, top: 0, width: map.columns, height: map.rows }, map));
+    layout = { side, top, cell };
+    paintMap(at("one"), heat.shades(map));
     const width = map.columns * cell, height = map.rows * cell;
     put(at("one"), { width, height });
     put(at("one").parentNode, { left: side, top });
@@ -360,11 +433,7 @@
       " by " + keyAxis() + ". Arrow keys move the cell that is read out.");
     at("caption").textContent = rowAxis() + " down, " + keyAxis() + " across";
   }
-  function cellAt(event) {
-    const box = at("one").getBoundingClientRect();
-    const cell = (from, count) => clamp(Math.floor(from / place.cell), 0, count - 1);
-    return [cell(event.clientY - box.top, map.rows), cell(event.clientX - box.left, map.columns)];
-  }
+  const cellAt = (event) => cellUnder(event, at("one"), map.rows, map.columns);
   function onMapKey(event) {
     const move = moved(event), within = (value, count) => clamp(value, 0, count - 1);
     if (move) pin(within(state.row + move[0], map.rows), within(state.column + move[1], map.columns));

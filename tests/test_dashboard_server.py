@@ -23,21 +23,19 @@ from needed import skip_without
 from small_predictors import arrays_of
 from syrupy.assertion import SnapshotAssertion
 
-from attnlens.cricket.explain.claims import baseline_only
 from attnlens.cricket.explain.innings_data import read_encoded, shown_innings
-from attnlens.cricket.explain.reading import SITES, read_ball
+from attnlens.cricket.explain.reading import read_ball
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.trained import load_predictor
 from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_match
 from attnlens.dashboard.app import create_app
 from attnlens.dashboard.library import Functions, Matches, Recordings
-from attnlens.dashboard.pages import heads_page
 from attnlens.dashboard.serving import MAX_BODY_BYTES, THREADS
-from attnlens.recording import record
 
 skip_without("dash")
 
+ASSETS = Path(__file__).resolve().parent.parent / "dashboard" / "assets"
 OURS = {"X-Attnlens": "1"}
 JSON = {**OURS, "Content-Type": "application/json"}
 
@@ -63,36 +61,28 @@ def test_one_pass_over_an_innings_gives_the_numbers_of_every_ball(innings: Any) 
         past_balls = min(35, ball)
         for actual, expected in (
             (reading.probabilities[ball], single.probabilities),
-            (reading.baseline[ball], baseline_only(predictor, window)),
-            (reading.gates[ball], single.prediction.gates[0, 0].numpy()),
             (reading.total[ball, :past_balls], single.total[::-1][:past_balls]),
         ):
             np.testing.assert_allclose(actual, expected, atol=1e-6, rtol=1e-5)
         for scale in ("micro", "short", "medium"):
             rows = np.array(single.scales[scale].rows).reshape(len(single.scales[scale].own), -1)
-            by_distance = reading.scales[scale]["full"][:, ball]
+            by_distance = reading.scales[scale][0][:, ball]
             np.testing.assert_allclose(by_distance[:, : rows.shape[1]], rows[:, ::-1], atol=1e-6)
             assert not by_distance[:, rows.shape[1] :].any()
-    # The view of content only is a softmax of the recorded content.
-    with record(predictor.model) as recording:
-        predictor.model(window_for(match, BallReference(1, 47), predictor).batch)
-    for scale in ("short", "medium"):
-        entry = recording[SITES[scale]]
-        row = entry.content[0, :, 0].double().numpy()
-        row = np.where(entry.weights[0, :, 0].numpy() > 0, np.exp(row), 0)
-        expected = (row / row.sum(-1, keepdims=True))[:, :-1]
-        shown = reading.scales[scale]["content_only"][:, 46]
-        np.testing.assert_allclose(shown, expected[:, -shown.shape[1] :][:, ::-1], atol=1e-6)
+            own = reading.scales[scale][1][:, ball]
+            np.testing.assert_allclose(own, single.scales[scale].own, atol=1e-6)
 
 
 def test_what_is_sent_unpacks_to_what_was_read(innings: Any) -> None:
     predictor, match, reading = innings
     document = shown_innings(match, 1, predictor)
-    for view, packed in document["attention"]["medium"]["views"].items():
-        rows = reading.scales["medium"][view]
-        cells = np.frombuffer(base64.b64decode(packed["cells"]), np.uint8).reshape(rows.shape)
-        largest = np.frombuffer(base64.b64decode(packed["most"]), "<f4").reshape(rows.shape[:2])
-        np.testing.assert_allclose(largest[..., None] * cells / 255, rows, atol=largest.max() / 500)
+    packed, (rows, own) = document["attention"]["medium"], reading.scales["medium"]
+    cells = np.frombuffer(base64.b64decode(packed["cells"]), np.uint8).reshape(rows.shape)
+    largest = np.frombuffer(base64.b64decode(packed["most"]), "<f4").reshape(rows.shape[:2])
+    np.testing.assert_allclose(largest[..., None] * cells / 255, rows, atol=largest.max() / 500)
+    np.testing.assert_array_equal(
+        np.frombuffer(base64.b64decode(packed["own"]), "<f4"), own.ravel()
+    )
     last = document["balls"][-1]
     assert (last["score"], last["wickets"], last["label"]) == (184, 5, "19.8")
     falekaono = [ball for ball in document["balls"] if ball["bowler"] == "Pita Falekaono"]
@@ -131,19 +121,53 @@ def test_what_is_not_there_and_what_is_too_large_say_so_by_their_status(server: 
         assert server.get(path)[0] == 200
 
 
-def test_a_cold_visit_is_small_and_its_scripts_are_one(server: Server) -> None:
+def test_a_first_visit_is_small_and_scripts_are_cached_for_good(server: Server) -> None:
     page = server.get("/")[1].decode()
-    paths = set(re.findall(r'(?:src|href)="(/[^"]+)"', page))
+    own = {path for path in re.findall(r'(?:src|href)="(/[^"]+)"', page) if "/_dash" not in path}
+    own.add("/data/simulated-252/1/balls.json?model=bundled")
     sizes = {}
-    for path in paths:
+    for path in sorted(own):
         _, content, headers = server.get(path, **{"Accept-Encoding": "gzip"})
         sizes[path] = len(content)
-        if path.startswith("/attnlens-"):
-            assert headers["Content-Encoding"] == "gzip"
+        if path.startswith("/scripts-"):
             assert "immutable" in headers["Cache-Control"]
-            assert gzip.decompress(content) == server.get(path)[1]
-    assert sum(path.startswith("/attnlens-") for path in sizes) == 1
-    assert sum(sizes.values()) < 600_000
+            if headers.get("Content-Encoding") == "gzip":
+                content = gzip.decompress(content)
+            assert content == server.get(path)[1]
+    names = {path.rpartition("/")[2] for path in sizes if path.startswith("/scripts-")}
+    assert names == {*(path.name for path in ASSETS.glob("*.js")), "heat_maps.js"}
+    assert sum(sizes.values()) < 250_000, sizes
+    folder = next(path for path in own if path.startswith("/scripts-")).rpartition("/")[0]
+    assert server.get(f"{folder}/none.js")[0] == 404
+
+
+def callback(server: Server, output: str, *, state: Any, **value: Any) -> Any:
+    """What a callback of Dash answers to one input and one state, each an ``id.property``."""
+    ((name, given),) = value.items()
+    ids = {"url": ("url", "pathname"), "find": ("find", "value")}
+    (first, of_first), (second, of_second) = ids[name], state[:2]
+    outputs = [
+        {"id": part.partition(".")[0], "property": part.partition(".")[2]}
+        for part in output.split()
+    ]
+    body = {
+        "output": f"..{'...'.join(output.split())}..",
+        "outputs": outputs,
+        "inputs": [{"id": first, "property": of_first, "value": given}],
+        "state": [{"id": second, "property": of_second, "value": state[2]}],
+        "changedPropIds": [f"{first}.{of_first}"],
+    }
+    status, answer = server.post("/_dash-update-component", json.dumps(body).encode(), **JSON)
+    assert status == 200, answer
+    return answer["response"]
+
+
+FOUND = "hits.children url.href find.value"
+PAGE = "page.children page-key.data"
+
+
+def found(server: Server, text: str) -> Any:
+    return callback(server, FOUND, find=text, state=("url", "pathname", "/match/simulated-252"))
 
 
 def test_players_and_matches_are_found_by_a_part_of_their_names(
@@ -154,11 +178,24 @@ def test_players_and_matches_are_found_by_a_part_of_their_names(
         for ball in read_match(sample_match_path).innings[0].deliveries
         if ball.batter.name == "Callum Wetherspring"
     )
-    hits = server.json("/find.json?text=wether&match=simulated-252")
-    assert hits[0]["text"] == "Callum Wetherspring"
-    assert hits[0]["href"] == f"/match/simulated-252/innings/1/ball/{first}"
-    assert server.json("/find.json?text=comets+mariners")[0]["href"] == "/match/simulated-252"
-    assert server.json("/find.json?text=nobody+of+the+sort") == server.json("/find.json") == []
+    hits = [option["props"]["value"] for option in found(server, "wether")["hits"]["children"]]
+    assert hits[0].startswith("Callum Wetherspring · faces from ")
+    chosen = found(server, hits[0])
+    assert chosen["url"]["href"] == f"/match/simulated-252/innings/1/ball/{first}"
+    assert chosen["find"]["value"] == ""
+    match = found(server, "comets mariners")["hits"]["children"][0]["props"]["value"]
+    assert found(server, match)["url"]["href"] == "/match/simulated-252"
+    for nobody in ("nobody of the sort", "", "x" * 9999):
+        assert found(server, nobody)["hits"]["children"] == []
+
+
+def test_a_malformed_callback_is_no_traceback(server: Server) -> None:
+    for body in (b"", b"[", b"[]", b"{}", b'{"output": "page.children"}', b'{"output": 5}'):
+        status, content, _ = server.send(
+            urllib.request.Request(f"{server.url}/_dash-update-component", body, JSON)
+        )
+        assert status in (400, 404, 500), body
+        assert b"Traceback" not in content
 
 
 def test_an_outcome_that_is_asked_for_is_what_claims_and_words_are_about(server: Server) -> None:
@@ -258,19 +295,13 @@ def test_uploads_are_capped_and_kept_apart(server: Server, sample_match_path: Pa
     content = sample_match_path.read_bytes().replace(b"Callum", b"Colum")
     status, said = server.post("/upload/match?name=../../x.csv", content, **OURS)
     assert status == 200
-    key = said["key"]
+    key = said["path"].removeprefix("/match/")
     assert (
         server.json(f"/data/{key}/1/balls.json")["balls"][0]["non_striker"] == "Pranit Gollapatti"
     )
     assert key.encode() not in server.get("/_dash-layout")[1]
-    callback = {
-        "output": "page.children",
-        "outputs": {"id": "page", "property": "children"},
-        "inputs": [{"id": "page-key", "property": "data", "value": ""}],
-        "changedPropIds": ["page-key.data"],
-    }
-    status, answer = server.post("/_dash-update-component", json.dumps(callback).encode(), **JSON)
-    assert (status, key in json.dumps(answer)) == (200, False)
+    answer = callback(server, PAGE, url="/", state=("page-key", "data", None))
+    assert key not in json.dumps(answer)
     status, said = server.post("/upload/match?name=bad.csv", b"a,b\n1,2\n", **OURS)
     assert (status, said["error"][:9], "/tmp" in said["error"]) == (422, "bad.csv: ", False)
 
@@ -300,7 +331,7 @@ def test_a_recording_is_shown_under_its_own_policy(server: Server, tmp_path: Pat
     content = two_recordings(tmp_path)[0].read_bytes()
     status, answer = server.post("/upload/recording?name=r.safetensors", content, **OURS)
     assert status == 200, answer
-    status, page, headers = server.get(f"/page/{answer['key']}")
+    status, page, headers = server.get(f"/page/{answer['path'].removeprefix('/recording/')}")
     assert (status, b"r.safetensors: attention" in page) == (200, True)
     assert "script-src 'sha256-" in headers["Content-Security-Policy"]
     status, answer = server.post("/upload/recording?name=r.safetensors", b"junk", **OURS)
@@ -322,15 +353,26 @@ def test_public_is_read_only_and_other_hosts_are_warned_of(
 def test_heads_across_matches_are_shown_from_their_file(
     tmp_path: Path, attnlens_here: Here, sample_match_path: Path
 ) -> None:
-    from plotly.utils import PlotlyJSONEncoder
-
     options = ("--allow-in-sample", "--balls", "12", "--json", "--out", "heads.json")
     attnlens_here.good("lab", "heads", sample_match_path, *options)
     data = json.loads((tmp_path / "heads.json").read_text())
-    page = json.dumps(heads_page(data), cls=PlotlyJSONEncoder)
-    for scale in data["scales"]:
-        for head in scale["heads"]:
-            assert f"{head['importance']['points']:.2f} points" in page
+    with serving(tmp_path, sample_match_path, "--heads", "heads.json") as server:
+        every = server.json("/heads.json?head=")["html"]
+        shown = {
+            row["id"]: row["name"]
+            for row in server.json("/data/simulated-252/1/balls.json")["heads"]
+        }
+        for scale in data["scales"]:
+            for head in scale["heads"]:
+                name = f"{scale['scale']}-{head['number']}"
+                page = server.json(f"/heads.json?head={name}")["html"]
+                assert f'<a href="/heads/{name}">{shown.pop(name)}</a>' in every
+                assert f"<b>{head['importance']['points']:.2f}</b> points" in page
+                assert server.get(f"/heads/{name}")[0] == 200
+                assert len(head["mean_by_distance"]) == page.count("back: ")
+        assert shown == {}
+        assert server.get("/heads/whole-99")[0] == 404
+        assert server.get("/heads.json?head=whole-99")[0] == 404
     (tmp_path / "other.json").write_text('{"scales": [{"heads": [{}]}]}')
     error = attnlens_here.refused("dashboard", sample_match_path, "--heads", "other.json")
     assert error.startswith("attnlens: other.json: is not a document of heads; write one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,31 +12,46 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 ASSETS = REPOSITORY / "dashboard" / "assets"
-SCRIPTS = sorted(ASSETS.glob("*.js"))
-LONGEST, LARGEST = 110, 800
+SCRIPTS = [*sorted(ASSETS.glob("*.js")), REPOSITORY / "templates" / "heat_maps.js"]
+LONGEST, MOST_SCRIPT, MOST_STYLE, SIZES_OF_TYPE, SMALLEST = 110, 1700, 300, 6, 12
 TOOLS = REPOSITORY / "node_modules" / ".bin"
 
 
-def test_no_line_is_long_and_no_file_is_large() -> None:
-    assert len(SCRIPTS) > 8
-    for path in (*SCRIPTS, *ASSETS.glob("*.css")):
-        lines = path.read_text("utf-8").splitlines()
-        assert [line for line in lines if len(line) > LONGEST] == [], path.name
-        assert len(lines) <= LARGEST, path.name
+def lines(path: Path) -> list[str]:
+    return path.read_text("utf-8").splitlines()
 
 
-def test_each_script_says_what_it_draws_and_no_name_is_given_twice() -> None:
-    """What a file gives to the others stands in one object, by a name that no other file gives."""
-    shared = {"pages", "leave", "redraw", "moved", "stem"}
-    defined: dict[str, str] = {}
-    used: set[str] = set()
+def test_scripts_and_style_are_short() -> None:
+    assert sum(len(lines(path)) for path in SCRIPTS) <= MOST_SCRIPT
+    assert len(lines(ASSETS / "app.css")) <= MOST_STYLE
     for path in SCRIPTS:
-        text = path.read_text("utf-8")
-        assert re.match(r"// [A-Z].+", text), path.name
-        for name in re.findall(r"^ +A\.(\w+)(?:\.\w+)? = ", text, re.M):
-            assert name in shared or defined.setdefault(name, path.name) == path.name, name
-        used |= set(re.findall(r"\bA\.(\w+)\b", text))
-    assert used - set(defined) - shared == set()
+        assert [line for line in lines(path) if len(line) > LONGEST] == [], path.name
+        assert re.match(r"// [A-Z].+", path.read_text("utf-8")), path.name
+
+
+def test_style_has_few_sizes_of_type_and_none_is_small() -> None:
+    style = (ASSETS / "app.css").read_text("utf-8")
+    sizes = {int(size) for size in re.findall(r"--t\d: (\d+)px", style)}
+    # Words in a drawing that a phone shows at less than half its size.
+    drawn = {"26px"}
+    used = set(re.findall(r"font(?:-size)?: ?([^;/]+)", style)) - {"inherit"} - drawn
+    assert len(sizes) == SIZES_OF_TYPE
+    assert min(sizes) >= SMALLEST
+    assert all(re.fullmatch(r"var\(--t\d\)", size) for size in used), used
+
+
+def test_types_are_checked_strictly() -> None:
+    options = json.loads((REPOSITORY / "tsconfig.json").read_text("utf-8"))["compilerOptions"]
+    assert options["strict"] is True
+    assert [name for name, value in options.items() if value is False] == []
+
+
+def test_one_script_draws_heat_maps() -> None:
+    drawing = [path.name for path in SCRIPTS if "putImageData" in path.read_text("utf-8")]
+    recording = (REPOSITORY / "templates" / "recording.js").read_text("utf-8")
+    assert drawing == ["heat_maps.js"]
+    assert "putImageData" not in recording
+    assert "heat_maps.js" in recording
 
 
 @pytest.mark.parametrize("words", [["tsc"], ["biome", "ci"]], ids=["types", "linter"])

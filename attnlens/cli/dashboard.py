@@ -137,10 +137,19 @@ def _functions(options: argparse.Namespace) -> Functions:
     """What the dashboard calls; each model has a session of its own."""
     from functools import lru_cache
 
-    from attnlens.cricket.explain.innings_data import shown_innings, shown_match, shown_people
-    from attnlens.cricket.pages.documents import render_ball_parts
+    from attnlens.cricket.explain.innings_data import (
+        shown_innings,
+        shown_match,
+        shown_people,
+        sides_of_innings,
+    )
+    from attnlens.cricket.match.naming import innings_numbered
+    from attnlens.cricket.pages.dashboard_parts import (
+        render_ball_parts,
+        render_scores,
+        render_what_if_part,
+    )
     from attnlens.cricket.pages.match_story import render_story_parts
-    from attnlens.cricket.pages.parts import shown_story
     from attnlens.cricket.predictor.calibration import SHIPPED
     from attnlens.cricket.readers import read_match
     from attnlens.cricket.session import Session
@@ -155,7 +164,12 @@ def _functions(options: argparse.Namespace) -> Functions:
 
     def explain(match: Match, innings: int, ball: int, model: str, outcome: str | None) -> Data:
         answer = session(model).explain(match, ball=ball, innings=innings, outcome=outcome)
-        return {"explanation": answer.to_dict(), "html": render_ball_parts(answer)}
+        sides = sides_of_innings(match, innings_numbered(match, innings))
+        return {"explanation": answer.to_dict(), "html": render_ball_parts(answer, *sides)}
+
+    def every_ball(match: Match, innings: int, model: str) -> Data:
+        document = shown_innings(match, innings, session(model).dated(match))
+        return {**document, "scores": render_scores(innings_numbered(match, innings), document)}
 
     def story(
         match: Match,
@@ -165,8 +179,7 @@ def _functions(options: argparse.Namespace) -> Functions:
         rest: Callable[[], None],
     ) -> Data:
         answer = session(model).story(match, evidence=evidence, report=lambda *_: rest())
-        cautions = [note.text for note in shown_story(answer).notes]
-        return {"html": render_story_parts(answer, address), "cautions": cautions}
+        return {"html": render_story_parts(answer, address)}
 
     def next_ball(match: Match, model: str) -> Data:
         try:
@@ -175,11 +188,11 @@ def _functions(options: argparse.Namespace) -> Functions:
             return {"waiting": error.problem}  # nobody can know yet who plays
         return {**answer.ball.model_dump(), "outcomes": answer.to_dict()["prediction"]["outcomes"]}
 
-    def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> Data:
+    def what_if(match: Match, innings: int, ball: int, model: str, changes: Data) -> str:
         answer = session(model).what_if(
             match, types.question_of_page(changes), ball=ball, innings=innings
         )
-        return answer.to_dict()
+        return render_what_if_part(answer)
 
     session(default_model).predictor  # noqa: B018  # a wrong --model fails before anything is served
     return Functions(
@@ -187,9 +200,7 @@ def _functions(options: argparse.Namespace) -> Functions:
         match=shown_match,
         people=shown_people,
         story=story,
-        innings=lambda match, innings, model: shown_innings(
-            match, innings, session(model).dated(match), history=options.history is not None
-        ),
+        innings=every_ball,
         explain=explain,
         next_ball=next_ball,
         what_if=what_if,
@@ -200,21 +211,18 @@ def _functions(options: argparse.Namespace) -> Functions:
     )
 
 
-def _heads(path: str) -> Data:
-    """The document of ``attnlens lab heads --json``."""
+def _heads(path: str) -> dict[str, str]:
+    """The pages of the heads in a document of ``attnlens lab heads --json``."""
     import json
 
-    from attnlens.dashboard.pages import is_measured
+    from attnlens.cricket.pages.heads_page import render_heads
 
     remedy = "write one with `attnlens lab heads SRC --json`"
     content = read_whole(path, _MAX_HEADS_BYTES, kind="document of heads", remedy=remedy)
     try:
-        data: Data = json.loads(content)
-    except (ValueError, RecursionError):
-        data = {}
-    if not is_measured(data):
-        raise InputError("is not a document of heads", path=path, remedy=remedy)
-    return data
+        return render_heads(json.loads(content))
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError, IndexError):
+        raise InputError("is not a document of heads", path=path, remedy=remedy) from None
 
 
 def _texts() -> dict[str, Callable[[Data], str]]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -27,6 +28,10 @@ from attnlens.render.safe import latex, markdown, markdown_line
 def template_text(name: str) -> str:
     """A file of `attnlens.templates`, such as ``page.css``."""
     return files("attnlens.templates").joinpath(*name.split("/")).read_text(encoding="utf-8")
+
+
+_MODULES: Final = re.compile(r"^import .*\n|^export ", re.M)
+"""What makes scripts modules, which are one in a page."""
 
 
 @lru_cache(maxsize=2)
@@ -67,11 +72,11 @@ def render_page(
         template: its file in `attnlens.templates`; it extends ``page.html``.
         title: plain text.
         styles: files of style beside that of all pages.
-        scripts: files of its script, which begins with the first.
+        scripts: modules, each after those that it imports; they become one.
         context: what the template shows.
     """
     style = "".join(map(template_text, ("page.css", *styles)))
-    code = "".join(map(template_text, scripts))
+    code = _MODULES.sub("", "".join(map(template_text, scripts)))
     runs = f"; script-src 'sha256-{_digest(code)}'" if code else ""
     policy = (
         f"default-src 'none'; style-src 'sha256-{_digest(style)}'{runs}; "

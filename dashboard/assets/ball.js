@@ -1,477 +1,488 @@
-// The page of a ball: its state, its address, keys and controls.
-(function () {
-  // ---- Ways through a match: innings, steps, playing, keys.
-  const BALL_PAUSE = 650; // milliseconds a ball when it is played
-  let playing = null;
+// The page of a ball: its address is its state, and a change of ball is drawn from what is at hand.
+import {
+  all,
+  at,
+  button,
+  cached,
+  debounced,
+  el,
+  fresh,
+  get,
+  isTyping,
+  percent,
+  post,
+  say,
+  signed,
+  toast,
+  trouble,
+} from "./core.js";
+import { Heads } from "./heads.js";
+import { clamp } from "./heat_maps.js";
+import { innings as innings_of, OUTCOME_NAMES, OUTCOMES } from "./innings.js";
+import { follow, showNext } from "./live.js";
+import { Timeline } from "./timeline.js";
 
-  const played = (page) => page.summary.innings.filter((innings) => innings.balls);
-  /** The story, and each innings that has a ball. */
-  A.inningsTabs = (page, number, other) => {
-    const tab = (side) => {
-      const state = { "aria-pressed": String(side.number === number) };
-      return A.button(A.inningsName(side), () => other(side.number), state);
-    };
-    const href = `/match/${encodeURIComponent(page.key)}`;
-    return [
-      A.el("a", { href, class: "button" }, "◂ Story"),
-      A.el("div", { class: "tabs", role: "group", "aria-label": "Innings" }, played(page).map(tab)),
-    ];
-  };
+const [BALL_PAUSE, TEST_DELAY, AHEAD_DELAY, QUEUE_DELAY] = [650, 110, 300, 900]; // milliseconds
+const QUICK = 350; // milliseconds: quicker steps are one step of the browser's history
+const WHAT_IF = ["bowler", "batter", "target", "was"];
+const SMALL = 0.03; // the least probability that has a bar
+/** @typedef {{ number: number, ball: number, outcome: string | null, head: string | null,
+ *   claim: number | null, model: string, whatIf: Record<string, string> | null }} State */
+/** @typedef {{ key: string, models: string[], live: boolean, version: string, asOf?: number | null,
+ *   summary: { innings: import("./live.js").Side[] } }} Page */
 
-  /** One ball on or back, playing, and a ball by its name. */
-  A.steps = (at, choose, goTo) => {
-    const step = (by, text, label) => A.button(text, () => choose(at() + by), { "aria-label": label });
-    const play = A.button("▶ Play", A.play.toggle, { class: "play", id: "play", "aria-pressed": "false" });
-    A.play.next = () => choose(at() + 1, "replace");
-    const label = A.el("input", {
-      type: "text",
-      id: "go-to",
-      size: 6,
-      "aria-label": "Go to a ball: 47, or 7.2",
-      placeholder: "47 or 7.2",
-    });
-    const onsubmit = (event) => {
-      event.preventDefault();
-      goTo(label.value);
-    };
-    return [
-      A.div("group", step(-1, "◀", "the ball before"), play, step(1, "▶", "the next ball")),
-      A.el("form", { class: "group", onsubmit }, label, A.el("button", { type: "submit" }, "Go")),
-    ];
-  };
+/** @param {Page} page @param {AbortSignal} leave */
+export async function ballPage(page, leave) {
+  const view = new View(page, leave);
+  await view.open();
+  if (page.live) follow(page, leave, (isGrown) => view.grown(isGrown));
+}
 
-  A.play = {
-    next: () => {},
-    toggle: () => (playing ? A.play.stop() : start()),
-    stop: () => {
-      clearInterval(playing);
-      playing = null;
-      labelPlay("▶ Play", "false");
-    },
-  };
-  function start() {
-    labelPlay("❚❚ Stop", "true");
-    playing = setInterval(() => {
-      const before = location.pathname;
-      A.play.next();
-      if (location.pathname === before) A.play.stop();
-    }, BALL_PAUSE);
-  }
-  function labelPlay(text, pressed) {
-    const button = A.at("play");
-    if (!button) return;
-    button.textContent = text;
-    button.setAttribute("aria-pressed", pressed);
-  }
-
-  A.ballKeys = (event, view) => {
-    const modified = event.ctrlKey || event.metaKey || event.altKey;
-    if (!view || modified || A.typing(event) || document.querySelector("dialog[open]")) return;
-    const { state, innings, page, choose, change } = view;
-    const at = state.ball - 1;
-    const step = event.shiftKey ? 6 : 1;
-    const moves = {
-      ArrowLeft: at - step,
-      ArrowRight: at + step,
-      Home: 0,
-      End: innings.count - 1,
-      PageUp: at - 12,
-      PageDown: at + 12,
-    };
-    const sides = played(page).map((innings) => innings.number);
-    const side = sides.indexOf(state.number) + ({ "[": -1, "]": 1 }[event.key] || 0);
-    if (event.key in moves) {
-      event.preventDefault();
-      choose(moves[event.key]);
-    } else if (event.key === " " && !/^(BUTTON|SUMMARY|A)$/.test(event.target.tagName)) {
-      event.preventDefault();
-      A.play.toggle();
-    } else if (/^[1-4]$/.test(event.key)) change({ scale: view.scales[event.key - 1], head: null });
-    else if (event.key === "v") {
-      const names = Object.keys(A.viewNames);
-      change({ view: names[(names.indexOf(state.view) + 1) % names.length] });
-      A.say(`View: ${A.viewNames[state.view]}`);
-    } else if (event.key === "h") {
-      const count = innings.scale(state.scale).heads.length;
-      change({ head: state.head === null ? 0 : (state.head + 1) % count });
-    } else if (event.key === "c") view.drawer(!A.at("evidence").classList.contains("open"));
-    else if (event.key === "Escape" && A.at("evidence").classList.contains("open")) view.drawer(false);
-    else if (event.key === "Escape" && state.head !== null) A.changeHead(null);
-    else if ("[]".includes(event.key) && sides[side]) view.otherInnings(sides[side]);
-  };
-
-  // ---- The page of a ball: the address is the state; a change of ball draws from what is on the page.
-  const SCALES = ["micro", "short", "medium", "long"];
-  const TEST_DELAY = 110; // milliseconds on a ball before its tests are asked for
-  const PHONE_WIDTH = 768; // pixels of a window below which the claims cover the lower half
-  const QUEUE_DELAY = 900; // milliseconds after which the place in the queue is shown
-  let state = null;
-  let page = null;
-  let innings = null;
-  let answer = null; // the explanation of this ball, and its parts as HTML
-  let waiting = 0;
-  let request = null;
-
-  A.pages.ball = async (data) => {
-    page = data;
-    answer = null;
-    state = { lit: new Set(), ...fromAddress() };
-    A.redraw = () => {
-      A.forgetWidths();
-      if (innings?.count) drawAll();
-    };
-    A.moved = fromBack;
-    A.on(document, "keydown", (event) => A.ballKeys(event, keysOf()));
-    A.on(A.at("page"), "click", chooseClaim);
-    A.at("evidence-tools").replaceChildren(
-      A.button("×", () => drawer(false), { class: "close", "aria-label": "Close the claims" }),
-    );
-    A.on(window, "popstate", fromBack);
-    A.on(
-      window,
+class View {
+  /** @param {Page} page @param {AbortSignal} leave */
+  constructor(page, leave) {
+    this.page = page;
+    this.leave = leave;
+    /** @type {any} the explanation of this ball, and its parts as HTML */
+    this.answer = null;
+    this.request = new AbortController();
+    this.later = this.playing = this.pushed = 0;
+    this.isShown = false;
+    /** @type {string | null} a ball's label in the address */
+    this.label = null;
+    /** @type {import("./innings.js").Innings | undefined} */
+    this.innings = undefined;
+    /** @type {Heads | undefined} */
+    this.heads = undefined;
+    /** @type {Timeline | undefined} */
+    this.timeline = undefined;
+    this.state = this.fromAddress();
+    const on = { signal: leave };
+    document.addEventListener("keydown", (event) => this.key(event), on);
+    document.addEventListener("click", (event) => this.click(event), on);
+    // Dash's own event tells of its links and of the field that finds players.
+    for (const name of ["popstate", "_dashprivate_pushstate"])
+      window.addEventListener(name, () => this.back(), on);
+    window.addEventListener(
       "resize",
-      A.debounce(() => A.redraw?.(), 120),
+      debounced(() => leave.aborted || this.redraw(), 120),
+      on,
     );
-    A.leave.push(() => {
-      A.play.stop();
-      clearTimeout(waiting);
-      request?.abort();
-      innings = page = null;
+    document.addEventListener("themechange", () => this.redraw(), on);
+    at("what-if").addEventListener("submit", (event) => this.ask(event), on);
+    at("go-to").addEventListener("submit", (event) => this.goTo(event), on);
+    const model = /** @type {HTMLSelectElement | null} */ (document.getElementById("model"));
+    model?.addEventListener("change", () => this.other({ model: model.value }), on);
+    leave.addEventListener("abort", () => {
+      clearTimeout(this.later);
+      clearInterval(this.playing);
+      this.request.abort();
     });
-    A.put("score", A.loading("the model is looking at every ball"));
-    if (page.live) {
-      A.atVersion(page.key, page.version);
-      A.follow(page, onNewBall);
-    }
-    await open();
-  };
-  // Who looks at the last ball goes on to the next.
-  async function onNewBall(grown, last, before) {
-    if (!innings) return;
-    const atEnd = state.ball === innings.count && state.number === before;
-    if (atEnd || !page.summary.innings.some((innings) => innings.number === state.number && innings.balls))
-      toBall({ number: last.number, ball: last.balls });
-    await open();
-    if (!page) return;
-    const added = `a new ball has come: ${last.batting} ${last.total}/${last.wickets}`;
-    const changed = "balls that were there before have been changed";
-    A.toast(!grown ? changed : atEnd ? innings.describe(innings.count - 1) : added);
   }
-  const toBall = (target) => Object.assign(state, target, { lit: new Set(), claim: null });
-
-  function fromAddress() {
+  // ---- The address is the state.
+  /** @returns {State} */
+  fromAddress() {
     const [, , , number, , ball] = location.pathname.split("/").filter(Boolean);
     const query = new URLSearchParams(location.search);
-    const choice = (name, values, otherwise) =>
-      values.includes(query.get(name)) ? query.get(name) : otherwise;
-    const count = (name) => (/^\d+$/.test(query.get(name) || "") ? Number(query.get(name)) : null);
+    const choice = (/** @type {string} */ name, /** @type {string[]} */ values) => {
+      const value = query.get(name);
+      return value !== null && values.includes(value) ? value : null;
+    };
+    const asked = WHAT_IF.filter((name) => query.get(name)).map((name) => [name, query.get(name) ?? ""]);
+    this.label = /^\d+$/.test(ball) ? null : decodeURIComponent(ball ?? "");
     return {
-      number: Number(number) || played(page)[0].number,
-      ball: Math.trunc(Number(ball)) || 1,
-      scale: choice("scale", SCALES, "medium"),
-      view: choice("view", Object.keys(A.viewNames), "full"),
-      each: query.get("each") === "1",
-      head: count("head"),
-      outcome: choice("outcome", A.outcomes, null),
-      model: choice("model", page.models, page.models[0]),
-      claim: count("claim"),
-      whatIf: A.whatIf.fromAddress(query),
+      number: Number(number) || this.sides()[0].number,
+      ball: Number(ball) || 1,
+      outcome: choice("outcome", OUTCOMES),
+      head: query.get("head"),
+      claim: /^\d+$/.test(query.get("claim") ?? "") ? Number(query.get("claim")) : null,
+      model: choice("model", this.page.models) ?? this.page.models[0],
+      whatIf: asked.length ? Object.fromEntries(asked) : null,
     };
   }
-  function address() {
-    const query = new URLSearchParams();
-    if (state.scale !== "medium") query.set("scale", state.scale);
-    if (state.view !== "full") query.set("view", state.view);
-    if (state.each) query.set("each", "1");
-    if (state.head !== null) query.set("head", state.head);
-    if (state.outcome) query.set("outcome", state.outcome);
-    if (state.model !== page.models[0]) query.set("model", state.model);
-    if (state.claim !== null) query.set("claim", state.claim);
-    for (const [name, value] of Object.entries(state.whatIf || {})) query.set(name, value);
-    const text = query.toString();
-    return A.ballPath(page.key, state.number, state.ball) + (text ? `?${text}` : "");
+  address() {
+    const { number, ball, outcome, head, claim, model, whatIf } = this.state;
+    const query = new URLSearchParams(whatIf ?? {});
+    for (const [name, value] of Object.entries({ outcome, head, claim }))
+      if (value !== null) query.set(name, String(value));
+    if (model !== this.page.models[0]) query.set("model", model);
+    const text = query.size ? `?${query}` : "";
+    return `/match/${encodeURIComponent(this.page.key)}/innings/${number}/ball/${ball}${text}`;
   }
-  let pushed = 0;
-  function remember(how) {
-    const next = address();
+  /** @param {"push" | "replace" | "quick"} how */
+  remember(how) {
+    const next = this.address();
     if (next === location.pathname + location.search) return;
-    const soon = Date.now() - pushed < 350; // quick steps are one step of the browser's history
-    const replaces = how === "replace" || (soon && how !== "always");
-    history[replaces ? "replaceState" : "pushState"](history.state, "", next);
-    if (how !== "replace") pushed = Date.now();
+    const isPushed = how === "push" || (how === "quick" && Date.now() - this.pushed > QUICK);
+    history[isPushed ? "pushState" : "replaceState"](history.state, "", next);
+    if (isPushed) this.pushed = Date.now();
   }
-  async function fromBack() {
-    if (!innings || !location.pathname.startsWith(`/match/${encodeURIComponent(page.key)}/innings/`)) return;
-    const next = fromAddress();
-    const other = next.number !== state.number || next.model !== state.model;
-    Object.assign(state, next, { lit: new Set() });
-    if (other) await open();
-    else {
-      clamp();
-      drawAll();
-    }
+  back() {
+    if (!location.pathname.startsWith(`/match/${encodeURIComponent(this.page.key)}/innings/`)) return;
+    const next = this.fromAddress();
+    if (next.number !== this.state.number || next.model !== this.state.model)
+      return this.other(next, "replace");
+    Object.assign(this.state, next);
+    this.settle();
+    this.draw();
   }
-  // An address may name what is not there.
-  function clamp() {
-    state.ball = Math.max(1, Math.min(innings.count, state.ball));
-    if (state.head !== null && state.head >= innings.scale(state.scale).heads.length) state.head = null;
+  sides() {
+    return this.page.summary.innings.filter((side) => side.balls);
+  }
+  query() {
+    const version = this.page.version ? `&v=${this.page.version}` : "";
+    return `?model=${encodeURIComponent(this.state.model)}${version}`;
+  }
+  /** The address of a ball's data. @param {number} ball @param {string} name */
+  data(ball, name) {
+    const { number, outcome } = this.state;
+    const about = outcome ? `&outcome=${outcome}` : "";
+    return `/${encodeURIComponent(this.page.key)}/${number}/${ball}/${name}${this.query()}${about}`;
   }
 
-  async function open() {
-    const requested = state.number + state.model;
-    const current = page;
+  // ---- Opening an innings.
+  async open() {
+    const { number, model } = this.state;
     try {
-      if (!page.summary.innings.some((innings) => innings.number === state.number && innings.balls))
-        throw new Error(`There is no innings ${state.number} with a ball in this match.`);
-      const loaded = await A.innings(page.key, state.number, state.model);
-      if (current !== page || requested !== state.number + state.model) return;
-      innings = loaded;
-      A.at("page").classList.remove("failed");
-      clamp();
-      remember("replace");
-      controls();
-      drawAll();
-      if (page.live) A.showNext(page, innings, state.model);
-      document.body.dataset.ready = "yes";
-      performance.mark("attnlens-drawn");
+      if (!this.sides().some((side) => side.number === number))
+        throw new Error(`There is no innings ${number} with a ball in this match.`);
+      const loaded = await innings_of(this.page.key, number, this.query());
+      if (this.leave.aborted || number !== this.state.number || model !== this.state.model) return;
+      this.innings = loaded;
     } catch (error) {
-      if (current !== page) return;
-      A.at("page").classList.add("failed");
-      const first = played(page)[0].number;
-      A.put(
-        "score",
-        A.trouble(
-          error.message,
-          " ",
-          A.el("a", { href: A.ballPath(page.key, first, 1) }, "To the first ball"),
-        ),
-      );
+      at("page").classList.add("failed");
+      const first = `/match/${encodeURIComponent(this.page.key)}/innings/${this.sides()[0].number}/ball/1`;
+      const link = el("a", { href: first }, "To the first ball");
+      at("score").replaceChildren(trouble(/** @type {Error} */ (error).message, " ", link));
+      return;
     }
+    at("page").classList.remove("failed");
+    this.settle();
+    this.remember("replace");
+    for (const link of all("[data-innings]"))
+      link.setAttribute("aria-pressed", String(link.dataset.innings === String(number)));
+    this.heads = new Heads(this.innings, (head) => this.choose({ head: this.headName(head) }));
+    this.outcomes();
+    this.redraw();
+    if (this.page.live) showNext(this.page, this.innings, `${this.query()}`);
+    document.body.dataset.ready = "yes";
+    performance.mark("attnlens-drawn");
+    if (this.state.head) at("head").firstElementChild?.scrollIntoView({ block: "nearest" });
   }
-
-  function controls() {
-    A.put(
-      "timeline-controls",
-      A.inningsTabs(page, state.number, otherInnings),
-      A.steps(() => state.ball - 1, choose, goTo),
-      page.models.length > 1 ? modelChoice() : null,
-    );
-    A.heads.controls(state, innings, change);
-    A.whatIf.build(state, innings, (query) => {
-      state.whatIf = query;
-      remember("replace");
-    });
-  }
-  function modelChoice() {
-    const option = (name) =>
-      A.el("option", { value: name, selected: name === state.model }, name.split(/[\\/]/).pop());
-    const onchange = (event) => {
-      toBall({ model: event.target.value });
-      remember();
-      open();
-    };
-    return A.el(
-      "label",
-      { class: "group" },
-      "Model",
-      A.el("select", { id: "model", onchange }, page.models.map(option)),
-    );
-  }
-  function otherInnings(number) {
-    if (number === state.number) return;
-    toBall({ number, ball: 1 });
-    A.play.stop();
-    remember("always");
-    open();
-  }
-  function goTo(text) {
-    const name = text.trim();
-    const balls = innings.balls.filter((ball) => ball.label === name);
-    const at = /^\d+$/.test(name) ? Number(name) - 1 : balls.length === 1 ? balls[0].index - 1 : -1;
-    if (at >= 0 && at < innings.count) choose(at);
-    else if (balls.length > 1)
-      A.toast(`${name} is the label of ${balls.length} balls: name one by its number`);
-    else A.toast(`there is no ball ${name || "without a name"}; 1 to ${innings.count}`);
-  }
-
-  // A change of ball, drawn at once; the tests of its explanation follow.
-  function choose(at, how) {
-    const ball = Math.max(1, Math.min(innings.count, at + 1));
-    if (ball === state.ball) return;
-    toBall({ ball, whatIf: null });
-    drawBall();
-    remember(how || "push");
-  }
-  function change(update) {
-    const scale = update.scale && update.scale !== state.scale;
-    const opens = state.head === null && Number.isInteger(update.head);
-    Object.assign(state, update);
-    if (scale) A.heads.build(state, innings, change);
-    else A.heads.draw(state);
-    remember();
-    if (opens) A.at("enlarged").scrollIntoView({ block: "start" });
-    if (update.scale) A.say(`Scale ${state.scale}`);
-  }
-  A.changeHead = (head) => {
-    const previous = state.head;
-    change({ head });
-    if (head === null && previous !== null) A.all(".head")[previous]?.focus();
-  };
-
-  function drawAll() {
-    A.timeline.draw(state, innings, choose);
-    A.heads.build(state, innings, change);
-    drawBall(true);
-  }
-  function drawBall(all) {
-    if (!all) {
-      A.timeline.move(state);
-      A.heads.draw(state);
-    }
-    A.cautions(innings.document.cautions[state.ball - 1]);
-    A.score(innings, state.ball - 1);
-    outcomes();
-    A.say(innings.describe(state.ball - 1));
-    answer = null;
-    clearTimeout(waiting);
-    if (all) rest();
-    else {
-      // What was said of another ball pales at once; it is replaced when this ball is drawn.
-      A.at("page").classList.add("stale");
-      waiting = setTimeout(rest, 30);
-    }
-  }
-  function rest() {
+  /** An address may name what is not there, or a ball by its label. */
+  settle() {
+    const { state, innings } = this;
     if (!innings) return;
-    A.at("page").classList.remove("stale");
-    A.gateBars(innings, state.ball - 1);
-    A.inside(innings, state.ball - 1);
-    A.whatIf.move(state);
-    answer = A.cached(explainAddress(state.ball)) || null;
-    explained();
-    clearTimeout(waiting);
-    waiting = setTimeout(answer ? ahead : ask, answer ? 300 : TEST_DELAY);
+    if (this.label !== null) {
+      const balls = innings.balls.filter((ball) => ball.label === this.label);
+      if (balls.length === 1) state.ball = balls[0].index;
+      else
+        toast(
+          balls.length
+            ? `${this.label} is the label of ${balls.length} balls`
+            : `there is no ball ${this.label}`,
+        );
+      this.label = null;
+    }
+    state.ball = clamp(Math.trunc(state.ball), 1, innings.count);
+    if (state.head && !innings.heads.some(({ id }) => id === state.head)) state.head = null;
+  }
+  /** Another innings or model. @param {Partial<State>} next @param {"push" | "replace"} [how] */
+  other(next, how = "push") {
+    Object.assign(this.state, { ball: 1, claim: null, whatIf: null }, next);
+    this.stop();
+    this.remember(how);
+    return this.open();
+  }
+  /** @param {number | null} head */
+  headName(head) {
+    return head === null || !this.innings ? null : this.innings.heads[head].id;
+  }
+  headNumber() {
+    const number = this.innings?.heads.findIndex(({ id }) => id === this.state.head) ?? -1;
+    return number < 0 ? null : number;
+  }
+  /** A ball has come, or one was corrected. @param {boolean} isGrown */
+  async grown(isGrown) {
+    const last = this.sides().slice(-1)[0];
+    const wasLast = this.innings && this.state.ball === this.innings.count;
+    if (wasLast && isGrown) Object.assign(this.state, { number: last.number, ball: last.balls, claim: null });
+    await this.open();
+    const text =
+      this.innings && wasLast ? this.innings.balls[this.innings.count - 1].text : "a new ball has come";
+    toast(isGrown ? text : "balls that were there before have been changed");
   }
 
-  const ballData = (ball, name) =>
-    `/data/${encodeURIComponent(page.key)}/${state.number}/${ball}/${name}${A.query(page.key, state.model)}` +
-    (state.outcome ? `&outcome=${state.outcome}` : "");
-  const explainAddress = (ball) => ballData(ball, "explanation.json");
-  A.explanation = () => answer?.explanation;
-  async function ask() {
-    const url = explainAddress(state.ball);
-    request?.abort();
-    request = new AbortController();
-    const { signal } = request;
-    const queue = setTimeout(() => showQueue(signal), QUEUE_DELAY);
+  // ---- Drawing a ball: at once what is at hand, then its tests.
+  redraw() {
+    if (!this.innings || !this.heads) return;
+    this.timeline = new Timeline(at("timeline-plot"), this.innings, (ball, isDragged) =>
+      this.choose({ ball: ball + 1 }, isDragged ? "replace" : "quick"),
+    );
+    this.heads.restyle();
+    this.draw();
+  }
+  draw() {
+    const { innings, state, heads, timeline } = this;
+    if (!innings || !heads || !timeline) return;
+    const ball = state.ball - 1;
+    at("score").innerHTML = innings.scores[ball];
+    timeline.move(ball);
+    heads.move(ball, this.headNumber());
+    this.chances();
+    say(innings.balls[ball].text);
+    document.title = `${innings.balls[ball].text.split(",")[0]} | attnlens`;
+    this.answer = cached(`/data${this.data(state.ball, "explanation.json")}`) ?? null;
+    clearTimeout(this.later);
+    this.request.abort();
+    at("page").classList.toggle("stale", !this.answer);
+    if (!state.whatIf) at("what-if-answer").replaceChildren();
+    document.body.dataset.tested = this.answer ? "yes" : "no";
+    if (this.answer) this.later = window.setTimeout(() => this.explained(), 30);
+    else this.later = window.setTimeout(() => this.explain(), TEST_DELAY);
+    this.light([]);
+  }
+  async explain() {
+    const url = this.data(this.state.ball, "explanation.json");
+    this.request = new AbortController();
+    const { signal } = this.request;
+    const queue = setTimeout(() => this.queue(signal), QUEUE_DELAY);
     try {
-      const loaded = await A.get(url, signal);
-      if (!innings || url !== explainAddress(state.ball)) return;
-      answer = loaded;
-      explained();
-      ahead();
+      const answer = await get(`/data${url}`, signal);
+      if (signal.aborted) return;
+      this.answer = answer;
+      this.explained();
     } catch (error) {
-      if (signal.aborted || !innings) return;
-      A.put("narrative-text", A.trouble(error.message, " ", A.button("Ask again", ask)));
+      if (signal.aborted) return;
+      const again = button("Ask again", () => this.explain());
+      at("narrative").replaceChildren(trouble(/** @type {Error} */ (error).message, " ", again));
+      at("page").classList.remove("stale");
     } finally {
       clearTimeout(queue);
     }
   }
-  // How many requests are answered before this one.
-  async function showQueue(signal) {
-    const { before } = await A.fresh(ballData(state.ball, "place.json"), signal).catch(() => ({ before: 0 }));
-    if (signal.aborted || !innings || answer) return;
-    const node = A.at("narrative-text").querySelector(".queue");
-    if (node) node.textContent = before > 0 ? `; ${A.count(before, "request")} before it` : "";
-    setTimeout(() => !signal.aborted && innings && !answer && showQueue(signal), QUEUE_DELAY);
+  /** How many requests are answered before this one. @param {AbortSignal} signal */
+  async queue(signal) {
+    const place = await fresh(`/data${this.data(this.state.ball, "place.json")}`, { signal }).catch(
+      () => null,
+    );
+    if (signal.aborted || !place?.before) return;
+    say(`${place.before} requests are answered first`);
+    setTimeout(() => signal.aborted || this.queue(signal), QUEUE_DELAY);
   }
-  // The neighbours' explanations, before they are wanted.
-  function ahead() {
-    for (const ball of [state.ball + 1, state.ball - 1]) {
-      const url = explainAddress(ball);
-      if (ball < 1 || ball > innings.count || A.cached(url)) continue;
-      fetch(`${url}&ahead=1`, { signal: request?.signal }).catch(() => {});
+  explained() {
+    const { answer, state, timeline, innings } = this;
+    if (!answer || !timeline || !innings) return;
+    const template = el("template");
+    template.innerHTML = answer.html;
+    for (const part of all("[data-part]", template.content))
+      at(part.dataset.part ?? "").replaceChildren(...part.childNodes);
+    const { prediction, past_balls, evidence } = answer.explanation;
+    timeline.addEffects(OUTCOME_NAMES[OUTCOMES.indexOf(prediction.subject)], past_balls);
+    for (const link of all("[data-file]"))
+      link.setAttribute("href", `/files${this.data(state.ball, link.dataset.file ?? "")}`);
+    at("page").classList.remove("stale");
+    document.body.dataset.tested = "yes";
+    if (state.claim !== null && !evidence[state.claim]?.removed.length) state.claim = null;
+    this.light(state.claim === null ? [] : evidence[state.claim].removed);
+    this.show();
+    if (state.whatIf) this.refill(state.whatIf);
+    this.later = window.setTimeout(() => this.ahead(), AHEAD_DELAY);
+  }
+  /** The claim that the address names is brought into sight, once. */
+  show() {
+    if (this.state.claim === null || this.isShown) return;
+    const row = all(`[data-claim="${this.state.claim}"]`)[0];
+    const folded = row?.closest("details");
+    if (folded) folded.open = true;
+    row?.scrollIntoView({ block: "nearest" });
+    this.isShown = true;
+  }
+  /** The neighbours' explanations, before they are wanted. */
+  ahead() {
+    for (const ball of [this.state.ball + 1, this.state.ball - 1]) {
+      const url = `/data${this.data(ball, "explanation.json")}`;
+      if (ball < 1 || !this.innings || ball > this.innings.count || cached(url)) continue;
+      fetch(`${url}&ahead=1`, { signal: this.request.signal }).catch(() => {});
     }
   }
-
-  const chosen = () => state.outcome || innings.document.story[state.ball - 1];
-  A.chosenOutcome = chosen;
-  function explained() {
-    A.at("page").classList.toggle("untested", !answer);
-    A.at("narrative-tools").replaceChildren();
-    if (answer) {
-      A.explained.draw(answer.html);
-      const files = `/files/${encodeURIComponent(page.key)}/${state.number}/${state.ball}/`;
-      const query = explainAddress(state.ball).split("explanation.json")[1];
-      const menu = Object.entries(page.files).map(([name, text]) => [text, files + name + query]);
-      A.explained.menu(menu, `${files}prompt.txt${query}`);
-    } else A.explained.wait(innings, state.ball - 1, chosen());
-    A.heads.explained(answer?.explanation);
-    if (!answer || state.claim === null) return;
-    if (answer.explanation.evidence[state.claim]?.removed.length) {
-      drawer(true);
-      lightUp();
-    } else state.claim = null;
-  }
-  function chooseClaim(event) {
-    const button = event.target.closest("[data-claim]");
-    if (button) light(Number(button.dataset.claim));
-    else if (event.target.closest("#claims-button")) drawer(!A.at("evidence").classList.contains("open"));
-  }
-  // The claims lie over the story, so that the innings and the heads stay in sight.
-  function drawer(open) {
-    const box = A.at("evidence");
-    if (box.classList.contains("open") === open) return;
-    box.classList.toggle("open", open);
-    A.at("claims-button")?.setAttribute("aria-expanded", String(open));
-    if (open) box.querySelector("button")?.focus({ preventScroll: true });
-    else if (state.claim !== null) light(state.claim);
-    if (!open) A.at("claims-button")?.focus();
-  }
-  function light(claim) {
-    state.claim = state.claim === claim ? null : claim;
-    if (state.claim !== null) drawer(true);
-    lightUp();
-    remember("replace");
-    // Where the drawer covers the lower half, the balls that it lights are brought above it.
-    if (innerWidth < PHONE_WIDTH) A.at("timeline").scrollIntoView({ block: "start" });
-    if (state.claim === null) A.say("No ball is lit");
-    else {
-      const balls = [...state.lit].sort((a, b) => a - b).map((index) => innings.balls[index - 1].label);
-      const where = answer.explanation.evidence[claim].head ? ", in the head they were hidden from" : "";
-      A.say(`Lit: balls ${balls.join(", ")}${where}`);
-    }
-  }
-  function lightUp() {
-    state.lit = new Set(state.claim === null ? [] : answer.explanation.evidence[state.claim].removed);
-    A.explained.mark(state.claim);
-    A.timeline.light(state);
-    A.heads.light(state);
+  /** @param {number[]} balls */
+  light(balls) {
+    const claim = this.answer?.explanation.evidence[this.state.claim ?? -1];
+    this.timeline?.light(balls);
+    this.heads?.light(balls, claim?.removed_from === "head" ? claim.head : null, claim?.scale ?? null);
+    for (const row of all("[data-claim]"))
+      row.setAttribute("aria-pressed", String(row.dataset.claim === String(this.state.claim)));
   }
 
-  // An outcome that is chosen is what words, reasons, claims, heads and what-if are about.
-  function pick(outcome) {
-    toBall({ outcome: state.outcome === outcome ? null : outcome });
-    remember("replace");
-    lightUp();
-    outcomes();
-    A.whatIf.about(chosen());
-    rest();
+  // ---- Outcomes: a bar each, the chosen one is what words, effects and tests are about.
+  outcomes() {
+    at("outcomes").replaceChildren(
+      ...OUTCOMES.map((outcome, number) =>
+        el(
+          "button",
+          {
+            type: "button",
+            class: "row",
+            "data-outcome": outcome,
+            onclick: () =>
+              this.choose({ outcome: this.state.outcome === outcome ? null : outcome }, "replace"),
+          },
+          el("span", { class: "name" }, OUTCOME_NAMES[number]),
+          el("span", { class: "track" }, el("i", { class: "now" }), el("i", { class: "tick" })),
+          el("b", {}),
+          el("span", { class: "points" }),
+        ),
+      ),
+    );
   }
-  function outcomes() {
-    const at = state.ball - 1;
-    A.outcomeBars("outcomes-plot", {
-      now: [...innings.probabilitiesOf(at)],
-      before: [...innings.usualOf(at)],
-      names: ["expected", "usual at this scoreboard"],
-      actual: innings.balls[at].outcome || null,
-      chosen: chosen(),
-      choose: pick,
+  chances() {
+    const { innings, state } = this;
+    if (!innings) return;
+    const ball = state.ball - 1;
+    const [now, usual] = [innings.chances("probabilities", ball), innings.chances("usual", ball)];
+    const came = innings.balls[ball].outcome;
+    const about = state.outcome ?? innings.subjects[ball];
+    const most = Math.max(...now, ...usual);
+    all("#outcomes .row").forEach((row, at) => {
+      const isBig = Math.max(now[at], usual[at]) >= SMALL || OUTCOMES[at] === about || OUTCOMES[at] === came;
+      row.hidden = !isBig;
+      row.setAttribute("aria-pressed", String(OUTCOMES[at] === about));
+      const [, track, value, points] = [...row.children];
+      const [bar, tick] = /** @type {HTMLElement[]} */ ([...track.children]);
+      bar.style.width = `${(100 * now[at]) / most}%`;
+      tick.style.left = `${(100 * usual[at]) / most}%`;
+      value.textContent = percent(now[at]);
+      const mark = OUTCOMES[at] === came ? " ● came" : "";
+      points.textContent = `${signed(100 * (now[at] - usual[at]))}${mark}`;
     });
   }
 
-  // What the keys of this page may do.
-  function keysOf() {
-    return innings && { state, innings, page, choose, change, otherInnings, drawer, scales: SCALES };
+  // ---- What a person does.
+  /** @param {Partial<State>} next @param {"push" | "replace" | "quick"} [how] */
+  choose(next, how = "quick") {
+    const before = { ...this.state };
+    if (next.ball) next.ball = clamp(next.ball, 1, this.innings?.count ?? 1);
+    Object.assign(this.state, next);
+    if (this.state.ball !== before.ball) Object.assign(this.state, { claim: null, whatIf: null });
+    if (this.address() === location.pathname + location.search) return;
+    if (next.head !== undefined) {
+      this.heads?.enlarge(this.headNumber());
+      if (next.head) at("heads").scrollIntoView({ block: "nearest" });
+    } else if (next.claim !== undefined) {
+      this.light(next.claim === null ? [] : this.answer.explanation.evidence[next.claim].removed);
+    } else this.draw();
+    this.remember(how);
   }
-})();
+  /** @param {MouseEvent} event */
+  click(event) {
+    const node = /** @type {Element} */ (event.target);
+    const claim = /** @type {HTMLElement | null} */ (node.closest("[data-claim]"))?.dataset.claim;
+    const side = /** @type {HTMLElement | null} */ (node.closest("[data-innings]"))?.dataset.innings;
+    const step = /** @type {HTMLElement | null} */ (node.closest("[data-step]"))?.dataset.step;
+    if (claim) this.choose({ claim: this.state.claim === Number(claim) ? null : Number(claim) }, "replace");
+    if (side && Number(side) !== this.state.number) this.other({ number: Number(side) });
+    if (step === "play") this.play();
+    else if (step) this.choose({ ball: this.state.ball + Number(step) });
+    if (node.closest("#copy-prompt")) this.copy();
+  }
+  async copy() {
+    try {
+      const prompt = fetch(`/files${this.data(this.state.ball, "prompt.txt")}`).then((answer) =>
+        answer.text(),
+      );
+      await navigator.clipboard.writeText(await prompt);
+      toast("copied");
+    } catch {
+      toast("the browser does not let this page copy");
+    }
+  }
+  play() {
+    if (this.playing) return this.stop();
+    at("play").setAttribute("aria-pressed", "true");
+    this.playing = window.setInterval(() => {
+      if (this.state.ball === this.innings?.count) this.stop();
+      else this.choose({ ball: this.state.ball + 1 }, "replace");
+    }, BALL_PAUSE);
+  }
+  stop() {
+    clearInterval(this.playing);
+    this.playing = 0;
+    at("play").setAttribute("aria-pressed", "false");
+  }
+  /** @param {Event} event */
+  goTo(event) {
+    event.preventDefault();
+    const name =
+      new FormData(/** @type {HTMLFormElement} */ (event.target)).get("ball")?.toString().trim() ?? "";
+    const balls =
+      this.innings?.balls.filter((ball) => ball.label === name || String(ball.index) === name) ?? [];
+    if (balls.length === 1) this.choose({ ball: balls[0].index });
+    else if (balls.length) toast(`${name} is the label of ${balls.length} balls: name one by its number`);
+    else toast(`there is no ball ${name || "without a name"}; 1 to ${this.innings?.count}`);
+  }
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || !this.innings) return;
+    if (document.querySelector("dialog[open]")) return;
+    const { ball, number, head } = this.state;
+    const step = event.shiftKey ? 6 : 1;
+    /** @type {Record<string, number>} */
+    const moves = { ArrowLeft: ball - step, ArrowRight: ball + step, Home: 1, End: this.innings.count };
+    const isButton = /^(BUTTON|SUMMARY|A)$/.test(/** @type {Element} */ (event.target).tagName);
+    if (event.key in moves) {
+      event.preventDefault();
+      this.choose({ ball: moves[event.key] });
+    } else if (event.key === " " && !isButton) {
+      event.preventDefault();
+      this.play();
+    } else if (event.key === "[" || event.key === "]") {
+      const sides = this.sides().map((side) => side.number);
+      const next = sides[sides.indexOf(number) + (event.key === "[" ? -1 : 1)];
+      if (next) this.other({ number: next });
+    } else if (event.key === "Escape" && head) this.choose({ head: null });
+    else if (event.key === "h") {
+      const order = this.innings.heads.map(({ id }, at) => ({
+        id,
+        carries: this.innings?.carries(at, ball - 1) ?? 0,
+      }));
+      order.sort((one, other) => other.carries - one.carries);
+      this.choose({ head: order[(order.findIndex(({ id }) => id === head) + 1) % order.length].id });
+    } else if (event.key === "c") {
+      const claims = /** @type {HTMLDetailsElement} */ (at("claims"));
+      claims.open = !claims.open;
+      if (claims.open) claims.scrollIntoView();
+    }
+  }
+
+  // ---- What if: the form's question is in the address, and its answer is the server's HTML.
+  /** @param {Record<string, string>} asked */
+  refill(asked) {
+    const form = /** @type {HTMLFormElement} */ (at("what-if-form"));
+    const [ball, outcome] = (asked.was ?? "").split(":");
+    for (const [name, value] of Object.entries({ ...asked, ball, outcome })) {
+      const field = /** @type {HTMLInputElement | null} */ (form.elements.namedItem(name));
+      if (field && value) field.value = value;
+    }
+    form.requestSubmit();
+  }
+  /** @param {SubmitEvent} event */
+  async ask(event) {
+    event.preventDefault();
+    const form = Object.fromEntries(new FormData(/** @type {HTMLFormElement} */ (event.target)));
+    const { ball, outcome, ...others } = /** @type {Record<string, string>} */ (form);
+    const asked = { ...others, was: ball ? `${ball}:${outcome}` : "" };
+    const given = Object.entries(asked).filter(([, value]) => value.trim());
+    this.state.whatIf = given.length ? Object.fromEntries(given) : null;
+    this.remember("replace");
+    const body = JSON.stringify({ ...others, balls: ball ? { [ball]: outcome } : {} });
+    const shown = at("what-if-answer");
+    shown.replaceChildren(el("p", { class: "loading" }, "asking"));
+    try {
+      const answer = await post(`/ask${this.data(this.state.ball, "what-if")}`, body, "application/json");
+      shown.innerHTML = answer.html;
+    } catch (error) {
+      shown.replaceChildren(trouble(/** @type {Error} */ (error).message));
+    }
+  }
+}

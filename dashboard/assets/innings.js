@@ -1,113 +1,107 @@
 // One innings as the server sent it, with every ball's numbers at hand.
-(function () {
-  const MAX_CACHED_INNINGS = 6;
-  const cache = new Map();
+import { bytes, floats, get } from "./core.js";
 
-  A.innings = async (key, number, model, signal) => {
-    const url = `/data/${encodeURIComponent(key)}/${number}/balls.json${A.query(key, model)}`;
-    if (cache.has(url)) return cache.get(url);
-    const first = early.get(url);
-    early.delete(url);
-    const document = await (first || A.get(url, signal));
-    const innings = new Innings(key, document, number, model);
-    cache.set(url, innings);
-    if (cache.size > MAX_CACHED_INNINGS) cache.delete(cache.keys().next().value);
-    return innings;
-  };
+export const OUTCOMES = ["0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye"];
+export const OUTCOME_NAMES = [
+  "dot ball",
+  "single",
+  "two runs",
+  "three runs",
+  "four",
+  "five runs",
+  "six",
+  "wicket",
+  "wide",
+  "no-ball",
+  "byes or leg byes",
+];
+/** @typedef {{ index: number, label: string, over: number, outcome: string, runs: number,
+ *   boundary: boolean, text: string }} Ball */
+/** @typedef {{ scale: string, number: number, id: string, name: string, key: string,
+ *   earned: string, about: string }} Head */
+/** @typedef {{ places: number, cells: Uint8Array, most: Float32Array, own: Float32Array }} Weights */
+const WIDEST = 120; // rows of a map: of a longer past the last ones
 
-  // A match's balls are requested while the page is still being made.
-  const early = new Map();
-  (function () {
-    const parts = location.pathname.split("/").filter(Boolean),
-      meta = document.head.querySelector("meta[name=attnlens-model]")?.getAttribute("content");
-    if (parts[0] !== "match" || parts.length < 4 || !meta || !/^\d+$/.test(parts[3])) return;
-    const model = new URLSearchParams(location.search).get("model") || meta;
-    const url = `/data/${parts[1]}/${parts[3]}/balls.json?model=${encodeURIComponent(model)}`;
-    const request = A.get(url);
-    request.catch(() => {}); // the page's own request shows what was wrong
-    early.set(url, request);
-  })();
+/** @param {string} key @param {number} number @param {string} query */
+export async function innings(key, number, query) {
+  const url = `/data/${encodeURIComponent(key)}/${number}/balls.json${query}`;
+  return new Innings(await get(url), number);
+}
 
-  class Innings {
-    /** @type {(at: number) => Float32Array} */
-    probabilitiesOf;
-    constructor(key, document, number, model) {
-      this.document = document;
-      this.key = key;
-      this.number = number;
-      this.model = model;
-      this.balls = document.balls;
-      this.count = document.balls.length;
-      this.scales = document.scales;
-      if (!this.count) return;
-      for (const name of ["probabilities", "baseline", "usual", "gates", "layers", "nodes"])
-        this[`${name}Of`] = rows(A.floats(document[name]), this.count);
-      this.total = { cells: A.bytes(document.total.cells), most: A.floats(document.total.most) };
-      this.places = this.total.cells.length / this.count;
-      this.win = document.win && {
-        before: A.floats(document.win.before),
-        happened: A.floats(document.win.happened),
+export class Innings {
+  /** @param {any} document @param {number} number */
+  constructor(document, number) {
+    this.number = number;
+    /** @type {Ball[]} */
+    this.balls = document.balls;
+    this.count = this.balls.length;
+    /** @type {string[]} what the score bar shows of each ball, as HTML */
+    this.scores = document.scores;
+    /** @type {string[]} the outcome that each ball's page is about */
+    this.subjects = document.subjects;
+    /** @type {Head[]} */
+    this.heads = document.heads;
+    this.carried = floats(document.carries);
+    this.probabilities = floats(document.probabilities);
+    this.usual = floats(document.usual);
+    const total = { cells: bytes(document.total.cells), most: floats(document.total.most) };
+    this.total = { ...total, places: total.cells.length / this.count };
+    /** @type {Record<string, Weights>} */
+    this.weights = {};
+    for (const [scale, packed] of Object.entries(document.attention))
+      this.weights[scale] = {
+        places: packed.places,
+        cells: bytes(packed.cells),
+        most: floats(packed.most),
+        own: floats(packed.own),
       };
-      this.attention = {};
-      for (const [scale, packed] of Object.entries(document.attention)) {
-        const views = {};
-        for (const [name, view] of Object.entries(packed.views))
-          views[name] = { cells: A.bytes(view.cells), most: A.floats(view.most) };
-        this.attention[scale] = { places: packed.places, own: A.floats(packed.own), views };
-      }
-      this.surprise = this.balls.map((ball, at) => {
-        const column = A.outcomes.indexOf(ball.outcome);
-        return column < 0 ? 0 : -Math.log2(Math.max(this.probabilitiesOf(at)[column], 1e-9));
-      });
-    }
-    // An over as the file numbers it: 7 of the label 7.4.
-    overName(over) {
-      const ball = this.balls.find((other) => other.over === over);
-      return ball ? ball.label.split(".")[0] : String(over);
-    }
-    scale(name) {
-      return this.scales.find(({ scale }) => scale === name);
-    }
-    own(scale, head, at) {
-      return this.attention[scale].own[head * this.count + at];
-    }
-    lookedAt(at, distance) {
-      if (distance < 1 || distance > this.places) return 0;
-      return (this.total.cells[at * this.places + distance - 1] / 255) * this.total.most[at];
-    }
-    // The keys that a scale offers ball `at`: positions of balls, or overs; oldest first.
-    keys(scale, at) {
-      const keys = [];
-      if (scale === "long") {
-        const now = this.balls[at].over;
-        for (let over = 0; over < now && over < this.attention.long.places; over++) keys.push(over);
-        return keys;
-      }
-      for (let place = Math.max(0, at - this.attention[scale].places); place < at; place++) keys.push(place);
-      return keys;
-    }
-    boundary(at) {
-      const p = this.probabilitiesOf(at);
-      return p[4] + p[6];
-    }
-    wicket(at) {
-      return this.probabilitiesOf(at)[7];
-    }
-    describe(at) {
-      const ball = this.balls[at];
-      return (
-        ball.label +
-        " " +
-        ball.bowler +
-        " to " +
-        ball.batter +
-        ", " +
-        (ball.wicket || A.outcomeNames[ball.outcome] || "not yet bowled")
-      );
-    }
   }
-  function rows(array, count) {
-    const width = array.length / count;
-    return (at) => array.subarray(at * width, (at + 1) * width);
+  /** Of the outcomes. @param {"probabilities" | "usual"} name @param {number} ball from 0 */
+  chances(name, ball) {
+    return this[name].subarray(ball * OUTCOMES.length, (ball + 1) * OUTCOMES.length);
   }
-})();
+  /** The part of what the past does to a ball that goes through a head. @param {number} head
+   * @param {number} ball */
+  carries(head, ball) {
+    return this.carried[head * this.count + ball];
+  }
+  /** Attention over all heads that a ball pays an earlier one. @param {number} ball
+   * @param {number} past */
+  attention(ball, past) {
+    const { cells, most, places } = this.total;
+    const distance = ball - past;
+    return distance > 0 && distance <= places ? (cells[ball * places + distance - 1] * most[ball]) / 255 : 0;
+  }
+  /** What a head's map shows at a ball: its rows are balls; its columns balls, or overs.
+   * @param {Head} head @param {number} ball */
+  map(head, ball) {
+    const { places, cells, most, own } = this.weights[head.scale];
+    const over = (/** @type {number} */ at) => this.balls[at].over;
+    const byOver = head.scale === "long";
+    const start = Math.max(0, ball - Math.min(places, WIDEST - 1));
+    /** @type {number[]} */
+    let rows = Array.from({ length: ball - start + 1 }, (_, row) => start + row);
+    let columns = rows;
+    if (byOver) {
+      // A row is the last ball of an over.
+      rows = [...Array(ball).keys()].filter((at) => over(at) !== over(at + 1)).concat(ball);
+      columns = Array.from({ length: over(ball) + 1 }, (_, column) => column);
+    }
+    const weight = (/** @type {number} */ row, /** @type {number} */ column) => {
+      const [query, key] = [rows[row], columns[column]];
+      const line = head.number * this.count + query;
+      const last = byOver ? over(query) : query;
+      if (key > last) return -1;
+      if (key === last) return own[line];
+      const place = byOver ? key : query - key - 1;
+      return place < places ? (cells[line * places + place] * most[line]) / 255 : -1;
+    };
+    const name = (/** @type {number} */ column) =>
+      byOver ? `over ${this.overName(columns[column])}` : this.balls[columns[column]].text;
+    return { rows, columns, weight, name };
+  }
+  /** An over as the file numbers it. @param {number} over */
+  overName(over) {
+    return this.balls.find((ball) => ball.over === over)?.label.split(".")[0] ?? String(over);
+  }
+}

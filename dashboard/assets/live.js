@@ -1,75 +1,61 @@
 // A match that is being played: what is new comes by itself, with the forecast of the ball to come.
-(function () {
-  const POLL_PAUSE = 1000; // milliseconds
-  const played = (match) => match.innings.filter((innings) => innings.balls);
-  const balls = (match) => match.innings.reduce((sum, innings) => sum + innings.balls, 0);
+import { at, el, get, percent } from "./core.js";
+import { OUTCOME_NAMES, OUTCOMES } from "./innings.js";
 
-  /**
-   * Looks for new balls until the page is left.
-   * @param {any} page its data from the server
-   * @param {(grown: boolean, last: any, before: number) => void} onNewBall called when a ball has come, or
-   *   one was corrected, with the innings in play now and the number of the one before
-   */
-  A.follow = (page, onNewBall) => {
-    let silent = 0;
-    let left = false;
-    const look = async () => {
-      const path = `/live/${encodeURIComponent(page.key)}.json`;
-      const live = await fetch(path, { cache: "no-store" })
-        .then((response) => (response.ok ? response.json() : null))
-        .catch(() => null);
-      if (left) return;
-      silent = live ? 0 : silent + 1;
-      if (live) showState(page, live.trouble, live.as_of);
-      else if (silent >= 3) showState(page, "the server does not answer", page.asOf);
-      if (!live || !played(live.summary).length || !A.atVersion(page.key, live.version)) return;
-      const grown = balls(live.summary) > balls(page.summary);
-      const before = played(page.summary).slice(-1)[0].number;
-      page.summary = live.summary;
-      onNewBall(grown, played(live.summary).slice(-1)[0], before);
-    };
-    const timer = setInterval(look, POLL_PAUSE);
-    A.leave.push(() => {
-      left = true;
-      clearInterval(timer);
-    });
-    look();
-  };
-  // One line: when what is shown was good, and what is wrong since.
-  function showState(page, trouble, asOf) {
-    const node = A.at("live");
-    /** @type {Intl.DateTimeFormatOptions} */
-    const clock = { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false };
-    const when = asOf ? new Date(1000 * asOf).toLocaleTimeString([], clock) : "the beginning";
-    page.asOf = asOf;
-    const words = trouble
-      ? `Shown as it stood at ${when}: ${trouble}; taken up again when that is mended`
-      : `Followed; last changed at ${when}`;
-    if (node.textContent === words) return;
-    node.className = trouble ? "trouble" : "quiet";
-    node.textContent = words;
-  }
+/** @typedef {{ number: number, balls: number, batting: string }} Side */
+/** @typedef {import("./ball.js").Page} Page */
+const POLL_PAUSE = 1000; // milliseconds
+const SILENT = 3; // polls without an answer after which the page says so
+const SHOWN = ["0", "1", "2", "4", "6", "W"];
 
-  const SHOWN = ["0", "1", "2", "4", "6", "W"];
-  /** How the last ball fared against its forecast, and the forecast of the next. */
-  A.showNext = async (page, innings, model) => {
-    const at = innings.count - 1;
-    const last = innings.balls[at];
-    const probability = innings.probabilitiesOf(at)[A.outcomes.indexOf(last.outcome)];
-    const result = `had ${A.percent(probability)}, ${innings.surprise[at].toFixed(1)} bits. `;
-    A.put("next", A.b(null, "Last "), `${innings.describe(at)}: `, result);
-    const path = `/data/${encodeURIComponent(page.key)}/next.json${A.query(page.key, model)}`;
-    const next = await A.get(path);
-    if (!A.at("next")) return;
-    if (next.waiting) {
-      A.at("next").append(A.b(null, "Next "), next.waiting);
-      return;
-    }
-    const chances = next.outcomes.filter((row) => SHOWN.includes(row.outcome));
-    A.at("next").append(
-      A.b(null, `Next ${next.label} `),
-      `${next.bowler} to ${next.batter}: `,
-      chances.map((row) => `${A.outcomeNames[row.outcome]} ${A.percent(row.probability)}`).join(" · "),
-    );
+/** Looks for new balls until the page is left. @param {Page} page @param {AbortSignal} leave
+ * @param {(isGrown: boolean) => void} onChange */
+export function follow(page, leave, onChange) {
+  const balls = (/** @type {Page["summary"]} */ match) =>
+    match.innings.reduce((sum, side) => sum + side.balls, 0);
+  let silent = 0;
+  const look = async () => {
+    const options = { cache: /** @type {const} */ ("no-store"), signal: leave };
+    const live = await fetch(`/live/${encodeURIComponent(page.key)}.json`, options)
+      .then((answer) => (answer.ok ? answer.json() : null))
+      .catch(() => null);
+    if (leave.aborted) return;
+    silent = live ? 0 : silent + 1;
+    if (live) page.asOf = live.as_of;
+    if (live || silent >= SILENT) showState(page, live ? live.trouble : "the server does not answer");
+    // Another version, not a later one: a server that was started again counts anew.
+    if (!live || live.version === page.version || !balls(live.summary)) return;
+    const isGrown = balls(live.summary) > balls(page.summary);
+    Object.assign(page, { version: live.version, summary: live.summary });
+    onChange(isGrown);
   };
-})();
+  const timer = setInterval(look, POLL_PAUSE);
+  leave.addEventListener("abort", () => clearInterval(timer));
+  look();
+}
+/** When what is shown was good, and what is wrong since. @param {Page} page @param {string | null} wrong */
+function showState(page, wrong) {
+  const when = page.asOf
+    ? new Date(1000 * page.asOf).toLocaleTimeString([], { hour12: false })
+    : "the beginning";
+  const words = wrong
+    ? `Shown as it stood at ${when}: ${wrong}; taken up again when that is mended`
+    : `Followed; last changed at ${when}`;
+  if (at("live").textContent === words) return;
+  at("live").className = wrong ? "trouble" : "quiet";
+  at("live").textContent = words;
+}
+/** How the last ball fared against its forecast, and the forecast of the next. @param {Page} page
+ * @param {import("./innings.js").Innings} innings @param {string} query */
+export async function showNext(page, innings, query) {
+  const last = innings.balls[innings.count - 1];
+  const chance = innings.chances("probabilities", innings.count - 1)[OUTCOMES.indexOf(last.outcome)];
+  at("next").replaceChildren(el("b", {}, "Last "), `${last.text}: had ${percent(chance)}. `);
+  const next = await get(`/data/${encodeURIComponent(page.key)}/next.json${query}`);
+  /** @type {{ outcome: string, probability: number }[]} */
+  const rows = (next.outcomes ?? []).filter((/** @type {any} */ row) => SHOWN.includes(row.outcome));
+  const name = (/** @type {string} */ outcome) => OUTCOME_NAMES[OUTCOMES.indexOf(outcome)];
+  const chances = rows.map((row) => `${name(row.outcome)} ${percent(row.probability)}`).join(" · ");
+  const who = next.waiting ?? `${next.bowler} to ${next.batter}: ${chances}`;
+  document.getElementById("next")?.append(el("b", {}, `Next ${next.label ?? ""} `), who);
+}

@@ -1,282 +1,180 @@
-// The innings ball by ball, and the score above it.
-(function () {
-  // ---- The innings as a line of balls: runs, what was expected, surprise, and where this ball looks.
-  const LEFT = 66;
-  const RIGHT = 64;
-  const NARROW = 620; // pixels without room for names beside the tracks
-  const MAX_STEP = 48; // pixels of a ball
-  const MAX_BAR = 7; // runs, and bits, that are drawn in full
-  const TRACKS = { runs: [12, 48], chance: [66, 42], surprise: [114, 20], "looks at": [140, 10] };
-  const HEIGHT = 168;
-  const LABEL_STEPS = [1, 2, 5, 10, 20, 50]; // overs from one label to the next
-  const LABEL = 26; // pixels that a label needs
-  /** @type {any} */
-  let plot = null;
+// The innings ball by ball: runs, where the chosen ball's attention goes, and what each past ball does.
+import { el, percent, signed, svg, tip } from "./core.js";
+import { clamp } from "./heat_maps.js";
 
-  A.timeline = {
-    draw(state, innings, choose) {
-      const width = A.width("timeline-plot", 300);
-      const narrow = width < NARROW;
-      const left = narrow ? 8 : LEFT;
-      const right = narrow ? 8 : RIGHT;
-      const step = Math.min(MAX_STEP, (width - left - right) / innings.count);
-      plot = { innings, narrow, width, left, right, step, x: (at) => left + at * step };
-      const svg = A.svg("svg", {
-        viewBox: `0 0 ${width} ${HEIGHT}`,
-        width,
-        height: HEIGHT,
-        class: "timeline",
-        role: "img",
-        "aria-label": "The innings ball by ball: runs, chances, surprise",
-      });
-      svg.append(...overs(), ...(narrow ? [] : names()), ...innings.balls.flatMap(bars), ...lines());
-      cursor(svg);
-      plot.slider = slider(svg, choose);
-      A.at("timeline-plot").replaceChildren(plot.slider, legend());
-      this.move(state);
-    },
-    move(state) {
-      const { innings, x, y, step, column, dots, words, slider, cells } = plot;
-      const at = state.ball - 1;
-      column.setAttribute("x", x(at) - (Math.max(step, 3) - step) / 2);
-      const values = [innings.boundary(at), innings.wicket(at)];
-      dots.forEach((dot, number) => {
-        dot.setAttribute("cx", x(at) + step / 2);
-        dot.setAttribute("cy", y(values[number]));
-      });
-      const figures = [
-        `${A.percent(values[0])} 4/6`,
-        `${A.percent(values[1])} W`,
-        `${innings.surprise[at].toFixed(1)} bits`,
-      ];
-      words.forEach((word, number) => {
-        word.textContent = plot.narrow ? "" : figures[number];
-      });
-      let largest = 0;
-      for (let distance = 1; distance <= innings.places; distance++)
-        largest = Math.max(largest, innings.lookedAt(at, distance));
-      cells.forEach((cell, number) => {
-        const ball = at - number - 1;
-        const share = ball < 0 || !largest ? 0 : innings.lookedAt(at, number + 1) / largest;
-        cell.setAttribute("x", x(Math.max(ball, 0)));
-        cell.setAttribute("fill", ball < 0 ? "none" : A.shade(share));
-      });
-      slider.setAttribute("aria-valuenow", state.ball);
-      slider.setAttribute("aria-valuetext", innings.describe(at));
-      this.light(state);
-    },
-    light(state) {
-      const { lit, x, step, innings } = plot;
-      const box = (index) =>
-        A.svg("rect", { x: x(index - 1), y: 4, width: Math.max(step, 2), height: HEIGHT - 22, rx: 1.5 });
-      lit.replaceChildren(...[...state.lit].filter((index) => index <= innings.count).map(box));
-    },
-  };
+/** @typedef {import("./innings.js").Innings} Innings */
+/** @typedef {import("./innings.js").Ball} Ball */
+const NARROW = 640; // pixels: below, names of tracks stand in them
+const [LEFT, RIGHT, HEIGHT] = [92, 12, 222];
+const RUNS = { top: 12, height: 62 }; // pixels
+const ATTENTION = { top: 88, height: 50 };
+const EFFECT = { middle: 172, height: 26 };
+const MAX_RUNS = 6;
+const LABEL = 26; // pixels of an over's label
 
-  // Overs as the file numbers them, as many labels as there is room for.
-  function overs() {
-    const { innings, step, x } = plot;
-    const starts = innings.balls.map((ball, at) =>
-      at && innings.balls[at - 1].over === ball.over ? -1 : at,
+export class Timeline {
+  /** @param {HTMLElement} box @param {Innings} innings
+   * @param {(ball: number, isDragged: boolean) => void} choose a ball, from 0 */
+  constructor(box, innings, choose) {
+    const width = Math.max(280, Math.floor(box.clientWidth));
+    this.innings = innings;
+    this.left = width < NARROW ? 2 : LEFT;
+    this.step = (width - this.left - RIGHT) / innings.count;
+    this.root = svg("svg", {
+      viewBox: `0 0 ${width} ${HEIGHT}`,
+      role: "img",
+      "aria-label": "The innings: runs, attention, and the effect of each past ball",
+    });
+    this.bar = Math.max(1, Math.min(this.step * 0.8, 12));
+    const bar = this.bar;
+    const row = (/** @type {string} */ kind, /** @type {number} */ y) =>
+      innings.balls.map((_, at) =>
+        svg("rect", { x: this.x(at) - bar / 2, width: bar, y, height: 0, class: kind }),
+      );
+    this.attention = row("attention", ATTENTION.top + ATTENTION.height);
+    this.effects = row("", EFFECT.middle);
+    this.lit = svg("g", { class: "lit" });
+    this.cursor = svg("rect", { y: 2, height: HEIGHT - 20, width: Math.max(this.step, 4), class: "cursor" });
+    const track = width - RIGHT;
+    const rule = (/** @type {number} */ y) =>
+      svg("line", { x1: this.left, x2: track, y1: y, y2: y, class: "rule" });
+    this.subject = svg("tspan", { x: this.left - 10, dy: 15 });
+    this.root.append(
+      ...this.overs(),
+      this.lit,
+      this.cursor,
+      rule(ATTENTION.top + ATTENTION.height),
+      rule(EFFECT.middle),
+      ...innings.balls.map((ball, at) => this.run(ball, at)),
+      ...this.attention,
+      ...this.effects,
+      ...(width < NARROW ? [] : this.names()),
     );
-    const firsts = starts.filter((at) => at >= 0);
-    const wide = (innings.count * step) / firsts.length;
-    const every = LABEL_STEPS.find((overs) => overs * wide >= LABEL) || 50;
-    return firsts.flatMap((at, number) => {
-      const size = ((firsts[number + 1] ?? innings.count) - at) * step;
-      const box = {
-        x: x(at),
-        y: 4,
-        width: size,
-        height: HEIGHT - 20,
-        class: number % 2 ? "over odd" : "over",
-      };
-      const name = innings.balls[at].label.split(".")[0];
-      const label = { x: x(at) + size / 2, y: HEIGHT - 4, class: "axis", "text-anchor": "middle" };
-      return [A.svg("rect", box), ...(number % every ? [] : [A.svg("text", label, name)])];
+    this.slider = el(
+      "div",
+      {
+        class: "slider",
+        tabindex: 0,
+        role: "slider",
+        "aria-label": "Ball",
+        "aria-valuemin": 1,
+        "aria-valuemax": innings.count,
+      },
+      this.root,
+    );
+    this.drag(choose);
+    tip(this.slider, (event) => this.words(this.under(event)));
+    box.replaceChildren(this.slider);
+    this.ball = 0;
+    /** @type {number[]} */
+    this.points = [];
+  }
+  /** The middle of a ball's column. @param {number} at */
+  x(at) {
+    return this.left + (at + 0.5) * this.step;
+  }
+  /** @param {Ball} ball @param {number} at */
+  run(ball, at) {
+    const height = Math.max(3, (RUNS.height * Math.min(ball.runs, MAX_RUNS)) / MAX_RUNS);
+    const foot = RUNS.top + RUNS.height;
+    const shape = { x: this.x(at) - this.bar / 2, y: foot - height, width: this.bar, height };
+    const bar = svg("rect", { ...shape, class: `run ${kindOf(ball)}` });
+    if (ball.outcome !== "W") return bar;
+    const mark = { cx: this.x(at), cy: RUNS.top + 5, r: clamp(this.step * 0.7, 3, 7), class: "out" };
+    const stem = { x1: this.x(at), x2: this.x(at), y1: RUNS.top + 5, y2: foot, class: "stem" };
+    return svg("g", {}, bar, svg("line", stem), svg("circle", mark));
+  }
+  overs() {
+    const { balls, count } = this.innings;
+    const first = balls.flatMap((ball, at) => (at && balls[at - 1].over === ball.over ? [] : at));
+    const every = Math.ceil(LABEL / ((count * this.step) / Math.max(1, first.length)));
+    return first.flatMap((at, number) => {
+      const x = this.left + at * this.step;
+      const name = { x: x + 3, y: HEIGHT - 4, class: "quiet" };
+      const line = svg("line", { x1: x, x2: x, y1: 4, y2: HEIGHT - 18, class: "over" });
+      return number % every ? [line] : [line, svg("text", name, balls[at].label.split(".")[0])];
     });
   }
-  const names = () => [
-    ...Object.entries(TRACKS).map(([name, [top, tall]]) =>
-      A.svg("text", { x: LEFT - 8, y: top + tall / 2 + 4, class: "axis", "text-anchor": "end" }, name),
-    ),
-    A.svg("text", { x: LEFT - 8, y: HEIGHT - 4, class: "axis", "text-anchor": "end" }, "over"),
-  ];
-  function bars(ball, at) {
-    const { innings, step, x } = plot;
-    const wide = Math.max(1, Math.min(step * 0.78, 12));
-    const middle = x(at) + step / 2;
-    const bar = (name, share, kind) => {
-      const [top, tall] = TRACKS[name];
-      const height = Math.max(name === "runs" ? 2 : 0.5, tall * share);
-      return A.svg("rect", {
-        x: middle - wide / 2,
-        y: top + tall - height,
-        width: wide,
-        height,
-        rx: 1,
-        class: kind,
-      });
-    };
-    const [top, tall] = TRACKS.runs;
-    const shapes = [
-      bar("runs", Math.min(ball.runs, MAX_BAR) / MAX_BAR, `run o-${A.ballKind(ball)}`),
-      bar("surprise", Math.min(innings.surprise[at], MAX_BAR) / MAX_BAR, "surprise"),
-    ];
-    if (ball.outcome !== "W") return shapes;
-    const stem = { x1: middle, x2: middle, y1: top + 12, y2: top + tall, class: "out-stem" };
-    const mark = { cx: middle, cy: top + 8, r: Math.max(3.5, Math.min(7, step * 0.85)), class: "out" };
-    shapes.push(A.svg("line", stem), A.svg("circle", mark));
-    const letter = { x: middle, y: top + 11.5, class: "out-mark", "text-anchor": "middle" };
-    return step > 4.5 ? [...shapes, A.svg("text", letter, "W")] : shapes;
-  }
-  function lines() {
-    const { innings, step, x, width, left, right } = plot;
-    const [from, tall] = TRACKS.chance;
-    const chances = innings.balls.map((_, at) => Math.max(innings.boundary(at), innings.wicket(at)));
-    const top = Math.max(0.2, ...chances);
-    const y = (p) => from + tall * (1 - p / top);
-    plot.y = y;
-    const point = (at, p) => `${at ? "L" : "M"}${(x(at) + step / 2).toFixed(1)} ${y(p).toFixed(1)}`;
-    const path = (value) => innings.balls.map((_, at) => point(at, value(at))).join("");
-    const limit = A.svg("text", { x: left + 4, y: from + 6, class: "axis" }, `${Math.round(100 * top)}%`);
+  names() {
+    const name = (/** @type {number} */ y, /** @type {any[]} */ ...words) =>
+      svg("text", { x: this.left - 10, y, "text-anchor": "end" }, ...words);
     return [
-      A.svg("line", { x1: left, x2: width - right, y1: y(0), y2: y(0), class: "rule" }),
-      A.svg("path", { d: path((at) => innings.boundary(at)), class: "line boundary" }),
-      A.svg("path", { d: path((at) => innings.wicket(at)), class: "line wicket" }),
-      ...(plot.narrow ? [] : [limit]),
+      name(RUNS.top + 40, "runs"),
+      name(ATTENTION.top + 34, "attention"),
+      name(EFFECT.middle - 4, "effect on", this.subject),
+      name(HEIGHT - 4, "over"),
     ];
   }
-  // What moves when another ball is chosen, and what a claim lights.
-  function cursor(svg) {
-    const { innings, step, width, right } = plot;
-    const group = (name) => svg.appendChild(A.svg("g", { class: name }));
-    const attention = group("looked");
-    plot.lit = group("lit");
-    const marks = group("cursor");
-    plot.column = marks.appendChild(
-      A.svg("rect", { y: 2, width: Math.max(step, 3), height: HEIGHT - 18, rx: 2 }),
-    );
-    plot.dots = ["boundary", "wicket"].map((name) =>
-      marks.appendChild(A.svg("circle", { r: 3.5, class: `dot ${name}` })),
-    );
-    const heights = {
-      boundary: TRACKS.chance[0] + 12,
-      wicket: TRACKS.chance[0] + 36,
-      surprise: TRACKS.surprise[0] + 15,
-    };
-    plot.words = Object.entries(heights).map(([name, y]) =>
-      marks.appendChild(A.svg("text", { x: width - right + 6, y, class: `now ${name}` })),
-    );
-    const [y, height] = TRACKS["looks at"];
-    plot.cells = Array.from({ length: innings.places }, () =>
-      attention.appendChild(A.svg("rect", { y, width: Math.max(step, 1), height })),
-    );
-  }
-  function slider(svg, choose) {
-    const { innings, width, left, step } = plot;
-    const attributes = {
-      tabindex: 0,
-      role: "slider",
-      "aria-label": "Ball",
-      "aria-valuemin": 1,
-      "aria-valuemax": innings.count,
-    };
-    const node = A.el("div", { class: "slider", ...attributes }, svg);
-    const at = (event) => {
-      const box = svg.getBoundingClientRect();
-      const ball = Math.floor(((event.clientX - box.left) * (width / box.width) - left) / step);
-      return Math.max(0, Math.min(innings.count - 1, ball));
-    };
-    let dragging = false;
-    node.addEventListener("pointerdown", (event) => {
-      dragging = true;
-      node.setPointerCapture(event.pointerId);
-      choose(at(event), "push");
+  /** Another ball is chosen. @param {number} ball */
+  move(ball) {
+    const { innings } = this;
+    this.ball = ball;
+    this.points = [];
+    this.cursor.setAttribute("x", String(this.x(ball) - Math.max(this.step, 4) / 2));
+    const shares = innings.balls.map((_, past) => innings.attention(ball, past));
+    const most = Math.max(...shares, 1e-9);
+    this.attention.forEach((bar, past) => {
+      const height = (ATTENTION.height * shares[past]) / most;
+      bar.setAttribute("height", String(height));
+      bar.setAttribute("y", String(ATTENTION.top + ATTENTION.height - height));
     });
-    node.addEventListener("pointermove", (event) => dragging && choose(at(event), "replace"));
+    for (const bar of this.effects) bar.setAttribute("height", "0");
+    this.slider.setAttribute("aria-valuenow", String(ball + 1));
+    this.slider.setAttribute("aria-valuetext", innings.balls[ball].text);
+  }
+  /** What each past ball adds to the page's outcome, in points. @param {string} outcome
+   * @param {{ index: number, effect_points: number | null }[]} past */
+  addEffects(outcome, past) {
+    this.subject.textContent = outcome;
+    this.points = this.innings.balls.map(() => 0);
+    for (const { index, effect_points } of past) this.points[index - 1] = effect_points ?? 0;
+    const most = Math.max(...this.points.map(Math.abs), 1e-9);
+    this.effects.forEach((bar, at) => {
+      const height = (EFFECT.height * Math.abs(this.points[at])) / most;
+      bar.setAttribute("class", this.points[at] > 0 ? "raises" : "lowers");
+      bar.setAttribute("height", String(height));
+      bar.setAttribute("y", String(EFFECT.middle - (this.points[at] > 0 ? height : 0)));
+    });
+  }
+  /** @param {number[]} indices balls, from 1 */
+  light(indices) {
+    const box = (/** @type {number} */ index) =>
+      svg("rect", { x: this.x(index - 1) - this.step / 2, y: 4, width: this.step, height: HEIGHT - 22 });
+    this.lit.replaceChildren(...indices.filter((index) => index <= this.innings.count).map(box));
+  }
+  /** @param {number} at */
+  words(at) {
+    const share = this.innings.attention(this.ball, at);
+    if (at >= this.ball) return this.innings.balls[at].text;
+    const effect = this.points.length ? `, ${signed(this.points[at])} points` : "";
+    return `${this.innings.balls[at].text}: ${percent(share)} of attention${effect}`;
+  }
+  /** @param {PointerEvent} event */
+  under(event) {
+    const box = this.root.getBoundingClientRect();
+    const x = (event.clientX - box.left) * (this.root.viewBox.baseVal.width / box.width);
+    return clamp(Math.floor((x - this.left) / this.step), 0, this.innings.count - 1);
+  }
+  /** @param {(ball: number, isDragged: boolean) => void} choose */
+  drag(choose) {
+    let isDragged = false;
+    this.slider.addEventListener("pointerdown", (event) => {
+      isDragged = true;
+      this.slider.setPointerCapture(event.pointerId);
+      choose(this.under(event), false);
+    });
+    this.slider.addEventListener("pointermove", (event) => {
+      if (isDragged) choose(this.under(event), true);
+    });
     for (const name of ["pointerup", "pointercancel"])
-      node.addEventListener(name, () => {
-        dragging = false;
+      this.slider.addEventListener(name, () => {
+        isDragged = false;
       });
-    A.tip(node, (event) => innings.describe(at(event)));
-    return node;
   }
-  A.ballKind = (ball) => {
-    if (ball.outcome === "W") return "w";
-    if (["wd", "nb", "bye"].includes(ball.outcome)) return "x";
-    return ball.boundary ? (ball.runs >= 6 ? "6" : "4") : ball.runs ? "1" : "0";
-  };
-  const LEGEND = {
-    "swatch o-1": "runs",
-    "swatch o-4": "four",
-    "swatch o-6": "six",
-    "swatch o-x": "extras",
-    "swatch out": "wicket",
-    "stroke boundary": "chance of a boundary",
-    "stroke wicket": "of a wicket",
-    "swatch surprise": "surprise, bits",
-    ramp: "where this ball looks",
-  };
-  const legend = () =>
-    A.p(
-      "legend",
-      Object.entries(LEGEND).map(([name, text]) =>
-        A.span(null, A.el("i", { class: name, "aria-hidden": "true" }), text),
-      ),
-    );
-
-  // ---- The score as on television, as it stood before the ball.
-  const figure = (text, more) => A.span("figure", text, A.small(null, ` (${more})`));
-
-  A.score = (innings, at) => {
-    const ball = innings.balls[at];
-    const side = innings.document.innings;
-    const [runs, faced, otherRuns, otherFaced, wickets, conceded] = ball.figures;
-    const won = innings.win?.before[at];
-    A.put(
-      "score",
-      A.div(
-        "team",
-        A.span("side", side.batting),
-        A.span("runs", `${ball.score}/${ball.wickets}`),
-        A.span("overs", ball.bowled.split(" ")[0], A.small(null, ` ${ball.bowled.split(" ")[1]}`)),
-      ),
-      A.div(
-        "batters",
-        A.span("on", A.b(null, ball.batter), figure(runs, faced)),
-        A.span(null, A.span("name", ball.non_striker), figure(otherRuns, otherFaced)),
-      ),
-      A.div(
-        "bowler",
-        A.span(null, A.b(null, ball.bowler), figure(`${wickets}-${conceded}`, ball.spell)),
-        thisOver(innings, ball),
-      ),
-      A.div("rates", A.span(null, ball.rates), Number.isFinite(won) ? chance(side.batting, won) : null),
-      A.div(
-        "which",
-        A.span(null, "Ball ", A.b(null, ball.label)),
-        A.span("quiet", `${ball.index} of ${innings.count}${ball.free_hit ? ", free hit" : ""}`),
-      ),
-    );
-    document.title = `${ball.label} ${ball.bowler} to ${ball.batter} | attnlens`;
-  };
-  const chance = (team, won) =>
-    A.el(
-      "span",
-      { class: "quiet", title: `${team} to win` },
-      "to win ",
-      A.el("b", { id: "win-now" }, A.percent(won)),
-    );
-
-  function thisOver(innings, ball) {
-    const over = innings.balls.filter((other) => other.over === ball.over && other.index <= ball.index);
-    const words = over.map(({ outcome }) => A.outcomeNames[outcome]).join(", ");
-    const mark = (other) => {
-      const kind = `ball o-${A.ballKind(other)}${other === ball ? " now" : ""}`;
-      const sign = other === ball ? "?" : A.marks[other.outcome] || other.outcome;
-      return A.el("i", { class: kind, title: innings.describe(other.index - 1) }, sign);
-    };
-    return A.el("span", { class: "this-over", "aria-label": `this over: ${words}` }, over.map(mark));
-  }
-})();
+}
+/** @param {Ball} ball */
+function kindOf(ball) {
+  if (ball.outcome === "W") return "wicket";
+  if (["wd", "nb", "bye"].includes(ball.outcome)) return "extra";
+  return ball.boundary ? (ball.runs >= 6 ? "six" : "four") : "";
+}

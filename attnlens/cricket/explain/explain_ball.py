@@ -576,22 +576,6 @@ def flags_of(
     return tuple(Caution.model_validate({"flag": name, "text": text}) for name, text in flags)
 
 
-def cautions_by_ball(
-    match: Match,
-    innings: Innings,
-    arrays: InningsArrays,
-    predictor: TrainedPredictor,
-    *,
-    history: bool = False,
-) -> list[list[str]]:
-    """The sentences of `flags_of` for every ball of an innings, where interventions are run."""
-    of_innings = [*cautions(match, innings, predictor, evidence=True, history=history)]
-    return [
-        [text for _, text in (*_about_ball(match, innings, arrays, ball), *of_innings)]
-        for ball in innings.deliveries
-    ]
-
-
 def _about_ball(
     match: Match, innings: Innings, arrays: InningsArrays, ball: Delivery
 ) -> Iterator[tuple[str, str]]:

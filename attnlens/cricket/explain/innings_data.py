@@ -1,7 +1,7 @@
 """A match and its innings as plain data for a page: the score, what is expected, where it looks.
 
 Attention goes as bytes: each head's row is a share of its own largest weight in 1/255ths, and
-that weight stands beside it, so a whole innings with every view fits in some hundred kilobytes.
+that weight stands beside it, so a whole innings fits in some hundred kilobytes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.cricket.explain.explain_ball import cautions_by_ball
 from attnlens.cricket.explain.reading import (
     SITES,
     captured_activations,
+    carried,
     head_effects,
     head_patterns,
     observed_modules,
@@ -34,18 +34,20 @@ from attnlens.cricket.match.ledger import (
     result_sentence,
     scorebook,
 )
-from attnlens.cricket.match.match import Innings, Match
+from attnlens.cricket.match.match import Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
-from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, Prediction
-from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.match.outcomes import OUTCOME_NAMES
+from attnlens.cricket.predictor.predictor import Prediction
 from attnlens.cricket.predictor.scales import (
     QUESTIONS,
     SCALE_QUESTIONS,
     SCALES,
+    SEEN,
     UNSPECIALISED,
     head_key,
+    relation_words,
 )
-from attnlens.cricket.predictor.tensors import NODES, InningsArrays, encode_innings
+from attnlens.cricket.predictor.tensors import InningsArrays, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor, sides_of
 from attnlens.cricket.predictor.win import win_chances
 from attnlens.cricket.predictor.window import one_thread, training_batch
@@ -53,7 +55,6 @@ from attnlens.errors import count
 from attnlens.files import Floats, Floats32, Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
-from attnlens.reference.attention import hidden_softmax
 
 _LEVELS = 255
 
@@ -63,22 +64,18 @@ class InningsReading:
     """One recorded pass over an innings.
 
     Attributes:
-        probabilities, baseline, usual: of the outcomes ``(ball, 11)``.
-        gates, layers, nodes: weights of `FUSED` ``(ball, source)``, of the layers inside the ball
-            ``(ball, layer)``, and of their nodes, each within its layer ``(ball, node)``.
-        scales: by scale the weights ``full`` and, from query times key alone, ``content_only``
-            ``(head, ball, place)``, and ``own`` on the ball itself ``(head, ball)``. Places are
-            distances, the ball before first; of the long scale overs from 0.
+        probabilities, usual: of the outcomes ``(ball, 11)``.
+        scales: by scale the weights on the past ``(head, ball, place)``, and on the ball itself
+            ``(head, ball)``. Places are distances, the ball before first; of the long scale overs
+            from 0.
+        carries: each head's part of what the past does to a ball ``(head, ball)``, scale by scale.
         total: attention over all heads, by distance ``(ball, place)``.
     """
 
     probabilities: Floats32
-    baseline: Floats32
     usual: Floats32
-    gates: Floats32
-    layers: Floats32
-    nodes: Floats32
-    scales: dict[str, dict[str, Floats32]]
+    scales: dict[str, tuple[Floats32, Floats32]]
+    carries: Floats32
     total: Floats32
 
 
@@ -94,16 +91,13 @@ def read_encoded(arrays: InningsArrays, predictor: TrainedPredictor) -> InningsR
     ):
         prediction = model.predict(batch)
         effects = head_effects(model, prediction, captured)
-    with torch.no_grad():
-        baseline = model.predict(_nothing_known(batch)).logits
+    probs = prediction.logits[0].double().softmax(-1)
+    by_scale = carried(probs.numpy(), effects)
     return InningsReading(
-        probabilities=_shares(prediction.logits),
-        baseline=_shares(baseline),
+        probabilities=_array(probs),
         usual=_array(torch.from_numpy(arrays.usual).double().softmax(-1)),
-        gates=_array(prediction.gates[0]),
-        layers=_array(prediction.within["layers"][0]),
-        nodes=_array(torch.cat([prediction.within[layer][0] for layer in NODES], -1)),
         scales={scale: _scale(recording[SITES[scale]], scale) for scale in SCALES},
+        carries=np.concatenate([by_scale[scale] for scale in SCALES], -1).T.astype(np.float32),
         total=_total(prediction, effects, arrays.over),
     )
 
@@ -113,35 +107,11 @@ def _array(value: Tensor) -> Floats32:
     return result
 
 
-def _shares(logits: Tensor) -> Floats32:
-    return _array(logits[0].double().softmax(-1))
-
-
-def _nothing_known(batch: Batch) -> Batch:
-    """The batch with the past hidden and every group of knowledge taken away."""
-    sequence = batch["sequence"]
-    nothing = torch.zeros_like(sequence["shared"])
-    return {
-        "graph_data": {**batch["graph_data"], "known": dict.fromkeys(KNOWLEDGE, nothing)},
-        "sequence": {
-            **sequence,
-            "visible": torch.zeros_like(sequence["visible"]),
-            "shared": nothing,
-        },
-    }
-
-
-def _scale(entry: AttentionRecord, scale: str) -> dict[str, Floats32]:
-    if entry.content is None:
-        raise ValueError(f"{entry.site}: its probe does not tell query times key")
-    content = hidden_softmax(entry.content, entry.weights == 0)
-    views = {}
-    for name, weights in (("full", entry.weights), ("content_only", content)):
-        rows = _array(weights[0, ..., :-1])
-        if scale != "long":
-            rows = _by_distance(rows)[..., : SCALES[scale] - 1]
-        views[name] = np.ascontiguousarray(rows)
-    return {**views, "own": _array(entry.weights[0, ..., -1])}
+def _scale(entry: AttentionRecord, scale: str) -> tuple[Floats32, Floats32]:
+    rows = _array(entry.weights[0, ..., :-1])
+    if scale != "long":
+        rows = _by_distance(rows)[..., : SCALES[scale] - 1]
+    return np.ascontiguousarray(rows), _array(entry.weights[0, ..., -1])
 
 
 def _by_distance(rows: Floats32) -> Floats32:
@@ -203,49 +173,33 @@ def shown_match(match: Match) -> Json:
 
 
 @one_thread()
-def shown_innings(
-    match: Match, number: int, predictor: TrainedPredictor, *, history: bool = False
-) -> Json:
+def shown_innings(match: Match, number: int, predictor: TrainedPredictor) -> Json:
     """Every ball of an innings, with what the model expects of it and where it looks.
-
-    Args:
-        history: whether the predictor's ratings are those of the match's date.
 
     Raises:
         BallNotFoundError: there is no such innings.
     """
     innings = innings_numbered(match, number)
     document: Json = {
-        "match": shown_match(match),
-        "model": {"name": predictor.name},
-        "innings": {
-            "number": innings.number,
-            "batting": innings.batting_team,
-            "bowling": innings.bowling_team,
-            "super_over": innings.super_over,
-            "target": innings.target,
-            "batters": _side(match, innings.batting_team),
-            "bowlers": _side(match, innings.bowling_team),
-        },
         "balls": list(_balls(match, innings)),
-        "scales": _scales(predictor),
-        "fused": list(FUSED),
-        "graph": {layer: list(nodes) for layer, nodes in NODES.items()},
+        "heads": [head for scale in SCALES for head in _heads(predictor, scale)],
     }
     if innings.deliveries:
         arrays = encode_innings(match, innings, predictor.ratings, predictor.base)
         reading = read_encoded(arrays, predictor)
         chances = reading.probabilities.astype(float)
         winning = win_chances(predictor.win, predictor.ratings.form, match, innings, chances)
-        document |= _packed(reading)
         came = [ball.outcome for ball in innings.deliveries]
-        document["story"] = list(map(subject_outcome, chances, reading.usual, came))
-        document["cautions"] = cautions_by_ball(match, innings, arrays, predictor, history=history)
-        document["win"] = winning and {
-            "before": _floats(winning.before),
-            "expected": _floats(winning.expected),
-            "after": _floats(winning.after),
-            "happened": _floats(winning.actual),
+        document |= {
+            **{name: _floats(getattr(reading, name)) for name in ("probabilities", "usual")},
+            "carries": _floats(reading.carries),
+            "total": _bytes(reading.total),
+            "attention": {
+                scale: {"places": rows.shape[-1], "own": _floats(own), **_bytes(rows)}
+                for scale, (rows, own) in reading.scales.items()
+            },
+            "subjects": list(map(subject_outcome, chances, reading.usual, came)),
+            "win": None if winning is None else winning.before.tolist(),
         }
     return document
 
@@ -262,41 +216,42 @@ def shown_people(match: Match) -> list[Json]:
     return list(people.values())
 
 
-def _side(match: Match, team: str) -> list[str]:
-    squad = match.players.get(team)
-    if squad:
-        return [str(name) for name in squad]
-    return [player.name for player in people_of(match) if sides_of(match, player) == {team}]
+def sides_of_innings(match: Match, innings: Innings) -> tuple[list[str], list[str]]:
+    """Who could bat in an innings, and who could bowl."""
+
+    def side(team: str) -> list[str]:
+        squad = match.players.get(team)
+        if squad:
+            return [str(name) for name in squad]
+        return [player.name for player in people_of(match) if sides_of(match, player) == {team}]
+
+    return side(innings.batting_team), side(innings.bowling_team)
 
 
-def _scales(predictor: TrainedPredictor) -> list[Json]:
-    def head(number: int, earned: str, started_as: str | None) -> Json:
-        return {
-            "key": head_key(number, started_as),
-            "started_as": started_as,
-            "earned": None if earned == UNSPECIALISED else earned,
-            "question": QUESTIONS.get(earned),
-        }
-
-    def heads(scale: str) -> list[Json]:
-        earned = predictor.earned(scale)
-        patterns = head_patterns(scale, len(earned))
-        return [head(*row) for row in zip(range(len(earned)), earned, patterns, strict=True)]
-
-    return [
-        {
+def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
+    """The heads of a scale: what each is called everywhere, what it has earned, and what it is."""
+    earned = predictor.earned(scale)
+    for number, (name, pattern) in enumerate(
+        zip(earned, head_patterns(scale, len(earned)), strict=True)
+    ):
+        about = [f"The {scale} scale: {SCALE_QUESTIONS[scale]}"]
+        if scale == "whole" and pattern in SEEN:
+            about.append(f"It may look at {SEEN[pattern]} alone")
+        if name in QUESTIONS:
+            about.append(f"Its name asks: {QUESTIONS[name]}?")
+        yield {
             "scale": scale,
-            "question": SCALE_QUESTIONS[scale],
-            "window": window,
-            "unit": "overs" if scale == "long" else "balls",
-            "heads": heads(scale),
+            "number": number,
+            "id": f"{scale}-{number}",
+            "name": f"{scale} {number}",
+            "key": head_key(number, pattern),
+            "earned": "" if name == UNSPECIALISED else relation_words(name),
+            "about": ". ".join(about),
         }
-        for scale, window in SCALES.items()
-    ]
 
 
 def _balls(match: Match, innings: Innings) -> Iterator[Json]:
-    """Each delivery with the score before it, and its players' figures so far.
+    """Each delivery in words, with the score before it and its players' figures so far.
 
     The figures: runs and balls of the batter and of the other one; the bowler's wickets and runs.
     """
@@ -313,7 +268,7 @@ def _balls(match: Match, innings: Innings) -> Iterator[Json]:
             "outcome": ball.outcome,
             "runs": ball.runs_total,
             "boundary": ball.boundary,
-            "wicket": "; ".join(f"{w.player_out.name} {w.kind}" for w in ball.wickets) or None,
+            "text": f"{ball.label} {ball.bowler.name} to {ball.batter.name}, {_outcome(ball)}",
             "free_hit": entry.free_hit,
             "score": ball.score_before,
             "wickets": ball.wickets_before,
@@ -327,6 +282,13 @@ def _balls(match: Match, innings: Innings) -> Iterator[Json]:
         }
 
 
+def _outcome(ball: Delivery) -> str:
+    out = "; ".join(f"{wicket.player_out.name} {wicket.kind}" for wicket in ball.wickets)
+    if not ball.outcome:
+        return "not yet bowled"
+    return out or OUTCOME_NAMES[ball.outcome].words.removeprefix("a ")
+
+
 def _rates(progress: Progress) -> str:
     """``19 needed from 24, 4.8 an over``; ``7.9 an over, 54 balls left``."""
     left, rate = progress.left, progress.required_rate
@@ -337,22 +299,6 @@ def _rates(progress: Progress) -> str:
     rate = progress.run_rate
     pace = "" if rate is None else f"{rate:.1f} {progress.over_name}"
     return ", ".join(filter(None, (pace, "" if left is None else f"{count(left, 'ball')} left")))
-
-
-def _packed(reading: InningsReading) -> Json:
-    plain = ("probabilities", "baseline", "usual", "gates", "layers", "nodes")
-    return {
-        **{name: _floats(getattr(reading, name)) for name in plain},
-        "total": _bytes(reading.total),
-        "attention": {
-            scale: {
-                "places": int(rows["full"].shape[-1]),
-                "own": _floats(rows["own"]),
-                "views": {name: _bytes(rows[name]) for name in ("full", "content_only")},
-            }
-            for scale, rows in reading.scales.items()
-        },
-    }
 
 
 def _floats(array: Floats | Floats32) -> str:

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from attnlens.cricket.explain.reading import SITES, head_patterns
 from attnlens.cricket.lab.attention_faithfulness import add_opening
 from attnlens.cricket.lab.figures import Estimate, finite
 from attnlens.cricket.lab.head_study import (
     RECENCY_BALLS,
+    HeadAttention,
     HeadName,
     HeadStudy,
     beyond_distance,
@@ -130,8 +133,41 @@ def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) 
             for column, row in enumerate(study.rows[scale][number])
         ],
         "hiding": name.all_hidden,
+        "mean_by_distance": _mean_by_distance(looks, number),
+        "strongest": _strongest(study, looks, number),
         "importance": study.importance(SITES[scale], number, len(names)),
     }
+
+
+_DISTANCES: Final = 24
+"""Balls back, of which the mean attention is told."""
+_STRONGEST: Final = 5
+
+
+def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
+    """The mean share of past attention that the ball so many deliveries back gets, from 1 back."""
+    shares = looks.shares[:, head]
+    looked = np.isfinite(shares).all(-1)
+    rows = [
+        np.where(looks.distance[looked] == back, shares[looked], 0.0).sum(-1)
+        for back in range(1, _DISTANCES + 1)
+    ]
+    return [finite(row.mean()) if len(row) else None for row in rows]
+
+
+def _strongest(study: HeadStudy, looks: HeadAttention, head: int) -> list[Json]:
+    """The sampled balls that look at one earlier ball most: both by number, and the share."""
+    shares = np.nan_to_num(looks.shares[:, head])
+    most = shares.max(-1)
+    found: list[Json] = []
+    for row in np.argsort(-most, kind="stable")[:_STRONGEST].tolist():
+        if most[row] > 0:
+            innings, ball = study.sample.places[row]
+            past = ball - int(looks.distance[row, shares[row].argmax()])
+            match = study.sample.matches[row]
+            where = {"match_id": match, "innings": innings, "ball": ball, "looked_at": past}
+            found.append({**where, "share": rounded(most[row])})
+    return found
 
 
 _FAVOURED_LIFT: Final = 1.25

@@ -94,12 +94,14 @@ class HeadSample:
     Attributes:
         sampled: which queries are sampled balls and not padding, per batch ``(innings, query)``.
         outcomes, matches: what happened, and in which match ``(row,)``.
+        places: innings and ball of each row, from 1.
     """
 
     batches: tuple[Batch, ...]
     sampled: tuple[Tensor, ...]
     outcomes: Integers
     matches: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -123,7 +125,8 @@ def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
         sampled.append(flags)
         outcomes.append(of_each(outcome, rows)[flags].numpy())
     matches = tuple(encoded.match_id for encoded, positions in ordered for _ in positions)
-    return HeadSample(tuple(batches), tuple(sampled), np.concatenate(outcomes), matches)
+    places = tuple((encoded.innings, at + 1) for encoded, positions in ordered for at in positions)
+    return HeadSample(tuple(batches), tuple(sampled), np.concatenate(outcomes), matches, places)
 
 
 def of_each(value: Any, rows: Tensor) -> Any:

@@ -152,6 +152,7 @@ class HiddenSet:
         control_range: the same after other sets, median and range; empty where there are none.
         sign, words: the verdict.
         style: the style of its line.
+        claim: its number among the explanation's claims.
     """
 
     balls: str
@@ -160,6 +161,7 @@ class HiddenSet:
     sign: str
     words: str
     style: str
+    claim: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ def ball_page_of(explanation: Explanation) -> BallPage:
         chances=_chances(explanation, outcome),
         outcome=_NAMES[outcome].split()[-1],
         most=most_balls(explanation),
-        hidden=_hidden(explanation, labels),
+        hidden=hidden_rows(explanation, labels, _MAX_HIDDEN_SETS),
         reasons=reasons_for(explanation, labels, _MIN_REASON_POINTS, _MAX_REASONS),
         excluded=reason_lines(explanation, labels, _MIN_REASON_POINTS),
         came=[sentence for sentence in ends if sentence is not None],
@@ -256,9 +258,10 @@ def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | 
     return sentence(explanation, text, names)
 
 
-def _hidden(explanation: Explanation, labels: BallLabels) -> list[HiddenSet]:
+def hidden_rows(explanation: Explanation, labels: BallLabels, most: int) -> list[HiddenSet]:
+    """A row for each of the first hidden sets."""
     rows = []
-    for index in hidden_sets(explanation)[:_MAX_HIDDEN_SETS]:
+    for index in hidden_sets(explanation)[:most]:
         claim = explanation.evidence[index]
         sign, words, style = _EFFECTS[claim.verdict]
         balls = text_of(explanation, claim_subject(explanation, index), labels.names)
@@ -268,7 +271,7 @@ def _hidden(explanation: Explanation, labels: BallLabels) -> list[HiddenSet]:
         if controls is not None:
             median, low, high = (100 * p for p in (controls.median, controls.low, controls.high))
             compared = f"{median:.1f}% ({low:.1f} to {high:.1f})"
-        rows.append(HiddenSet(balls, change, compared, sign, words, style))
+        rows.append(HiddenSet(balls, change, compared, sign, words, style, index))
     return rows
 
 

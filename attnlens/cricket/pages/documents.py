@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.attention_strip import BallLabels, leading_rows, single_effects
 from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
-from attnlens.cricket.words.facts import FORMS, OUTCOME_WORDS, VERDICT_WORDS, claims_in_order
+from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.errors import count
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
 from attnlens.render.numbers import percent_seen, signed_points
-from attnlens.render.page import render_page, render_part, render_plain
+from attnlens.render.page import render_page, render_plain
 
 if TYPE_CHECKING:
     from attnlens.cricket.explain.types import (
-        Evidence,
         Explanation,
         HeadAttention,
         PastBall,
-        Sentence,
     )
     from attnlens.cricket.explain.types import HeatMap as Scale
     from attnlens.cricket.explain.types import LongHeatMap as LongScale
@@ -62,68 +60,6 @@ def render_html(explanation: Explanation) -> str:
         maps=_maps(explanation),
         attention_map=_attention_map(explanation),
     )
-
-
-_CLAIM_KINDS: Final = (
-    ("These balls mattered to the prediction", "Hidden from the whole model; no head is named."),
-    (
-        "This head's look mattered",
-        "What it looked at most, hidden from that head alone. Its share: that effect over the one "
-        "of hiding the same balls from the whole model.",
-    ),
-    (
-        "What else was known mattered",
-        "Taken away, or replaced by another's: no ball is hidden.",
-    ),
-)
-"""A heading, and how claims of the kind are tested."""
-
-_ABOVE: Final = ("/ball/", "/match/", "/flags/")
-"""Facts that a ball's page in the dashboard has above its sentences."""
-
-
-def render_ball_parts(explanation: Explanation) -> str:
-    """What the dashboard shows of an explanation: its sentences, its reasons and its claims."""
-    explanation = parts.presentable(explanation)
-    claims_by_kind: tuple[list[tuple[int, Evidence]], ...] = ([], [], [])
-    for number in claims_in_order(explanation):
-        claim = explanation.evidence[number]
-        kind = 1 if claim.removed_from == "head" else 0 if claim.removed else 2
-        claims_by_kind[kind].append((number, claim))
-    judged = [verdict for verdict in parts.VERDICTS if verdict not in (None, "cannot be told")]
-    verdicts = [
-        claim.verdict
-        for claim in explanation.evidence
-        if claim.verdict in judged and not claim.reference
-    ]
-    return render_part(
-        "cricket/ball_parts.html",
-        **parts.context(explanation) | {"claims": ()},
-        story=ball_page_of(explanation),
-        rest=_sentences(explanation),
-        pieces=parts.pieces,
-        verdicts={
-            FORMS[form](verdict): parts.VERDICTS[verdict]
-            for verdict in VERDICT_WORDS
-            for form in ("verdict", "record_verdict")
-        },
-        bare=_BARE,
-        kinds=[
-            (*words, claims) for words, claims in zip(_CLAIM_KINDS, claims_by_kind, strict=True)
-        ],
-        judged=judged,
-        held=verdicts.count("supported"),
-        tried=len(verdicts),
-    )
-
-
-def _sentences(explanation: Explanation) -> list[Sentence]:
-    """The sentences that neither the score nor a caution says."""
-    return [
-        sentence
-        for sentence in explanation.narrative
-        if not sentence.facts or not all(fact.pointer.startswith(_ABOVE) for fact in sentence.facts)
-    ]
 
 
 def render_markdown(explanation: Explanation) -> str:

@@ -102,8 +102,13 @@ def head_key(number: int, pattern: str | None) -> str:
     return f"head_{number}_{pattern or 'free'}"
 
 
+def relation_words(name: str) -> str:
+    """``same batsman``."""
+    return name.replace("_", " ")
+
+
 def head_words(number: int, earned: str | None) -> str:
     """``head 2 (same batsman)``, or ``head 2`` where it has earned no name."""
     if earned is None or earned == UNSPECIALISED:
         return f"head {number}"
-    return f"head {number} ({earned.replace('_', ' ')})"
+    return f"head {number} ({relation_words(earned)})"
