@@ -210,10 +210,11 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
     state = html.P(id="live", className="quiet", role="status")
     live = [state, html.P(id="next")] if is_live else []
     claims = [html.Summary("Every claim, tested"), _empty("claims-list")]
+    waiting = html.P("the model is reading the innings", className="loading")
     content = [
         html.H1(item.summary["title"], className="unseen"),
         html.A("Skip to the heads", href="#heads", className="skip"),
-        html.Section(id="score", **hyphenated(aria_label="Score")),
+        html.Section(waiting, id="score", **hyphenated(aria_label="Score")),
         *live,
         panel("timeline", None, ways, _empty("timeline-plot"), html.P(id="most")),
         html.Div([html.Div(left), heads], className="columns"),

@@ -20,7 +20,7 @@ from command_line import clean_environment, command
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 SAMPLE = "/match/simulated-252/innings/1/ball/47"
-PATIENCE = 8_000
+PATIENCE = 150_000
 """Milliseconds after which a wait for a state of a page ends a test that would hang."""
 SWITCHES = (
     "--no-sandbox",

@@ -93,6 +93,7 @@ def test_leaving_before_a_ball_is_explained_asks_nothing_more(page: Any, server:
             window.left = null;
             new MutationObserver(() => {
                 if (window.left || document.body.dataset.ready !== "yes") return;
+                if (location.pathname === "/") return;
                 window.left = location.pathname;
                 history.back();
             }).observe(document.body, { attributes: true });

@@ -31,7 +31,7 @@ def test_scripts_and_style_are_short() -> None:
 
 def test_style_has_few_sizes_of_type_and_none_is_small() -> None:
     style = (ASSETS / "app.css").read_text("utf-8")
-    sizes = {int(size) for size in re.findall(r"--t\d: (\d+)px", style)}
+    sizes = {16 * float(size) for size in re.findall(r"--t\d: ([\d.]+)rem", style)}
     # Words in a drawing that a phone shows at less than half its size.
     drawn = {"26px"}
     used = set(re.findall(r"font(?:-size)?: ?([^;/]+)", style)) - {"inherit"} - drawn

@@ -106,7 +106,7 @@ export function tip(node, words) {
       if (!text) return hide();
       box.textContent = text;
       box.classList.add("shown");
-      const half = box.offsetWidth / 2 + 6;
+      const half = Math.ceil(box.offsetWidth / 2) + 6;
       box.style.left = `${Math.max(half, Math.min(innerWidth - half, pointer.clientX))}px`;
       const above = pointer.clientY - box.offsetHeight - 14;
       box.style.top = `${above < 0 ? pointer.clientY + 24 : above}px`;
