@@ -134,6 +134,17 @@ def test_the_document(heads: Heads) -> None:
             WHOLE if whole else (None, *STARTING_PATTERNS[1:], *[None] * 9)[: len(sees)]
         )
     assert data["scales"][0]["heads"][1]["biases"][1]["start"] == 2.0
+    for head in heads:
+        by_distance = head["mean_by_distance"]
+        assert len(by_distance) == 24
+        assert sum(by_distance) <= 1 + 1e-3
+        shares = [row["share"] for row in head["strongest"]]
+        assert shares == sorted(shares, reverse=True)
+        assert all(row["looked_at"] < row["ball"] for row in head["strongest"])
+    # The micro scale sees five past balls, and each ball's shares of them sum to 1.
+    micro = data["scales"][0]["heads"][0]["mean_by_distance"]
+    assert sum(micro[:5]) == pytest.approx(1, abs=1e-3)
+    assert not any(micro[5:])
     assert 0 < sum(scale["weight"] for scale in data["scales"]) < 1
     found = list(figures(data))
     assert len(found) > 400
