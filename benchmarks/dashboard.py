@@ -150,7 +150,7 @@ def cold_visit(browser: Any, server: Server) -> tuple[float, float, int]:
     """Kilobytes of a first visit to the page of a ball, those without Dash's files, and answers."""
     page = browser.new_page()
     requests: list[Any] = []
-    page.on("requestfinished", requests.append)
+    page.on("requestfinished", lambda request: requests.append(request))
     page.goto(f"{server.url}/match/simulated-252/innings/1/ball/20")
     page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
     sizes = [(request.url, request.sizes()) for request in requests]

@@ -24,7 +24,7 @@ from .pages import (
     recordings_page,
     story_page,
 )
-from .routes import add_routes, compress_text, search_hits
+from .routes import add_routes, compress_text, error_response, search_hits
 from .serving import protect
 
 _INDEX: Final = """<!DOCTYPE html>
@@ -138,8 +138,37 @@ def create_app(
         return response
 
     protect(app, host)
+
+    @server.before_request
+    def refuse_malformed() -> Response | None:
+        """Answer 400 to what is no call of a callback, before Dash fails on it."""
+        if request.endpoint != "/_dash-update-component" or request.method != "POST":
+            return None
+        if is_call(request.get_json(silent=True), app.callback_map):
+            return None
+        return error_response("that is no callback of this page", 400)
+
     server.after_request(compress_text)
     return app
+
+
+def is_call(body: Any, callbacks: Data) -> bool:
+    """Whether a body calls one of the callbacks, all of whose inputs are texts or nothing."""
+
+    def names(parts: Any) -> list[str]:
+        return [f"{part['id']}.{part['property']}" for part in parts]
+
+    try:
+        called, given = callbacks[body["output"]], [*body["inputs"], *body["state"]]
+        return (
+            body["output"] == f"..{'...'.join(names(body['outputs']))}.."
+            and names(given) == names([*called["inputs"], *called["state"]])
+            and all(isinstance(part.get("value"), str | None) for part in given)
+            and isinstance(body["changedPropIds"], list)
+            and all(isinstance(changed, str) for changed in body["changedPropIds"])
+        )
+    except (KeyError, TypeError, AttributeError):
+        return False
 
 
 def page_key(path: str) -> str:

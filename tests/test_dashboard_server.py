@@ -189,13 +189,28 @@ def test_players_and_matches_are_found_by_a_part_of_their_names(
         assert found(server, nobody)["hits"]["children"] == []
 
 
-def test_a_malformed_callback_is_no_traceback(server: Server) -> None:
-    for body in (b"", b"[", b"[]", b"{}", b'{"output": "page.children"}', b'{"output": 5}'):
-        status, content, _ = server.send(
-            urllib.request.Request(f"{server.url}/_dash-update-component", body, JSON)
-        )
-        assert status in (400, 404, 500), body
-        assert b"Traceback" not in content
+def test_a_malformed_callback_is_a_line_and_no_traceback(server: Server) -> None:
+    call = {
+        "output": "..page.children...page-key.data..",
+        "outputs": [
+            {"id": "page", "property": "children"},
+            {"id": "page-key", "property": "data"},
+        ],
+        "inputs": [{"id": "url", "property": "pathname", "value": "/"}],
+        "state": [{"id": "page-key", "property": "data", "value": None}],
+        "changedPropIds": ["url.pathname"],
+    }
+    assert server.post("/_dash-update-component", json.dumps(call).encode(), **JSON)[0] == 200
+    broken: list[Any] = [None, [], {}, 5, "x", {"output": 5}]
+    broken += [{key: call[key] for key in call if key != gone} for gone in call]
+    for key in call:
+        broken += [{**call, key: wrong} for wrong in (5, None, "x", [5], [{}], [{"id": []}])]
+    for value in ({"a": 1}, [1], 5, True):
+        for key in ("inputs", "state"):
+            broken.append({**call, key: [{**call[key][0], "value": value}]})
+    for body in (b"", b"[", *(json.dumps(row).encode() for row in broken)):
+        status, said = server.post("/_dash-update-component", body, **JSON)
+        assert (status, said) == (400, {"error": "that is no callback of this page"}), body
 
 
 def test_an_outcome_that_is_asked_for_is_what_claims_and_words_are_about(server: Server) -> None:
