@@ -24,7 +24,14 @@ from .pages import (
     recordings_page,
     story_page,
 )
-from .routes import add_routes, compress_text, error_response, search_hits
+from .routes import (
+    add_match_routes,
+    add_recordings,
+    add_uploads,
+    compress_text,
+    error_response,
+    search_hits,
+)
 from .serving import protect
 
 _INDEX: Final = """<!DOCTYPE html>
@@ -46,14 +53,10 @@ _INDEX: Final = """<!DOCTYPE html>
 """
 
 _REMOVED_PAGES: Final = {
-    "compare": "The Compare page is gone. What if, on the page of a ball, shows a ball before and "
-    "after a change.",
-    "recordings": "The dashboard no longer compares recordings: load both with "
-    "attnlens.load_recording and subtract their weights.",
-    "models": "The models pages are gone: attnlens describe MODEL --format html and attnlens trace "
-    "MODEL INPUT --format html write a model's equations and numbers as a page.",
-    "corpus": "The dashboard has no corpus pages any more: read the corpus's Parquet files with "
-    "DuckDB or pandas.",
+    "compare": "What if, on the page of a ball, shows a ball before and after a change.",
+    "recordings": "To compare recordings, load both with attnlens.load_recording and subtract.",
+    "models": "attnlens describe and attnlens trace write a model's equations and numbers.",
+    "corpus": "To read a corpus, open its Parquet files with DuckDB or pandas.",
 }
 """Pages of earlier versions, and what is there instead."""
 
@@ -80,7 +83,7 @@ def create_app(
         index_string=_INDEX.replace("{modules}", _links(folder, scripts)),
         suppress_callback_exceptions=True,
         health_endpoint="health",
-        assets_ignore=r".*\.js$",  # modules, served below an address of their own
+        assets_ignore=r".*\.js$",
         meta_tags=[
             {"name": "viewport", "content": "width=device-width, initial-scale=1"},
             {"name": "color-scheme", "content": "light dark"},
@@ -89,7 +92,9 @@ def create_app(
     )
     app.layout = frame(public=public, heads=functions.heads is not None)
     server: Flask = app.server
-    add_routes(app, functions, matches, recordings, AnswerQueue(), public=public)
+    add_match_routes(server, functions, matches, AnswerQueue())
+    add_uploads(server, matches, recordings, public=public)
+    add_recordings(server, recordings)
 
     @server.get(f"{folder}/<name>")
     def module(name: str) -> Response:
@@ -142,9 +147,8 @@ def create_app(
     @server.before_request
     def refuse_malformed() -> Response | None:
         """Answer 400 to what is no call of a callback, before Dash fails on it."""
-        if request.endpoint != "/_dash-update-component" or request.method != "POST":
-            return None
-        if is_call(request.get_json(silent=True), app.callback_map):
+        is_other = request.endpoint != "/_dash-update-component"
+        if is_other or is_call(request.get_json(silent=True), app.callback_map):
             return None
         return error_response("that is no callback of this page", 400)
 

@@ -15,7 +15,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
-from dash import Dash
 from flask import Flask, Response, request
 
 from attnlens.errors import AttnlensError, InputError
@@ -39,12 +38,6 @@ if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
 
 _NOT_OPEN: Final = "is not here (any more): it has to be opened or uploaded again"
-
-_MIME_TYPES: Final = {
-    "txt": "text/plain",
-    "html": "text/html",
-}
-"""Of downloads, by the suffix of their names."""
 
 
 def error_response(text: str, status: int) -> Response:
@@ -97,11 +90,11 @@ def json_response(packed: bytes, *, lasting: bool = True) -> Response:
     Args:
         lasting: whether the same address will always answer the same.
     """
-    if "gzip" in request.headers.get("Accept-Encoding", ""):
-        response = Response(packed, mimetype="application/json")
+    accepted = "gzip" in request.headers.get("Accept-Encoding", "")
+    content = packed if accepted else gzip.decompress(packed)
+    response = Response(content, mimetype="application/json")
+    if accepted:
         response.headers["Content-Encoding"] = "gzip"
-    else:
-        response = Response(gzip.decompress(packed), mimetype="application/json")
     response.headers["Vary"] = "Accept-Encoding"
     response.headers["Cache-Control"] = "private, max-age=3600" if lasting else "no-store"
     return response
@@ -150,23 +143,8 @@ _MAX_REQUEST_BYTES: Final = 1_000_000
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
-def add_routes(
-    app: Dash,
-    functions: Functions,
-    matches: Matches,
-    recordings: Recordings,
-    answers: AnswerQueue,
-    *,
-    public: bool,
-) -> None:
-    """Every address but the pages' own."""
-    server = app.server
-    add_match_routes(server, functions, matches, answers)
-    _add_upload(server, matches, recordings, public=public)
-    _add_recordings(server, recordings)
-
-
-def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, public: bool) -> None:
+def add_uploads(server: Flask, matches: Matches, recordings: Recordings, *, public: bool) -> None:
+    """Where files are brought, unless the dashboard is ``public``."""
     server.config["MAX_CONTENT_LENGTH"] = _MAX_REQUEST_BYTES
 
     @server.post("/upload/<kind>")
@@ -190,7 +168,9 @@ def _add_upload(server: Flask, matches: Matches, recordings: Recordings, *, publ
         return error_response(f"what is sent is larger than {limit // 1_000_000} MB", 413)
 
 
-def _add_recordings(server: Flask, recordings: Recordings) -> None:
+def add_recordings(server: Flask, recordings: Recordings) -> None:
+    """Pages of recordings, each for a frame of its own."""
+
     @server.get("/page/<key>")
     def recording_page(key: str) -> Response:
         item = recordings.get(key)
@@ -354,7 +334,7 @@ def add_match_routes(
         make = functions.texts.get(name)
         if make is None:
             return error_response(f"there is no file {name}", 404)
-        kind = _MIME_TYPES[name.rpartition(".")[2]]
+        kind = "text/html" if name.endswith(".html") else "text/plain"
         return download(make(data), f"{stem}-{name}", kind)
 
     @server.post("/ask/<key>/<int:innings>/<int:ball>/what-if")
