@@ -1,568 +1,607 @@
 // Any recording at a glance, one head large, and its text coloured under the pointer.
-import { blues, cellUnder, clamp, moved, paint, paintCells, paintMap, pixels, place, ramp, shade } from "./heat_maps.js";
-// The heat maps of a recording: what is stored of them, on what scale they are, how they are drawn.
-// A map is an object: rows, columns, levels of its cells column by column, its largest weight `top`,
-// the largest outside sinks `rest`, which columns are sinks, bounds of the entropy of each row.
-// `choice` says how: `each` head on a scale of its own, sinks set `apart`.
-function heatMaps(data, choice) {
-  const SHADES = 255, ENTROPY_STEPS = 4096, UNTOLD = 65535;
-  const fine = data.levels > SHADES, Cells = fine ? Uint16Array : Uint8Array;
+import { blues, cellUnder, clamp, moved, paint, paintCells, paintMap } from "./heat_maps.js";
+// Imports are on a line each: the page's Python takes them out.
 
-  const bend = (part) => data.bend * (Math.pow(1 + 1 / data.bend, part) - 1);
-  const weightOf = (map, cell) => map.top * bend(cell / data.levels);
-  const weightAt = (map, row, column) => weightOf(map, map.cells[column * map.rows + row]);
+import { pixels, place, ramp, shade } from "./heat_maps.js";
 
-  async function inflated(text) {
-    const letters = atob(text), bytes = new Uint8Array(letters.length);
-    for (let place = 0; place < letters.length; place++) bytes[place] = letters.charCodeAt(place);
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).arrayBuffer();
-  }
-  // Every map of a record, whose cells have so many rows and columns.
-  async function unpacked(record, rows, columns) {
-    if (!record.drawn) {
-      const buffer = await inflated(record.packed);
-      let at = 0;
-      const take = (Kind, count) => {
-        const part = new Kind(buffer, at, count);
-        at += Math.ceil((count * Kind.BYTES_PER_ELEMENT) / 2) * 2;
-        return part;
-      };
-      record.drawn = record.maps.map(({ top, rest, sinks }) => ({
-        rows, columns, top, rest,
-        sinks: Uint8Array.from({ length: columns }, (_, column) => sinks.includes(column)),
-        cells: take(Cells, rows * columns), low: take(Uint16Array, rows), high: take(Uint16Array, rows),
-      }));
-    }
-    return record.drawn;
-  }
-  // Bounds of a row's entropy in nats; null where it pays nothing.
-  const entropy = (map, row) => (map.low[row] === UNTOLD ? null
-    : [map.low[row] / ENTROPY_STEPS, map.high[row] / ENTROPY_STEPS]);
+/** @typedef {{ top: number, rest: number, sinks: number[], lead: string[] }} Told a map but for its cells */
+/** What the page is given of a record; `queries` and `keys` say which of the lists of names they are.
+ * @typedef {{ site: string, call: number, calls: number, group: string, layer: string, labelled: boolean,
+ *   axes: { name: string, size: number }[], block: [number, number], rows: number[] | null,
+ *   notes: string[], maps: Told[], packed: string, queries: number, keys: number }} Stored */
+/** A map: levels of its cells column by column, its largest weight `top`, the largest outside sinks
+ * `rest`, which columns are sinks, bounds of the entropy of each row.
+ * @typedef {{ rows: number, columns: number, top: number, rest: number, sinks: boolean[],
+ *   cells: Uint8Array | Uint16Array, low: Uint16Array, high: Uint16Array }} HeatMap */
+/** @typedef {ReturnType<typeof read>} Recorded */
+/** @typedef {[number, number]} Pair */
+/** @typedef {"both" | "row" | "column"} Kind of a text: of queries and keys, of either */
+const [STRONGEST, TABLE_KEYS, SMALLEST, LARGEST, GAP, NARROW] = [8, 4, 22, 96, 2, 640];
+const [LETTER_WIDTH, LETTER_HEIGHT, NAMES_ROOM, WIDEST_MAP, LARGEST_CELL] = [6.5, 11, 92, 480, 26];
+const [SHADES, ENTROPY_STEPS, UNTOLD, ITSELF] = [255, 4096, 65535, "(the model itself)"];
 
-  // The weight of the darkest shade.
-  const whole = { top: 0, rest: 0 };
-  for (const told of data.records.flatMap((one) => one.maps)) {
-    whole.top = Math.max(whole.top, told.top);
-    whole.rest = Math.max(whole.rest, told.rest);
-  }
-  // How far a weight may be from the one that was recorded: a part of itself, and of the largest.
-  const halfStep = Math.log(1 + 1 / data.bend) / data.levels / 2;
-  const zeros = Math.max(0, Math.floor(-Math.log10(whole.top || 1))); // after the point of the largest
-  const within = { digits: (fine ? 4 : 3) + zeros, part: halfStep, least: halfStep * data.bend };
-  const anySink = data.records.some((one) => one.maps.some((told) => told.sinks.length));
-  const darkest = (map) => {
-    const from = choice.each ? map : whole;
-    return (choice.apart && from.rest) || from.top || 1;
-  };
-  const darkestSink = (map) => (choice.each ? map.top : whole.top) || 1;
-  const isSink = (map, column) => choice.apart && map.sinks[column] === 1;
-  // Colours: the ramp of every page, and one of its own for sinks.
-  let colours, greys, inks, dull;
-  function readColours() {
-    [colours, greys] = [blues(), ramp("ramp0", "sink")];
-    [inks, dull] = [pixels(colours), pixels(greys)];
-  }
-  function colourAt(map, row, column) {
-    const weight = weightAt(map, row, column);
-    return isSink(map, column) ? greys[shade(weight, darkestSink(map))] : colours[shade(weight, darkest(map))];
-  }
-  // A map's cells as `paintCells` takes them.
-  function shades(map) {
-    const shift = fine ? 8 : 0, steps = (data.levels >> shift) + 1, { rows, columns, cells } = map;
-    const table = (most) => Uint8Array.from({ length: steps }, (_, cell) => shade(weightOf(map, cell << shift), most));
-    const [usual, aside] = [table(darkest(map)), table(darkestSink(map))];
-    const sinks = Array.from({ length: columns }, (_, column) => isSink(map, column));
-    return { rows, columns, palette: (column) => (sinks[column] ? dull : inks),
-      shade: (row, column) => (sinks[column] ? aside : usual)[cells[column * rows + row] >> shift] };
-  }
-  return { unpacked, weightAt, entropy, within, whole, anySink, darkest, darkestSink, isSink,
-    length: place, readColours, colourAt, shades };
+/** @param {string} id */
+const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+/** @param {string} id */
+const canvas = (id) => /** @type {HTMLCanvasElement} */ (at(id));
+/** @param {string} selector */
+const first = (selector) => /** @type {HTMLElement} */ (document.querySelector(selector));
+/** Text is never taken as HTML: names are input. @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag @param {Record<string, string | number>} attributes @param {(Node | string)[]} children */
+function made(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
+  node.append(...children);
+  return node;
 }
-(function () {
-  const STRONGEST = 8, TABLE_KEYS = 4, SMALLEST = 22, LARGEST = 96, GAP = 2, NARROW = 640;
-  const LETTER_WIDTH = 6.5, LETTER_HEIGHT = 11, NAMES_ROOM = 92, WIDEST_MAP = 480, LARGEST_CELL = 26;
-  const TICKS = [0, 0.05, 0.25, 0.6, 1];
-  const at = (id) => document.getElementById(id);
-  const data = JSON.parse(at("data").textContent);
-  const state = { record: null, call: 0, batch: 0, head: 0, row: null, column: 0,
-    each: false, apart: true };
-  const heat = heatMaps(data, state);
-  // The map that is large, where its cells stand, the maps at a glance, and lines of the table.
-  let map, layout, grid, lines = [];
+/** @param {HTMLElement} node @param {Record<string, number>} sides in pixels */
+function put(node, sides) {
+  for (const [side, value] of Object.entries(sides)) node.style.setProperty(side, `${value}px`);
+}
+/** @template Made @param {number} count @param {(number: number) => Made} make */
+const list = (count, make) => Array.from({ length: count }, (_, number) => make(number));
+const windowWidth = () => document.documentElement.clientWidth;
 
-  function made(name, text, attributes) {
-    const node = document.createElement(name);
-    if (text !== undefined && text !== null) node.textContent = text; // never as HTML: names are input
-    for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
-    return node;
-  }
-  function put(node, pixels) {
-    for (const [side, value] of Object.entries(pixels)) node.style[side] = value + "px";
-  }
-  const list = (count, make) => Array.from({ length: count }, (_, number) => make(number));
-  const number = (value, digits) => value.toFixed(digits === undefined ? heat.within.digits : digits);
-  const rounded = (value) => String(Number(value.toPrecision(3)));
-  const windowWidth = () => document.documentElement.clientWidth;
-  const record = () => data.records[state.record];
-  const axisName = (from) => (record().axes.at(from) || { name: "row" }).name;
-  const rowAxis = () => axisName(-2), keyAxis = () => axisName(-1);
-  const siteName = (one) =>
-    (one.site || "(the model itself)") + (one.calls > 1 ? ", call " + one.call : "");
-  const headCount = (one) => (one.axes.length > 2 ? one.axes.at(-3).size : 1);
-  const batchCount = (one) => one.maps.length / headCount(one);
-  const firstMap = (one) => Math.min(state.batch, batchCount(one) - 1) * headCount(one);
-  const headLabel = (one, head) => one.maps[firstMap(one) + head].lead.at(-1) || "";
-  function told(one, head) {
-    const layer = /^\d/.test(one.layer) ? "layer " + one.layer : one.layer;
-    const named = one.axes.length > 2 ? one.axes.at(-3).name + " " + headLabel(one, head) : "";
-    const words = [layer, named].filter(Boolean).join(", ") || siteName(one);
-    return layer || named ? words[0].toUpperCase() + words.slice(1) : words;
-  }
-  // The maps of every head, of the batch that is shown.
-  async function unpacked(one) {
-    const maps = await heat.unpacked(one, one.rowNames.length, one.columnNames.length);
-    return maps.slice(firstMap(one), firstMap(one) + headCount(one));
-  }
-
-  for (const one of data.records) {
-    one.queries = data.names[one.queries];
-    one.keys = data.names[one.keys];
-    one.rowNames = blocks(one.queries, one.block[0]);
-    one.columnNames = blocks(one.keys, one.block[1]);
-    one.isSelf = isOneText(one);
-  }
-  // What blocks of queries or keys are called.
-  function blocks(names, size) {
-    if (size === 1) return names;
-    return list(Math.ceil(names.length / size), (block) => {
-      const part = names.slice(block * size, (block + 1) * size);
-      return part.length > 1 ? part[0] + " … " + part.at(-1) : part[0];
-    });
-  }
-  // Whether queries and keys are the same text, so that it is shown once.
-  function isOneText(one) {
-    const names = one.axes.slice(-2).map((axis) => axis.name).join();
-    if (!one.labelled || names !== "query,key" || one.block[0] !== one.block[1]) return false;
-    if (!one.rows) return one.queries === one.keys;
-    return one.block[0] === 1 && one.rows.every((key, row) => one.queries[row] === one.keys[key]);
-  }
-  const columnOf = (row) => (record().rows ? record().rows[row] : row);
-  const rowOf = (column) => (record().rows ? record().rows.indexOf(column) : column);
-
-  // ---- Layers by heads ----
-
-  // Group by group: of modules side by side those of one call, of a module that is alone every call.
-  function inGrid() {
-    const groups = new Map();
-    for (const one of data.records) groups.set(one.group, [...(groups.get(one.group) || []), one]);
-    return [...groups.values()].flatMap((group) =>
-      group.filter((one) => one.call === state.call || group.every((other) => other.site === one.site)));
-  }
-  // How large each map is and where it stands; groups of layers have a line of their own.
-  function laidOut() {
-    const records = inGrid(), heads = Math.max(...records.map(headCount));
-    const side = 8 + LETTER_WIDTH * Math.max(...records.map((one) => one.layer.length));
-    const narrow = windowWidth() < NARROW, wide = narrow ? windowWidth() - 44 - side : 400;
-    const tall = narrow ? 420 : Math.max(420, window.innerHeight - 330);
-    const cell = Math.floor(clamp(Math.min(wide / heads, tall / records.length) - GAP, SMALLEST, LARGEST));
-    let y = 18;
-    const rows = records.map((one, row) => {
-      const heading = !row || one.group !== records[row - 1].group;
-      const start = y + (heading ? 20 : 0);
-      y = start + cell + GAP;
-      return { one, y: start, heading };
-    });
-    return { rows, cell, side, heads, pitch: cell + GAP, width: heads * (cell + GAP), height: y };
-  }
-  async function drawGrid() {
-    grid = laidOut();
-    const { rows, cell, side, pitch } = grid, scale = window.devicePixelRatio > 1 ? 2 : 1;
-    const maps = await Promise.all(rows.map(({ one }) => unpacked(one)));
-    const stride = grid.width * scale;
-    paint(at("all"), stride, grid.height * scale, (all) => {
-      const size = cell * scale;
-      rows.forEach(({ y }, row) => maps[row].forEach((one, head) => {
-        const box = { left: head * pitch * scale, top: y * scale, width: size, height: size };
-        paintCells(all, stride, box, heat.shades(one));
-      }));
-    });
-    put(at("all"), { left: side, width: grid.width, height: grid.height });
-    put(at("grid"), { width: side + grid.width + 2, height: grid.height + 2 });
-    at("grid").querySelectorAll("span").forEach((one) => one.remove());
-    const label = (text, kind, left, top) => {
-      const span = made("span", text, { class: kind, "aria-hidden": "true" });
-      put(at("grid").appendChild(span), { left, top });
-    };
-    for (const { one, y, heading } of rows) {
-      if (heading) label(one.group || "(the model itself)", "group", 0, y);
-      label(one.layer, "row", side, y + cell / 2);
-    }
-    const most = rows.find(({ one }) => headCount(one) === grid.heads).one;
-    list(most.axes.length > 2 ? grid.heads : 0, (head) => {
-      const name = headLabel(most, head);
-      label(name.length > 3 ? String(head) : name, "column", side + head * pitch + cell / 2, 16);
-    });
-  }
-  const gridRow = () => grid.rows.findIndex(({ one }) => one === record());
-  function markGrid(follow) {
-    const row = grid.rows[gridRow()], mark = at("grid").querySelector(".cursor"), frame = at("grid-frame");
-    mark.hidden = !row;
-    if (!row) return;
-    put(mark, { left: grid.side + state.head * grid.pitch, top: row.y, width: grid.cell, height: grid.cell });
-    if (!follow) return;
-    const lowest = row.y + grid.pitch + 4 - frame.clientHeight;
-    frame.scrollTop = clamp(frame.scrollTop, lowest, Math.max(lowest, row.y - 40));
-  }
-  function inGridAt(event) {
-    const box = at("all").getBoundingClientRect(), y = event.clientY - box.top;
-    const row = grid.rows.find((one) => y >= one.y && y < one.y + grid.pitch);
-    const head = Math.floor((event.clientX - box.left) / grid.pitch);
-    return row && head >= 0 && head < headCount(row.one) ? { one: row.one, head } : null;
-  }
-  function onGridKey(event) {
-    const move = moved(event);
-    if (!move) return;
-    const row = clamp(gridRow() + move[0], 0, grid.rows.length - 1);
-    choose(grid.rows[row].one, state.head + move[1]);
-  }
-
-  // ---- The legend ----
-
-  function legend() {
-    const most = heat.darkest(map), outside = state.apart && heat.anySink ? " outside sinks" : "";
-    const name = (part) => String(Number((part * most).toPrecision(2)));
-    const long = TICKS.some((part) => name(part).length > 5);
-    at("ticks").replaceChildren(...TICKS.filter((_, number) => !long || number % 2 === 0).map((part) => {
-      const tick = made("span", name(part));
-      tick.style.left = 100 * heat.length(part * most, most) + "%";
-      return tick;
-    }));
-    const here = rounded((state.apart && map.rest) || map.top);
-    const own = "Each head on its own scale: the strongest colour is its largest weight";
-    const all = "All heads on one scale: the strongest colour is the largest weight";
-    at("scale").textContent = !heat.whole.top ? "Nothing is paid anywhere."
-      : state.each ? own + outside + ", here " + here + "."
-        : all + outside + ", " + rounded(most) + "; in this head " + here + ".";
-    at("sinks").hidden = at("apart-label").hidden = !heat.anySink;
-    at("sinks").firstChild.hidden = !state.apart;
-    const sink = data.sink.replace("$", keyAxis);
-    at("sinks").lastChild.textContent = state.apart
-      ? "0 to " + rounded(heat.darkestSink(map)) + ", paid to a sink: " + sink + "."
-      : "Sinks have the colours of all. A sink is " + sink + ".";
-    const { least, part, digits } = heat.within;
-    const error = (least * heat.whole.top + 0.5 * Math.pow(10, -digits)) * 1.05;
-    at("within").textContent = "Weights are told to within " + Number(error.toPrecision(1))
-      + (part > 1e-4 ? " + " + (100 * part).toFixed(1) + " % of the weight" : "") + ".";
-  }
-
-  // ---- The running text ----
-
-  // Tokens as they are read; what stands before each is a space, or nothing.
-  function pieces(names) {
-    const spaced = names.some((name) => /^[Ġ▁ ]/.test(name));
-    const joined = !spaced && names.some((name) => /^##\p{L}/u.test(name)); // parts of words, as of BERT
-    return names.map((name) => {
-      const glued = joined ? name.startsWith("##") : spaced && !/^[Ġ▁ ]/.test(name);
-      const text = (joined ? name.replace(/^##(?=.)/, "") : name).replace(/^[Ġ▁ ]+/, "");
-      return { before: glued ? "" : " ", text: text.replace(/[Ġ▁]/g, " ").replace(/[Ċ\n]/g, "↵") || "␣" };
-    });
-  }
-  const readable = (name) => pieces([name])[0].text;
-  const quoted = (name) => "“" + readable(name) + "”";
-  // The row and the column of a token; of one whose query was not kept the row stays.
-  function ofToken(kind, token) {
-    if (kind === "row") return [token, state.column];
-    if (kind === "column") return [state.row, token];
-    return [rowOf(token) < 0 ? state.row : rowOf(token), token];
-  }
-  function textOf(kind, names) {
-    const axis = kind === "row" ? rowAxis() : keyAxis();
-    const line = made("p", null, { class: "text", role: "listbox", tabindex: "0", dir: "auto" });
-    line.dataset.kind = kind;
-    line.setAttribute("aria-label", kind === "both" ? "The text" : "Each " + axis);
-    if (kind !== "both") line.append(made("b", axis));
-    pieces(names).forEach(({ before, text }, token) => {
-      const about = { role: "option", "data-token": token, title: names[token], id: kind + "-" + token };
-      line.append(before, made("span", text, about));
-    });
-    const pointed = (event, act) => {
-      const token = event.target.dataset.token;
-      if (token !== undefined) act(...ofToken(kind, Number(token)));
-    };
-    line.addEventListener("pointermove", (event) => {
-      if (event.pointerType === "mouse") pointed(event, look);
-    });
-    line.addEventListener("pointerleave", () => look(state.row, state.column));
-    line.addEventListener("click", (event) => pointed(event, pin));
-    line.addEventListener("keydown", (event) => {
-      const move = moved(event), from = kind === "row" ? state.row : state.column;
-      if (move) pin(...ofToken(kind, clamp(from + move[0] + move[1], 0, names.length - 1)));
-    });
-    return line;
-  }
-  let written; // what the text was written of
-  function writeTexts() {
-    const one = record(), same = written && written.isSelf === one.isSelf
-      && written.queries === one.queries && written.keys === one.keys;
-    written = one;
-    if (same) return;
-    const kinds = one.isSelf ? ["both"] : one.axes.length > 1 ? ["row", "column"] : ["column"];
-    at("texts").replaceChildren(...kinds.map((kind) =>
-      textOf(kind, kind === "row" ? one.rowNames : one.columnNames)));
-  }
-  // Letters that can be read on a ground: those of more contrast, by its luminance.
-  function ink(colour) {
-    const [r, g, b] = colour.map((part) => Math.pow(part / 255, 2.2));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.19 ? "#16202a" : "#ffffff";
-  }
-  // The ground of a key is what the row pays it; the line under a query what that pays the column.
-  function colourTexts(row, column) {
-    const most = heat.isSink(map, column) ? heat.darkestSink(map) : heat.darkest(map);
-    for (const line of at("texts").children) {
-      const kind = line.dataset.kind;
-      const hereAt = kind === "row" ? row : kind === "column" ? column : columnOf(row);
-      for (const token of line.querySelectorAll("span")) {
-        const key = Number(token.dataset.token), from = kind === "both" ? rowOf(key) : key;
-        if (kind !== "row") {
-          const colour = heat.colourAt(map, row, key);
-          token.style.background = "rgb(" + colour.join(" ") + ")";
-          token.style.color = ink(colour);
-        }
-        const paid = kind === "column" || from < 0 ? 0 : heat.weightAt(map, from, column);
-        token.style.boxShadow = "inset 0 -" + (5 * heat.length(paid, most)).toFixed(1) + "px var(--back)";
-        token.classList.toggle("here", key === hereAt);
-        token.classList.toggle("sink", kind !== "row" && map.sinks[key] === 1);
-        token.setAttribute("aria-selected", String(key === hereAt));
-      }
-      line.setAttribute("aria-activedescendant", kind + "-" + hereAt);
-    }
-  }
-
-  // ---- One head ----
-
-  // Weights and where they are, the largest first.
-  function ordered(count, weight) {
-    const found = list(count, (number) => [weight(number), number]).filter(([value]) => value > 0);
-    return found.sort((one, other) => other[0] - one[0] || one[1] - other[1]);
-  }
-  const inRow = (row) => ordered(map.columns, (column) => heat.weightAt(map, row, column));
-  const inColumn = (column) => ordered(map.rows, (row) => heat.weightAt(map, row, column));
-  function entropyText(row) {
-    const [low, high] = heat.entropy(map, row) || [];
-    if (low === undefined) return "pays nothing";
-    if (high - low >= 0.001) return "entropy " + number(low, 3) + " to " + number(high, 3) + " nats";
-    return "entropy " + number(low, 3) + " nats, as " + number(Math.exp(low), 1) + " keys paid alike";
-  }
-  function bars(title, quiet, found, names, back) {
-    const box = made("section"), lines = made("ol", null, { class: "bars" });
-    for (const [weight, where] of found.slice(0, STRONGEST)) {
-      const line = lines.appendChild(made("li")), sink = !back && map.sinks[where] === 1;
-      line.append(made("span", number(weight), { class: "weight" }));
-      const bar = line.appendChild(made("span", null, { class: "bar" }));
-      bar.classList.toggle("back", back);
-      bar.classList.toggle("sink", sink);
-      bar.style.width = Math.max(1, (100 * weight) / found[0][0]) + "%";
-      const name = readable(names[where]) + (sink ? " (sink)" : "");
-      line.append(made("span", name, { class: "key", title: names[where] }));
-    }
-    box.append(made("h3", title), made("p", quiet, { class: "quiet" }), lines);
-    return box;
-  }
-  function readout(row, column) {
-    const most = record().block[0] * record().block[1] > 1 ? "up to " : "";
-    return rowAxis() + " " + quoted(record().rowNames[row]) + " → " + keyAxis() + " "
-      + quoted(record().columnNames[column]) + (map.sinks[column] ? " (sink)" : "") + ": "
-      + most + number(heat.weightAt(map, row, column));
-  }
-  // Shows a row and a column, until the pointer leaves.
-  function look(row, column) {
-    const { rowNames, columnNames } = record(), cell = layout.cell;
-    at("readout").textContent = readout(row, column);
-    const cursor = at("map").querySelector(".cursor");
-    put(cursor, { left: column * cell, top: row * cell, width: cell, height: cell });
-    axes(row, column);
-    colourTexts(row, column);
-    const from = rowNames[row] ? quoted(rowNames[row]) + " looks at" : "What is looked at";
-    at("lists").replaceChildren(bars(from, entropyText(row), inRow(row), columnNames, false),
-      bars(quoted(columnNames[column]) + " is looked at by", "what each " + rowAxis() + " pays it",
-        inColumn(column), rowNames, true));
-    lines.forEach((line, number) => line.setAttribute("aria-selected", String(number === row)));
-  }
-  // Stays at a row and a column.
-  function pin(row, column) {
-    Object.assign(state, { row, column });
-    look(row, column);
-  }
-  // Names on both axes: as many as there is room for, and always the one that is looked at.
-  function axes(row, column) {
-    const every = Math.ceil(LETTER_HEIGHT / layout.cell);
-    const write = (parent, names, here, put_) => {
-      const near = (number) => number !== here && Math.abs(number - here) * layout.cell < LETTER_HEIGHT;
-      parent.replaceChildren();
-      names.forEach((name, number) => {
-        if ((number % every && number !== here) || near(number)) return;
-        const span = parent.appendChild(made("span", readable(name), { title: name }));
-        span.classList.toggle("here", number === here);
-        put_(span, (number + 0.5) * layout.cell, number);
-      });
-    };
-    write(at("map").querySelector(".rows"), record().rowNames, row, (span, from) =>
-      put(span, { top: layout.top + from, width: layout.side }));
-    write(at("map").querySelector(".columns"), record().columnNames, column, (span, from, number) => {
-      put(span, { left: layout.side + from, height: layout.top });
-      span.classList.toggle("sink", map.sinks[number] === 1);
-    });
-  }
-  function drawMap() {
-    const one = record(), most = windowWidth() < NARROW ? 64 : NAMES_ROOM;
-    const room = (names) => {
-      const longest = Math.max(...names.map((name) => readable(name).length));
-      return Math.min(most, 12 + LETTER_WIDTH * longest);
-    };
-    const side = room(one.rowNames), top = room(one.columnNames);
-    const wide = clamp(windowWidth() - 40 - side, 200, WIDEST_MAP);
-    const cell = clamp(Math.floor(wide / Math.max(map.columns, map.rows)), 1, LARGEST_CELL);
-    layout = { side, top, cell };
-    paintMap(at("one"), heat.shades(map));
-    const width = map.columns * cell, height = map.rows * cell;
-    put(at("one"), { width, height });
-    put(at("one").parentNode, { left: side, top });
-    put(at("map"), { width: side + width + 2, height: top + height + 2 });
-    at("one").setAttribute("aria-label", "Heat map, " + map.rows + " by " + map.columns + ": " + rowAxis() +
-      " by " + keyAxis() + ". Arrow keys move the cell that is read out.");
-    at("caption").textContent = rowAxis() + " down, " + keyAxis() + " across";
-  }
-  const cellAt = (event) => cellUnder(event, at("one"), map.rows, map.columns);
-  function onMapKey(event) {
-    const move = moved(event), within = (value, count) => clamp(value, 0, count - 1);
-    if (move) pin(within(state.row + move[0], map.rows), within(state.column + move[1], map.columns));
-  }
-  function table() {
-    lines = [];
-    if (!at("rows").open) return;
-    const whole = made("table"), head = whole.appendChild(made("thead")).appendChild(made("tr"));
-    head.append(...[rowAxis(), "entropy", "strongest " + keyAxis() + "s"].map((name) => made("th", name)));
-    const body = whole.appendChild(made("tbody"));
-    lines = list(map.rows, (row) => {
-      const found = inRow(row), line = body.appendChild(made("tr"));
-      const button = made("button", readable(record().rowNames[row] || "0"), { type: "button" });
-      button.addEventListener("click", () => pin(row, found.length ? found[0][1] : 0));
-      line.appendChild(made("td")).append(button);
-      const keys = found.slice(0, TABLE_KEYS).map(([weight, column]) =>
-        quoted(record().columnNames[column]) + " " + number(weight));
-      line.append(made("td", entropyText(row)), made("td", keys.join(", ")));
-      return line;
-    });
-    at("rows").lastElementChild.replaceChildren(whole);
-  }
-
-  // ---- The page ----
-
-  function options(name, label, names, value) {
-    const select = at(name);
-    select.previousElementSibling.textContent = label;
-    select.replaceChildren(...names.map((one, number) => made("option", one, { value: String(number) })));
-    select.value = String(value);
-    select.parentNode.hidden = names.length < 2;
-  }
-  function controls() {
-    const one = record(), leads = one.axes.slice(0, -2).map((axis) => axis.name), heads = headCount(one);
-    const several = inGrid().length < data.records.length;
-    const last = Math.max(...data.records.map((other) => other.call));
-    options("call", "call", list(several ? last + 1 : 1, String), state.call);
-    options("batch", leads.slice(0, -1).join(" / "),
-      list(batchCount(one), (batch) => one.maps[batch * heads].lead.slice(0, -1).join(" / ")), state.batch);
-    const layers = data.records.map((other) => [other.layer, siteName(other)].filter(Boolean).join(" · "));
-    options("record", "layer", layers, state.record);
-    options("head", leads.at(-1) || "", list(heads, (head) => headLabel(one, head)), state.head);
-  }
-  async function show() {
-    const one = record();
-    state.head = clamp(state.head, 0, headCount(one) - 1);
-    state.batch = Math.min(state.batch, batchCount(one) - 1);
-    const maps = await unpacked(one);
-    if (one !== record()) return; // another was asked for meanwhile
-    map = maps[state.head];
-    if (state.row === null || state.row >= map.rows || state.column >= map.columns) {
-      state.row = map.rows - 1;
-      state.column = one.isSelf ? columnOf(state.row) : map.columns - 1;
-    }
-    at("title").textContent = at("pointed").textContent = told(one, state.head);
-    at("site").textContent = siteName(one);
-    at("notes").replaceChildren(...one.notes.map((note) => made("p", note, { class: "note" })));
-    controls();
-    writeTexts();
-    drawMap();
-    legend();
-    table();
-    markGrid(true);
-    look(state.row, state.column);
-  }
-  async function redraw() {
-    heat.readColours();
-    await drawGrid();
-    await show();
-  }
-  function choose(one, head) {
-    const inside = inGrid().includes(one);
-    state.record = data.records.indexOf(one);
-    state.head = head;
-    if (!inside) state.call = one.call;
-    return inside ? show() : redraw();
-  }
-  function wire() {
-    const on = (id, kind, act) => at(id).addEventListener(kind, act);
-    const pointed = (event) => inGridAt(event) || { one: record(), head: state.head };
-    const say = ({ one, head }) => { at("pointed").textContent = told(one, head); };
-    on("all", "pointermove", (event) => say(pointed(event)));
-    on("all", "pointerleave", () => say({ one: record(), head: state.head }));
-    on("all", "click", (event) => choose(pointed(event).one, pointed(event).head));
-    on("all", "keydown", onGridKey);
-    on("one", "pointermove", (event) => { if (event.pointerType === "mouse") look(...cellAt(event)); });
-    on("one", "pointerleave", () => look(state.row, state.column));
-    on("one", "click", (event) => pin(...cellAt(event)));
-    on("one", "keydown", onMapKey);
-    for (const name of ["each", "apart"])
-      on(name, "change", () => { state[name] = at(name).checked; redraw(); });
-    on("call", "change", () => {
-      state.call = Number(at("call").value);
-      choose(inGrid().find((one) => one.site === record().site) || inGrid()[0], state.head).then(redraw);
-    });
-    on("batch", "change", () => { state.batch = Number(at("batch").value); redraw(); });
-    on("record", "change", () => choose(data.records[Number(at("record").value)], state.head));
-    on("head", "change", () => choose(record(), Number(at("head").value)));
-    on("rows", "toggle", () => { table(); look(state.row, state.column); });
-    for (const cell of document.querySelectorAll("#sites [data-record]")) {
-      const one = data.records[Number(cell.dataset.record)];
-      const button = made("button", cell.textContent, { type: "button" });
-      button.addEventListener("click", () => choose(one, state.head).then(() => at("title").focus()));
-      cell.replaceChildren(button);
-    }
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-    new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    let width = windowWidth();
-    window.addEventListener("resize", () => {
-      if (windowWidth() !== width) redraw();
-      width = windowWidth();
-    });
-  }
-  async function start() {
-    if (!data.records.length) return;
-    if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack them");
-    Object.assign(state, { record: 0, call: data.records[0].call });
-    at("view").hidden = false;
-    try {
-      await redraw();
-    } catch (error) {
-      at("view").hidden = true;
-      throw error;
-    }
-    at("still").hidden = true;
-    wire();
-  }
-  window.attnlensReady = start().catch((error) => {
-    at("trouble").textContent = "The heat maps cannot be shown: " + error.message + ".";
-    at("trouble").hidden = false;
+// ---- What is recorded
+/** @type {{ levels: number, bend: number, sink: string, names: string[][], records: Stored[] }} */
+const data = JSON.parse(at("data").textContent);
+/** @param {Stored} stored */
+function read(stored) {
+  const { axes, block, rows, labelled } = stored;
+  const [queries, keys] = [data.names[stored.queries], data.names[stored.keys]];
+  const [rowNames, columnNames] = [blocks(queries, block[0]), blocks(keys, block[1])];
+  // Queries and keys that are the same text are shown once.
+  const names = axes.slice(-2).map((axis) => axis.name);
+  const kept = block[0] === 1 && rows?.every((key, row) => queries[row] === keys[key]);
+  const isOne = names.join() === "query,key" && block[0] === block[1] && (rows ? kept : queries === keys);
+  const isSelf = labelled && Boolean(isOne);
+  const lead = axes.at(-3);
+  /** @type {Promise<HeatMap[]> | undefined} */
+  let drawn;
+  const unpacked = () => (drawn ??= inflated(stored, rowNames.length, columnNames.length));
+  return { ...stored, queries, keys, rowNames, columnNames, isSelf, lead, heads: lead?.size ?? 1, unpacked };
+}
+/** What blocks of queries or keys are called. @param {string[]} names @param {number} size */
+function blocks(names, size) {
+  if (size === 1) return names;
+  return list(Math.ceil(names.length / size), (block) => {
+    const part = names.slice(block * size, (block + 1) * size);
+    return part.length > 1 ? `${part[0]} … ${part.at(-1)}` : part[0];
   });
-})();
+}
+/** @param {Stored} stored @param {number} rows @param {number} columns */
+async function inflated({ packed, maps }, rows, columns) {
+  const letters = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([letters]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const buffer = await new Response(stream).arrayBuffer();
+  const [count, Cells] = [rows * columns, fine ? Uint16Array : Uint8Array];
+  const bounds = 2 * Math.ceil((count * Cells.BYTES_PER_ELEMENT) / 2); // where those of the entropy begin
+  return maps.map(({ top, rest, sinks }, number) => {
+    const start = number * (bounds + 4 * rows);
+    const cells = new Cells(buffer, start, count);
+    const [low, high] = [0, 2 * rows].map((after) => new Uint16Array(buffer, start + bounds + after, rows));
+    const isSink = list(columns, (column) => sinks.includes(column));
+    return { rows, columns, top, rest, sinks: isSink, cells, low, high };
+  });
+}
+const fine = data.levels > SHADES;
+const records = data.records.map(read);
+const state = { record: 0, call: 0, batch: 0, head: 0, row: -1, column: 0, each: false, apart: true };
+/** The map that is large. @type {HeatMap} */
+let map;
+const record = () => records[state.record];
+const rowAxis = () => record().axes.at(-2)?.name ?? "row";
+const keyAxis = () => record().axes.at(-1)?.name ?? "row";
+/** @param {Recorded} one */
+const siteName = (one) => (one.site || ITSELF) + (one.calls > 1 ? `, call ${one.call}` : "");
+/** @param {Recorded} one */
+const batchCount = (one) => one.maps.length / one.heads;
+/** @param {Recorded} one */
+const firstMap = (one) => Math.min(state.batch, batchCount(one) - 1) * one.heads;
+/** @param {Recorded} one @param {number} head */
+const headLabel = (one, head) => one.maps[firstMap(one) + head].lead.at(-1) ?? "";
+/** @param {Recorded} one @param {number} head */
+function told(one, head) {
+  const layer = /^\d/.test(one.layer) ? `layer ${one.layer}` : one.layer;
+  const words = [layer, one.lead && `${one.lead.name} ${headLabel(one, head)}`].filter(Boolean).join(", ");
+  return words ? words[0].toUpperCase() + words.slice(1) : siteName(one);
+}
+/** The maps of every head, of the batch that is shown. @param {Recorded} one */
+const unpacked = async (one) => (await one.unpacked()).slice(firstMap(one), firstMap(one) + one.heads);
+/** @param {number} row */
+const columnOf = (row) => record().rows?.[row] ?? row;
+/** @param {number} column */
+const rowOf = (column) => record().rows?.indexOf(column) ?? column;
+
+// ---- Weights and their colours: how dark, on a scale of `each` head or of all, sinks set `apart`
+/** @param {HeatMap} one @param {number} cell */
+const weightOf = (one, cell) => one.top * (data.bend * ((1 + 1 / data.bend) ** (cell / data.levels) - 1));
+/** @param {number} row @param {number} column */
+const weightAt = (row, column) => weightOf(map, map.cells[column * map.rows + row]);
+const all = records.flatMap((one) => one.maps);
+const whole = all.reduce(
+  (most, one) => ({ top: Math.max(most.top, one.top), rest: Math.max(most.rest, one.rest) }),
+  { top: 0, rest: 0 },
+);
+const anySink = all.some((one) => one.sinks.length);
+// How far a weight may be from the one that was recorded: a part of itself, and of the largest.
+const halfStep = Math.log(1 + 1 / data.bend) / data.levels / 2;
+const zeros = Math.max(0, Math.floor(-Math.log10(whole.top || 1))); // after the point of the largest
+const digits = (fine ? 4 : 3) + zeros;
+/** The weight of the darkest shade. @param {HeatMap} one @param {boolean} [sink] */
+function darkest(one, sink) {
+  const from = state.each ? one : whole;
+  return (state.apart && !sink && from.rest) || from.top || 1;
+}
+/** @param {HeatMap} one @param {number} column */
+const isSink = (one, column) => state.apart && one.sinks[column];
+let [colours, greys, inks, dull] = [blues(), blues(), pixels([]), pixels([])];
+function readColours() {
+  [colours, greys] = [blues(), ramp("ramp0", "sink")]; // the ramp of every page, and one for sinks
+  [inks, dull] = [pixels(colours), pixels(greys)];
+}
+/** A map's cells, to draw. @param {HeatMap} one @returns {import("./heat_maps.js").Shades} */
+function shades(one) {
+  const shift = fine ? 8 : 0;
+  const table = (/** @type {number} */ most) =>
+    list((data.levels >> shift) + 1, (cell) => shade(weightOf(one, cell << shift), most));
+  const [usual, aside] = [table(darkest(one)), table(darkest(one, true))];
+  const sinks = list(one.columns, (column) => isSink(one, column));
+  return {
+    rows: one.rows,
+    columns: one.columns,
+    palette: (column) => (sinks[column] ? dull : inks),
+    shade: (row, column) => (sinks[column] ? aside : usual)[one.cells[column * one.rows + row] >> shift],
+  };
+}
+
+// ---- Layers by heads
+/** Group by group: of modules side by side those of one call, of a module that is alone every call. */
+function inGrid() {
+  return [...new Set(records.map((one) => one.group))].flatMap((name) => {
+    const group = records.filter((one) => one.group === name);
+    return group.filter((one) => one.call === state.call || group.every((other) => other.site === one.site));
+  });
+}
+/** @type {ReturnType<typeof laidOut>} */
+let grid;
+/** How large each map is and where it stands; groups of layers have a line of their own. */
+function laidOut() {
+  const shown = inGrid();
+  const heads = Math.max(...shown.map((one) => one.heads));
+  const side = 8 + LETTER_WIDTH * Math.max(...shown.map((one) => one.layer.length));
+  const narrow = windowWidth() < NARROW;
+  const wide = narrow ? windowWidth() - 44 - side : 400;
+  const tall = narrow ? 420 : Math.max(420, window.innerHeight - 330);
+  const cell = Math.floor(clamp(Math.min(wide / heads, tall / shown.length) - GAP, SMALLEST, LARGEST));
+  let height = 18;
+  const rows = shown.map((one, row) => {
+    const heading = one.group !== shown[row - 1]?.group;
+    const y = height + (heading ? 20 : 0);
+    height = y + cell + GAP;
+    return { one, y, heading };
+  });
+  return { rows, cell, side, heads, pitch: cell + GAP, width: heads * (cell + GAP), height };
+}
+async function drawGrid() {
+  grid = laidOut();
+  const { rows, cell, side, pitch, width, height } = grid;
+  const scale = window.devicePixelRatio > 1 ? 2 : 1;
+  const maps = await Promise.all(rows.map(({ one }) => unpacked(one)));
+  paint(canvas("all"), width * scale, height * scale, (into) => {
+    const size = { width: cell * scale, height: cell * scale };
+    for (const [row, { y }] of rows.entries())
+      for (const [head, one] of maps[row].entries())
+        paintCells(into, width * scale, { left: head * pitch * scale, top: y * scale, ...size }, shades(one));
+  });
+  put(at("all"), { left: side, width, height });
+  put(at("grid"), { width: side + width + 2, height: height + 2 });
+  for (const label of at("grid").querySelectorAll("span")) label.remove();
+  /** @param {string} text @param {string} kind @param {number} left @param {number} top */
+  const label = (text, kind, left, top) =>
+    put(at("grid").appendChild(made("span", { class: kind, "aria-hidden": "true" }, text)), { left, top });
+  for (const { one, y, heading } of rows) {
+    if (heading) label(one.group || ITSELF, "group", 0, y);
+    label(one.layer, "row", side, y + cell / 2);
+  }
+  const most = rows.find(({ one }) => one.lead && one.heads === grid.heads)?.one;
+  for (let head = 0; most && head < grid.heads; head++) {
+    const name = headLabel(most, head);
+    label(name.length > 3 ? String(head) : name, "column", side + head * pitch + cell / 2, 16);
+  }
+}
+const gridRow = () => grid.rows.findIndex(({ one }) => one === record());
+function markGrid() {
+  const [row, mark, frame] = [grid.rows[gridRow()], first("#grid .cursor"), at("grid-frame")];
+  mark.hidden = !row;
+  if (!row) return;
+  put(mark, { left: grid.side + state.head * grid.pitch, top: row.y, width: grid.cell, height: grid.cell });
+  const lowest = row.y + grid.pitch + 4 - frame.clientHeight;
+  frame.scrollTop = clamp(frame.scrollTop, lowest, Math.max(lowest, row.y - 40));
+}
+/** The head at a place, else the one that is shown. @param {MouseEvent} event */
+function inGridAt(event) {
+  const box = at("all").getBoundingClientRect();
+  const y = event.clientY - box.top;
+  const row = grid.rows.find((one) => y >= one.y && y < one.y + grid.pitch);
+  const head = Math.floor((event.clientX - box.left) / grid.pitch);
+  if (row && head >= 0 && head < row.one.heads) return { one: row.one, head };
+  return { one: record(), head: state.head };
+}
+/** @param {KeyboardEvent} event */
+function onGridKey(event) {
+  const move = moved(event);
+  if (move) choose(grid.rows[clamp(gridRow() + move[0], 0, grid.rows.length - 1)].one, state.head + move[1]);
+}
+
+// ---- The legend
+function legend() {
+  const most = darkest(map);
+  const outside = state.apart && anySink ? " outside sinks" : "";
+  /** @param {number} value @param {number} places */
+  const rounded = (value, places) => String(Number(value.toPrecision(places)));
+  let ticks = [0, 0.05, 0.25, 0.6, 1].map((part) => part * most);
+  if (ticks.some((tick) => rounded(tick, 2).length > 5))
+    ticks = ticks.filter((_, number) => number % 2 === 0);
+  at("ticks").replaceChildren(
+    ...ticks.map((tick) => {
+      const node = made("span", {}, rounded(tick, 2));
+      node.style.left = `${100 * place(tick, most)}%`;
+      return node;
+    }),
+  );
+  const here = rounded((state.apart && map.rest) || map.top, 3);
+  const own = `Each head on its own scale: the strongest colour is its largest weight${outside}`;
+  const shared = `All heads on one scale: the strongest colour is the largest weight${outside}`;
+  const scale = state.each
+    ? `${own}, here ${here}.`
+    : `${shared}, ${rounded(most, 3)}; in this head ${here}.`;
+  at("scale").textContent = whole.top ? scale : "Nothing is paid anywhere.";
+  at("sinks").hidden = at("apart-label").hidden = !anySink;
+  first("#sinks i").hidden = !state.apart;
+  const sink = data.sink.replace("$", keyAxis);
+  first("#sinks span").textContent = state.apart
+    ? `0 to ${rounded(darkest(map, true), 3)}, paid to a sink: ${sink}.`
+    : `Sinks have the colours of all. A sink is ${sink}.`;
+  const error = (halfStep * data.bend * whole.top + 0.5 * 10 ** -digits) * 1.05;
+  const part = halfStep > 1e-4 ? ` + ${(100 * halfStep).toFixed(1)} % of the weight` : "";
+  at("within").textContent = `Weights are told to within ${rounded(error, 1)}${part}.`;
+}
+
+// ---- The running text
+/** Tokens as they are read; what stands before each is a space, or nothing. @param {string[]} names */
+function pieces(names) {
+  const spaced = names.some((name) => /^[Ġ▁ ]/.test(name));
+  const joined = !spaced && names.some((name) => /^##\p{L}/u.test(name)); // parts of words, as of BERT
+  return names.map((name) => {
+    const glued = joined ? name.startsWith("##") : spaced && !/^[Ġ▁ ]/.test(name);
+    const text = (joined ? name.replace(/^##(?=.)/, "") : name).replace(/^[Ġ▁ ]+/, "");
+    return { before: glued ? "" : " ", text: text.replace(/[Ġ▁]/g, " ").replace(/[Ċ\n]/g, "↵") || "␣" };
+  });
+}
+/** @param {string} name */
+const readable = (name) => pieces([name])[0].text;
+/** @param {string} name */
+const quoted = (name) => `“${readable(name)}”`;
+/** The row and the column of a token; of one whose query was not kept the row stays.
+ * @param {Kind} kind @param {number} token @returns {Pair} */
+function ofToken(kind, token) {
+  if (kind === "row") return [token, state.column];
+  if (kind === "column") return [state.row, token];
+  return [rowOf(token) < 0 ? state.row : rowOf(token), token];
+}
+/** @param {Kind} kind @param {string[]} names */
+function textOf(kind, names) {
+  const axis = kind === "row" ? rowAxis() : keyAxis();
+  const label = kind === "both" ? "The text" : `Each ${axis}`;
+  const about = { class: "text", role: "listbox", tabindex: 0, dir: "auto", "data-kind": kind };
+  const line = made("p", { ...about, "aria-label": label });
+  if (kind !== "both") line.append(made("b", {}, axis));
+  for (const [token, { before, text }] of pieces(names).entries()) {
+    const one = { role: "option", "data-token": token, title: names[token], id: `${kind}-${token}` };
+    line.append(before, made("span", one, text));
+  }
+  const pointed = (/** @type {Event} */ event, /** @type {typeof look} */ act) => {
+    const { token } = /** @type {HTMLElement} */ (event.target).dataset;
+    if (token !== undefined) act(...ofToken(kind, Number(token)));
+  };
+  line.addEventListener("pointermove", (event) => event.pointerType === "mouse" && pointed(event, look));
+  line.addEventListener("pointerleave", lookBack);
+  line.addEventListener("click", (event) => pointed(event, pin));
+  line.addEventListener("keydown", (event) => {
+    const move = moved(event);
+    const from = kind === "row" ? state.row : state.column;
+    if (move) pin(...ofToken(kind, clamp(from + move[0] + move[1], 0, names.length - 1)));
+  });
+  return line;
+}
+/** What the text was written of. @type {Recorded | undefined} */
+let written;
+function writeTexts() {
+  const [one, before] = [record(), written];
+  written = one;
+  if (before?.isSelf === one.isSelf && before.queries === one.queries && before.keys === one.keys) return;
+  /** @type {Kind[]} */
+  const kinds = one.isSelf ? ["both"] : one.axes.length > 1 ? ["row", "column"] : ["column"];
+  at("texts").replaceChildren(
+    ...kinds.map((kind) => textOf(kind, kind === "row" ? one.rowNames : one.columnNames)),
+  );
+}
+/** Letters that can be read on a ground: those of more contrast, by its luminance.
+ * @param {number[]} colour */
+function ink(colour) {
+  const [r, g, b] = colour.map((part) => (part / 255) ** 2.2);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.19 ? "#16202a" : "#ffffff";
+}
+/** The ground of a key is what the row pays it; the line under a query what that pays the column.
+ * @param {number} row @param {number} column */
+function colourTexts(row, column) {
+  const most = darkest(map, isSink(map, column));
+  for (const line of /** @type {Iterable<HTMLElement>} */ (at("texts").children)) {
+    const kind = line.dataset.kind;
+    const hereAt = kind === "row" ? row : kind === "column" ? column : columnOf(row);
+    for (const token of line.querySelectorAll("span")) {
+      const key = Number(token.dataset.token);
+      const from = kind === "both" ? rowOf(key) : key;
+      if (kind !== "row") {
+        const sink = isSink(map, key);
+        const colour = (sink ? greys : colours)[shade(weightAt(row, key), darkest(map, sink))];
+        Object.assign(token.style, { background: `rgb(${colour.join(" ")})`, color: ink(colour) });
+      }
+      const paid = kind === "column" || from < 0 ? 0 : weightAt(from, column);
+      token.style.boxShadow = `inset 0 -${(5 * place(paid, most)).toFixed(1)}px var(--back)`;
+      token.classList.toggle("here", key === hereAt);
+      token.classList.toggle("sink", kind !== "row" && map.sinks[key]);
+      token.setAttribute("aria-selected", String(key === hereAt));
+    }
+    line.setAttribute("aria-activedescendant", `${kind}-${hereAt}`);
+  }
+}
+
+// ---- One head
+let layout = { side: 0, top: 0, cell: 1 };
+/** @type {HTMLElement[]} */
+let lines = [];
+/** Weights and where they are, the largest first. @param {number} count
+ * @param {(number: number) => number} weight @returns {Pair[]} */
+function ordered(count, weight) {
+  const found = list(count, (number) => /** @type {Pair} */ ([weight(number), number]));
+  return found.filter(([value]) => value > 0).sort((one, other) => other[0] - one[0] || one[1] - other[1]);
+}
+/** @param {number} row */
+const inRow = (row) => ordered(map.columns, (column) => weightAt(row, column));
+/** @param {number} row */
+function entropyText(row) {
+  if (map.low[row] === UNTOLD) return "pays nothing";
+  const [low, high] = [map.low[row] / ENTROPY_STEPS, map.high[row] / ENTROPY_STEPS]; // nats
+  if (high - low >= 0.001) return `entropy ${low.toFixed(3)} to ${high.toFixed(3)} nats`;
+  return `entropy ${low.toFixed(3)} nats, as ${Math.exp(low).toFixed(1)} keys paid alike`;
+}
+/** @param {string} title @param {string} quiet @param {Pair[]} found @param {string[]} names
+ * @param {boolean} back */
+function bars(title, quiet, found, names, back) {
+  const rows = found.slice(0, STRONGEST).map(([weight, where]) => {
+    const sink = !back && map.sinks[where];
+    const bar = made("span", { class: `bar${back ? " back" : ""}${sink ? " sink" : ""}` });
+    bar.style.width = `${Math.max(1, (100 * weight) / found[0][0])}%`;
+    const key = made("span", { class: "key", title: names[where] }, readable(names[where]));
+    if (sink) key.append(" (sink)");
+    return made("li", {}, made("span", { class: "weight" }, weight.toFixed(digits)), bar, key);
+  });
+  const [heading, told] = [made("h3", {}, title), made("p", { class: "quiet" }, quiet)];
+  return made("section", {}, heading, told, made("ol", { class: "bars" }, ...rows));
+}
+/** Shows a row and a column, until the pointer leaves. @param {number} row @param {number} column */
+function look(row, column) {
+  const { rowNames, columnNames, block } = record();
+  const [cell, key] = [layout.cell, quoted(columnNames[column])];
+  const paid = (block[0] * block[1] > 1 ? "up to " : "") + weightAt(row, column).toFixed(digits);
+  const where = `${rowAxis()} ${quoted(rowNames[row])} → ${keyAxis()} ${key}`;
+  at("readout").textContent = `${where}${map.sinks[column] ? " (sink)" : ""}: ${paid}`;
+  put(first("#map .cursor"), { left: column * cell, top: row * cell, width: cell, height: cell });
+  axes(row, column);
+  colourTexts(row, column);
+  const from = rowNames[row] ? `${quoted(rowNames[row])} looks at` : "What is looked at";
+  const inColumn = ordered(map.rows, (number) => weightAt(number, column));
+  at("lists").replaceChildren(
+    bars(from, entropyText(row), inRow(row), columnNames, false),
+    bars(`${key} is looked at by`, `what each ${rowAxis()} pays it`, inColumn, rowNames, true),
+  );
+  for (const [number, line] of lines.entries()) line.setAttribute("aria-selected", String(number === row));
+}
+const lookBack = () => look(state.row, state.column);
+/** Stays at a row and a column. @param {number} row @param {number} column */
+function pin(row, column) {
+  Object.assign(state, { row, column });
+  lookBack();
+}
+/** Names on both axes: as many as there is room for, and always the one that is looked at.
+ * @param {number} row @param {number} column */
+function axes(row, column) {
+  const { cell, side, top } = layout;
+  const every = Math.ceil(LETTER_HEIGHT / cell);
+  /** @param {boolean} down @param {string[]} names @param {number} here */
+  const write = (down, names, here) =>
+    first(down ? "#map .rows" : "#map .columns").replaceChildren(
+      ...names.flatMap((name, number) => {
+        const near = Math.abs(number - here) * cell < LETTER_HEIGHT;
+        if (number !== here && (number % every || near)) return [];
+        const span = made("span", { title: name }, readable(name));
+        span.classList.toggle("here", number === here);
+        const from = (number + 0.5) * cell;
+        put(span, down ? { top: top + from, width: side } : { left: side + from, height: top });
+        span.classList.toggle("sink", !down && map.sinks[number]);
+        return [span];
+      }),
+    );
+  write(true, record().rowNames, row);
+  write(false, record().columnNames, column);
+}
+function drawMap() {
+  const one = record();
+  const most = windowWidth() < NARROW ? 64 : NAMES_ROOM;
+  const [side, top] = [one.rowNames, one.columnNames].map((names) =>
+    Math.min(most, 12 + LETTER_WIDTH * Math.max(...names.map((name) => readable(name).length))),
+  );
+  const wide = clamp(windowWidth() - 40 - side, 200, WIDEST_MAP);
+  const cell = clamp(Math.floor(wide / Math.max(map.columns, map.rows)), 1, LARGEST_CELL);
+  layout = { side, top, cell };
+  paintMap(canvas("one"), shades(map));
+  const [width, height] = [map.columns * cell, map.rows * cell];
+  put(at("one"), { width, height });
+  put(first("#map .cells"), { left: side, top });
+  put(at("map"), { width: side + width + 2, height: top + height + 2 });
+  const what = `Heat map, ${map.rows} by ${map.columns}: ${rowAxis()} by ${keyAxis()}.`;
+  at("one").setAttribute("aria-label", `${what} Arrow keys move the cell that is read out.`);
+  at("caption").textContent = `${rowAxis()} down, ${keyAxis()} across`;
+}
+/** @param {MouseEvent} event */
+const cellAt = (event) => cellUnder(event, at("one"), map.rows, map.columns);
+/** @param {KeyboardEvent} event */
+function onMapKey(event) {
+  const move = moved(event);
+  if (!move) return;
+  pin(clamp(state.row + move[0], 0, map.rows - 1), clamp(state.column + move[1], 0, map.columns - 1));
+}
+function table() {
+  lines = [];
+  if (!(/** @type {HTMLDetailsElement} */ (at("rows")).open)) return;
+  const heads = [rowAxis(), "entropy", `strongest ${keyAxis()}s`].map((name) => made("th", {}, name));
+  lines = list(map.rows, (row) => {
+    const found = inRow(row);
+    const button = made("button", { type: "button" }, readable(record().rowNames[row] || "0"));
+    button.addEventListener("click", () => pin(row, found[0]?.[1] ?? 0));
+    const keys = found
+      .slice(0, TABLE_KEYS)
+      .map(([weight, column]) => `${quoted(record().columnNames[column])} ${weight.toFixed(digits)}`);
+    return made("tr", {}, ...[button, entropyText(row), keys.join(", ")].map((one) => made("td", {}, one)));
+  });
+  const head = made("thead", {}, made("tr", {}, ...heads));
+  first("#rows .scroll").replaceChildren(made("table", {}, head, made("tbody", {}, ...lines)));
+}
+
+// ---- The page
+/** @param {string} id @param {string} label @param {string[]} names @param {number} value */
+function options(id, label, names, value) {
+  const select = /** @type {HTMLSelectElement} */ (at(id));
+  select.replaceChildren(...names.map((one, number) => made("option", { value: number }, one)));
+  select.value = String(value);
+  const around = /** @type {HTMLElement} */ (select.parentElement);
+  around.hidden = names.length < 2;
+  around.children[0].textContent = label;
+}
+function controls() {
+  const one = record();
+  const leads = one.axes.slice(0, -2).map((axis) => axis.name);
+  const several = inGrid().length < records.length;
+  const calls = several ? 1 + Math.max(...records.map((other) => other.call)) : 1;
+  options("call", "call", list(calls, String), state.call);
+  const batches = list(batchCount(one), (batch) => one.maps[batch * one.heads].lead.slice(0, -1).join(" / "));
+  options("batch", leads.slice(0, -1).join(" / "), batches, state.batch);
+  const layers = records.map((other) => [other.layer, siteName(other)].filter(Boolean).join(" · "));
+  options("record", "layer", layers, state.record);
+  const heads = list(one.heads, (head) => headLabel(one, head));
+  options("head", one.lead?.name ?? "", heads, state.head);
+}
+async function show() {
+  const one = record();
+  state.head = clamp(state.head, 0, one.heads - 1);
+  state.batch = Math.min(state.batch, batchCount(one) - 1);
+  const maps = await unpacked(one);
+  if (one !== record()) return; // another was asked for meanwhile
+  map = maps[state.head];
+  if (state.row < 0 || state.row >= map.rows || state.column >= map.columns) {
+    state.row = map.rows - 1;
+    state.column = one.isSelf ? columnOf(state.row) : map.columns - 1;
+  }
+  at("title").textContent = at("pointed").textContent = told(one, state.head);
+  at("site").textContent = siteName(one);
+  at("notes").replaceChildren(...one.notes.map((note) => made("p", { class: "note" }, note)));
+  controls();
+  writeTexts();
+  drawMap();
+  legend();
+  table();
+  markGrid();
+  lookBack();
+}
+async function redraw() {
+  readColours();
+  await drawGrid();
+  await show();
+}
+/** @param {Recorded} one @param {number} head */
+function choose(one, head) {
+  const inside = inGrid().includes(one);
+  Object.assign(state, { record: records.indexOf(one), head }, inside ? {} : { call: one.call });
+  return inside ? show() : redraw();
+}
+function wire() {
+  /** @param {string} id @param {string} kind @param {(event: any) => unknown} act */
+  const on = (id, kind, act) => at(id).addEventListener(kind, act);
+  /** @param {string} id @param {(value: number) => unknown} act */
+  const chosen = (id, act) => on(id, "change", (event) => act(Number(event.target.value)));
+  const say = (/** @type {{ one: Recorded, head: number }} */ { one, head }) => {
+    at("pointed").textContent = told(one, head);
+  };
+  on("all", "pointermove", (event) => say(inGridAt(event)));
+  on("all", "pointerleave", () => say({ one: record(), head: state.head }));
+  on("all", "click", (event) => choose(inGridAt(event).one, inGridAt(event).head));
+  on("all", "keydown", onGridKey);
+  on("one", "pointermove", (event) => event.pointerType === "mouse" && look(...cellAt(event)));
+  on("one", "pointerleave", lookBack);
+  on("one", "click", (event) => pin(...cellAt(event)));
+  on("one", "keydown", onMapKey);
+  for (const name of ["each", "apart"])
+    on(name, "change", (event) => {
+      Object.assign(state, { [name]: event.target.checked });
+      redraw();
+    });
+  chosen("call", (call) => {
+    state.call = call;
+    const shown = inGrid();
+    choose(shown.find((one) => one.site === record().site) ?? shown[0], state.head).then(redraw);
+  });
+  chosen("batch", (batch) => {
+    state.batch = batch;
+    redraw();
+  });
+  chosen("record", (number) => choose(records[number], state.head));
+  chosen("head", (head) => choose(record(), head));
+  on("rows", "toggle", () => {
+    table();
+    lookBack();
+  });
+  for (const cell of document.querySelectorAll("#sites [data-record]")) {
+    const one = records[Number(cell.getAttribute("data-record"))];
+    const button = made("button", { type: "button" }, cell.textContent);
+    button.addEventListener("click", () => choose(one, state.head).then(() => at("title").focus()));
+    cell.replaceChildren(button);
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  let width = windowWidth();
+  window.addEventListener("resize", () => {
+    if (windowWidth() !== width) redraw();
+    width = windowWidth();
+  });
+}
+async function start() {
+  if (!records.length) return;
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot unpack them");
+  state.call = records[0].call;
+  at("view").hidden = false; // before drawing: what is hidden has no size
+  try {
+    await redraw();
+  } catch (error) {
+    at("view").hidden = true;
+    throw error;
+  }
+  at("still").hidden = true;
+  wire();
+}
+const ready = start().catch((error) => {
+  at("trouble").textContent = `The heat maps cannot be shown: ${error.message}.`;
+  at("trouble").hidden = false;
+});
+Object.assign(window, { attnlensReady: ready });

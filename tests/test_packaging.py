@@ -125,6 +125,8 @@ def test_the_wheel_holds_what_it_needs_and_nothing_else(wheel: Path) -> None:
         path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "attnlens").rglob("*.py")
     }
     assert sorted(modules - names) == []
+    assets = (REPOSITORY / "dashboard" / "assets").iterdir()
+    assert {f"attnlens/dashboard/assets/{path.name}" for path in assets} <= names
 
 
 def test_the_wheel_works_away_from_the_checkout(

@@ -157,6 +157,8 @@ class View {
       return;
     }
     at("page").classList.remove("failed");
+    const choice = /** @type {HTMLSelectElement | null} */ (document.getElementById("model"));
+    if (choice) choice.value = model;
     this.settle();
     this.remember("replace");
     for (const link of all("[data-innings]"))
@@ -477,12 +479,14 @@ class View {
     this.remember("replace");
     const body = JSON.stringify({ ...others, balls: ball ? { [ball]: outcome } : {} });
     const shown = at("what-if-answer");
+    const address = () => `/ask${this.data(this.state.ball, "what-if")}`;
+    const url = address();
     shown.replaceChildren(el("p", { class: "loading" }, "asking"));
     try {
-      const answer = await post(`/ask${this.data(this.state.ball, "what-if")}`, body, "application/json");
-      shown.innerHTML = answer.html;
+      const answer = await post(url, body, "application/json");
+      if (url === address()) shown.innerHTML = answer.html;
     } catch (error) {
-      shown.replaceChildren(trouble(/** @type {Error} */ (error).message));
+      if (url === address()) shown.replaceChildren(trouble(/** @type {Error} */ (error).message));
     }
   }
 }

@@ -41,6 +41,7 @@ function look() {
   [content, signature] = [found, told];
   leave.abort();
   leave = new AbortController();
+  const { signal } = leave; // of this page, also when another is shown meanwhile
   document.body.dataset.ready = document.body.dataset.tested = "no";
   /** @type {Shown} */
   const shown = JSON.parse(told);
@@ -59,13 +60,10 @@ function look() {
   if (!isFirst) at("page").focus({ preventScroll: true });
   /** @type {Record<string, (page: any, signal: AbortSignal) => Promise<void>>} */
   const scripts = { ball: ballPage, story: storyPage, heads: headsPage };
-  Promise.resolve(scripts[shown.page]?.(shown, leave.signal))
-    .then(() => scripts[shown.page] === ballPage || leave.signal.aborted || finished())
-    .catch(
-      (error) =>
-        leave.signal.aborted || at("page").prepend(trouble(`Something went wrong: ${error.message}`)),
-    )
-    .finally(() => window.scrollTo(0, isFirst || !history.state?.y ? window.scrollY : history.state.y));
+  Promise.resolve(scripts[shown.page]?.(shown, signal))
+    .then(() => scripts[shown.page] === ballPage || signal.aborted || finished())
+    .catch((error) => signal.aborted || at("page").prepend(trouble(`Something went wrong: ${error.message}`)))
+    .finally(() => signal.aborted || isFirst || window.scrollTo(0, history.state?.y || window.scrollY));
 }
 new MutationObserver(look).observe(document.body, {
   childList: true,
