@@ -2,70 +2,76 @@
 
 from __future__ import annotations
 
-import copy
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import Here
+from small_predictors import small_predictor
 
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.pages.heads_page import render_heads
+from attnlens.cricket.predictor.trained import save_predictor
+from attnlens.cricket.readers.writers import write_match
 
-INTERVAL = re.compile(
-    r'<line (?!class)x1="([\d.]+)" x2="([\d.]+)" y1="7" y2="7"/><rect x="([\d.]+)"'
-)
-
-
-def head(number: int) -> dict[str, Any]:
-    """A head whose figures are known."""
-    return {
-        "number": number,
-        "earned": "same_bowler",
-        "sees": None,
-        "biases": [{"relation": "recency", "value": 0.5, "start": 0.1}],
-        "bias_share": 0.25,
-        "self_attention": 0.125,
-        "relations": [
-            {"relation": "recency", "lift": 2.0, "lift_ci": (1.0, 4.0), "hiding": None},
-            {"relation": "same_over", "lift": 12.0, "lift_ci": None, "hiding": None},
-        ],
-        "hiding": None,
-        "importance": {"points": 1.0, "points_ci": (0.5, 2.0), "matters": 0.5, "rank": 1},
-        "mean_by_distance": [0.5, None, 0.125],
-        "strongest": [
-            {"match_id": "m<script>", "innings": 1, "ball": 47, "looked_at": 46, "share": 0.75}
-        ],
-    }
+INTERVAL = re.compile(r'<line x1="([\d.]+)" x2="([\d.]+)" y1="7" y2="7"/><rect x="([\d.]+)"')
+TEST = {"nats": 0.0, "matters": 0.02, "supports": False, "margin_nats_ci": [0.1, 0.2]}
 
 
-DOCUMENT = {
-    "balls": 1200,
-    "matches": 1,
-    "scales": [{"scale": "whole", "question": "one relation a head", "heads": [head(0), head(1)]}],
-}
+@pytest.fixture
+def document(tmp_path: Path, attnlens_here: Here) -> Any:
+    """What the command says of three matches."""
+    save_predictor(tmp_path / "one.safetensors", small_predictor())
+    (tmp_path / "matches").mkdir()
+    for seed in (6, 7, 8):
+        write_match(simulate_match(seed), tmp_path / "matches" / f"{seed}.json")
+    attnlens_here.patch.chdir(tmp_path)
+    options = ("--model", "one.safetensors", "--balls", "20", "--json")
+    return json.loads(attnlens_here.good("lab", "heads", "matches", *options))
 
 
-def test_every_head_has_a_page_and_intervals_stand_where_their_numbers_say() -> None:
-    pages = render_heads(DOCUMENT)
-    assert set(pages) == {"", "whole-0", "whole-1"}
-    # Points from 0 to the largest end, 2: half a point is a quarter of 116 units after 2.
-    assert INTERVAL.findall(pages[""]) == [("31.0", "118.0", "59.0")] * 2
-    # Lifts from 0 to 8; what is larger stands at the end, and has no interval here.
-    recency, over = INTERVAL.findall(pages["whole-0"])[::-1]
-    assert recency == ("16.5", "60.0", "30.0")
-    assert over == ("118.0", "118.0", "117.0")
-    shades = re.findall(r'fill-opacity="([\d.]+)"', pages["whole-0"])
-    assert shades == ["1.00", "0.00", "0.50"]
-    assert "1,200 balls of 1 match." in pages[""]
+def check(page: str, rows: list[Any], name: str, end: float) -> None:
+    """116 units from 2 are 0 to ``end``; the mark begins one unit before its middle."""
+    for place, row in zip(INTERVAL.findall(page), rows, strict=True):
+        low, high, value = (2 + 116 * min(at / end, 1) for at in (*row[f"{name}_ci"], row[name]))
+        assert [float(at) for at in place] == pytest.approx([low, high, value - 1], abs=0.06)
 
 
-def test_names_are_only_names_and_other_documents_are_refused() -> None:
-    page = render_heads(DOCUMENT)["whole-0"]
-    assert "m&lt;script&gt;, innings 1: ball 47 looked at ball 46: 75%" in page
+def test_every_head_has_a_page_and_intervals_stand_where_their_numbers_say(document: Any) -> None:
+    heads = {f"{s['scale']}-{h['number']}": h for s in document["scales"] for h in s["heads"]}
+    pages = render_heads(document)
+    assert list(pages) == ["", *heads]
+    parts = [head["importance"] for head in heads.values()]
+    check(pages[""], parts, "points", max(part["points_ci"][1] for part in parts))
+    for name, head in heads.items():
+        rows = [row for row in head["relations"] if row["lift"] is not None]
+        check(pages[name], sorted(rows, key=lambda row: -row["lift"]), "lift", 8)
+        assert f"<h1>{name.replace('-', ' ')}" in pages[name]
+        assert f"by {1000 * head['importance']['nats']:.2f} thousandths" in pages[name]
+
+
+def test_what_is_not_known_or_not_shown_is_said_and_names_are_only_names(document: Any) -> None:
+    head = document["scales"][-1]["heads"][0]
+    head["strongest"][0]["match_id"] = "m<script>"
+    head["self_attention"] = head["importance"]["points_ci"] = None
+    head["relations"][0].update(lift=2.0, lift_ci=None, hiding=TEST)
+    head["mean_by_distance"] = [0.5, None, 0.125]
+    page = render_heads(document)["whole-0"]
+    assert re.findall(r'fill-opacity="([\d.]+)"', page) == ["1.00", "0.00", "0.50"]
+    assert "m&lt;script&gt;, innings" in page
     assert "<script" not in page
-    older = copy.deepcopy(DOCUMENT)
-    for row in older["scales"][0]["heads"]:
-        del row["mean_by_distance"], row["strongest"]
-    assert "by distance" not in render_heads(older)["whole-0"]
-    for wrong in ({}, [], {"scales": []}, {"scales": [{"heads": [{}]}]}, None):
+    assert "not known of its weight" in page
+    assert "– matters on 2% of balls, more than hiding random balls, but on too few" in page
+
+
+def test_older_documents_are_shown_and_others_refused(document: Any) -> None:
+    head = document["scales"][-1]["heads"][0]
+    del head["mean_by_distance"], head["strongest"]
+    assert "by distance" not in render_heads(document)["whole-0"]
+    del head["self_attention"]
+    wrong: list[Any] = [document, {}, [], {"scales": []}, {"scales": [{"heads": [{}]}]}, None]
+    for other in wrong:
         with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
-            render_heads(wrong)
+            render_heads(other)

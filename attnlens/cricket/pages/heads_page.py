@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from jinja2 import UndefinedError
+
 from attnlens.cricket.predictor.scales import UNSPECIALISED, relation_words
 from attnlens.files import Json
 from attnlens.render.page import render_part
@@ -24,6 +26,13 @@ def render_heads(document: Json) -> dict[str, str]:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is no such document.
     """
+    try:
+        return _pages(document)
+    except UndefinedError as error:  # a field that only the template reads
+        raise ValueError(str(error)) from None
+
+
+def _pages(document: Json) -> dict[str, str]:
     heads = list(_heads(document))
     if not heads:
         raise ValueError("no heads")
@@ -76,9 +85,23 @@ def _relations(head: Json) -> list[Json]:
         {
             "name": relation_words(row["relation"]),
             "lift": row["lift"],
+            "lift_ci": row["lift_ci"],
             "ends": [min(end, _MAX_LIFT) / _MAX_LIFT for end in _ends(row, "lift")],
             "place": min(row["lift"], _MAX_LIFT) / _MAX_LIFT,
             "hiding": row["hiding"],
+            "verdict": _verdict(row["hiding"]),
         }
         for row in sorted(rows, key=lambda row: -row["lift"])
     ]
+
+
+def _verdict(test: Json | None) -> str:
+    """What hiding a relation's balls showed beside random sets of as many balls."""
+    if test is None:
+        return ""
+    margin = test["margin_nats_ci"]
+    if margin is None or margin[0] <= 0:
+        return "not shown to do more than hiding random balls"
+    if not test["supports"]:
+        return "more than hiding random balls, but on too few balls"
+    return "more than hiding random balls"
