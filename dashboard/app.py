@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -87,7 +88,6 @@ def create_app(
         meta_tags=[
             {"name": "viewport", "content": "width=device-width, initial-scale=1"},
             {"name": "color-scheme", "content": "light dark"},
-            {"name": "attnlens-model", "content": functions.models[0]},
         ],
     )
     app.layout = frame(public=public, heads=functions.heads is not None)
@@ -110,13 +110,14 @@ def create_app(
         Input("url", "pathname"),
         State("page-key", "data"),
     )
-    def draw_page(path: str | None, shown: str | None) -> tuple[html.Div, str]:
+    def draw_page(path: str | None, current: str | None) -> tuple[html.Div, str]:
         """Another page; the balls of a match are one page, whose script shows another ball."""
         key = page_key(path or "/")
-        if key == shown:
+        if key == current:
             raise PreventUpdate
         return page_of(key, functions, matches, recordings, public)[0], key
 
+    people = lru_cache(maxsize=256)(functions.people)  # each letter typed asks for all of them
     @app.callback(
         Output("hits", "children"),
         Output("url", "href"),
@@ -128,7 +129,7 @@ def create_app(
     def find(text: str | None, path: str | None) -> tuple[list[html.Option], Any, Any]:
         """Players and matches by name; a hit that is chosen is opened."""
         key = page_key(path or "/").partition("/")[2]
-        hits = search_hits(matches, functions.people, str(text or ""), key)
+        hits = search_hits(matches, people, str(text or ""), key)
         chosen = next((hit for hit in hits if hit["text"] == text), None)
         if chosen is not None:
             return [], chosen["href"], ""

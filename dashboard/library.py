@@ -50,8 +50,7 @@ class Functions:
         match: the match without its balls.
         people: the match's players, by where they faced or bowled first.
         story: match, whether its claims are tested, model, the address of a delivery by innings
-            and index, and what is called now and then while they are tested, to the ``html`` of
-            the match's story.
+            and index, and what is called now and then meanwhile, to the story's ``html``.
         innings: match, innings and model to every ball (`attnlens.cricket.explain.innings_data`),
             and the ``scores`` before each as HTML.
         explain: match, innings, ball, model and an outcome, or ``None`` for the story's, to an
@@ -62,8 +61,8 @@ class Functions:
         texts: file names, such as ``prompt.txt``, to functions from an explanation to its text.
         page: a recording's path and name to a page of its heat maps.
         models: the names of the models to choose from, the default first.
-        heads: the pages of heads across matches as HTML, by head such as ``whole-0``, and by ``""``
-            the page of all; if the command line names a file of ``attnlens lab heads --json``.
+        heads: pages as HTML by head, such as ``whole-0``, and of all by ``""``; of the file of
+            ``attnlens lab heads --json``, if the command line names one.
     """
 
     read: Callable[[str], Match]

@@ -203,12 +203,12 @@ def search_hits(
 
     def rows() -> Iterator[Data]:
         for item in [current, *others] if current else others:
-            about = [item.summary["title"], item.summary["date"]]
-            about = [on_one_line(part) for part in about if part]
-            yield {"text": " · ".join(about), "href": match_link(item)}
+            facts = (item.summary["title"], item.summary["date"])
+            match = [on_one_line(fact) for fact in facts if fact]
+            yield {"text": " · ".join(match), "href": match_link(item)}
             for player in people(item.value):
                 role = f"{player['role']} from {player['label']}, innings {player['innings']}"
-                row = " · ".join([on_one_line(player["name"]), role, *about])
+                row = " · ".join([on_one_line(player["name"]), role, *match])
                 yield {"text": row, "href": ball_link(item, player["innings"], player["ball"])}
 
     def holds(row: Data) -> bool:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from attnlens.cricket.match.outcomes import OUTCOME_NAMES
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 ASSETS = REPOSITORY / "dashboard" / "assets"
 TEMPLATES = REPOSITORY / "templates"
@@ -79,6 +81,13 @@ def test_one_script_draws_heat_maps() -> None:
     assert drawing == ["heat_maps.js"]
     assert "putImageData" not in recording
     assert "heat_maps.js" in recording
+
+
+def test_scripts_call_outcomes_as_python_does() -> None:
+    text = (ASSETS / "innings.js").read_text("utf-8")
+    lists = re.findall(r"OUTCOME\w* = \[([^\]]+)\]", text)
+    named = [re.findall(r'"([^"]+)"', part) for part in lists]
+    assert named == [list(OUTCOME_NAMES), [names.noun for names in OUTCOME_NAMES.values()]]
 
 
 @pytest.mark.parametrize("words", [["tsc"], ["biome", "ci"]], ids=["types", "linter"])

@@ -176,14 +176,7 @@ class View {
     const { state, innings } = this;
     if (!innings) return;
     if (this.label !== null) {
-      const balls = innings.balls.filter((ball) => ball.label === this.label);
-      if (balls.length === 1) state.ball = balls[0].index;
-      else
-        toast(
-          balls.length
-            ? `${this.label} is the label of ${balls.length} balls`
-            : `there is no ball ${this.label}`,
-        );
+      state.ball = this.named(this.label) ?? state.ball;
       this.label = null;
     }
     state.ball = clamp(Math.trunc(state.ball), 1, innings.count);
@@ -417,11 +410,18 @@ class View {
     event.preventDefault();
     const name =
       new FormData(/** @type {HTMLFormElement} */ (event.target)).get("ball")?.toString().trim() ?? "";
-    const balls =
-      this.innings?.balls.filter((ball) => ball.label === name || String(ball.index) === name) ?? [];
-    if (balls.length === 1) this.choose({ ball: balls[0].index });
-    else if (balls.length) toast(`${name} is the label of ${balls.length} balls: name one by its number`);
-    else toast(`there is no ball ${name || "without a name"}; 1 to ${this.innings?.count}`);
+    const ball = this.named(name);
+    if (ball) this.choose({ ball });
+  }
+  /** The ball of that number or label; unless there is exactly one, the page says so.
+   * @param {string} name */
+  named(name) {
+    const balls = this.innings?.balls ?? [];
+    const found = balls.filter((ball) => ball.label === name || String(ball.index) === name);
+    if (found.length === 1) return found[0].index;
+    if (found.length) toast(`${name} is the label of ${found.length} balls: name one by its number`);
+    else toast(`there is no ball ${name || "without a name"}; 1 to ${balls.length}`);
+    return undefined;
   }
   /** @param {KeyboardEvent} event */
   key(event) {

@@ -44,7 +44,9 @@ from attnlens.cricket.predictor.scales import (
     SCALES,
     SEEN,
     UNSPECIALISED,
+    head_id,
     head_key,
+    head_name,
     relation_words,
 )
 from attnlens.cricket.predictor.tensors import InningsArrays, encode_innings
@@ -144,28 +146,24 @@ def _total(
 
 
 def shown_match(match: Match) -> Json:
-    """The match without its balls: teams, result, innings and who could play in each."""
+    """The match without its balls: what it is, how it ended, and its innings."""
     event = match.event.get("name")
     return {
         "match_id": match.match_id,
         "title": " v ".join(match.teams) or match.match_id,
-        "teams": list(match.teams),
         "date": None if match.date is None else match.date.isoformat(),
         "venue": ground(match.venue, match.city) or None,
         "event": None if event is None else str(event),
         "result": result_sentence(match),
-        "notes": list(match.notes),
         "innings": [
             {
                 "number": innings.number,
                 "batting": innings.batting_team,
-                "bowling": innings.bowling_team,
                 "super_over": innings.super_over,
                 "total": innings.total,
                 "wickets": innings.wickets,
                 "overs": innings.overs_display,
                 "balls": len(innings.deliveries),
-                "target": innings.target,
             }
             for innings in match.innings
         ],
@@ -242,8 +240,8 @@ def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
         yield {
             "scale": scale,
             "number": number,
-            "id": f"{scale}-{number}",
-            "name": f"{scale} {number}",
+            "id": head_id(scale, number),
+            "name": head_name(scale, number),
             "key": head_key(number, pattern),
             "earned": "" if name == UNSPECIALISED else relation_words(name),
             "about": ". ".join(about),
@@ -286,7 +284,7 @@ def _outcome(ball: Delivery) -> str:
     out = "; ".join(f"{wicket.player_out.name} {wicket.kind}" for wicket in ball.wickets)
     if not ball.outcome:
         return "not yet bowled"
-    return out or OUTCOME_NAMES[ball.outcome].words.removeprefix("a ")
+    return out or OUTCOME_NAMES[ball.outcome].noun
 
 
 def _rates(progress: Progress) -> str:

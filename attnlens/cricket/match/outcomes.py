@@ -20,6 +20,11 @@ class OutcomeNames(NamedTuple):
     label: str
     synonyms: tuple[str, ...] = ()
 
+    @property
+    def noun(self) -> str:
+        """``words`` without the article: ``dot ball``."""
+        return self.words.removeprefix("a ")
+
 
 OUTCOME_NAMES: Final[dict[str, OutcomeNames]] = {
     "0": OutcomeNames("a dot ball", "dot", "0 dot", ("dot", "dots", "dot balls")),
@@ -36,9 +41,7 @@ OUTCOME_NAMES: Final[dict[str, OutcomeNames]] = {
 }
 
 OUTCOME_BY_NAME: Final[dict[str, str]] = {
-    form: code
-    for code, names in OUTCOME_NAMES.items()
-    for form in (names.words.removeprefix("a "), *names.synonyms)
+    form: code for code, names in OUTCOME_NAMES.items() for form in (names.noun, *names.synonyms)
 }
 """Outcomes by what a text calls them, beside their codes."""
 

@@ -152,7 +152,7 @@ class HiddenSet:
         control_range: the same after other sets, median and range; empty where there are none.
         sign, words: the verdict.
         style: the style of its line.
-        claim: its number among the explanation's claims.
+        claim: its number among the explanation's claims; a heading has none.
     """
 
     balls: str
@@ -161,7 +161,7 @@ class HiddenSet:
     sign: str
     words: str
     style: str
-    claim: int = -1
+    claim: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class BallPage:
     came: list[Sentence]
 
 
-def ball_page_of(explanation: Explanation) -> BallPage:
+def ball_page_of(explanation: Explanation, *, max_hidden_sets: int = _MAX_HIDDEN_SETS) -> BallPage:
     """The page of an explanation whose names are fit to be shown."""
     labels, outcome = BallLabels(explanation), explanation.prediction.subject
     ends = came_line(explanation, labels.names), projected(explanation), winning(explanation)
@@ -210,7 +210,7 @@ def ball_page_of(explanation: Explanation) -> BallPage:
         chances=_chances(explanation, outcome),
         outcome=_NAMES[outcome].split()[-1],
         most=most_balls(explanation),
-        hidden=hidden_rows(explanation, labels, _MAX_HIDDEN_SETS),
+        hidden=_hidden(explanation, labels, max_hidden_sets),
         reasons=reasons_for(explanation, labels, _MIN_REASON_POINTS, _MAX_REASONS),
         excluded=reason_lines(explanation, labels, _MIN_REASON_POINTS),
         came=[sentence for sentence in ends if sentence is not None],
@@ -258,10 +258,10 @@ def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | 
     return sentence(explanation, text, names)
 
 
-def hidden_rows(explanation: Explanation, labels: BallLabels, most: int) -> list[HiddenSet]:
+def _hidden(explanation: Explanation, labels: BallLabels, limit: int) -> list[HiddenSet]:
     """A row for each of the first hidden sets."""
     rows = []
-    for index in hidden_sets(explanation)[:most]:
+    for index in hidden_sets(explanation)[:limit]:
         claim = explanation.evidence[index]
         sign, words, style = _EFFECTS[claim.verdict]
         balls = text_of(explanation, claim_subject(explanation, index), labels.names)

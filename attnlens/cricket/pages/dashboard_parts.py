@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.match.outcomes import OUTCOME_NAMES, OUTCOMES
 from attnlens.cricket.pages import parts
-from attnlens.cricket.pages.attention_strip import BallLabels
-from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of, hidden_rows
+from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
 from attnlens.cricket.words.facts import claims_in_order
 from attnlens.files import Json
 from attnlens.render.page import render_part
@@ -29,11 +28,11 @@ _CLAIM_KINDS: Final = (
 )
 """A heading, and how claims of the kind are tested."""
 
-_MAX_HIDDEN: Final = 6
+_MAX_HIDDEN_SETS: Final = 6
 _MAX_CHANGED: Final = 36
 """Past balls that a what-if offers, the last first."""
 
-_NAMES: Final = {code: OUTCOME_NAMES[code].words.removeprefix("a ") for code in OUTCOMES}
+_NAMES: Final = {code: OUTCOME_NAMES[code].noun for code in OUTCOMES}
 
 
 def render_ball_parts(
@@ -46,12 +45,10 @@ def render_ball_parts(
         claim = explanation.evidence[number]
         kind = 1 if claim.removed_from == "head" else 0 if claim.removed else 2
         claims[kind].append((number, claim))
-    labels = BallLabels(explanation)
     return render_part(
         "cricket/ball_parts.html",
         **parts.context(explanation) | {"claims": ()},
-        story=ball_page_of(explanation),
-        hidden=hidden_rows(explanation, labels, _MAX_HIDDEN),
+        story=ball_page_of(explanation, max_hidden_sets=_MAX_HIDDEN_SETS),
         scale=_scale_of(explanation),
         pieces=parts.pieces,
         kinds=[(*words, rows) for words, rows in zip(_CLAIM_KINDS, claims, strict=True)],
@@ -64,7 +61,7 @@ def render_ball_parts(
 
 
 def _scale_of(explanation: Explanation) -> tuple[float, float]:
-    """The least and the largest probability that the rows of hidden sets show."""
+    """The probabilities at the ends of the drawings of hidden sets."""
     shown = [
         part
         for claim in explanation.evidence

@@ -7,7 +7,12 @@ from typing import Final
 
 from jinja2 import UndefinedError
 
-from attnlens.cricket.predictor.scales import UNSPECIALISED, relation_words
+from attnlens.cricket.predictor.scales import (
+    UNSPECIALISED,
+    head_id,
+    head_name,
+    relation_words,
+)
 from attnlens.files import Json
 from attnlens.render.page import render_part
 
@@ -51,11 +56,11 @@ def _heads(document: Json) -> Iterator[Json]:
     """Every head as the pages show it, scale by scale, with its name as on a ball's page."""
     for scale in document["scales"]:
         for head in scale["heads"]:
-            earned = head["earned"]
+            earned, which = head["earned"], (scale["scale"], int(head["number"]))
             yield {
                 **head,
-                "id": f"{scale['scale']}-{int(head['number'])}",
-                "name": f"{scale['scale']} {int(head['number'])}",
+                "id": head_id(*which),
+                "name": head_name(*which),
                 "scale": scale["scale"],
                 "scale_question": scale["question"],
                 "earned": "" if earned == UNSPECIALISED else relation_words(earned),

@@ -102,6 +102,16 @@ def head_key(number: int, pattern: str | None) -> str:
     return f"head_{number}_{pattern or 'free'}"
 
 
+def head_name(scale: str, number: int) -> str:
+    """``whole 0``, a head among those of every scale."""
+    return f"{scale} {number}"
+
+
+def head_id(scale: str, number: int) -> str:
+    """``whole-0``: `head_name` in an address."""
+    return f"{scale}-{number}"
+
+
 def relation_words(name: str) -> str:
     """``same batsman``."""
     return name.replace("_", " ")
