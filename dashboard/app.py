@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -117,7 +116,6 @@ def create_app(
             raise PreventUpdate
         return page_of(key, functions, matches, recordings, public)[0], key
 
-    people = lru_cache(maxsize=256)(functions.people)  # each letter typed asks for all of them
     @app.callback(
         Output("hits", "children"),
         Output("url", "href"),
@@ -129,7 +127,7 @@ def create_app(
     def find(text: str | None, path: str | None) -> tuple[list[html.Option], Any, Any]:
         """Players and matches by name; a hit that is chosen is opened."""
         key = page_key(path or "/").partition("/")[2]
-        hits = search_hits(matches, people, str(text or ""), key)
+        hits = search_hits(matches, functions.people, str(text or ""), key)
         chosen = next((hit for hit in hits if hit["text"] == text), None)
         if chosen is not None:
             return [], chosen["href"], ""

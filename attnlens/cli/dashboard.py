@@ -198,7 +198,8 @@ def _functions(options: argparse.Namespace) -> Functions:
     return Functions(
         read=read_match,
         match=shown_match,
-        people=shown_people,
+        # Each letter that is typed into the search field asks for those of all matches.
+        people=lru_cache(maxsize=_MAX_MATCHES)(shown_people),
         story=story,
         innings=every_ball,
         explain=explain,
