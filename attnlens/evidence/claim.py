@@ -23,34 +23,28 @@ ItemSets = Sequence[tuple[int, ...]]
 Predict = Callable[[NDArray[np.bool_]], Floats]
 """Masks ``(mask, item)``, true where an item is visible, to probabilities ``(mask, outcome)``."""
 
-Replace = Callable[[ItemSets], Floats]
-"""Sets of items to be replaced by items drawn from similar situations, to probabilities
-``(set, outcome)``; a set that is listed again is another draw."""
-
 MODEL: Final = "model"
 """The site of claims about the whole model; every other site is a head."""
 
 _ROUNDING: Final = 1e-3
 
-A = TypeVar("A", bound=Sequence[object] | NDArray[np.bool_])
-
 
 def check_probabilities(
-    predict: Callable[[A], Floats], inputs: A, outcomes: int | None = None
+    predict: Predict, masks: NDArray[np.bool_], outcomes: int | None = None
 ) -> Floats:
-    """The model's probabilities for each input, ``(input, outcome)``.
+    """The model's probabilities for each mask, ``(mask, outcome)``.
 
     Raises:
-        InputError: the answer is not one row of probabilities for each input.
+        InputError: the answer is not one row of probabilities for each mask.
     """
-    answer = predict(inputs)
+    answer = predict(masks)
     try:
         table = np.asarray(answer, dtype=float)
     except (TypeError, ValueError, RuntimeError):  # ragged, on another device, with a gradient
         table = np.zeros(0)
-    if table.ndim != 2 or table.shape != (len(inputs), outcomes or table.shape[1]):
+    if table.ndim != 2 or table.shape != (len(masks), outcomes or table.shape[1]):
         raise InputError(
-            f"the model's answer to {len(inputs)} masks is no table of as many rows",
+            f"the model's answer to {len(masks)} masks is no table of as many rows",
             remedy=f"give an array (mask, outcome), of {outcomes or 'as many'} outcomes each time",
         )
     if not ((table >= -_ROUNDING).all() and (np.abs(table.sum(1) - 1) <= _ROUNDING).all()):
@@ -67,7 +61,6 @@ class Claim:
 
     Attributes:
         window: the items that could have been named instead of ``removed``.
-        matched: whether control sets must have as many items of each kind, such as a distance.
         beyond: which numbers of `attnlens.evidence.trial.Trial.structure` explain no part of the
             effect that the claim states.
         raises: outcomes (columns) that the items raise, if ``text`` says so.
@@ -80,7 +73,6 @@ class Claim:
     text: str
     removed: tuple[int, ...]
     window: tuple[int, ...]
-    matched: bool = False
     beyond: tuple[int, ...] = ()
     raises: tuple[int, ...] = ()
     lift: float | None = None
@@ -109,13 +101,11 @@ class AblationSite:
 
     Attributes:
         items: the items, in the order of the masks' columns.
-        replace: the second operator, if there is one.
         translate: a claim in these items, where they are not the model's own.
     """
 
     predict: Predict
     items: tuple[int, ...]
-    replace: Replace | None = None
     translate: Callable[[Claim], Claim] | None = None
     outcomes: int | None = None
 
@@ -163,8 +153,6 @@ class ClaimTest(Generic[C]):
         happened: of a claim that items mattered, the test with what happened on them replaced.
         control_probs: probabilities with each of ``control_sets`` hidden ``(set, outcome)``, where
             that was asked.
-        replaced, replaced_controls: nats of each draw of the second operator, for the claim's
-            items and for ``control_sets``; ``None`` where it did not run.
     """
 
     claim: C
@@ -187,8 +175,6 @@ class ClaimTest(Generic[C]):
     judgement: Judgement = NO_VERDICT
     happened: ClaimTest[C] | None = None
     control_probs: Floats | None = None
-    replaced: Floats | None = None
-    replaced_controls: Floats | None = None
 
     @property
     def points(self) -> Floats:
@@ -209,7 +195,7 @@ class ClaimTest(Generic[C]):
 
     @property
     def verdict(self) -> Verdict | None:
-        """``None`` before `attnlens.evidence.trial.judged`, and where nothing is claimed."""
+        """``None`` before `attnlens.evidence.trial.judge_tests`, and where nothing is claimed."""
         return self.judgement.verdict
 
     @property

@@ -23,10 +23,8 @@ from attnlens.evidence.claim import (
     ClaimTest,
     LeaveOneOut,
     Predict,
-    Replace,
     check_probabilities,
 )
-from attnlens.evidence.null import stratum
 from attnlens.evidence.shapley import Contributions, contributions
 from attnlens.evidence.trial import BATCH_TOLERANCE, Trial
 
@@ -54,8 +52,6 @@ def gather(
     groups: Mapping[str, Sequence[int]],
     *,
     items: Sequence[int],
-    replace: Replace | None = None,
-    distances: Mapping[int, int] | None = None,
     outcome: int | None = None,
     lowers: bool = False,
     seed: int = 0,
@@ -67,8 +63,6 @@ def gather(
         predict: masks over ``items``, true where visible, to probabilities.
         groups: name to items; every item in exactly one group.
         items: the items, in the order of the masks' columns.
-        replace: the second operator.
-        distances: item to how far back it lies; needed for matched claims.
         outcome: the outcome (column) to explain; without, the whole distribution.
         lowers: whether claims say that their items lower its probability; else that they raise it.
         heads: by the names that claims have as their `Claim.site`, the model's probabilities with
@@ -88,22 +82,14 @@ def gather(
     if MODEL in (heads or {}):
         raise InputError(f"no head can be called {MODEL!r}", remedy="give it another name")
     sites = {
-        name: AblationSite(
-            function, tuple(items), replace if name == MODEL else None, outcomes=len(outcomes)
-        )
+        name: AblationSite(function, tuple(items), outcomes=len(outcomes))
         for name, function in {**(heads or {}), MODEL: predict}.items()
     }
     for claim in claims:
-        _check(claim, sites, distances or {}, outcomes)
+        _check(claim, sites, outcomes)
     if _repeated([claim.site == MODEL for claim in claims if claim.first]):
         raise InputError("more than one claim is first", remedy="test one of them first")
-    trial: Trial[C] = Trial(
-        sites,
-        seed=seed,
-        kinds={item: stratum(distance) for item, distance in (distances or {}).items()},
-        outcome=outcome,
-        lowers=lowers,
-    )
+    trial: Trial[C] = Trial(sites, seed=seed, outcome=outcome, lowers=lowers)
     tests = trial.compare(claims)
     for site in dict.fromkeys([MODEL, *(claim.site for claim in claims)]):
         if np.abs(trial.leave_one_out(site).full - parts.full).max() > BATCH_TOLERANCE:
@@ -119,12 +105,9 @@ def gather(
     )
 
 
-def _check(
-    claim: Claim, sites: Mapping[str, AblationSite], distances: Mapping[int, int], outcomes: range
-) -> None:
+def _check(claim: Claim, sites: Mapping[str, AblationSite], outcomes: range) -> None:
     """Raise InputError for a claim about what does not exist, or is named twice."""
     removed, window = set(claim.removed), set(claim.window)
-    without_distance = window - set(distances) if claim.matched else set()
     lift = {claim.lift} if math.isnan(claim.lift or 0) else set()
     unknown = "name items that the masks have"
     faults: list[tuple[Collection[object], str, str]] = [
@@ -135,7 +118,6 @@ def _check(
             "name every item once",
         ),
         (removed - window, "removes what its window has not", unknown),
-        (without_distance, "is matched by distance", "give distances of all its window"),
         ({claim.site} - set(sites), "is about {!r}", f"name one of {', '.join(sites)}"),
         (set(claim.raises) - set(outcomes), "raises outcome {}", f"the last is {outcomes[-1]}"),
         (_repeated(claim.raises), "raises outcome {} twice", "name every outcome once"),

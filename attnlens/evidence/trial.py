@@ -1,8 +1,7 @@
 """The test of the claims about one prediction.
 
 The test statistic is the sum of the effects of hiding each item alone, compared with the same sums
-of control sets (`attnlens.evidence.null`). A supported claim is tested again by a second operator,
-which replaces the items by items drawn from similar situations.
+of control sets (`attnlens.evidence.null`).
 """
 
 from __future__ import annotations
@@ -24,9 +23,8 @@ from attnlens.evidence.claim import (
     ClaimTest,
     ItemSets,
     LeaveOneOut,
-    check_probabilities,
 )
-from attnlens.evidence.null import Pool, ReferenceDistribution, pool_for
+from attnlens.evidence.null import Pool, ReferenceDistribution
 from attnlens.evidence.scores import divergence, log_odds
 from attnlens.evidence.verdict import (
     AMONG,
@@ -42,7 +40,6 @@ from attnlens.evidence.verdict import (
     TOO_SMALL,
     Judgement,
     benjamini_hochberg,
-    confirm,
     fixed_sequence,
     judge,
     none_matters,
@@ -52,7 +49,6 @@ from attnlens.evidence.verdict import (
 )
 from attnlens.files import Floats
 
-N_REPLACEMENTS: Final = 16
 N_CONTROL_SETS: Final = 39
 _TOLERANCE: Final = 1e-6
 """Probabilities of the same input, in one batch, differ by no more than this."""
@@ -74,7 +70,6 @@ class Trial(Generic[C]):
 
     Args:
         sites: by name; `MODEL` is among them.
-        kinds: item to its kind, for matched claims, such as the stratum of its distance.
         usual: by site, item to the mean and the standard deviation of the `change` by hiding an
             item in its position in other inputs; changes are then taken as so many deviations from
             the mean.
@@ -92,7 +87,6 @@ class Trial(Generic[C]):
     sites: Mapping[str, AblationSite]
     _: KW_ONLY
     seed: int
-    kinds: Mapping[int, int] | None = None
     usual: Mapping[str, Mapping[int, tuple[float, float]]] = field(default_factory=dict)
     reference: ReferenceDistribution | None = None
     structure: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
@@ -205,10 +199,6 @@ class Trial(Generic[C]):
         full = log_odds(loo.full, outcomes)
         return np.array([full - log_odds(loo.loo_probs[item], outcomes) for item in claim.removed])
 
-    def pool(self, claim: Claim) -> Pool:
-        """The control sets of a claim."""
-        return pool_for(claim.removed, claim.window, self.kinds if claim.matched else None)
-
     def compare(self, claims: Sequence[C]) -> list[ClaimTest[C]]:
         """Hide each claim's items, and compare their sum with those of control sets."""
         site_claims = [
@@ -216,8 +206,7 @@ class Trial(Generic[C]):
             for claim in claims
         ]
         best_sets = [
-            self.pool(claim).best_set(self.item_statistics(claim.site, claim))
-            for claim in site_claims
+            _pool(claim).best_set(self.item_statistics(claim.site, claim)) for claim in site_claims
         ]
         # A head's items are hidden from the whole model too, for its share.
         heads = [number for number, claim in enumerate(claims) if claim.site != MODEL]
@@ -250,7 +239,7 @@ class Trial(Generic[C]):
             raise InputError(
                 "what hiding an item does is no number", remedy="give usual effects above 0"
             )
-        pool, reference = self.pool(site_claim), self._reference_for(site_claim)
+        pool, reference = _pool(site_claim), self._reference_for(site_claim)
         generator = np.random.default_rng(pool.seed(self.seed))
         null = pool.null(statistics, generator)
         against = reference or null
@@ -301,31 +290,12 @@ class Trial(Generic[C]):
         return Judgement(None, EVEN) if claim.even else None
 
     def judge(self, tests: Sequence[ClaimTest[C]]) -> list[ClaimTest[C]]:
-        """Verdicts, supported claims tested again by the second operator."""
-        return [self._confirmed(test) for test in self.verdicts(tests)]
-
-    def verdicts(self, tests: Sequence[ClaimTest[C]]) -> list[ClaimTest[C]]:
-        """As `judge`, before the second operator."""
+        """The tests with q and verdicts."""
         return judge_tests(tests, outcome=self.outcome, lowers=self.lowers, items=self.items)
 
-    def _confirmed(self, test: ClaimTest[C]) -> ClaimTest[C]:
-        """A supported claim tested again with its items replaced instead of hidden."""
-        site = test.claim.site
-        replace = self.sites[site].replace
-        if test.verdict != "supported" or replace is None or not test.control_sets:
-            return test
-        sets = [tuple(sorted(test.removed))] * N_REPLACEMENTS + list(test.control_sets)
-        self.n_evaluations[site] += len(sets)
-        loo = self.leave_one_out(site)
-        probs = check_probabilities(replace, sets, len(loo.full))
-        nats = self.effect(loo.full, probs)
-        changes = self.change(loo.full, probs, test.claim.raises)
-        return dataclasses.replace(
-            test,
-            judgement=confirm(test.judgement, changes[:N_REPLACEMENTS], changes[N_REPLACEMENTS:]),
-            replaced=nats[:N_REPLACEMENTS],
-            replaced_controls=nats[N_REPLACEMENTS:],
-        )
+
+def _pool(claim: Claim) -> Pool:
+    return Pool(claim.window, len(claim.removed))
 
 
 def judge_tests(

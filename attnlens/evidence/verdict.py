@@ -36,7 +36,6 @@ CHANCE: Final = "chance does as much"
 AMONG: Final = "among so many claims chance does as much"
 EVEN: Final = "the head looks at them hardly more than at others"
 ELSEWHERE: Final = "what they do reaches the prediction by other ways than this head"
-DISAGREE: Final = "operators disagree"
 OPPOSITE: Final = "they do the opposite of what is said"
 TOO_FEW_LIKE_IT: Final = "too few others like it to compare with"
 
@@ -140,18 +139,3 @@ def judge(
     if q_low <= _LOW_LEVEL and (large or not against):
         return Judgement("contradicted", OPPOSITE if against else others_do_more(items))
     return Judgement("not better than chance", AMONG if p <= Q_LEVEL else CHANCE)
-
-
-def confirm(judgement: Judgement, replaced: Floats, controls: Floats) -> Judgement:
-    """The judgement after the second operator: each item replaced by one like it.
-
-    A supported claim stands if replacing its items has a larger mean effect over draws than
-    replacing the items of control sets. Any other verdict stays.
-
-    Args:
-        replaced: the effect of each draw for the claim's items, as it is claimed ``(draw,)``.
-        controls: the effect of one draw for each control set ``(set,)``.
-    """
-    if judgement.verdict != "supported" or replaced.mean() > controls.mean():
-        return judgement
-    return Judgement("not better than chance", DISAGREE)

@@ -202,7 +202,7 @@ def tested_lists(
             )
             for balls in dict.fromkeys(tuple(sorted(balls)) for balls in source_lists)
         ]
-        for tested in trial.verdicts(trial.compare(claims)):
+        for tested in trial.judge(trial.compare(claims)):
             if tested.p is not None:
                 balls = tested.claim.removed
                 yield TestedList(
