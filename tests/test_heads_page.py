@@ -12,7 +12,7 @@ from command_line import Here
 from small_predictors import small_predictor
 
 from attnlens.cricket.lab.simulator import simulate_match
-from attnlens.cricket.pages.heads_page import render_heads
+from attnlens.cricket.pages.dashboard_parts import render_heads
 from attnlens.cricket.predictor.trained import save_predictor
 from attnlens.cricket.readers.writers import write_match
 

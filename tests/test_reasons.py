@@ -25,8 +25,7 @@ from attnlens.cricket.lab.reasons_evaluation import (
 )
 from attnlens.cricket.lab.simulator import save_simulated, simulate_match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.pages.attention_strip import BallLabels
-from attnlens.cricket.pages.ball_page import reason_lines, reasons_for
+from attnlens.cricket.pages.ball_page import BallLabels, reason_lines, reasons_for
 from attnlens.cricket.pages.parts import contributions_to
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
 from attnlens.cricket.predictor.window import cut_window

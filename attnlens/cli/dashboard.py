@@ -216,7 +216,7 @@ def _heads(path: str) -> dict[str, str]:
     """The pages of the heads in a document of ``attnlens lab heads --json``."""
     import json
 
-    from attnlens.cricket.pages.heads_page import render_heads
+    from attnlens.cricket.pages.dashboard_parts import render_heads
 
     remedy = "write one with `attnlens lab heads SRC --json`"
     content = read_whole(path, _MAX_HEADS_BYTES, kind="document of heads", remedy=remedy)

@@ -153,7 +153,7 @@ def _run_whatif(options: argparse.Namespace) -> int:
     # A wrong name should not wait for torch, nor the answer be lost for want of a place.
     check_files(options)
     from attnlens.cricket.match.naming import balls_of
-    from attnlens.cricket.pages.what_if_page import render_what_if
+    from attnlens.cricket.pages.ball_page import render_what_if
 
     session = session_of(options)
     match = session.read(options.match)

@@ -238,7 +238,7 @@ class JsonDocument(Plain):
     Attributes:
         noun: what it is, as in "not an explanation".
         remedy: what to do about a file that is none.
-        rendered_as: how the functions of `attnlens.cricket.pages.notebook` that show it begin.
+        rendered_as: how the functions of `attnlens.cricket.pages.documents` that show it begin.
     """
 
     noun: ClassVar[str]
@@ -286,7 +286,7 @@ class JsonDocument(Plain):
         return self._rendered("html")
 
     def _rendered(self, form: str) -> str:
-        pages = "attnlens.cricket.pages.notebook"
+        pages = "attnlens.cricket.pages.documents"
         return str(resolve_name(f"{pages}:{self.rendered_as}_{form}")(self))
 
     @classmethod

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import groupby
+from typing import Final, NamedTuple
 
+from attnlens.cricket.explain.types import (
+    BallFacts,
+    Explanation,
+    HeadAttention,
+    HeatMap,
+    LongHeatMap,
+    OutcomeProbability,
+    PastBall,
+    Sentence,
+)
 from attnlens.cricket.match.ledger import counts_balls
 from attnlens.cricket.match.outcomes import OUTCOME_NAMES
-from attnlens.cricket.pages.attention_strip import BallLabels, add_attention, most_balls
 from attnlens.cricket.pages.parts import (
-    REMARKS,
+    VERDICTS,
     came_true,
     cautions_of,
     contributions_to,
     group_words,
+    short_names,
+    sign_of,
 )
 from attnlens.cricket.predictor.scales import SCALE_NAMES
+from attnlens.cricket.whatif.types import WhatIf
 from attnlens.cricket.words.facts import sentence, text_of
 from attnlens.cricket.words.narrative import (
     MARKED_RATIOS,
@@ -39,47 +52,41 @@ from attnlens.render.canvas import (
     LOST,
     Line,
     Page,
+    Span,
+    add_row,
     bar,
     cut,
     display_width,
+    legend,
     pad,
+    shade,
     terminal_page,
     tone,
 )
 from attnlens.render.numbers import percent_seen, signed_points
 from attnlens.render.safe import clean
 
-if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import (
-        BallFacts,
-        Explanation,
-        OutcomeProbability,
-        Sentence,
-    )
-
-
 _NAMES: Final = {outcome: names.label for outcome, names in OUTCOME_NAMES.items()}
 
 _MIN_BAR_PROB: Final = 0.03
-"""An outcome has a bar, or is listed, from this probability."""
+"""From this probability an outcome is listed and has a bar."""
 
 MIN_COLOURED_POINTS: Final = 0.05
 """Points from which a change has a colour."""
 
 _OUTCOME_COLUMNS: Final = 11
-
 _PAGE_LINES, _PAGE_COLUMNS = 28, 78
 _SIZES: Final = ((3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 5, 4), (1, 5, 2))
 """Lines of so wide a page; hidden sets, lines of the strip, and reasons: the first that fit."""
 
 _EFFECTS: Final = {
-    "supported": ("✓", "larger", "supported"),
-    "not better than chance": ("–", "no larger", "quiet"),
-    "cannot be told": ("?", "unclear", "quiet"),
-    "contradicted": ("✗", "opposite", "contradicted"),
-    None: ("○", "not tested", "quiet"),
+    "supported": ("larger", "supported"),
+    "not better than chance": ("no larger", "quiet"),
+    "cannot be told": ("unclear", "quiet"),
+    "contradicted": ("opposite", "contradicted"),
+    None: ("not tested", "quiet"),
 }
-"""How the effect of hiding a set compares with that of others: sign, words, style."""
+"""How the effect of hiding a set compares with that of other sets: words and style."""
 
 _HIDDEN_COLUMNS: Final = ("balls", "change", "control_range")
 _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 11, 12
@@ -87,18 +94,219 @@ _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 11, 12
 _MARKS: Final = tuple(zip((*MARKED_RATIOS, 0.0), ("▲▲", "▲", "", "▼", "▼▼"), strict=True))
 """Signs from so many times as likely as usual."""
 
-_MIN_REASON_POINTS: Final = 0.3
-"""Points from which a group of contributions has a line of its own."""
-
-_MAX_REASONS: Final = 4
+_MIN_REASON_POINTS, _MAX_REASONS = 0.3, 4
+"""Points from which a group of contributions has a line of its own, and how many have one."""
 
 _MIN_PARTNERSHIP_RUNS: Final = 30
-"""Runs from which a partnership is told."""
-
 _MIN_BAR_COLUMNS, _BAR_COLUMNS = 12, 24
-"""Columns of the longest bar."""
 
 USUAL_WORDS: Final = "Usual: at such a scoreboard in this competition."
+
+_NAME_COLUMNS = 16
+_SHORT: Final = {name: names.thing.replace("_", "-") for name, names in OUTCOME_NAMES.items()}
+_HEADER_LINES: Final = 3
+_MIN_WIDE_BALLS: Final = 24
+"""Past balls that must fit if each takes two columns; else each takes one."""
+
+_MAX_ATTENDED: Final = 2
+_MIN_EFFECT_POINTS: Final = 0.2
+"""Points of the page's outcome from which the effect of hiding one ball has a sign."""
+
+
+class BallLabels:
+    """The past balls by index, with names short enough for a line."""
+
+    def __init__(self, explanation: Explanation) -> None:
+        ball = explanation.ball
+        names = [ball.batter, ball.bowler, ball.non_striker]
+        names += [name for past in explanation.past_balls for name in (past.batter, past.bowler)]
+        self.names = short_names(names)
+        self.by_index = {past.index: past for past in explanation.past_balls}
+        self.bowler, self.batter = self.names[ball.bowler], self.names[ball.batter]
+
+    def label(self, index: int, weight: float | None = None) -> Line:
+        """``7.1 Zampa→Rahul 4 (22%)``."""
+        share: Line = [] if weight is None else [(f" ({percent_seen(weight)})", "quiet")]
+        ball = self.by_index.get(index)
+        if ball is None:
+            return [(f"delivery {index}", ""), *share]
+        players = f"{self.names[ball.bowler]}→{self.names[ball.batter]}"
+        return [(f"{ball.label} {players} ", ""), (ball.outcome, _style(ball) or "name"), *share]
+
+
+def _style(ball: PastBall) -> str:
+    return "alarm" if ball.wicket else "strong" if ball.boundary else ""
+
+
+class AttentionRow(NamedTuple):
+    """A row of the strip: its label, and a share of attention for each past ball, ``(ball,)``."""
+
+    label: str
+    weights: Sequence[float]
+
+
+def leading_rows(explanation: Explanation, heads: int) -> list[AttentionRow]:
+    """Attention over all heads to the balls of the medium scale, then the heads that carry most.
+
+    Each head by its share of past attention, its label with what it carries of this ball; those of
+    the long scale, whose keys are overs, are left out.
+    """
+    balls = explanation.across_balls.medium.balls
+    attention = {past.index: past.attention for past in explanation.past_balls}
+    rows = [AttentionRow("all heads", [attention[ball] for ball in balls])]
+    ranked = sorted(
+        (
+            (-(head.carries or 0.0), head_label(scale, key, head), head, inner.balls)
+            for scale, inner in explanation.across_balls.scales().items()
+            for key, head in inner.attention_by_head.items()
+            if scale != "long" and head.past_attention > 0
+        ),
+        key=lambda row: row[0],
+    )
+    for _, label, head, head_balls in ranked[:heads]:
+        weights = dict(zip(head_balls, head.row, strict=True))
+        shares = [weights.get(ball, 0.0) / head.past_attention for ball in balls]
+        rows.append(AttentionRow(label, shares))
+    return rows
+
+
+_SEES: Final[Mapping[str, str]] = {
+    "same_batsman": "batter",
+    "same_bowler": "bowler",
+    "same_matchup": "pair",
+    "same_stand": "stand",
+    "over_boundary": "over change",
+    "wicket_adjacent": "wickets",
+    "boundary": "boundaries",
+}
+"""What a head of the scale ``whole`` sees, in a word or two; else its own name."""
+
+
+def head_label(scale: str, key: str, head: HeadAttention) -> str:
+    """``batter 46%``, ``medium 3 12%``: a head's name and what it carries of this ball."""
+    name = f"{scale} {key.split('_')[1]}"
+    if scale == "whole" and head.started_as is not None:
+        name = _SEES.get(head.started_as, head.started_as.replace("_", " "))
+    return name if head.carries is None else f"{name} {percent_seen(head.carries)}"
+
+
+def add_attention(page: Page, explanation: Explanation, labels: BallLabels, room: int) -> None:
+    """The strip of the medium scale in at most ``room`` lines: all heads, and single ones."""
+    inner = explanation.across_balls.medium
+    if not inner.balls:
+        page.paragraph("Attention: no ball of this innings came before this one.", "quiet", 0)
+        return
+    rows = leading_rows(explanation, max(0, room - _HEADER_LINES - 2))
+    outcome, effects = explanation.prediction.subject, single_effects(explanation)
+    add_strip(page, inner, rows, labels, effects=effects, outcome=outcome)
+
+
+def _attended_balls(explanation: Explanation) -> list[str]:
+    """The past balls with most attention and the one with the largest effect, with both figures.
+
+    ``7.3 six 56%, +1.6 points``: its share of attention over all heads, and the points of the
+    page's outcome that it adds.
+    """
+    past = explanation.past_balls
+    attended = sorted(past, key=lambda ball: (-ball.attention, -ball.index))[:_MAX_ATTENDED]
+    rows = [_ball_figures(ball, " points" if ball is attended[0] else "") for ball in attended]
+    strongest = max(past, key=lambda ball: abs(ball.effect_points or 0.0), default=None)
+    if strongest and strongest.effect_points and strongest not in attended:
+        rows.append(f"most effect {_ball_figures(strongest, '')}")
+    return rows
+
+
+def _ball_figures(ball: PastBall, unit: str) -> str:
+    share = f"{ball.label} {_SHORT[ball.outcome]} {percent_seen(ball.attention)}"
+    effect = ball.effect_points
+    return share if effect is None else f"{share}, {signed_points(effect, '−')}{unit}"
+
+
+def single_effects(explanation: Explanation) -> dict[int, float]:
+    """What each past ball adds to the page's outcome, in points: hiding it takes that away."""
+    return {
+        past.index: past.effect_points
+        for past in explanation.past_balls
+        if past.effect_points is not None
+    }
+
+
+def add_strip(
+    page: Page,
+    inner: HeatMap | LongHeatMap,
+    rows: Sequence[AttentionRow],
+    labels: BallLabels,
+    *,
+    effects: Mapping[int, float] | None = None,
+    outcome: str = "",
+) -> None:
+    """A row of shades for each of ``rows`` over the balls of the window, overs apart."""
+    window = [labels.by_index[index] for index in inner.balls if index in labels.by_index]
+    if not window or len(window) < len(inner.balls):
+        return
+    cell, visible = _fitting(window, page.width - _NAME_COLUMNS)
+    overs = [list(balls) for _, balls in groupby(visible, key=lambda ball: ball.over)]
+    darkest = max(weight for row in rows for weight in row.weights)
+    balls = "ball by ball" if visible == window else f"last {len(visible)} balls"
+    title, share = ("Attention, ", "") if outcome else ("  ", " of attention")
+    signs = f"▲ raises P({outcome}), ▼ lowers it" if effects else "· dot, 4 6 boundary, W wicket"
+    page.flow(
+        [[(f"{legend(darkest)}{share}", "quiet")], [(signs, "quiet")]],
+        indent=4,
+        gap=3,
+        lead=[(f"{title}{balls}   ", "heading")],
+    )
+    titles = [[(_over_title(balls, cell, labels), "quiet")] for balls in overs]
+    add_row(page, ("  over", ""), _NAME_COLUMNS, titles)
+    marks = [[(pad(_sign(ball), cell), _style(ball)) for ball in balls] for balls in overs]
+    add_row(page, ("  outcome", ""), _NAME_COLUMNS, marks)
+    for row in rows:
+        weights = dict(zip(inner.balls, row.weights, strict=True))
+        cells = [
+            [_padded(shade(weights[ball.index], darkest), cell) for ball in balls]
+            for balls in overs
+        ]
+        add_row(page, (f"  {row.label}", ""), _NAME_COLUMNS, cells)
+    if effects:
+        signed = [[_effect(effects.get(ball.index, 0.0), cell) for ball in b] for b in overs]
+        add_row(page, ("  effect", ""), _NAME_COLUMNS, signed)
+
+
+def _padded(span: Span, cell: int) -> Span:
+    return pad(span[0], cell), span[1]
+
+
+def _effect(points: float, cell: int) -> Span:
+    sign = "·" if abs(points) < _MIN_EFFECT_POINTS else "▲" if points > 0 else "▼"
+    return pad(sign, cell), tone(points, _MIN_EFFECT_POINTS)
+
+
+def _fitting(window: list[PastBall], room: int) -> tuple[int, list[PastBall]]:
+    """How wide a ball is drawn, 2 or 1, and the last balls that fit."""
+    options = (
+        (cell, window[first:])
+        for cell, min_balls in ((2, min(len(window), _MIN_WIDE_BALLS)), (1, 0))
+        for first in range(len(window) - min_balls + 1)
+    )
+    return next(
+        (cell, balls)
+        for cell, balls in options
+        if cell * len(balls) + len({ball.over for ball in balls}) <= room + 1
+    )
+
+
+def _over_title(over: Sequence[PastBall], cell: int, labels: BallLabels) -> str:
+    width, number = cell * len(over), str(over[0].over)
+    title = f"{number} {labels.names[over[0].bowler]}"
+    if display_width(title) <= width or width >= 10:
+        return pad(title, width)
+    return pad(number, width, "")
+
+
+def _sign(ball: PastBall) -> str:
+    if ball.boundary and not ball.wicket:
+        return str(ball.runs_batter)
+    return sign_of(ball.outcome)
 
 
 def add_outcome_bars(
@@ -176,7 +384,7 @@ class BallPage:
         chances: outcomes with their probability and a sign where it is not as usual; whether the
             page is about it.
         outcome: what that one is called.
-        most: the balls with most attention, and the one with the largest effect.
+        attended: the balls with most attention, and the one with the largest effect.
         hidden: what hiding sets of past balls does.
         reasons: groups and the points that they move it by.
         excluded: groups that are no reason, since such points do not come true.
@@ -190,7 +398,7 @@ class BallPage:
     headline: Sentence
     chances: list[tuple[str, str, bool]]
     outcome: str
-    most: list[str]
+    attended: list[str]
     hidden: list[HiddenSet]
     reasons: list[tuple[str, float]]
     excluded: list[str]
@@ -200,16 +408,17 @@ class BallPage:
 def ball_page_of(explanation: Explanation, *, max_hidden_sets: int = _MAX_HIDDEN_SETS) -> BallPage:
     """The page of an explanation whose names are fit to be shown."""
     labels, outcome = BallLabels(explanation), explanation.prediction.subject
+    cautions, remarks = cautions_of(explanation)
     ends = came_line(explanation, labels.names), projected(explanation), winning(explanation)
     return BallPage(
         players=_players(explanation),
         standing=[*_standing(explanation.ball, labels), _position(explanation.ball)],
-        cautions=cautions_of(explanation),
-        remarks=[flag.text for flag in explanation.flags if flag.flag in REMARKS],
+        cautions=cautions,
+        remarks=remarks,
         headline=headline(explanation),
-        chances=_chances(explanation, outcome),
+        chances=_listed_outcomes(explanation, outcome),
         outcome=_NAMES[outcome].split()[-1],
-        most=most_balls(explanation),
+        attended=_attended_balls(explanation),
         hidden=_hidden(explanation, labels, max_hidden_sets),
         reasons=reasons_for(explanation, labels, _MIN_REASON_POINTS, _MAX_REASONS),
         excluded=reason_lines(explanation, labels, _MIN_REASON_POINTS),
@@ -233,9 +442,9 @@ def render_ball(page: Page, explanation: Explanation) -> None:
     for rows, room, n_reasons in _SIZES if page.width >= _PAGE_COLUMNS else _SIZES[:-1]:
         page.lines[:] = above
         add_attention(page, explanation, labels, room)
-        if ball_page.most:
-            most: list[Line] = [[(text, "")] for text in ball_page.most]
-            page.flow(most, indent=18, gap=3, lead=[("  most attention", "quiet")])
+        if ball_page.attended:
+            attended: list[Line] = [[(text, "")] for text in ball_page.attended]
+            page.flow(attended, indent=18, gap=3, lead=[("  most attention", "quiet")])
         add_hidden(page, ball_page.hidden[:rows], ball_page.outcome)
         reasons = reasons_for(explanation, labels, _MIN_REASON_POINTS, n_reasons)
         add_reasons(page, reasons, ball_page.outcome, ball_page.excluded)
@@ -263,7 +472,7 @@ def _hidden(explanation: Explanation, labels: BallLabels, limit: int) -> list[Hi
     rows = []
     for index in hidden_sets(explanation)[:limit]:
         claim = explanation.evidence[index]
-        sign, words, style = _EFFECTS[claim.verdict]
+        (sign, *_), (words, style) = VERDICTS[claim.verdict], _EFFECTS[claim.verdict]
         balls = text_of(explanation, claim_subject(explanation, index), labels.names)
         before, after = 100 * claim.top_change.before, 100 * claim.top_change.after
         change, controls = f"{before:.1f} → {after:.1f}%", claim.controls
@@ -337,12 +546,12 @@ def _standing(ball: BallFacts, labels: BallLabels) -> list[str]:
     return parts
 
 
-def _chances(explanation: Explanation, outcome: str) -> list[tuple[str, str, bool]]:
+def _listed_outcomes(explanation: Explanation, outcome: str) -> list[tuple[str, str, bool]]:
     always = (outcome, explanation.prediction.actual)
     return [
         (
             f"{_NAMES[entry.outcome].split()[-1]} {percent_seen(entry.probability)}",
-            _mark(entry),
+            next(sign for threshold, sign in _MARKS if _times_usual(entry) >= threshold),
             entry.outcome == outcome,
         )
         for entry in explanation.prediction.outcomes
@@ -350,9 +559,8 @@ def _chances(explanation: Explanation, outcome: str) -> list[tuple[str, str, boo
     ]
 
 
-def _mark(entry: OutcomeProbability) -> str:
-    times = entry.probability / entry.usual if entry.usual else 1.0
-    return next(sign for threshold, sign in _MARKS if times >= threshold)
+def _times_usual(entry: OutcomeProbability) -> float:
+    return entry.probability / entry.usual if entry.usual else 1.0
 
 
 def _chance(words: str, mark: str, chosen: bool) -> Line:
@@ -431,12 +639,49 @@ def render_heatmap(explanation: Explanation, scale: str = "medium") -> str:
     Raises:
         InputError: a scale that does not exist.
     """
-    check_scale(scale)
-    inner = getattr(explanation.across_balls, scale)
+    inner = map_of(explanation, scale)
     return render_json({"temporal_attention": inner.model_dump(mode="json")})
 
 
-def check_scale(scale: str) -> None:
-    """Raises `InputError` where there is no such scale."""
+def map_of(explanation: Explanation, scale: str) -> HeatMap | LongHeatMap:
+    """The heat map of a scale.
+
+    Raises:
+        InputError: there is no such scale.
+    """
     if scale not in SCALE_NAMES:
         raise InputError(f"no scale {scale!r}", remedy=f"choose one of {' '.join(SCALE_NAMES)}")
+    inner: HeatMap | LongHeatMap = getattr(explanation.across_balls, scale)
+    return inner
+
+
+@terminal_page()
+def render_what_if(page: Page, what_if: WhatIf) -> None:
+    """The page for one answer."""
+    page.parts(what_if.before.echo)
+    lead = "  what if"
+    for change in what_if.changes:
+        words = f"(so {change.text})" if change.follows else change.text
+        page.paragraph(words, "heading", indent=_OUTCOME_COLUMNS, lead=lead)
+        lead = ""
+    original, changed = _score_line(what_if.before), _score_line(what_if.after)
+    if original != changed:
+        page.paragraph(f"{original} → {changed}", indent=_OUTCOME_COLUMNS, lead="  then")
+    page.blank()
+    rows = [(row.outcome, row.before, row.after) for row in what_if.outcomes]
+    add_outcome_bars(page, rows, ("before", "after"), chosen=what_if.top_change.outcome)
+    page.blank()
+    for sentence in what_if.narrative:
+        page.paragraph(sentence.text)
+    page.blank()
+    for flag in what_if.flags:
+        page.flag(flag.text)
+
+
+def _score_line(state: BallFacts) -> str:
+    """``54/2 after 45 legal balls, 80 needed off 75``."""
+    bowled = (state.legal_number or 1) - 1
+    text = f"{state.score}/{state.wickets} after {count(bowled, 'legal ball')}"
+    if state.runs_required is not None and state.balls_left is not None:
+        text += f", {state.runs_required} needed off {state.balls_left}"
+    return text

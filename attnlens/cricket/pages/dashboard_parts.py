@@ -1,21 +1,27 @@
-"""What the dashboard shows of a ball: parts of its page, each for the element that it fills."""
+"""What the dashboard shows: the parts of a ball's page, and the pages of heads across matches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
+from jinja2 import UndefinedError
+
+from attnlens.cricket.explain.types import Evidence, Explanation
+from attnlens.cricket.match.match import Innings
 from attnlens.cricket.match.outcomes import OUTCOME_NAMES, OUTCOMES
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
+from attnlens.cricket.predictor.scales import (
+    UNSPECIALISED,
+    head_id,
+    head_name,
+    relation_words,
+)
+from attnlens.cricket.whatif.types import WhatIf
 from attnlens.cricket.words.facts import claims_in_order
 from attnlens.files import Json
 from attnlens.render.page import render_part
-
-if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Evidence, Explanation
-    from attnlens.cricket.match.match import Innings
-    from attnlens.cricket.whatif.types import WhatIf
 
 _CLAIM_KINDS: Final = (
     ("These balls mattered", "Hidden from the whole model; no head is named."),
@@ -62,17 +68,17 @@ def render_ball_parts(
 
 def _scale_of(explanation: Explanation) -> tuple[float, float]:
     """The probabilities at the ends of the drawings of hidden sets."""
-    shown = [
-        part
+    probs = [
+        prob
         for claim in explanation.evidence
         if claim.removed and claim.removed_from == "model"
-        for part in (
+        for prob in (
             claim.top_change.before,
             claim.top_change.after,
             *((claim.controls.low, claim.controls.high) if claim.controls else ()),
         )
     ]
-    return (min(shown), max(max(shown), min(shown) + 1e-6)) if shown else (0.0, 1.0)
+    return (min(probs), max(max(probs), min(probs) + 1e-6)) if probs else (0.0, 1.0)
 
 
 def render_scores(innings: Innings, document: Json) -> list[str]:
@@ -96,3 +102,105 @@ def render_scores(innings: Innings, document: Json) -> list[str]:
 def render_what_if_part(answer: WhatIf) -> str:
     """The answer to a what-if: what is different, and every outcome before and after."""
     return render_part("cricket/what_if_part.html", answer=answer, names=_NAMES)
+
+
+# ---- heads across matches
+
+_MAX_LIFT: Final = 8.0
+"""At the right end of the drawing of lifts; larger ones are drawn there."""
+_DARKEST_SHARE: Final = 0.5
+"""The share of the darkest cell of a map."""
+
+
+def render_heads(document: Json) -> dict[str, str]:
+    """Pages as HTML, by head such as ``whole-0``, and by ``""`` the page of all heads.
+
+    Args:
+        document: of `attnlens.cricket.lab.head_report.head_report`, as JSON.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it is no such document.
+    """
+    try:
+        return _pages(document)
+    except UndefinedError as error:  # a field that only the template reads
+        raise ValueError(str(error)) from None
+
+
+def _pages(document: Json) -> dict[str, str]:
+    heads = list(_heads(document))
+    if not heads:
+        raise ValueError("no heads")
+    points = [end for head in heads for end in _ends(head["importance"], "points")]
+    context = {"document": document, "most": max([*points, 1e-9]), "heads": heads}
+    pages = {"": render_part("cricket/heads.html", **context, head=None)}
+    for number, head in enumerate(heads):
+        neighbours = heads[number - 1], heads[(number + 1) % len(heads)]
+        pages[head["id"]] = render_part(
+            "cricket/heads.html",
+            **context,
+            head=head,
+            neighbours=neighbours,
+            relations=_relations(head),
+        )
+    return pages
+
+
+def _heads(document: Json) -> Iterator[Json]:
+    """Every head as the pages show it, scale by scale, with its name as on a ball's page."""
+    for scale in document["scales"]:
+        for head in scale["heads"]:
+            earned, which = head["earned"], (scale["scale"], int(head["number"]))
+            yield {
+                **head,
+                "id": head_id(*which),
+                "name": head_name(*which),
+                "scale": scale["scale"],
+                "scale_question": scale["question"],
+                "earned": "" if earned == UNSPECIALISED else relation_words(earned),
+                "sees": relation_words(head["sees"] or ""),
+                "low_high": _ends(head["importance"], "points"),
+                "strip": [_shade(share) for share in head.get("mean_by_distance", ())],
+                "strongest": head.get("strongest", ()),
+            }
+
+
+def _ends(figures: Json, name: str) -> Sequence[float]:
+    """The interval of a figure, or the figure itself where there is none."""
+    value, ends = figures[name], figures[f"{name}_ci"]
+    return (0.0, 0.0) if value is None else ends or (value, value)
+
+
+def _shade(share: float | None) -> tuple[float, float]:
+    """A mean share, and how dark it is drawn, 0 to 1: small ones stay visible by the root."""
+    value = share or 0.0
+    return value, min(1.0, value / _DARKEST_SHARE) ** 0.5
+
+
+def _relations(head: Json) -> list[Json]:
+    """What the head pays each relation, over even attention, the most first."""
+    rows = [row for row in head["relations"] if row["lift"] is not None]
+    return [
+        {
+            "name": relation_words(row["relation"]),
+            "lift": row["lift"],
+            "lift_ci": row["lift_ci"],
+            "ends": [min(end, _MAX_LIFT) / _MAX_LIFT for end in _ends(row, "lift")],
+            "place": min(row["lift"], _MAX_LIFT) / _MAX_LIFT,
+            "hiding": row["hiding"],
+            "verdict": _verdict(row["hiding"]),
+        }
+        for row in sorted(rows, key=lambda row: -row["lift"])
+    ]
+
+
+def _verdict(test: Json | None) -> str:
+    """What hiding a relation's balls showed beside random sets of as many balls."""
+    if test is None:
+        return ""
+    margin = test["margin_nats_ci"]
+    if margin is None or margin[0] <= 0:
+        return "not shown to do more than hiding random balls"
+    if not test["supports"]:
+        return "more than hiding random balls, but on too few balls"
+    return "more than hiding random balls"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from attnlens.cricket.pages.attention_strip import BallLabels, add_strip, head_rows
+from attnlens.cricket.explain.types import Evidence, Explanation, HeadAttention
 from attnlens.cricket.pages.ball_page import (
     MIN_COLOURED_POINTS,
     USUAL_WORDS,
+    AttentionRow,
+    BallLabels,
     add_outcome_bars,
     add_reasons,
-    check_scale,
+    add_strip,
+    map_of,
     reason_lines,
     reasons_for,
 )
@@ -32,15 +35,6 @@ from attnlens.errors import count
 from attnlens.evidence.verdict import CHANCE
 from attnlens.render.canvas import Line, Page, Span, display_width, pad, terminal_page, width_of
 from attnlens.render.numbers import percent_seen
-
-if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import (
-        Evidence,
-        Explanation,
-        HeadAttention,
-        HeatMap,
-        LongHeatMap,
-    )
 
 _NAME_COLUMNS = 16
 _KNOWLEDGE_NAMES: Final[Mapping[str, str]] = {
@@ -71,8 +65,8 @@ def render_full_page(page: Page, explanation: Explanation, *, scale: str = "medi
     Raises:
         InputError: a scale that does not exist.
     """
-    check_scale(scale)
-    labels, prediction = BallLabels(explanation), explanation.prediction
+    inner, labels = map_of(explanation, scale), BallLabels(explanation)
+    prediction = explanation.prediction
     page.parts(explanation.ball.echo, 0)
     bars = [(entry.outcome, entry.usual, entry.probability) for entry in prediction.outcomes]
     chosen, actual = prediction.subject, prediction.actual
@@ -88,8 +82,9 @@ def render_full_page(page: Page, explanation: Explanation, *, scale: str = "medi
         page.blank()
     _add_claims(page, explanation, labels)
     _add_heads(page, explanation, scale, labels)
-    inner: HeatMap | LongHeatMap = getattr(explanation.across_balls, scale)
-    add_strip(page, inner, head_rows(inner), labels)
+    heads = by_carries(inner)
+    rows = [AttentionRow(f"head {key.split('_')[1]}", head.row) for key, head in heads]
+    add_strip(page, inner, rows, labels)
     _add_close(page, explanation)
 
 
@@ -133,7 +128,7 @@ def _add_claims(page: Page, explanation: Explanation, labels: BallLabels) -> Non
 
 
 def _add_heads(page: Page, explanation: Explanation, scale: str, labels: BallLabels) -> None:
-    inner: HeatMap | LongHeatMap = getattr(explanation.across_balls, scale)
+    inner = map_of(explanation, scale)
     balls = count(len(inner.balls), "past ball")
     page.paragraph(f"what heads looked at ({scale} scale, {balls})", "heading")
     if not inner.balls:
@@ -189,7 +184,7 @@ def _effect_of(claim: Evidence) -> str:
     return f"P({change.outcome}) {f'{start}% same' if start == end else f'{start} → {end}%'}"
 
 
-_ABOUT: Final = {
+_MATTERS: Final = {
     "happened": "what happened on them, not only who played",
     "played": "who played, not what happened on them",
 }
@@ -199,7 +194,7 @@ def _unusual(claim: Evidence) -> str:
     """Why a verdict is what it is, what of the balls matters, and how many push the other way."""
     parts = [] if claim.reason in (None, CHANCE) else [str(claim.reason)]
     if claim.about is not None:
-        parts.append(_ABOUT[claim.about])
+        parts.append(_MATTERS[claim.about])
     if claim.verdict == "supported" and claim.opposing:
         parts.append(f"{claim.opposing} of {len(claim.removed)} push the other way")
     return "; ".join(parts)

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from attnlens.cricket.explain.types import (
+    Evidence,
+    Explanation,
+    HeadAttention,
+    HeatMap,
+    LongHeatMap,
+    MatchFacts,
+    Model,
+    Sentence,
+)
 from attnlens.cricket.match.ledger import ground
+from attnlens.cricket.match.outcomes import Outcome
 from attnlens.cricket.predictor.scales import SEEN, head_words
+from attnlens.cricket.story.story_types import MatchStory, Played
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
     AnyDocument,
@@ -18,31 +30,15 @@ from attnlens.cricket.words.facts import (
 )
 from attnlens.cricket.words.narrative import (
     GROUPS,
-    RECORD_ROLES,
     RECORDS,
     aim,
     came_note,
-    outcome_index,
     record_note,
 )
 from attnlens.cricket.words.summary import before_after
 from attnlens.render.canvas import cut
 from attnlens.render.numbers import fine_percent, percent_seen
 from attnlens.render.safe import each_text, printable, visible_name
-
-if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import (
-        Evidence,
-        Explanation,
-        HeadAttention,
-        HeatMap,
-        LongHeatMap,
-        MatchFacts,
-        Model,
-        Sentence,
-    )
-    from attnlens.cricket.match.outcomes import Outcome
-    from attnlens.cricket.story.story_types import MatchStory, Played
 
 VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
     "supported": ("✓", "supported", "supported"),
@@ -74,8 +70,8 @@ CAVEAT: Final = (
 )
 
 
-def cautions_of(explanation: Explanation) -> list[str]:
-    """What to know before reading: one line for all that the model has not met, then the others."""
+def cautions_of(explanation: Explanation) -> tuple[list[str], list[str]]:
+    """What to know before reading, all that the model has not met on one line, and after."""
     unseen = {
         "unseen_batter": f"{explanation.ball.batter} (batting)",
         "unseen_bowler": f"{explanation.ball.bowler} (bowling)",
@@ -83,12 +79,12 @@ def cautions_of(explanation: Explanation) -> list[str]:
     }
     flags = {flag.flag for flag in explanation.flags}
     new = [words for flag, words in unseen.items() if flag in flags]
-    others = [
-        flag.text
-        for flag in explanation.flags
-        if flag.flag not in REMARKS and flag.flag not in unseen
-    ]
-    return [f"new to the model, so averages are used: {', '.join(new)}"] * bool(new) + others
+    cautions = [f"new to the model, so averages are used: {', '.join(new)}"] * bool(new)
+    remarks = []
+    for flag in explanation.flags:
+        if flag.flag not in unseen:
+            (remarks if flag.flag in REMARKS else cautions).append(flag.text)
+    return cautions, remarks
 
 
 def presentable(explanation: Explanation) -> Explanation:
@@ -166,24 +162,14 @@ def came_true(explanation: Explanation, group: str) -> str:
     return text_of(explanation, came_note(explanation, groups.index(group)))
 
 
-def record_lines(
-    explanation: Explanation, names: Mapping[str, str], min_points: float = 0.0
-) -> list[str]:
-    """``Patel's record: a six on 8.9% of 812 balls to 2025-10-31``.
-
-    Of the records that move the page's outcome by ``min_points`` or that a supported claim names.
-    """
-    index = outcome_index(explanation.prediction, explanation.prediction.subject)
-    named: set[str] = {claim.kind for claim in explanation.evidence if claim.verdict == "supported"}
-    for part in explanation.contributions:
-        if abs(part.from_usual[index].points) >= min_points:
-            named.add(part.group)
-    lines = []
-    for group, role in RECORD_ROLES.items():
-        note = record_note(explanation, role)
-        if group in named and note is not None:
-            lines.append(text_of(explanation, f"{RECORDS[role]}: {note}", names))
-    return lines
+def record_lines(explanation: Explanation, names: Mapping[str, str]) -> list[str]:
+    """``Patel's record: a six on 8.9% of 812 balls to 2025-10-31``; nothing if untested."""
+    notes = {RECORDS[role]: record_note(explanation, role) for role in RECORDS}
+    return [
+        text_of(explanation, f"{record}: {note}", names)
+        for record, note in notes.items()
+        if note is not None and explanation.contributions
+    ]
 
 
 def by_carries(inner: HeatMap | LongHeatMap) -> list[tuple[str, HeadAttention]]:

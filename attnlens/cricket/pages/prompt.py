@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from attnlens.cricket.explain.types import Evidence, Explanation, PastBall
 from attnlens.cricket.pages.parts import (
-    REMARKS,
     cautions_of,
     contributions_to,
     head_name,
@@ -29,9 +29,6 @@ from attnlens.render.prompt_template import (
     token_bound,
 )
 from attnlens.render.safe import each_text, visible, visible_all
-
-if TYPE_CHECKING:
-    from attnlens.cricket.explain.types import Evidence, Explanation, PastBall
 
 _DEFAULT: Final = "cricket/prompt.j2"
 """The template that comes along, in `attnlens.templates`."""
@@ -140,10 +137,7 @@ def tables_of(explanation: Explanation) -> Json:
         "contributions": _contributions(explanation, outcome),
         "claims": _claims(explanation, ranked),
         "past_balls": _past_balls(explanation, ranked),
-        "flags": [
-            *cautions_of(explanation),
-            *(flag.text for flag in explanation.flags if flag.flag in REMARKS),
-        ],
+        "flags": [text for texts in cautions_of(explanation) for text in texts],
         "left_out": {},
     }
     visible_tables: Json = rounded_all(visible_all(tables), _DECIMALS)
