@@ -671,8 +671,8 @@ def render_what_if(page: Page, what_if: WhatIf) -> None:
     rows = [(row.outcome, row.before, row.after) for row in what_if.outcomes]
     add_outcome_bars(page, rows, ("before", "after"), chosen=what_if.top_change.outcome)
     page.blank()
-    for sentence in what_if.narrative:
-        page.paragraph(sentence.text)
+    for line in what_if.narrative:
+        page.paragraph(line.text)
     page.blank()
     for flag in what_if.flags:
         page.flag(flag.text)
