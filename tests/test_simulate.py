@@ -53,7 +53,7 @@ def test_the_same_seed_gives_the_same_match() -> None:
 
 
 def test_matches_score_as_real_ones_do(matches: list[Match]) -> None:
-    # Bounds are the real figures of docs/predictor.md, and four standard errors of 150 matches.
+    # Bounds are figures of real matches, and four standard errors of 150 matches.
     totals = [match.innings[0].total for match in matches]
     assert 136 <= mean(totals) <= 164
     assert 31 <= pstdev(totals) <= 50
