@@ -43,9 +43,8 @@ from attnlens.cricket.lab.placebos import (
     with_shuffled_outcomes,
 )
 from attnlens.cricket.match.competition import table_of
-from attnlens.cricket.match.match import Match, Player
+from attnlens.cricket.match.match import OUTCOME_INDEX, Match, Player
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
 from attnlens.cricket.predictor.scales import SCALES
 from attnlens.cricket.predictor.window import one_thread, window_for
 from attnlens.cricket.readers import read_matches

@@ -17,7 +17,7 @@ from typing import Any
 from attnlens.cricket.explain.reading import ScaleAttention
 from attnlens.cricket.explain.reading import heat_map as heat_map_of
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.predictor.scales import Scale, WindowBall
 from attnlens.cricket.predictor.temporal import WHOLE
 from attnlens.cricket.words.narrative import narrate

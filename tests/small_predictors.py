@@ -21,8 +21,7 @@ from attnlens.cricket.lab.fit import (
 )
 from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.lab.win_fit import dated_contests, fit_win, win_rows
-from attnlens.cricket.match.match import Delivery, Match
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES, Delivery, Match
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.relations import Balls

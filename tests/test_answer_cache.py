@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from command_line import Answer, Here, run_process
 
-from attnlens.cricket import answer_cache
-from attnlens.cricket.answer_cache import AnswerCache, key_of, software
+from attnlens.cricket import session
+from attnlens.cricket.session import AnswerCache, key_of, software
 
 BALL = ("--ball", "9")
 TELL_HEAVY = """import atexit, os, sys
@@ -134,7 +134,7 @@ def test_the_answers_not_used_for_longest_go(tmp_path: Path) -> None:
     folder = AnswerCache(tmp_path, limit=4 * size + size // 2)
     for number, key in enumerate(keys[:4]):
         folder.put(key, noise)
-        os.utime(tmp_path / f"{key}{answer_cache.SUFFIX}", (1000 + number, 1000 + number))
+        os.utime(tmp_path / f"{key}{session.ANSWER_SUFFIX}", (1000 + number, 1000 + number))
     assert folder.get(keys[0]) == noise  # used: no longer the oldest
     folder.put(keys[4], noise)
     assert [folder.get(key) is not None for key in keys[:5]] == [True, False, True, True, True]
@@ -180,12 +180,12 @@ def test_other_code_is_another_question(tmp_path: Path, monkeypatch: pytest.Monk
     (package / "inner").mkdir(parents=True)
     source = package / "inner" / "part.py"
     source.write_text("ONE = 1\n", encoding="utf-8")
-    monkeypatch.setattr(answer_cache, "__file__", str(package / "cricket" / "answer_cache.py"))
+    monkeypatch.setattr(session, "__file__", str(package / "cricket" / "session.py"))
     first = software()
     assert software() == first
     source.write_text("ONE = 2\n", encoding="utf-8")
     os.utime(source, (1, 1))
     changed = software()
     assert changed != first
-    monkeypatch.setattr(answer_cache, "VERSION", "99")
+    monkeypatch.setattr(session, "VERSION", "99")
     assert software() != changed

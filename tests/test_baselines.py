@@ -26,8 +26,7 @@ from attnlens.cricket.lab.baselines import (
 )
 from attnlens.cricket.lab.fit import fit_base, rate_and_encode
 from attnlens.cricket.lab.held_out import EncodedInnings
-from attnlens.cricket.match.match import Delivery, Match
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.match.match import OUTCOME_INDEX, Delivery, Match
 from attnlens.cricket.predictor.ratings import Ratings
 
 HISTORY = [simulated(seed) for seed in range(10)]

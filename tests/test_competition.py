@@ -18,8 +18,7 @@ from attnlens.cricket.match.competition import (
     kind_of_cricket,
     table_of,
 )
-from attnlens.cricket.match.match import Facts, Match
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES, Facts, Match
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.tensors import encode_innings
 from attnlens.cricket.predictor.trained import identity_of

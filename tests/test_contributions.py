@@ -16,8 +16,8 @@ from small_predictors import probabilities, simulated, small_predictor, with_hid
 from attnlens.cricket.explain.ablation import under_knowledge
 from attnlens.cricket.explain.claims import baseline_only, contributions_of, groups_of
 from attnlens.cricket.explain.explain_ball import explain_ball
+from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.predictor import KNOWLEDGE
 from attnlens.cricket.predictor.window import BallWindow, window_for
 

@@ -15,8 +15,7 @@ from small_predictors import simulated, small_predictor
 
 from attnlens.cricket.lab.fit import rate_and_encode
 from attnlens.cricket.match.competition import KINDS, PHASES, phase_of, quota_of
-from attnlens.cricket.match.match import Match, Player
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES, Match, Player
 from attnlens.cricket.predictor.day_tables import (
     MatchSummary,
     saved_table,

@@ -12,11 +12,10 @@ from wrong_matches import KINDS, mutant
 
 from attnlens.cli import main
 from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
-from attnlens.cricket.lab.simulator import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match, write_match
 from attnlens.cricket.match.doubts import RULES
 from attnlens.cricket.match.match import Doubt
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.readers.writers import write_match
 
 
 @pytest.fixture(scope="module")

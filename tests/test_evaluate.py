@@ -19,7 +19,7 @@ from small_predictors import small_predictor
 
 from attnlens.cricket.lab import baselines, usual_evaluation
 from attnlens.cricket.lab.simulator import save_simulated
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.match.match import OUTCOME_INDEX
 from attnlens.cricket.predictor.tensors import encode_innings
 from attnlens.cricket.predictor.trained import Timeline, load_predictor, save_predictor
 from attnlens.cricket.readers import read_matches

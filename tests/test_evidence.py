@@ -28,8 +28,8 @@ from attnlens.cricket.explain.claims import (
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import SITES, bias_shares, read_ball
 from attnlens.cricket.lab.fit import cricket_sizes
+from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.match.naming import BallReference, find_ball
-from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.predictor import FUSED, FullModel
 from attnlens.cricket.predictor.window import BallWindow, window_for
 from attnlens.cricket.words.narrative import in_words

@@ -19,7 +19,7 @@ from command_line import Here, clean_environment, command, heed_interrupts, run_
 
 import attnlens
 from attnlens.cricket.export import MatchEntry
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES
 
 LONGEST_WAIT = 120.0
 BALLS = 6

@@ -19,11 +19,10 @@ from attnlens.cricket.lab.attention_faithfulness import FaithfulnessSample, meas
 from attnlens.cricket.lab.figures import to_json
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
 from attnlens.cricket.lab.sampling import SCRAMBLES, permutations, sample, scrambled_probabilities
-from attnlens.cricket.lab.simulator import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match, write_match
 from attnlens.cricket.predictor.tensors import encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor, save_predictor
 from attnlens.cricket.predictor.window import window_batch
-from attnlens.cricket.readers.writers import write_match
 from attnlens.errors import InputError
 from attnlens.evidence.faithfulness import spearman
 from attnlens.evidence.scores import divergence

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlens.cricket.match.outcomes import OUTCOME_NAMES
+from attnlens.cricket.match.match import OUTCOME_NAMES
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 ASSETS = REPOSITORY / "dashboard" / "assets"

@@ -20,11 +20,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from attnlens.attention.heads import departure
 from attnlens.cricket.explain.reading import SITES
-from attnlens.cricket.lab.simulator import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match, write_match
 from attnlens.cricket.predictor.relations import STARTING_PATTERNS
 from attnlens.cricket.predictor.temporal import WHOLE
 from attnlens.cricket.predictor.trained import save_predictor
-from attnlens.cricket.readers.writers import write_match
 from attnlens.evidence.scores import Bootstrap
 
 PREDICTOR = small_predictor()

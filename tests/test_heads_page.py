@@ -11,10 +11,9 @@ import pytest
 from command_line import Here
 from small_predictors import small_predictor
 
-from attnlens.cricket.lab.simulator import simulate_match
+from attnlens.cricket.lab.simulator import simulate_match, write_match
 from attnlens.cricket.pages.dashboard_parts import render_heads
 from attnlens.cricket.predictor.trained import save_predictor
-from attnlens.cricket.readers.writers import write_match
 
 INTERVAL = re.compile(r'<line x1="([\d.]+)" x2="([\d.]+)" y1="7" y2="7"/><rect x="([\d.]+)"')
 TEST = {"nats": 0.0, "matters": 0.02, "supports": False, "margin_nats_ci": [0.1, 0.2]}

@@ -21,7 +21,7 @@ from attnlens.cricket.explain.reading import (
     shares,
 )
 from attnlens.cricket.explain.types import HeatmapDocument
-from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
+from attnlens.cricket.match.match import OUTCOMES, Outcome
 from attnlens.cricket.predictor.scales import SHARES, WindowBall
 from attnlens.render.numbers import rounded
 

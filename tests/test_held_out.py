@@ -14,12 +14,12 @@ from small_predictors import simulated, small_predictor
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.lab.fit import rate_and_encode
 from attnlens.cricket.lab.held_out import held_out, last_day
+from attnlens.cricket.lab.simulator import write_match
 from attnlens.cricket.lab.training import read_dated
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, distinct_matches
 from attnlens.cricket.readers import read_matches
-from attnlens.cricket.readers.writers import write_match
 from attnlens.errors import InputError
 
 

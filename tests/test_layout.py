@@ -47,7 +47,6 @@ ROOMS = {
     "cricket.story": "numpy pydantic",
     "cricket.reference_models": "",
     "cricket.pages": "matplotlib jinja2 markupsafe",
-    "cricket.answer_cache": "",
     "cricket.session": "pandas",
     "cricket.lab": "torch numpy sklearn lightgbm matplotlib",
     "cricket.reference_inputs": "torch",

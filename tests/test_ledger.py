@@ -22,8 +22,7 @@ from attnlens.cricket.match.ledger import (
     scorebook,
     scorebook_before,
 )
-from attnlens.cricket.match.match import Facts, Innings, Match
-from attnlens.cricket.match.outcomes import BOWLERS_SHARE_OF_WICKETS
+from attnlens.cricket.match.match import BOWLERS_SHARE_OF_WICKETS, Facts, Innings, Match
 from attnlens.cricket.readers import read_match
 
 NOT_THE_BOWLERS = {

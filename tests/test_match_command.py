@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from attnlens.cli import main
-from attnlens.cricket.lab.simulator import simulate_match
-from attnlens.cricket.readers.writers import write_match
+from attnlens.cricket.lab.simulator import simulate_match, write_match
 
 
 @pytest.fixture

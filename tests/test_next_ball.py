@@ -21,8 +21,8 @@ from attnlens.cricket.match.naming import (
     find_ball,
     find_players,
     over_ended,
+    with_next_ball,
 )
-from attnlens.cricket.match.next_ball import with_next_ball
 from attnlens.cricket.over.next_over import find_over
 from attnlens.cricket.predictor.trained import person_called
 from attnlens.cricket.predictor.window import window_for

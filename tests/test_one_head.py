@@ -28,9 +28,8 @@ from attnlens.cricket.explain.claims import (
 )
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import SITES, chosen_subject
-from attnlens.cricket.match.match import Match, Player
+from attnlens.cricket.match.match import OUTCOMES, Match, Outcome, Player
 from attnlens.cricket.match.naming import BallReference, find_ball
-from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
 from attnlens.cricket.predictor.predictor import KNOWLEDGE
 from attnlens.cricket.predictor.tensors import SCOREBOARD_NODES
 from attnlens.cricket.predictor.window import BallWindow, window_batch, window_for

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from overs import SIZES, small_overs
 from small_predictors import simulated
 
-from attnlens.cricket.match.match import Innings, Match, Player
-from attnlens.cricket.match.next_ball import at_the_crease
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES, Innings, Match, Player
+from attnlens.cricket.match.naming import at_the_crease
 from attnlens.cricket.over.features import (
     CONTEXT_FEATURES,
     PAST_FEATURES,

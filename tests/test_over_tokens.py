@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlens.cricket.lab.simulator import simulate_match
-from attnlens.cricket.match.match import Delivery, Facts
-from attnlens.cricket.match.outcomes import classify
+from attnlens.cricket.match.match import Delivery, Facts, classify
 from attnlens.cricket.over.features import TOKENS, legal, overs_of, token_of
 from attnlens.cricket.readers import read_matches
 

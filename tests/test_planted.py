@@ -24,8 +24,7 @@ from attnlens.cricket.lab.placebos import SOURCES, Share, evenness, share_of, wi
 from attnlens.cricket.lab.planted_rules import RULES, RuledBall, ruled_ball
 from attnlens.cricket.lab.planted_truth import FirstClaim, RuledInnings
 from attnlens.cricket.lab.simulator import Simulated, simulate
-from attnlens.cricket.match.match import Delivery, Facts
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES, Delivery, Facts
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import window_batch

@@ -33,8 +33,15 @@ from torch import Tensor, nn
 from attnlens.attention.heads import keys_hidden
 from attnlens.cricket.explain.ablation import under_knowledge, under_masks
 from attnlens.cricket.explain.reading import SITES
-from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Wicket
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.match import (
+    OUTCOME_INDEX,
+    OUTCOMES,
+    Delivery,
+    Facts,
+    Innings,
+    Match,
+    Wicket,
+)
 from attnlens.cricket.predictor.predictor import BLOCK, KNOWLEDGE, Prediction
 from attnlens.cricket.predictor.ratings import KINDS
 from attnlens.cricket.predictor.relations import (

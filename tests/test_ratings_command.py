@@ -16,8 +16,8 @@ from command_line import OUTCOMES, Here
 from safetensors.torch import load_file
 from small_predictors import simulated, small_predictor
 
+from attnlens.cricket.lab.simulator import write_match
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor, update_ratings
-from attnlens.cricket.readers.writers import write_match
 
 KNOWN, LATER = range(4, 6), range(6, 12)
 """Matches the small predictor's ratings know already, and later ones; a day apart."""

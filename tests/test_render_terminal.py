@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match.outcomes import Outcome
+from attnlens.cricket.match.match import Outcome
 from attnlens.cricket.pages.ball_page import render_ball, render_summary
 from attnlens.cricket.pages.full_page import render_full_page
 from attnlens.cricket.pages.parts import short_names

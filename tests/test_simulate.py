@@ -19,11 +19,15 @@ from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.lab.league import CAUSES, PAST_BALLS, RATES, OutcomeProbabilities, Past
 from attnlens.cricket.lab.planted_rules import RULES
-from attnlens.cricket.lab.simulator import Simulated, save_simulated, simulate, simulate_match
-from attnlens.cricket.match.match import Delivery, Match
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.lab.simulator import (
+    Simulated,
+    save_simulated,
+    simulate,
+    simulate_match,
+    texts_of,
+)
+from attnlens.cricket.match.match import OUTCOMES, Delivery, Match
 from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.writers import texts_of
 from attnlens.errors import InputError
 
 PENALTIES = "penalty runs outside a delivery are not in this format: taken as 0"

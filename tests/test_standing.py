@@ -18,8 +18,7 @@ from attnlens.cricket.match.ledger import (
     scorebook_before,
     scorecard,
 )
-from attnlens.cricket.match.match import Player, Wicket
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Player, Wicket
 from attnlens.evidence.shapley import contributions
 
 MATCH = simulate_match(3)

@@ -24,7 +24,8 @@ from wrong_statements import (
 )
 
 from attnlens.cli import main
-from attnlens.cricket.lab.simulator import simulate
+from attnlens.cricket.lab.simulator import simulate, texts_of
+from attnlens.cricket.match.doubts import BALL_FIELDS, WITNESSES
 from attnlens.cricket.match.ledger import outcome_of, result_sentence
 from attnlens.cricket.match.match import (
     AGREES,
@@ -34,13 +35,11 @@ from attnlens.cricket.match.match import (
     Match,
     StatedField,
 )
-from attnlens.cricket.match.reconcile import BALL_FIELDS, WITNESSES
 from attnlens.cricket.match.results import RESULT
-from attnlens.cricket.match.witness import NO_CLAIM
+from attnlens.cricket.match.scan import NO_CLAIM
 from attnlens.cricket.pages.match_page import render_scorecard
 from attnlens.cricket.predictor.win import won
-from attnlens.cricket.readers import cricsheet_csv, info, kaggle, read_match, read_matches
-from attnlens.cricket.readers.writers import texts_of
+from attnlens.cricket.readers import cricsheet_csv, cricsheet_json, kaggle, read_match, read_matches
 
 STATUSES = {DERIVED, AGREES, CONTRADICTS, UNWITNESSED}
 NEVER = {"venue", "city", "event.match_number", "event.group", "event.stage", "event.sub_name"}
@@ -199,12 +198,12 @@ def test_every_column_and_row_of_every_table_has_a_status() -> None:
     known = WITNESSES.keys() | {f"deliveries.{name}" for name in BALL_FIELDS}
     columns = (*cricsheet_csv._OF_A_BALL, *cricsheet_csv._PARTICULARS, "match_id")
     assert {field_of_column(column) for column in columns} <= known
-    rows = {pattern_of(".".join(path)) for path in info.INFO_PATHS.values()}
-    rows |= {f"officials.{role}" for role in info._OFFICIALS.values()}
+    rows = {pattern_of(".".join(path)) for path in cricsheet_json.INFO_PATHS.values()}
+    rows |= {f"officials.{role}" for role in cricsheet_json._OFFICIALS.values()}
     assert {pattern_of(row) for row in rows} <= known
-    assert {f"innings.*.{key.replace('_', '.', 1)}" for key in info._OF_AN_INNINGS} <= known | {
-        "innings.*.super.over"
-    }
+    assert {
+        f"innings.*.{key.replace('_', '.', 1)}" for key in cricsheet_json._OF_AN_INNINGS
+    } <= known | {"innings.*.super.over"}
     for layout in kaggle._LAYOUTS:
         for field in (*layout.columns, *layout.results):
             assert field_of_column(field) in known, field

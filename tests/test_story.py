@@ -16,9 +16,15 @@ from small_predictors import simulated, small_predictor
 import attnlens
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.match.match import Facts, Innings, Match
+from attnlens.cricket.match.match import (
+    BOWLERS_SHARE_OF_WICKETS,
+    NOT_THE_BOWLERS,
+    Facts,
+    Innings,
+    Match,
+    Outcome,
+)
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.match.outcomes import BOWLERS_SHARE_OF_WICKETS, NOT_THE_BOWLERS, Outcome
 from attnlens.cricket.pages.match_story import (
     SCREEN_LINES,
     columns_of,

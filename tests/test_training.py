@@ -36,7 +36,7 @@ from attnlens.cricket.lab.fit import (
 )
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.lab.training_loop import TrainedModel, TrainingLoop, WeightAverage
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.predictor.predictor import KNOWLEDGE, FullModel
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.tensors import InningsArrays

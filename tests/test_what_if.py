@@ -17,8 +17,7 @@ from small_predictors import arrays_of, probabilities, simulated, small_predicto
 
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.match import Delivery, Match, Player
-from attnlens.cricket.match.naming import find_ball
-from attnlens.cricket.match.next_ball import changed_ends
+from attnlens.cricket.match.naming import changed_ends, find_ball
 from attnlens.cricket.pages.ball_page import render_what_if
 from attnlens.cricket.predictor.trained import TrainedPredictor, person_called
 from attnlens.cricket.predictor.window import window_batch

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from small_predictors import simulated
 
 from attnlens.cricket.errors import BallNotFoundError
-from attnlens.cricket.match.match import Delivery, Innings, Match
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.lab.simulator import texts_of
+from attnlens.cricket.match.match import OUTCOMES, Delivery, Innings, Match
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.readers.writers import texts_of
 from attnlens.cricket.whatif.types import WhatIfQuestion, question_of, question_of_page
 from attnlens.cricket.whatif.what_if import (
     PLAIN,

@@ -87,7 +87,7 @@ def add_explain(commands: Commands) -> None:
 
 def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
     """The match (``nargs`` of them), the ball, the model and what is asked of them."""
-    from attnlens.cricket.match.outcomes import OUTCOMES, parse_outcome
+    from attnlens.cricket.match.match import OUTCOMES, parse_outcome
 
     add_shared(parser, "match", nargs=nargs)
     add_shared(parser, "--ball", "--innings")
@@ -186,7 +186,7 @@ def _answers_folder(options: argparse.Namespace) -> Path | None:
         return None
     from pathlib import Path
 
-    from attnlens.cricket.answer_cache import default_folder
+    from attnlens.cricket.session import default_folder
 
     folder = getattr(options, "cache", None)
     return Path(folder) if folder else default_folder()

@@ -184,11 +184,10 @@ def _add_ratings(commands: Commands) -> None:
 def _ratings(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from attnlens.cricket.answer_cache import file_digest
     from attnlens.cricket.lab.win_fit import refit_win
     from attnlens.cricket.predictor.trained import save_predictor, update_ratings
-    from attnlens.cricket.readers.history import matches_to_learn
-    from attnlens.cricket.session import Session
+    from attnlens.cricket.readers import matches_to_learn
+    from attnlens.cricket.session import Session, file_digest
 
     # The checkpoint itself may be brought up to date in its place.
     check_outputs({"--out": options.out}, sources=options.sources)

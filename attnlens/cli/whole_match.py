@@ -77,7 +77,7 @@ def _check(
 ) -> int:
     """Everything doubted, and of one match what nothing confirms; 1 where a match is refused."""
     from attnlens.cricket.match.match import UNWITNESSED
-    from attnlens.cricket.match.witness import NO_CLAIM
+    from attnlens.cricket.match.scan import NO_CLAIM
     from attnlens.render.safe import on_one_line
 
     rows, lines, last, number, doubted = [], [], "", 0, 0

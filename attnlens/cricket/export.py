@@ -27,15 +27,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from attnlens._version import VERSION
-from attnlens.cricket.answer_cache import file_digest
 from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.predictor.scales import SCALE_NAMES
 from attnlens.cricket.predictor.window import one_thread
-from attnlens.cricket.readers import read_match, read_matches
-from attnlens.cricket.readers.history import History, Report, silent
-from attnlens.cricket.session import Session
+from attnlens.cricket.readers import History, Report, read_match, read_matches, silent
+from attnlens.cricket.session import Session, file_digest
 from attnlens.errors import InputError
 from attnlens.files import written_beside
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from attnlens.cricket.errors import BallNotFoundError
-from attnlens.cricket.match.match import Match
+from attnlens.cricket.match.match import OUTCOMES, Match
 from attnlens.cricket.match.naming import GRAMMAR, BallReference, balls_of, echo
-from attnlens.cricket.match.outcomes import OUTCOMES
 from attnlens.cricket.over.encoder_decoder import PAD, START, Choice, decode
 from attnlens.cricket.over.features import (
     CONTEXT_FEATURES,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.cricket.explain.reading import SITES, block_at, captured_activations
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.predictor.predictor import FUSED, KNOWLEDGE, FullModel, Prediction
 from attnlens.cricket.predictor.relations import (
     Balls,

@@ -42,7 +42,7 @@ from attnlens.cricket.explain.reading import (
 )
 from attnlens.cricket.explain.types import ClaimKind
 from attnlens.cricket.match.competition import phase_of, quota_of
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, Outcome
+from attnlens.cricket.match.match import OUTCOME_INDEX, Outcome
 from attnlens.cricket.predictor.predictor import EFFECT_LEVELS, KNOWLEDGE, places
 from attnlens.cricket.predictor.relations import Batch, take
 from attnlens.cricket.predictor.scales import RECENT, Scale, WindowBall, head_key, head_words

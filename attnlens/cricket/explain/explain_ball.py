@@ -44,9 +44,18 @@ from attnlens.cricket.match.ledger import (
     result_sentence,
     scorebook_before,
 )
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player, match_particulars
+from attnlens.cricket.match.match import (
+    OUTCOME_INDEX,
+    OUTCOMES,
+    Delivery,
+    Innings,
+    Match,
+    Outcome,
+    Player,
+    match_particulars,
+    parse_outcome,
+)
 from attnlens.cricket.match.naming import BallReference, echo
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome, parse_outcome
 from attnlens.cricket.predictor.calibration import CalibrationTable
 from attnlens.cricket.predictor.kinds import cautions, few_before, mid_over
 from attnlens.cricket.predictor.predictor import FUSED

@@ -34,9 +34,8 @@ from attnlens.cricket.match.ledger import (
     result_sentence,
     scorebook,
 )
-from attnlens.cricket.match.match import Delivery, Innings, Match
+from attnlens.cricket.match.match import OUTCOME_NAMES, Delivery, Innings, Match
 from attnlens.cricket.match.naming import innings_numbered, people_of
-from attnlens.cricket.match.outcomes import OUTCOME_NAMES
 from attnlens.cricket.predictor.predictor import Prediction
 from attnlens.cricket.predictor.scales import (
     QUESTIONS,

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from attnlens.attention.heads import built_in
 from attnlens.cricket.explain import types
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Outcome
 from attnlens.cricket.predictor.predictor import FUSED, FullModel, Prediction
 from attnlens.cricket.predictor.relations import (
     MIN_WEIGHT,

@@ -31,7 +31,7 @@ from pydantic import (
 
 from attnlens.cricket.explain.cautions import Caution
 from attnlens.cricket.explain.schema_1 import upgraded
-from attnlens.cricket.match.outcomes import OUTCOMES, Outcome
+from attnlens.cricket.match.match import OUTCOMES, Outcome
 from attnlens.cricket.predictor.scales import Scale
 from attnlens.errors import InputError
 from attnlens.evidence.result import ClaimResult, Count, Finite, Flag, Plain, Share, Text

@@ -57,13 +57,13 @@ from attnlens.cricket.lab.structure import (
     structure_of,
     structure_scores,
 )
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.predictor import FullModel, Prediction
 from attnlens.cricket.predictor.relations import Batch
 from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.tensors import Encoded
 from attnlens.cricket.predictor.window import one_thread, window_batch
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.errors import InputError, count
 from attnlens.evidence.faithfulness import (
     CONTROLS,

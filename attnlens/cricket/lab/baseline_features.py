@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.match.competition import quota_of, team_key, venue_key
 from attnlens.cricket.match.ledger import free_hits
-from attnlens.cricket.match.match import Delivery
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Delivery
 from attnlens.cricket.predictor.ratings import softmax
 from attnlens.cricket.predictor.tensors import RATING_SCALE, InningsArrays
 from attnlens.files import Flags, Floats32, Integers

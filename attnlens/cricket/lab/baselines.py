@@ -21,10 +21,10 @@ from attnlens.cricket.lab.fit import rate_and_encode
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut, last_day
 from attnlens.cricket.lab.training_loop import TrainingLoop
 from attnlens.cricket.lab.win_fit import WinRows, dated_contests, win_rows
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.predictor.kinds import differences
 from attnlens.cricket.predictor.ratings import Ratings
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Floats32, written_beside
 

@@ -21,11 +21,11 @@ from attnlens.cricket.match.competition import (
     quota_of,
     table_of,
 )
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.calibration import FORMAT, KIND
 from attnlens.cricket.predictor.kinds import differences, kinds_unlike
 from attnlens.cricket.predictor.window import one_thread, training_batch
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.errors import count
 from attnlens.evidence.scores import (
     Bootstrap,

@@ -22,8 +22,7 @@ from attnlens.cricket.lab.training_loop import (
     run_training,
 )
 from attnlens.cricket.match.competition import TABLES, table_of
-from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Innings, Match
 from attnlens.cricket.over.encoder_decoder import PAD, OverModel, OverSizes
 from attnlens.cricket.over.features import OverArrays, OverRow, over_batch
 from attnlens.cricket.predictor.predictor import KNOWLEDGE, FullModel, Sizes
@@ -43,7 +42,7 @@ from attnlens.cricket.predictor.tensors import (
     scoreboard,
 )
 from attnlens.cricket.predictor.window import stacked, to_device, training_batch
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.files import Floats32, Integers
 
 _BASE_WIDTH = 64

@@ -40,7 +40,7 @@ from attnlens.cricket.predictor.scales import (
     head_key,
 )
 from attnlens.cricket.predictor.window import one_thread
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.errors import InputError
 from attnlens.files import Json
 from attnlens.render.canvas import Line, Page, terminal_page

@@ -57,7 +57,7 @@ from attnlens.cricket.predictor.predictor import FullModel, Prediction
 from attnlens.cricket.predictor.relations import RECENCY, RELATIONS, Batch, relate
 from attnlens.cricket.predictor.scales import SCALES, UNSPECIALISED
 from attnlens.cricket.predictor.tensors import Encoded
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.evidence.scores import Bootstrap, divergence, group_numbers
 from attnlens.evidence.verdict import MIN_LIFT, MIN_NATS, MIN_POINTS
 from attnlens.files import Flags, Floats, Integers, Json

@@ -18,8 +18,7 @@ from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.tensors import InningsArrays, encode_innings
 from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor, distinct_matches
-from attnlens.cricket.readers import read_matches
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, read_matches, silent
 from attnlens.errors import InputError
 from attnlens.files import Json
 

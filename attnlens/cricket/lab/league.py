@@ -22,8 +22,7 @@ from random import Random
 from statistics import NormalDist, fmean, pstdev
 from typing import Final
 
-from attnlens.cricket.match.match import Delivery, Player
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Delivery, Player
 from attnlens.files import Json
 
 Row = Sequence[float]

@@ -13,8 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
-from attnlens.cricket.match.match import Delivery, Player
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.match.match import OUTCOME_INDEX, Delivery, Player
 
 _RECENT_BALLS: Final = 6
 

@@ -41,7 +41,7 @@ from attnlens.cricket.lab.sampling import log_probabilities, sample
 from attnlens.cricket.lab.simulator import Simulated, simulate
 from attnlens.cricket.lab.structure import STRUCTURE
 from attnlens.cricket.lab.training_loop import TrainingLoop
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.match.match import OUTCOME_INDEX
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.relations import Batch
@@ -49,7 +49,7 @@ from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.tensors import BaseModel, encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import cut_window, one_thread, window_batch
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.evidence.faithfulness import auc, matched_auc
 from attnlens.evidence.scores import divergence
 from attnlens.files import Flags, Floats, Json

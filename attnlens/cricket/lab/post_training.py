@@ -17,7 +17,7 @@ import torch
 from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.explain.reading import chosen_subject
 from attnlens.cricket.lab.sampling import sample
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.predictor import (
     DISTANCES,
     EFFECT_LEVELS,

@@ -24,11 +24,11 @@ from attnlens.cricket.lab.evaluation import DRAWS, SEED, Close, add_title
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut
 from attnlens.cricket.lab.sampling import sample
 from attnlens.cricket.match.competition import KINDS, table_of
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.match.match import OUTCOME_INDEX
 from attnlens.cricket.predictor.predictor import KNOWLEDGE
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, cut_window, one_thread
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.errors import InputError
 from attnlens.evidence.scores import group_numbers
 from attnlens.evidence.shapley import contributions

@@ -23,7 +23,7 @@ from attnlens.cricket.predictor.relations import Batch, mapped
 from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.tensors import Encoded, InningsArrays
 from attnlens.cricket.predictor.window import balls, past_side, query_side, training_batch, truncate
-from attnlens.cricket.readers.history import Report
+from attnlens.cricket.readers import Report
 from attnlens.files import Floats, Integers, Json
 
 Hook = Callable[[int], AbstractContextManager[Any]]

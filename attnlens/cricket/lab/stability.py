@@ -24,12 +24,11 @@ from attnlens.cricket.lab.evaluation import Close
 from attnlens.cricket.lab.figures import Mean
 from attnlens.cricket.lab.held_out import HeldOut, sides
 from attnlens.cricket.lab.sampling import BEFORE
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.match.match import OUTCOME_INDEX, Delivery, Innings, Match, Player
 from attnlens.cricket.predictor.tensors import encode_innings
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, cut_window, one_thread
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.errors import InputError
 from attnlens.evidence.claim import MODEL
 from attnlens.evidence.faithfulness import remove_each

@@ -50,7 +50,7 @@ from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.temporal import HEADS
 from attnlens.cricket.predictor.tensors import BaseModel
 from attnlens.cricket.predictor.trained import Trained, TrainedPredictor, identities, save_predictor
-from attnlens.cricket.readers.history import Report
+from attnlens.cricket.readers import Report
 from attnlens.errors import InputError
 
 _VALIDATION_SHARE = 0.1

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.errors import CheckpointError, InputError
 from attnlens.files import Floats32, written_beside
 

@@ -11,8 +11,8 @@ from attnlens.cricket.lab.evaluation import DRAWS, MIN_MATCHES, SEED, Close, add
 from attnlens.cricket.lab.figures import Estimate
 from attnlens.cricket.lab.held_out import HeldOut
 from attnlens.cricket.match.competition import competition_of
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.match.match import OUTCOME_INDEX
+from attnlens.cricket.readers import Report, silent
 from attnlens.evidence.scores import Bootstrap, group_numbers, log_losses
 from attnlens.files import Flags, Floats, Json
 from attnlens.render.canvas import Page, terminal_page

@@ -23,7 +23,7 @@ from attnlens.cricket.lab.win_fit import WinRows, win_rows
 from attnlens.cricket.match.competition import KINDS, competition_of, table_of
 from attnlens.cricket.match.match import Innings, Match
 from attnlens.cricket.predictor.win import Contest, innings_values, is_revised, won
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.errors import InputError, count
 from attnlens.evidence.scores import SMALLEST, Bootstrap, calibration_gap, equal_bins, log_odds
 from attnlens.files import Flags, Floats, Json

@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 
 from attnlens.cricket.lab.held_out import sides
-from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.match.match import OUTCOME_INDEX, Innings, Match
 from attnlens.cricket.match.results import RESULT
 from attnlens.cricket.predictor.day_tables import summary_of
 from attnlens.cricket.predictor.form import Form
@@ -32,7 +31,7 @@ from attnlens.cricket.predictor.win import (
     variance_features,
     won,
 )
-from attnlens.cricket.readers.history import Report, silent
+from attnlens.cricket.readers import Report, silent
 from attnlens.errors import InputError
 from attnlens.files import Flags, Floats, Floats32
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from attnlens.cricket.match.competition import MENS_COMPETITIONS
 from attnlens.cricket.match.match import AGREES, DERIVED
-from attnlens.cricket.match.scan import Case
-from attnlens.cricket.match.witness import (
+from attnlens.cricket.match.scan import (
     NOTHING,
+    Case,
     Verdict,
     Witnesses,
     compared,

@@ -10,9 +10,12 @@ from typing import Any, Final
 from attnlens.cricket.match.competition import ALL_OUT
 from attnlens.cricket.match.ledger import outcome_words
 from attnlens.cricket.match.match import AGREES, DERIVED
-from attnlens.cricket.match.scan import RAIN_RULES, Case, InningsScan, Play
-from attnlens.cricket.match.witness import (
+from attnlens.cricket.match.scan import (
     NOTHING,
+    RAIN_RULES,
+    Case,
+    InningsScan,
+    Play,
     Verdict,
     Witnesses,
     compared,

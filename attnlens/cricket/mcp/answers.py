@@ -16,8 +16,8 @@ from attnlens.cricket.match.ledger import (
     scorecard,
 )
 from attnlens.cricket.match.match import Delivery, Innings, Match, Player
+from attnlens.cricket.match.match import Outcome as BallOutcome
 from attnlens.cricket.match.naming import BallReference, find_players, innings_numbered, people_of
-from attnlens.cricket.match.outcomes import Outcome as BallOutcome
 from attnlens.cricket.session import Session
 from attnlens.cricket.story.story_types import Tally
 from attnlens.cricket.words.narrative import tested

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from attnlens._version import VERSION
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.match.outcomes import Outcome as BallOutcome
+from attnlens.cricket.match.match import Outcome as BallOutcome
 from attnlens.cricket.mcp.answers import (
     COLUMNS,
     balls_found,

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnlens.cricket.match.competition import phase_of, quota_of
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player
-from attnlens.cricket.match.naming import over_ended, unbowled
-from attnlens.cricket.match.next_ball import at_the_crease
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX
+from attnlens.cricket.match.match import OUTCOME_INDEX, Delivery, Innings, Match, Player
+from attnlens.cricket.match.naming import at_the_crease, over_ended, unbowled
 from attnlens.cricket.over.encoder_decoder import END, PAD, START, OverSizes
 from attnlens.cricket.predictor.ratings import Ratings, softmax
 from attnlens.cricket.predictor.tensors import BaseModel, balls_in_over, base_inputs, scoreboard

@@ -19,8 +19,8 @@ from attnlens.cricket.match.naming import (
     ordinal,
     over_ended,
     unbowled,
+    why_no_more,
 )
-from attnlens.cricket.match.next_ball import why_no_more
 from attnlens.cricket.over.encoder_decoder import PAD, START, Choice, OverModel, decode
 from attnlens.cricket.over.features import (
     TOKENS,

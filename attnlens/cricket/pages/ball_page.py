@@ -18,7 +18,7 @@ from attnlens.cricket.explain.types import (
     Sentence,
 )
 from attnlens.cricket.match.ledger import counts_balls
-from attnlens.cricket.match.outcomes import OUTCOME_NAMES
+from attnlens.cricket.match.match import OUTCOME_NAMES
 from attnlens.cricket.pages.parts import (
     VERDICTS,
     came_true,

@@ -8,8 +8,7 @@ from typing import Final
 from jinja2 import UndefinedError
 
 from attnlens.cricket.explain.types import Evidence, Explanation
-from attnlens.cricket.match.match import Innings
-from attnlens.cricket.match.outcomes import OUTCOME_NAMES, OUTCOMES
+from attnlens.cricket.match.match import OUTCOME_NAMES, OUTCOMES, Innings
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
 from attnlens.cricket.predictor.scales import (

@@ -17,7 +17,7 @@ from attnlens.cricket.explain.types import (
     Sentence,
 )
 from attnlens.cricket.match.ledger import ground
-from attnlens.cricket.match.outcomes import Outcome
+from attnlens.cricket.match.match import Outcome
 from attnlens.cricket.predictor.scales import SEEN, head_words
 from attnlens.cricket.story.story_types import MatchStory, Played
 from attnlens.cricket.words.facts import (

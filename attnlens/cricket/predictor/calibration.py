@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES
 from attnlens.errors import CheckpointError
 from attnlens.files import Json
 from attnlens.reference.checkpoint import shipped

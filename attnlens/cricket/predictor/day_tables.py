@@ -23,8 +23,7 @@ from attnlens.cricket.match.competition import (
     venue_key,
 )
 from attnlens.cricket.match.ledger import outcome_of
-from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES, Innings, Match
 from attnlens.files import Floats32, Integers
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from attnlens.cricket.match.competition import KINDS, PHASES
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.predictor.day_tables import MatchSummary, text_tensor, words_of
 from attnlens.files import Floats, Floats32, Integers
 

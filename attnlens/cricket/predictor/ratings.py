@@ -24,8 +24,7 @@ from attnlens.cricket.match.competition import (
     team_key,
     venue_key,
 )
-from attnlens.cricket.match.match import Innings, Match, Player
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES, Innings, Match, Player
 from attnlens.cricket.predictor.day_tables import DayTable, MatchSummary, summary_of
 from attnlens.cricket.predictor.form import Form
 from attnlens.cricket.predictor.levels import OutcomeLevels

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.predictor.day_tables import MatchSummary
 from attnlens.files import Integers
 

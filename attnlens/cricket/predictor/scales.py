@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, get_args
 
-from attnlens.cricket.match.outcomes import Outcome
+from attnlens.cricket.match.match import Outcome
 
 Scale = Literal["micro", "short", "medium", "long", "whole"]
 SCALE_NAMES: Final[tuple[Scale, ...]] = get_args(Scale)

@@ -26,8 +26,7 @@ from attnlens.cricket.match.competition import (
     team_key,
 )
 from attnlens.cricket.match.ledger import free_hits
-from attnlens.cricket.match.match import Delivery, Innings, Match, Player
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Delivery, Innings, Match, Player
 from attnlens.cricket.predictor.day_tables import summary_of
 from attnlens.cricket.predictor.ratings import KINDS, Ratings, softmax
 from attnlens.files import Floats, Floats32, Integers

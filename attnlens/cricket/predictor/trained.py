@@ -18,9 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlens.cricket.match.competition import TABLES
-from attnlens.cricket.match.match import Innings, Match, Player
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Innings, Match, Player
 from attnlens.cricket.match.naming import find_players, people_of
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.calibration import (
     SHIPPED,
     CalibrationTable,

@@ -19,8 +19,7 @@ from torch import Tensor
 
 from attnlens.cricket.match.competition import ALL_OUT, quota_of, table_of
 from attnlens.cricket.match.ledger import derived_result, outcome_of
-from attnlens.cricket.match.match import Innings, Match
-from attnlens.cricket.match.outcomes import OUTCOMES
+from attnlens.cricket.match.match import OUTCOMES, Innings, Match
 from attnlens.cricket.predictor.form import FULL_BALLS, Form, PreMatch
 from attnlens.files import Flags, Floats
 

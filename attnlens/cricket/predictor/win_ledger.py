@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from attnlens.cricket.match.match import Delivery, Innings, Match
-from attnlens.cricket.match.outcomes import NOT_THE_BOWLERS
+from attnlens.cricket.match.match import NOT_THE_BOWLERS, Delivery, Innings, Match
 from attnlens.cricket.predictor.win import InningsValues, WinChances, chase_result
 
 Values = InningsValues | WinChances

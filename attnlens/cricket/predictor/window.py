@@ -12,9 +12,8 @@ from torch import Tensor
 
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.match.ledger import free_hits
-from attnlens.cricket.match.match import Delivery, Innings, Match
+from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Delivery, Innings, Match
 from attnlens.cricket.match.naming import BallReference, innings_numbered
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.predictor import RATINGS
 from attnlens.cricket.predictor.relations import RELATIONS, Balls, Batch, mapped, relate, take
 from attnlens.cricket.predictor.scales import SHARES, WindowBall

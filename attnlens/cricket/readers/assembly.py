@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from attnlens.cricket.errors import ImpossibleMatchError
+from attnlens.cricket.match.doubts import reconcile
 from attnlens.cricket.match.match import (
     CONTRADICTS,
     Delivery,
@@ -22,9 +23,8 @@ from attnlens.cricket.match.match import (
     Player,
     Powerplay,
     Wicket,
+    classify,
 )
-from attnlens.cricket.match.outcomes import classify
-from attnlens.cricket.match.reconcile import reconcile
 from attnlens.cricket.match.scan import (
     MAX_RUNS_OFF_THE_BAT,
     Case,

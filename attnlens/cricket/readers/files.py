@@ -12,13 +12,14 @@ import stat
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from attnlens.cricket.errors import MatchFileError
+from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers.text import quoted
 
 MEMBER_SEPARATOR = "::"
@@ -241,6 +242,25 @@ class MatchFile:
             return self
         data = self.data[: self.data.rfind(b"\n") + 1]
         return replace(self, size=len(data), open=lambda: io.BytesIO(data))
+
+
+Refused = Callable[[MatchFileError], None]
+"""Receives the error of one match of a file, so that reading goes on with the next."""
+
+
+@dataclass(frozen=True)
+class DocumentFormat:
+    """A format whose files hold one match each: how a file is known, and its match."""
+
+    recognises: Callable[[MatchFile], bool]
+    match: Callable[[MatchFile], Match]
+
+    def matches(
+        self,
+        file: MatchFile,
+        refused: Refused | None = None,  # noqa: ARG002  # one match: its error is the file's
+    ) -> Generator[Match, None, None]:
+        yield self.match(file)
 
 
 FileOrError = MatchFile | MatchFileError

@@ -16,9 +16,14 @@ from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import UNKNOWN_PLAYER, Facts, Match, plain
 from attnlens.cricket.match.scan import Stated
 from attnlens.cricket.readers.assembly import MAX_BALLS_AN_INNINGS, MAX_INNINGS, MatchDraft
-from attnlens.cricket.readers.cricsheet_csv import BallRows
+from attnlens.cricket.readers.cricsheet_csv import (
+    BallRows,
+    BeginMatch,
+    Table,
+    TableFormat,
+    header_of,
+)
 from attnlens.cricket.readers.files import MatchFile
-from attnlens.cricket.readers.tables import BeginMatch, Table, TableFormat, header_of
 from attnlens.cricket.readers.text import (
     EXTRA_KINDS,
     MAX_OVER,

@@ -14,7 +14,7 @@ from attnlens.cricket.explain.types import (
     Model,
     Positive,
 )
-from attnlens.cricket.match.outcomes import Outcome
+from attnlens.cricket.match.match import Outcome
 from attnlens.evidence.result import (
     Count,
     Finite,

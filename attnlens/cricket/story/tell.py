@@ -26,14 +26,16 @@ from attnlens.cricket.match.ledger import (
     scorebook_before,
     totals,
 )
-from attnlens.cricket.match.match import Delivery, Innings, Match
-from attnlens.cricket.match.naming import BallReference, innings_numbered
-from attnlens.cricket.match.outcomes import (
+from attnlens.cricket.match.match import (
     BOWLERS_SHARE_OF_WICKETS,
     OUTCOME_INDEX,
     OUTCOMES,
+    Delivery,
+    Innings,
+    Match,
     Outcome,
 )
+from attnlens.cricket.match.naming import BallReference, innings_numbered
 from attnlens.cricket.predictor.kinds import cautions
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import LONGEST, RUNS

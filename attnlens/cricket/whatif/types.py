@@ -23,7 +23,7 @@ from attnlens.cricket.explain.types import (
     TopChange,
     in_order,
 )
-from attnlens.cricket.match.outcomes import Outcome
+from attnlens.cricket.match.match import Outcome
 from attnlens.errors import InputError
 from attnlens.evidence.result import (
     Finite,

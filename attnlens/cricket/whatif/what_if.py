@@ -21,10 +21,27 @@ from attnlens.cricket.explain.reading import NATS_DIGITS
 from attnlens.cricket.explain.types import Sentence
 from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.ledger import balls_bowled, free_hits
-from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player, Wicket
-from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered, over_ended
-from attnlens.cricket.match.next_ball import at_the_crease, changed_ends, why_over, with_next_ball
-from attnlens.cricket.match.outcomes import OUTCOME_INDEX, OUTCOMES, Outcome
+from attnlens.cricket.match.match import (
+    OUTCOME_INDEX,
+    OUTCOMES,
+    Delivery,
+    Facts,
+    Innings,
+    Match,
+    Outcome,
+    Player,
+    Wicket,
+)
+from attnlens.cricket.match.naming import (
+    BallReference,
+    at_the_crease,
+    changed_ends,
+    find_ball,
+    innings_numbered,
+    over_ended,
+    why_over,
+    with_next_ball,
+)
 from attnlens.cricket.predictor.kinds import mid_over
 from attnlens.cricket.predictor.trained import (
     TrainedPredictor,

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from attnlens.cricket.explain.types import Explanation, Fact, JsonDocument, Sentence
-from attnlens.cricket.match.outcomes import OUTCOME_NAMES
+from attnlens.cricket.match.match import OUTCOME_NAMES
 from attnlens.render.numbers import percent, signed_points
 
 OUTCOME_WORDS: Final = {outcome: names.words for outcome, names in OUTCOME_NAMES.items()}

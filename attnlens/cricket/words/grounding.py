@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attnlens.cricket.match.outcomes import DISMISSALS, OUTCOME_BY_NAME
+from attnlens.cricket.match.match import DISMISSALS, OUTCOME_BY_NAME
 from attnlens.errors import InputError
 from attnlens.llm.spot_check import DataRows, SpotCheck, check_text, read_data
 
