@@ -1,4 +1,6 @@
-"""Tables of deliveries, and Cricsheet's CSV: CSV2 ("Ashwin", 22 and 27 columns) and the original CSV 1.x.
+"""Tables of deliveries, and Cricsheet's CSV.
+
+There are CSV2 ("Ashwin", 22 and 27 columns) and the original CSV 1.x.
 
 Sources: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). What is not in its rows comes from
 the ``_info.csv`` beside the file, where there is one.
