@@ -19,8 +19,7 @@ from command_line import clean_environment
 
 from attnlens.errors import EndpointError
 from attnlens.llm.clause_bank import Clause
-from attnlens.llm.endpoint import Endpoint, ask
-from attnlens.llm.narration import chosen_ids
+from attnlens.llm.endpoint import Endpoint, ask, chosen_ids
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="only Linux tells a process's memory there"

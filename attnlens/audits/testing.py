@@ -339,7 +339,7 @@ def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow
     """Rows with p of what each head looks at, hidden from the whole model."""
     claims = [case.head_claim(row) for row in rows]
     statistics = trial.item_statistics(MODEL, claims[0])
-    null = trial.pool(claims[0]).null(statistics, np.random.default_rng(trial.seed))
+    null = claims[0].pool.null(statistics, np.random.default_rng(trial.seed))
     return HeadTable(
         replace(row, p=null.p_high(sum(statistics[item] for item in claim.removed)))
         for row, claim in zip(rows, claims, strict=True)
@@ -353,7 +353,7 @@ def _placebos(
     heads = [rows[at] for at in generator.permutation(len(rows))[:_RANDOM_HEADS]]
     shuffled = case.screening.shuffled
     lists = (
-        trial.pool(case.model_claims()[-1]).sample(generator, _RANDOM_LISTS),
+        case.model_claims()[-1].pool.sample(generator, _RANDOM_LISTS),
         [case.head_claim(row).removed for row in heads],
         [
             case.top(shuffled[row.site][row.head], case.width)

@@ -89,7 +89,7 @@ def _run_narrate(options: argparse.Namespace) -> int:
     explanation = explain_named_ball(options)
     from attnlens.cricket.words.clauses import clauses_prompt, explanation_clauses
     from attnlens.llm.clause_bank import render_clauses
-    from attnlens.llm.narration import chosen_ids
+    from attnlens.llm.endpoint import chosen_ids
 
     clauses = explanation_clauses(explanation)
     ids: list[str] = []

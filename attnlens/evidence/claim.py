@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlens.errors import InputError
+from attnlens.evidence.null import Pool
 from attnlens.evidence.scores import log_odds
 from attnlens.evidence.verdict import MIN_LIFT, NO_VERDICT, Judgement, Verdict
 from attnlens.files import Floats
@@ -85,6 +86,11 @@ class Claim:
         if not self.window:
             return "known"
         return "model" if self.site == MODEL else "head"
+
+    @property
+    def pool(self) -> Pool:
+        """The sets that it is compared with: as many items of its window."""
+        return Pool(self.window, len(self.removed))
 
     @property
     def even(self) -> bool:

@@ -206,7 +206,7 @@ class Trial(Generic[C]):
             for claim in claims
         ]
         best_sets = [
-            _pool(claim).best_set(self.item_statistics(claim.site, claim)) for claim in site_claims
+            claim.pool.best_set(self.item_statistics(claim.site, claim)) for claim in site_claims
         ]
         # A head's items are hidden from the whole model too, for its share.
         heads = [number for number, claim in enumerate(claims) if claim.site != MODEL]
@@ -239,7 +239,7 @@ class Trial(Generic[C]):
             raise InputError(
                 "what hiding an item does is no number", remedy="give usual effects above 0"
             )
-        pool, reference = _pool(site_claim), self._reference_for(site_claim)
+        pool, reference = site_claim.pool, self._reference_for(site_claim)
         generator = np.random.default_rng(pool.seed(self.seed))
         null = pool.null(statistics, generator)
         against = reference or null
@@ -292,10 +292,6 @@ class Trial(Generic[C]):
     def judge(self, tests: Sequence[ClaimTest[C]]) -> list[ClaimTest[C]]:
         """The tests with q and verdicts."""
         return judge_tests(tests, outcome=self.outcome, lowers=self.lowers, items=self.items)
-
-
-def _pool(claim: Claim) -> Pool:
-    return Pool(claim.window, len(claim.removed))
 
 
 def judge_tests(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import re
 import ssl
 import time
 import urllib.parse
@@ -23,6 +24,7 @@ import httpx
 from attnlens._version import VERSION
 from attnlens.errors import EndpointError, InputError
 from attnlens.files import Json
+from attnlens.llm.clause_bank import MAX_IDS, Clause, ids_in
 
 MAX_ANSWER_CHARACTERS: Final = 20_000
 _MAX_DOCUMENT_BYTES, _MAX_REFUSAL_BYTES = 800_000, 1 << 16
@@ -32,6 +34,12 @@ _MAX_EVENT_BYTES, _MAX_STREAM_BYTES, _MAX_STREAM_LINES = 1 << 20, 64 << 20, 1_00
 _MAX_WAIT_SECONDS: Final = 86_400
 _MAX_CONNECT_SECONDS: Final = 30.0
 _ADDRESS_REMEDY: Final = "is it an OpenAI-compatible address, ending in /v1?"
+_REFUSES_SCHEMA: Final = frozenset({400, 415, 422, 501})
+"""HTTP statuses of endpoints that do not take a schema; they are asked again without one."""
+
+_ABOUT_SCHEMA: Final = re.compile(r"format|schema|grammar|json", re.IGNORECASE)
+"""What an HTTP 500 speaks of where the schema is what the server cannot take."""
+
 _REFUSALS: Final = {
     401: "refuses the key; set ATTNLENS_API_KEY",
     403: "does not allow it",
@@ -333,3 +341,45 @@ def _piece(endpoint: Endpoint, text: str, answer: Answer) -> str:
     content = message.get("content") if isinstance(message, dict) else None
     # Half of a sign, as JSON can write one, cannot be shown.
     return content.encode(errors="replace").decode() if isinstance(content, str) else ""
+
+
+def chosen_ids(
+    endpoint: Endpoint,
+    messages: Sequence[dict[str, str]],
+    clauses: Sequence[Clause],
+    **settings: Any,
+) -> tuple[list[str], bool]:
+    """The ids that a language model chooses from a bank, in its order.
+
+    Args:
+        messages: the prompt with the bank.
+        settings: further keys of the request, such as ``max_tokens``.
+
+    Returns:
+        the ids, of which some may not be in the bank, and whether the answer was cut.
+
+    Raises:
+        EndpointError: as `ask`.
+    """
+    ids, until = [clause.id for clause in clauses], endpoint.until()
+    try:
+        answer = ask(endpoint, messages, until=until, response_format=_schema(ids), **settings)
+    except EndpointError as error:
+        unsure = error.status == 500 and _ABOUT_SCHEMA.search(error.problem)
+        if not (error.status in _REFUSES_SCHEMA or unsure):
+            raise
+        answer = ask(endpoint, messages, until=until, **settings)
+    return ids_in(answer.text, set(ids)), answer.cut
+
+
+def _schema(ids: list[str]) -> Json:
+    """The response format: an object with a list of these ids."""
+    items = {"type": "array", "items": {"type": "string", "enum": ids}, "maxItems": MAX_IDS}
+    schema = {
+        "type": "object",
+        "properties": {"ids": items},
+        "required": ["ids"],
+        "additionalProperties": False,
+    }
+    wrapped = {"name": "ids", "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": wrapped}

@@ -172,7 +172,7 @@ class DataRows:
         self.facts: list[list[Figure]] = []
         self.holders: defaultdict[Label, list[int]] = defaultdict(list)
         self.names: defaultdict[str, set[Label]] = defaultdict(set)
-        self.whole: defaultdict[tuple[str, ...], set[Label]] = defaultdict(set)
+        self.by_words: defaultdict[tuple[str, ...], set[Label]] = defaultdict(set)
         self.words: set[str] = set()
         self.count = len(data) if isinstance(data, list) else None
         self._unread, self._n_values = unread, 0
@@ -188,7 +188,7 @@ class DataRows:
             self.holders[label].append(len(self.rows))
             words = stems(label[1])
             self.words.update(words)
-            self.whole[words].add(label)
+            self.by_words[words].add(label)
             for word in words:
                 self.names[word].add(label)
         self.rows.append(dict(labels))
@@ -371,7 +371,7 @@ class _Reading:
         breaks = [0, *(match.start() for match in _CLAUSE.finditer(text)), len(text) + 1]
         self.clauses = list(pairwise(breaks))
         self._scopes: dict[int, tuple[list[Mention], list[Figure]]] = {}
-        labelled, phrased = list(self._named()), list(self._phrases(phrases))
+        labelled, phrased = list(self._label_mentions()), list(self._phrase_mentions(phrases))
         self.mentions = sorted([*labelled, *phrased], key=lambda mention: mention.start)
         self.plain = self.text
         for mention in phrased:
@@ -381,29 +381,29 @@ class _Reading:
             )
 
     def statement(self) -> Statement:
-        """The statement with its answer."""
         matches = islice(_NUMBER.finditer(self.text), _MAX_NUMBERS)
         numbers = [self._number(number) for number in matches]
-        found = [
+        findings = [
             *self._strangers(),
             *self._strange_pairs(),
             *self._turned(),
             *filter(None, numbers),
         ]
-        if not found:
+        if not findings:
             problem = "no number and no name that can be checked"
             return Statement(self.written, "not read", problem)
-        first = min(found, key=lambda finding: get_args(Answer).index(finding[0]))
-        what = "; ".join(dict.fromkeys(row[1] for row in found if row[0] == first[0]))
-        return Statement(self.written, first[0], what, *first[2:])
+        first = min(findings, key=lambda finding: get_args(Answer).index(finding[0]))
+        subjects = dict.fromkeys(row[1] for row in findings if row[0] == first[0])
+        return Statement(self.written, first[0], "; ".join(subjects), *first[2:])
 
-    def _phrases(self, phrases: Phrases) -> Iterator[Mention]:
-        labels = {key: label for key, label in phrases.items() if not isinstance(label, str)}
-        for pattern, label in labels.items():
+    def _phrase_mentions(self, phrases: Phrases) -> Iterator[Mention]:
+        for pattern, label in phrases.items():
+            if isinstance(label, str):
+                continue
             for match in re.finditer(pattern, self.text):
                 yield Mention(match.start(), match[0], frozenset({label}), frozenset({label[0]}))
 
-    def _named(self) -> Iterator[Mention]:
+    def _label_mentions(self) -> Iterator[Mention]:
         """Capitalised labels of the data, whole if they stand there whole, else in part."""
         tokens = [(word.start(), word.end(), _stem(word[0])) for word in _WORD.finditer(self.text)]
         at = 0
@@ -413,12 +413,13 @@ class _Reading:
             at += 1
             if not self.text[start].isupper() or stem in _STOP_WORDS:
                 continue
-            whole = [n for n in range(len(run), 0, -1) if run[:n] in self.facts.whole]
+            lengths = (n for n in range(len(run), 0, -1) if run[:n] in self.facts.by_words)
+            length = next(lengths, 0)
             labels = (
-                self.facts.whole[run[: whole[0]]] if whole else self.facts.names.get(stem, set())
+                self.facts.by_words[run[:length]] if length else self.facts.names.get(stem, set())
             )
-            for _, further, word in tokens[at : at + whole[0] - 1] if whole else tokens[at:]:
-                if not whole and not (labels & self.facts.names.get(word, set())):
+            for _, further, word in tokens[at : at + length - 1] if length else tokens[at:]:
+                if not length and not (labels & self.facts.names.get(word, set())):
                     break
                 labels = labels & self.facts.names[word]
                 end, at = further, at + 1
@@ -429,18 +430,18 @@ class _Reading:
     def _clause(self, at: int) -> tuple[int, int]:
         return next(clause for clause in self.clauses if clause[0] <= at < clause[1])
 
-    def _near(self, at: int) -> list[Mention]:
+    def _nearby_mentions(self, at: int) -> list[Mention]:
         """The names of a clause, and for other columns the nearest before it, or after it."""
         low, high = self._clause(at)
         nearby = [mention for mention in self.mentions if low <= mention.start < high]
         before = [mention for mention in reversed(self.mentions) if mention.start < low]
         after = [mention for mention in self.mentions if mention.start >= high]
-        alone = [
+        without_number = [
             mention
             for mention in after
-            if not _has_digit(self.text[slice(*self._clause(mention.start))])
+            if not any(map(str.isdigit, self.text[slice(*self._clause(mention.start))]))
         ]
-        for mention in before + alone:
+        for mention in before + without_number:
             if not any(mention.columns & other.columns for other in nearby):
                 nearby.append(mention)
         return nearby
@@ -467,7 +468,7 @@ class _Reading:
     def _scope(self, low: int) -> tuple[list[Mention], list[Figure]]:
         """The names nearby a clause, and the numbers of the rows that they name."""
         if low not in self._scopes:
-            nearby = self._near(low)
+            nearby = self._nearby_mentions(low)
             rows = sorted(
                 {
                     row
@@ -483,8 +484,8 @@ class _Reading:
         return self._scopes[low]
 
     def _number(self, number: re.Match[str]) -> Finding | None:
-        """What the data says of a number; of one in words, only if words beside it name a fact."""
-        what, start = f'number "{number[0].strip()}"', number.start("digits")
+        """The finding about a number; of one in words, only if words next to it name a fact."""
+        subject, start = f'number "{number[0].strip()}"', number.start("digits")
         before, (low, high) = self.text[: number.start()], self._clause(start)
         inside = any(
             mention.start <= start < mention.start + len(mention.text) for mention in self.mentions
@@ -494,7 +495,7 @@ class _Reading:
             return None
         value, tolerance = _value(number, bool(_HEDGE.search(before)))
         nearby, pool = self._scope(low)
-        clause, adjacent = _content(self.plain[low:high]), self._beside(number, low, high)
+        clause, adjacent = _content(self.plain[low:high]), self._adjacent_words(number, low, high)
         adjacent |= {word for word in clause if re.fullmatch(r"\d{4}", word)}
         matching = [fact for fact in pool if fact.field & adjacent]
         own = any(low <= mention.start < high for mention in nearby)
@@ -504,29 +505,29 @@ class _Reading:
                 any(mention.labels & labels for mention in nearby) or fact.field & clause or not own
             )
             if touched and (fact.field & adjacent or not matching) and self._fits(fact.row, nearby):
-                return "borne out", what, None, fact.pointer
+                return "borne out", subject, None, fact.pointer
         if self._follows(number, value, tolerance, pool):
-            return "borne out", what, None, None
+            return "borne out", subject, None, None
         if value == self.facts.count and not number["share"]:
-            return "not read", f"{what}: it may be how many there are", None, None
+            return "not read", f"{subject}: it may be how many there are", None, None
         written = re.search(rf"(?<![\d.,]){re.escape(number['digits'])}(?![\d.,]\d)", self.written)
         if not (written or matching) or (number["times"] and not pool):
             return None
         if _LIMIT.search(before):
-            return "not read", what, None, None
+            return "not read", subject, None, None
         if not (matching := matching or [fact for fact in pool if fact.field & clause]):
-            return "not in the data", what, None, None
+            return "not in the data", subject, None, None
         best = max(matching, key=lambda fact: len(fact.field & clause))
         percent = 100 if number["share"] and abs(best.value) <= 1 else 1
         nearest = f"{abs(best.value) * percent:.6g}{number['share'] or ''}"
-        return "not borne out", what, nearest, best.pointer
+        return "not borne out", subject, nearest, best.pointer
 
-    def _beside(self, number: re.Match[str], low: int, high: int) -> set[str]:
+    def _adjacent_words(self, number: re.Match[str], low: int, high: int) -> set[str]:
         """Two words before and after a number, without those that belong to the number before."""
         parts = re.split(r"\d\S*|/", self.plain[low : number.start()])
-        taken = 2 if len(parts) > 1 and "/" not in self.text[: number.start()] else 0
+        skipped = 2 if len(parts) > 1 and "/" not in self.text[: number.start()] else 0
         after = re.split(r"[\d/]", self.plain[number.end() : high])[0].split()[:2]
-        return _content(" ".join([*parts[-1].split()[taken:][-2:], *after]))
+        return _content(" ".join([*parts[-1].split()[skipped:][-2:], *after]))
 
     def _equal(
         self, number: re.Match[str], value: float, tolerance: float, pool: list[Figure]
@@ -613,7 +614,7 @@ class _Reading:
         for low, high in self.clauses:
             inside = [mention for mention in self.mentions if low <= mention.start < high]
             if len(inside) == 1 and inside[0].text.islower():
-                inside += [mention for mention in self._near(low) if mention.start < low]
+                inside += [mention for mention in self._nearby_mentions(low) if mention.start < low]
             rows = [self._rows(mention) for mention in inside]
             for i, mention in enumerate(inside):
                 alike = [
@@ -644,10 +645,6 @@ class _Reading:
             strange = (word for word in words if not word.isupper() and word not in _MONTHS)
             if any(not self.facts.holds(word) for word in strange):
                 yield "not in the data", f'name "{" ".join(words)}"', None, None
-
-
-def _has_digit(text: str) -> bool:
-    return any(sign.isdigit() for sign in text)
 
 
 def _content(text: str) -> set[str]:

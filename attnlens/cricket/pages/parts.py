@@ -80,7 +80,7 @@ def cautions_of(explanation: Explanation) -> tuple[list[str], list[str]]:
     flags = {flag.flag for flag in explanation.flags}
     new = [words for flag, words in unseen.items() if flag in flags]
     cautions = [f"new to the model, so averages are used: {', '.join(new)}"] * bool(new)
-    remarks = []
+    remarks: list[str] = []
     for flag in explanation.flags:
         if flag.flag not in unseen:
             (remarks if flag.flag in REMARKS else cautions).append(flag.text)
