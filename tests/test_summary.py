@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlens.cricket.explain.types import Explanation, HeatmapDocument
+from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.words.summary import summarize_temporal_attention
 from attnlens.errors import InputError
 
@@ -116,7 +116,7 @@ def test_the_typed_heat_map_says_the_same() -> None:
     data = explanation_cases.explanation(47)
     history = {entry["index"]: entry for entry in data["past_balls"]}
     typed = Explanation.from_dict(data).across_balls.medium
-    document = HeatmapDocument(temporal_attention=typed)
+    document = {"temporal_attention": typed}
     assert data["summary"].endswith("attended balls")
     assert summarize_temporal_attention(typed, history) == data["summary"]
     for told in (document, data, data["across_balls"], Explanation.from_dict(data)):
@@ -148,7 +148,6 @@ def test_no_valid_heat_map_raises(ball: int, scale: str, history: Any, dropped: 
         for place, (name, head) in enumerate(heatmap["attention_by_head"].items())
         if place not in dropped
     }
-    HeatmapDocument.model_validate({"temporal_attention": heatmap})
     parts = summarize_temporal_attention({"temporal_attention": heatmap}, history).split(" | ")
     starts = ("Strong focus on current over (", "Attended to ", "Recent momentum: ")
     said = [start for start in starts if any(part.startswith(start) for part in parts)]

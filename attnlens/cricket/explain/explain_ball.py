@@ -14,7 +14,6 @@ import numpy as np
 from pydantic import BaseModel
 
 from attnlens.cricket.explain import types
-from attnlens.cricket.explain.cautions import Caution
 from attnlens.cricket.explain.claims import (
     OF_PLAYERS,
     BallClaimTest,
@@ -29,11 +28,10 @@ from attnlens.cricket.explain.reading import (
     ALL,
     NATS_DIGITS,
     Reading,
+    chosen_subject,
     heat_map,
     read_ball,
     scoreboard_baseline,
-    subject_of,
-    subject_outcome,
 )
 from attnlens.cricket.match.competition import venue_key
 from attnlens.cricket.match.ledger import (
@@ -95,8 +93,8 @@ _KNOWN_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
 }
 """What a claim about what was known is compared with."""
 
-_GREATEST: Final = 3
-"""How many of a group's balls are told by themselves."""
+_MAX_GROUP_BALLS: Final = 3
+"""Balls of a group whose own effects are listed."""
 
 
 @one_thread()
@@ -131,23 +129,20 @@ def explain_ball(
     reading = read_ball(predictor, window)
     usual = scoreboard_baseline(window)
     actual = _outcome(window.delivery.outcome or None)
-    subject = explained or subject_outcome(reading.probabilities, usual, actual)
+    subject, lowers = chosen_subject(reading.probabilities, usual, actual, explained)
     tested_on = None if outcome == ALL else subject
-    direction: types.Direction | None = None
-    if tested_on is not None:
-        lowers = subject_of(window, reading.probabilities, tested_on)[1]
-        direction = "lower" if lowers else "raise"
-    tested = None
+    direction: types.Direction = "lower" if lowers else "raise"
+    flags = flags_of(window, predictor, evidence=evidence, history=history)
+    uncounted = _NOT_COUNTED.intersection(caution.flag for caution in flags)
+    calibration = None if uncounted else predictor.calibration
     if evidence:
         tested = gather_evidence(predictor, window, reading, outcome=outcome)
-    full = reading.probabilities if tested is None else tested.leave_one_out.full
-    baseline = baseline_only(predictor, window) if tested is None else tested.contributions.baseline
-    flags = flags_of(window, predictor, evidence=evidence, history=history)
-    calibration = _calibration_table(predictor, flags)
-    contributions: tuple[types.Contribution, ...] = ()
-    if tested is not None:
+        full, baseline = tested.leave_one_out.full, tested.contributions.baseline
         contributions = _contributions(window, tested, usual, calibration)
-    claims = () if tested is None else tested.tests
+        claims = tuple(_claim(test, full, tested_on, direction) for test in tested.tests)
+    else:
+        tested, contributions, claims = None, (), ()
+        full, baseline = reading.probabilities, baseline_only(predictor, window)
     gates = reading.prediction.gates[0, 0]
     return types.Explanation(
         schema_version=types.SCHEMA_VERSION,
@@ -172,7 +167,7 @@ def explain_ball(
             **{source: rounded(gate) for source, gate in zip(FUSED, gates.tolist(), strict=True)}
         ),
         past_balls=tuple(_past_balls(window, reading, tested, subject)),
-        evidence=tuple(_claim(test, full, tested_on, direction) for test in claims),
+        evidence=claims,
         flags=flags,
         summary="",
         narrative=(),
@@ -235,6 +230,12 @@ def _win_probability(
     winning = win_chances(predictor.win, form, window.match, innings, probs)
     if winning is None:
         return None
+    projected = None
+    if winning.projected is not None:
+        ends = copy_fields(types.ProjectedTotal, winning.projected)
+        projected = types.ProjectedTotal(
+            **{name: float(end[at].round(1)) for name, end in ends.items()}
+        )
     after = winning.after[at].round(DIGITS).tolist()
     return types.WinProbability(
         team=innings.batting_team,
@@ -242,27 +243,11 @@ def _win_probability(
         expected=float(winning.expected[at].round(DIGITS)),
         after=dict(zip(OUTCOMES, after, strict=True)),
         happened=float(winning.actual[at].round(DIGITS)) if window.delivery.outcome else None,
-        projected=None
-        if winning.projected is None
-        else types.ProjectedTotal(
-            **{
-                name: float(getattr(winning.projected, name)[at].round(1))
-                for name in types.ProjectedTotal.model_fields
-            }
-        ),
+        projected=projected,
     )
 
 
-def _calibration_table(
-    predictor: TrainedPredictor, flags: Sequence[Caution]
-) -> CalibrationTable | None:
-    """The checkpoint's table; nothing for cricket in which no ball was counted."""
-    uncounted = _NOT_COUNTED.intersection(caution.flag for caution in flags)
-    return None if uncounted else predictor.calibration
-
-
 def _calibration(table: CalibrationTable | None, full: Floats) -> types.Calibration | None:
-    """How often such calls came true."""
     if table is None:
         return None
     calls = []
@@ -315,8 +300,7 @@ def _contributions(
     groups, shared = groups_of(window), tested.contributions
     loo = tested.leave_one_out
 
-    def adds(index: int) -> types.BallContribution:
-        """What a past ball adds to each outcome by itself."""
+    def alone(index: int) -> types.BallContribution:
         points = outcome_points(100 * (loo.full - loo.loo_probs[index]))
         return types.BallContribution(index=index, points=points)
 
@@ -336,7 +320,7 @@ def _contributions(
                 points=outcome_points(100 * parts),
                 when="before the match" if group in _BEFORE_THE_MATCH else "in the match",
                 from_usual=outcome_points(100 * more),
-                balls=tuple(adds(index) for index in balls[:_GREATEST]),
+                balls=tuple(map(alone, balls[:_MAX_GROUP_BALLS])),
                 comes_true=None
                 if slope is None
                 else types.ComesTrue(**copy_fields(types.ComesTrue, slope)),
@@ -346,7 +330,6 @@ def _contributions(
 
 
 def _records(window: BallWindow, predictor: TrainedPredictor) -> Iterator[types.PlayerRecord]:
-    """What the ratings of the batter and of the bowler rest on, of each who has been met."""
     ratings, ball = predictor.ratings, window.delivery
     players: tuple[tuple[types.Role, str, Player], ...] = (
         ("batter", "striker", ball.batter),
@@ -373,7 +356,6 @@ def _records(window: BallWindow, predictor: TrainedPredictor) -> Iterator[types.
 def _past_balls(
     window: BallWindow, reading: Reading, tested: BallEvidence | None, subject: Outcome
 ) -> Iterator[types.PastBall]:
-    """Every past ball, with its attention and what hiding it alone does."""
     at = OUTCOME_INDEX[subject]
     for ball, attention in zip(window.past, reading.total.tolist(), strict=True):
         log_odds_change = points = nats = rarity = None
@@ -396,37 +378,30 @@ def _past_balls(
 
 
 def _claim(
-    ball_claim_test: BallClaimTest,
+    test: BallClaimTest,
     full: Floats,
     explained: Outcome | None,
-    direction: types.Direction | None,
+    direction: types.Direction,
 ) -> types.Evidence:
-    claim = ball_claim_test.claim
+    claim = test.claim
     at = None if explained is None else OUTCOME_INDEX[explained]
-    singles = ball_claim_test.singles
     subjects = claim.raises or (() if at is None else (at,))
+    opposing = test.singles * test.log_odds_change(subjects) < 0 if subjects else np.zeros(0)
     return types.Evidence(
         scale=claim.scale,
         head=claim.head,
         kind=claim.kind,
         reference=claim.kind == "last balls",
         outcome=explained,
-        direction=direction,
-        changes=outcome_points(ball_claim_test.points),
-        top_change=top_change(full, ball_claim_test.probabilities, subjects),
-        control=_control_of(ball_claim_test),
-        opposing=int((singles * ball_claim_test.log_odds_change(subjects) < 0).sum())
-        if subjects
-        else 0,
-        controls=_control_range(ball_claim_test, at),
-        about=_about(ball_claim_test, at),
-        replaced=_replaced(ball_claim_test, at),
-        **claim_fields(
-            ball_claim_test,
-            at,
-            nats=partial(rounded, digits=NATS_DIGITS),
-            share=rounded,
-        ),
+        direction=None if explained is None else direction,
+        changes=outcome_points(test.points),
+        top_change=top_change(full, test.probabilities, subjects),
+        control=_control_of(test),
+        opposing=int(opposing.sum()),
+        controls=_control_range(test, at),
+        about=_about(test, at),
+        replaced=_replaced(test, at),
+        **claim_fields(test, at, nats=partial(rounded, digits=NATS_DIGITS), share=rounded),
     )
 
 
@@ -469,13 +444,10 @@ def _replaced(test: BallClaimTest, outcome: int | None) -> types.ReplacedOutcome
     )
 
 
-_CONTROL_QUANTILES: Final = (0.025, 0.5, 0.975)
-
-
 def _control_range(test: BallClaimTest, outcome: int | None) -> types.ControlRange | None:
     if outcome is None or test.control_probs is None:
         return None
-    values = np.quantile(test.control_probs[:, outcome], _CONTROL_QUANTILES)
+    values = np.quantile(test.control_probs[:, outcome], (0.025, 0.5, 0.975))
     low, median, high = _rounded_all(values)
     return types.ControlRange(low=low, median=median, high=high)
 
@@ -572,7 +544,7 @@ def _what_happened(ball: Delivery) -> types.BallResult:
 
 def flags_of(
     window: BallWindow, predictor: TrainedPredictor, *, evidence: bool, history: bool = False
-) -> tuple[Caution, ...]:
+) -> tuple[types.Caution, ...]:
     """Cautions, each a name and a sentence.
 
     ``evidence``: whether interventions were run; ``history``: whether the match's own history
@@ -582,7 +554,7 @@ def flags_of(
         *_about_ball(window.match, window.innings, window.arrays, window.delivery),
         *cautions(window.match, window.innings, predictor, evidence=evidence, history=history),
     ]
-    return tuple(Caution.model_validate({"flag": name, "text": text}) for name, text in flags)
+    return tuple(types.Caution.model_validate({"flag": name, "text": text}) for name, text in flags)
 
 
 def _about_ball(

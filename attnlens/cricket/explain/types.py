@@ -5,7 +5,6 @@ Each class lists its keys in the order in which they are written.
 
 from __future__ import annotations
 
-import json
 from pkgutil import resolve_name
 from typing import (
     TYPE_CHECKING,
@@ -14,9 +13,7 @@ from typing import (
     ClassVar,
     Final,
     Literal,
-    Self,
     TypeAlias,
-    get_args,
 )
 
 from pydantic import (
@@ -25,18 +22,14 @@ from pydantic import (
     Field,
     StringConstraints,
     Tag,
-    ValidationError,
     model_validator,
 )
 
-from attnlens.cricket.explain.cautions import Caution
-from attnlens.cricket.explain.schema_1 import upgraded
+from attnlens.cricket.explain.json_document import JsonDocument, upgraded
 from attnlens.cricket.match.match import OUTCOMES, Outcome
 from attnlens.cricket.predictor.scales import Scale
-from attnlens.errors import InputError
 from attnlens.evidence.result import ClaimResult, Count, Finite, Flag, Plain, Share, Text
 from attnlens.files import Json
-from attnlens.render.safe import visible
 
 if TYPE_CHECKING:
     from attnlens.llm.clause_bank import Clause
@@ -205,12 +198,6 @@ class LongHeatMap(_HeatMap):
     attention_by_head: Annotated[dict[HeadKey, AnyLongHead], _ONLY_HEADS]
 
 
-class HeatmapDocument(Plain):
-    """What ``--format heatmap`` prints."""
-
-    temporal_attention: Annotated[HeatMap | LongHeatMap, Field(discriminator="scale")]
-
-
 class AcrossBalls(Plain):
     micro: HeatMap
     short: HeatMap
@@ -232,90 +219,46 @@ class FusionWeights(Plain):
     whole: Share
 
 
-class JsonDocument(Plain):
-    """Plain JSON types all through; `to_json` and `from_json` are exact inverses.
-
-    Attributes:
-        noun: what it is, as in "not an explanation".
-        remedy: what to do about a file that is none.
-        rendered_as: how the functions of `attnlens.cricket.pages.documents` that show it begin.
-    """
-
-    noun: ClassVar[str]
-    remedy: ClassVar[str]
-    rendered_as: ClassVar[str]
-
-    def to_dict(self) -> Json:
-        """The same as dictionaries and lists, keys in the order in which they are written."""
-        return self.model_dump(mode="json")
-
-    def to_json(self, indent: int | None = None) -> str:
-        """One JSON document; on one line without ``indent``."""
-        pair = (",", ":") if indent is None else None
-        return json.dumps(
-            self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent, separators=pair
-        )
-
-    @classmethod
-    def from_dict(cls, data: Any) -> Self:
-        """Checks plain data.
-
-        Raises:
-            InputError: with the JSON pointer of the first thing that is wrong.
-        """
-        try:
-            return cls.model_validate(data)
-        except ValidationError as error:
-            raise cls._in_one_line(error) from None
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Reads what `to_json` wrote; raises as `from_dict`."""
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            raise cls._in_one_line(error) from None
-
-    def __repr__(self) -> str:
-        return self._rendered("line")
-
-    def __str__(self) -> str:
-        return self._rendered("text")
-
-    def _repr_html_(self) -> str:
-        return self._rendered("html")
-
-    def _rendered(self, form: str) -> str:
-        pages = "attnlens.cricket.pages.documents"
-        return str(resolve_name(f"{pages}:{self.rendered_as}_{form}")(self))
-
-    @classmethod
-    def _in_one_line(cls, error: ValidationError) -> InputError:
-        errors = error.errors(include_url=False, include_context=False)
-        for entry in errors:
-            if entry["loc"] == ("schema_version",) and isinstance(entry["input"], str):
-                own = cls.model_fields["schema_version"].annotation
-                version = visible(entry["input"])
-                return InputError(
-                    f"{cls.noun} of schema {version}; this attnlens reads {get_args(own)[0]}",
-                    remedy="read it with the attnlens that wrote it, or write it anew",
-                )
-        first, further = errors[0], len(errors) - 1
-        steps = [str(step) for step in first["loc"]]
-        # After a head's key pydantic puts the kind of head it tried, which the data does not have.
-        if "attention_by_head" in steps:
-            kind = steps.index("attention_by_head") + 2
-            del steps[kind : kind + 1]
-        pointer = "".join(f"/{step}" for step in steps)
-        message = first["msg"].removeprefix("Value error, ")
-        problem = " ".join(filter(None, [f"not {cls.noun}:", pointer, message]))
-        if further:
-            problem = f"{problem} (and {further} more)"
-        return InputError(problem, remedy=cls.remedy)
-
-
 SCHEMA_VERSION: Final = "2.0"
 _SCHEMA_ID = f"urn:attnlens:explanation:{SCHEMA_VERSION}"
+
+
+FlagName = Literal[
+    "short_history",
+    "no_history",
+    "unseen_batter",
+    "unseen_bowler",
+    "unseen_venue",
+    "bowler_mid_over",
+    "super_over",
+    "reduced_match",
+    "in_training",
+    "ratings_from_later",
+    "stale_ratings",
+    "unknown_kind",
+    "not_in_match",
+    "other_format",
+    "other_gender",
+    "other_teams",
+    "other_balls_per_over",
+    "no_target",
+    "target_set_later",
+    "doubted",
+    "evidence_skipped",
+]
+
+
+class Remark(Plain):
+    """Something a reader should know before trusting the figures."""
+
+    flag: Text
+    text: Text
+
+
+class Caution(Remark):
+    """Something a reader should know before trusting the figures."""
+
+    flag: FlagName
 
 
 class Model(Plain):

@@ -7,22 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal
 
-from attnlens.cricket.explain.types import (
-    Ball,
-    Integer,
-    JsonDocument,
-    Model,
-    Positive,
-)
+from attnlens.cricket.explain.json_document import JsonDocument
+from attnlens.cricket.explain.types import Ball, Integer, Model, Positive, Remark
 from attnlens.cricket.match.match import Outcome
-from attnlens.evidence.result import (
-    Count,
-    Finite,
-    Flag,
-    Plain,
-    Share,
-    Text,
-)
+from attnlens.evidence.result import Count, Finite, Flag, Plain, Share, Text
 from attnlens.evidence.verdict import Verdict
 
 SCHEMA_VERSION: Final = "1.0"
@@ -170,13 +158,6 @@ class Expected(Plain):
     overs: tuple[Tally, ...]
 
 
-class Note(Plain):
-    """Something a reader should know before trusting the story."""
-
-    flag: Text
-    text: Text
-
-
 class MatchStory(JsonDocument):
     """Who won, who was winning, where it turned, and what was beyond expectation.
 
@@ -200,6 +181,6 @@ class MatchStory(JsonDocument):
     claims: tuple[MatchClaim, ...]
     tested: Tested
     expected: Expected
-    notes: tuple[Note, ...]
+    notes: tuple[Remark, ...]
     ledger: tuple[LedgerEntry, ...] = ()
     players: tuple[PlayerAdded, ...] = ()

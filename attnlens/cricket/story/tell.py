@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import model_particulars
 from attnlens.cricket.explain.reading import TALKED_OF
-from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.explain.types import Explanation, Remark
 from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.ledger import (
     TotalsBy,
@@ -154,8 +154,7 @@ def tell(
         report: is told how many of the balls that are tested are done, and of how many.
     """
     sides = [side for side in forecast_innings(match, predictor) if not side.innings.super_over]
-    team = _team(match) if any(side.winning is not None for side in sides) else None
-    balls = [ball for side in sides for ball in _bowled(match, side, team)]
+    team, balls = _team_and_balls(match, sides)
     turning = turning_points(balls)
     surprising = surprises(balls, _SURPRISES[0 if turning else 1])
     explained: dict[Bowled, Explanation] = {}
@@ -212,7 +211,7 @@ def _ledger(match: Match, sides: Sequence[InningsForecast], team: str | None) ->
 
 
 def _team(match: Match) -> str:
-    """Whose chance is told: the winner's, else that of the side that bats first."""
+    """The winner, else the side that bats first."""
     sides = match.innings[0].batting_team, match.innings[0].bowling_team
     outcome = outcome_of(match)
     winners = (outcome.get(name) for name in ("winner", "eliminator", "bowl_out"))
@@ -220,8 +219,16 @@ def _team(match: Match) -> str:
 
 
 def _is_short(match: Match, innings: Innings) -> bool:
-    """Whether it is no longer than the innings whose forecasts and states were judged."""
+    """Whether the innings is no longer than those whose forecasts were evaluated."""
     return 0 < (quota_of(match, innings) or 0) <= LONGEST
+
+
+def _team_and_balls(
+    match: Match, sides: Sequence[InningsForecast]
+) -> tuple[str | None, list[Bowled]]:
+    """The side whose win probability is given, where any is, and the balls of some innings."""
+    team = _team(match) if any(side.winning is not None for side in sides) else None
+    return team, [ball for side in sides for ball in _bowled(match, side, team)]
 
 
 def _bowled(match: Match, side: InningsForecast, team: str | None) -> Iterator[Bowled]:
@@ -260,13 +267,10 @@ def decisive_ball(
     Raises:
         BallNotFoundError: no ball was bowled there.
     """
-    sides = [
-        side
-        for side in forecast_innings(match, predictor)
-        if innings in (None, side.innings.number)
-    ]
-    team = _team(match) if any(side.winning is not None for side in sides) else None
-    balls = [ball for side in sides for ball in _bowled(match, side, team)]
+    sides = forecast_innings(match, predictor)
+    team, balls = _team_and_balls(
+        match, [side for side in sides if innings in (None, side.innings.number)]
+    )
     if not balls:
         raise BallNotFoundError("no ball was bowled", remedy="name the ball to come: --ball next")
     moved = [ball for ball in balls if ball.win is not None]
@@ -392,12 +396,10 @@ _EXPECTED: Final[Mapping[TotalsBy, tuple[Floats, float]]] = {
 
 
 def _expected(sides: Sequence[InningsForecast]) -> types.Expected:
-    def tallies(by: TotalsBy) -> tuple[types.Tally, ...]:
-        return tuple(tally for side in sides for tally in _tallies(side, by))
-
-    return types.Expected(
-        batters=tallies("batter"), bowlers=tallies("bowler"), overs=tallies("over")
+    batters, bowlers, overs = (
+        tuple(tally for side in sides for tally in _tallies(side, by)) for by in _EXPECTED
     )
+    return types.Expected(batters=batters, bowlers=bowlers, overs=overs)
 
 
 def _tallies(side: InningsForecast, by: TotalsBy) -> Iterator[types.Tally]:
@@ -444,17 +446,15 @@ def _notes(
     ledger: Sequence[types.LedgerEntry],
     *,
     history: bool,
-) -> tuple[types.Note, ...]:
-    """What to know, each once; that nothing was tested is in `types.Tested`."""
+) -> tuple[Remark, ...]:
     remarks = [*_untold(match, sides, ledger)]
     for side in sides:
         remarks += cautions(match, side.innings, predictor, evidence=True, history=history)
     remarks += (("file", note) for note in match.notes)
-    return tuple(types.Note(flag=flag, text=text) for flag, text in dict.fromkeys(remarks))
+    return tuple(Remark(flag=flag, text=text) for flag, text in dict.fromkeys(remarks))
 
 
 def _revised(match: Match, ledger: Sequence[types.LedgerEntry]) -> Iterator[tuple[str, str]]:
-    """What a target revised for rain did to the win probability of the story's team."""
     for entry in ledger:
         if entry.kind == "revised target":
             chase = innings_numbered(match, entry.innings)
@@ -470,10 +470,10 @@ def _revised(match: Match, ledger: Sequence[types.LedgerEntry]) -> Iterator[tupl
 def _untold(
     match: Match, sides: Sequence[InningsForecast], ledger: Sequence[types.LedgerEntry]
 ) -> Iterator[tuple[str, str]]:
-    winning = any(telling.winning is not None for telling in sides)
+    winning = any(side.winning is not None for side in sides)
     if not sides:
         yield "no_ball", "no ball is in the file: there is nothing to tell but the result"
-    elif not any(_is_short(match, telling.innings) for telling in sides):
+    elif not any(_is_short(match, side.innings) for side in sides):
         subject = (
             "who was winning, and what was expected of players, is told of up to 20 overs a side"
         )
@@ -486,17 +486,17 @@ def _untold(
         how = match.outcome["method"]
         yield "method", f"decided by {how}: the chase is valued by the target in the file"
     yield from _revised(match, ledger)
-    new, rated = _met(sides)
+    new, played = _unseen_players(sides)
     if new:
-        players = count(new + rated, "player")
+        players = count(played, "player")
         yield "unseen_players", f"new to the model: {new} of {players}, an average stands for each"
 
 
-def _met(sides: Sequence[InningsForecast]) -> tuple[int, int]:
-    """How many players the model has never seen bat, or bowl, as they did; and how many it has."""
-    met: dict[str, bool] = {}
+def _unseen_players(sides: Sequence[InningsForecast]) -> tuple[int, int]:
+    """How many players the model has never seen bat, or bowl, as they did, and how many played."""
+    rated: dict[str, bool] = {}
     for side in sides:
         for row, ball in enumerate(side.innings.deliveries):
             for player, role in ((ball.batter, "striker"), (ball.bowler, "bowler")):
-                met[player.key] = met.get(player.key, False) or bool(side.arrays.met[role][row])
-    return sum(not rated for rated in met.values()), sum(met.values())
+                rated[player.key] = rated.get(player.key, False) | bool(side.arrays.met[role][row])
+    return list(rated.values()).count(False), len(rated)

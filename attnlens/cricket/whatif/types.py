@@ -11,27 +11,21 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from attnlens.cricket.explain.cautions import Remark
+from attnlens.cricket.explain.json_document import JsonDocument
 from attnlens.cricket.explain.types import (
     Ball,
     BallFacts,
-    JsonDocument,
     MatchFacts,
     Model,
     Positive,
+    Remark,
     Sentence,
     TopChange,
     in_order,
 )
 from attnlens.cricket.match.match import Outcome
 from attnlens.errors import InputError
-from attnlens.evidence.result import (
-    Finite,
-    Flag,
-    Plain,
-    Share,
-    Text,
-)
+from attnlens.evidence.result import Finite, Flag, Plain, Share, Text
 
 SCHEMA_VERSION: Final = "1.0"
 

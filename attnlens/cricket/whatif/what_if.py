@@ -9,7 +9,6 @@ from typing import Final
 
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.ablation import ask
-from attnlens.cricket.explain.cautions import Remark
 from attnlens.cricket.explain.explain_ball import (
     ball_facts,
     flags_of,
@@ -18,7 +17,7 @@ from attnlens.cricket.explain.explain_ball import (
     top_change,
 )
 from attnlens.cricket.explain.reading import NATS_DIGITS
-from attnlens.cricket.explain.types import Sentence
+from attnlens.cricket.explain.types import Remark, Sentence
 from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.ledger import balls_bowled, free_hits
 from attnlens.cricket.match.match import (

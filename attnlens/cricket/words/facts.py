@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from attnlens.cricket.explain.types import Explanation, Fact, JsonDocument, Sentence
+from attnlens.cricket.explain.json_document import JsonDocument
+from attnlens.cricket.explain.types import Explanation, Fact, Sentence
 from attnlens.cricket.match.match import OUTCOME_NAMES
 from attnlens.render.numbers import percent, signed_points
 

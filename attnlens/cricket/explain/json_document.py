@@ -1,0 +1,124 @@
+"""Documents that are written as JSON and read back, and the names that attnlens 0.2 wrote."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pkgutil import resolve_name
+from typing import Any, ClassVar, Self, get_args
+
+from pydantic import ValidationError
+
+from attnlens.errors import InputError
+from attnlens.evidence.result import Plain
+from attnlens.files import Json
+from attnlens.render.safe import visible
+
+
+class JsonDocument(Plain):
+    """Plain JSON types all through; `to_json` and `from_json` are exact inverses.
+
+    Attributes:
+        noun: what it is, as in "not an explanation".
+        remedy: what to do about a file that is none.
+        rendered_as: how the functions of `attnlens.cricket.pages.documents` that show it begin.
+    """
+
+    noun: ClassVar[str]
+    remedy: ClassVar[str]
+    rendered_as: ClassVar[str]
+
+    def to_dict(self) -> Json:
+        """The same as dictionaries and lists, keys in the order in which they are written."""
+        return self.model_dump(mode="json")
+
+    def to_json(self, indent: int | None = None) -> str:
+        """One JSON document; on one line without ``indent``."""
+        pair = (",", ":") if indent is None else None
+        return json.dumps(
+            self.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent, separators=pair
+        )
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Checks plain data.
+
+        Raises:
+            InputError: with the JSON pointer of the first thing that is wrong.
+        """
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise cls._in_one_line(error) from None
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Reads what `to_json` wrote; raises as `from_dict`."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise cls._in_one_line(error) from None
+
+    def __repr__(self) -> str:
+        return self._rendered("line")
+
+    def __str__(self) -> str:
+        return self._rendered("text")
+
+    def _repr_html_(self) -> str:
+        return self._rendered("html")
+
+    def _rendered(self, form: str) -> str:
+        pages = "attnlens.cricket.pages.documents"
+        return str(resolve_name(f"{pages}:{self.rendered_as}_{form}")(self))
+
+    @classmethod
+    def _in_one_line(cls, error: ValidationError) -> InputError:
+        errors = error.errors(include_url=False, include_context=False)
+        for entry in errors:
+            if entry["loc"] == ("schema_version",) and isinstance(entry["input"], str):
+                own = cls.model_fields["schema_version"].annotation
+                version = visible(entry["input"])
+                return InputError(
+                    f"{cls.noun} of schema {version}; this attnlens reads {get_args(own)[0]}",
+                    remedy="read it with the attnlens that wrote it, or write it anew",
+                )
+        first, further = errors[0], len(errors) - 1
+        steps = [str(step) for step in first["loc"]]
+        # After a head's key pydantic puts the kind of head it tried, which the data does not have.
+        if "attention_by_head" in steps:
+            kind = steps.index("attention_by_head") + 2
+            del steps[kind : kind + 1]
+        pointer = "".join(f"/{step}" for step in steps)
+        message = first["msg"].removeprefix("Value error, ")
+        problem = " ".join(filter(None, [f"not {cls.noun}:", pointer, message]))
+        if further:
+            problem = f"{problem} (and {further} more)"
+        return InputError(problem, remedy=cls.remedy)
+
+
+def upgraded(data: Json) -> Json:
+    """An explanation of schema 1.0 as one of 2.0 (the changelog has the table of names)."""
+    data = copy.deepcopy(data)
+    prediction = data["prediction"]
+    prediction["subject"] = subject = prediction.pop("story_outcome")
+    data["past_balls"] = data.pop("history")
+    for ball in data["past_balls"]:
+        points = {change["outcome"]: change["points"] for change in ball.pop("changes")}
+        ball["effect_points"] = -points[subject] if points else None
+        ball["effect_log_odds"] = ball["rarity"] = None
+    for claim in data["evidence"]:
+        claim["control_sets"] = claim["controls"]
+        claim["controls"] = claim["about"] = claim["replaced"] = None
+        claim["opposing"] = 0
+        if claim.get("effect_log_odds") is not None:  # there the change, here what hiding takes
+            claim["effect_log_odds"] = -claim["effect_log_odds"]
+    for layer in data["within_ball"]["layers"]:
+        for node in layer["nodes"]:
+            del node["visible"]
+    for heat_map in data["across_balls"].values():
+        for head in heat_map["attention_by_head"].values():
+            head["carries"] = head["sees"] = None
+    data["across_balls"]["whole"] = None
+    data["fusion_weights"]["whole"] = 0.0
+    return data
