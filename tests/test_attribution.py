@@ -18,8 +18,8 @@ from attnlens.cricket.explain.reading import (
     Paths,
     attention_at,
     captured_activations,
-    carried,
     head_effects,
+    head_shares,
     keys_of,
     observed_modules,
     predict_paths,
@@ -99,7 +99,7 @@ def test_every_ball_of_an_innings_at_once_carries_the_same(
     with torch.no_grad(), captured_activations(model, *observed_modules()) as captured:
         prediction = model.predict(batch)
         effects = head_effects(model, prediction, captured)
-    carries = carried(prediction.logits[0].double().softmax(-1).numpy(), effects)
+    carries = head_shares(prediction.logits[0].double().softmax(-1).numpy(), effects)
     moves = moves_of(model, batch)
     total = sum(part.sum(-1, keepdims=True) for part in moves.values())
     for scale, part in moves.items():

@@ -156,7 +156,7 @@ class ClaimTest(Generic[C]):
         untested: the judgement of a claim that is not tested.
         removed: the items as the site has them.
         q: p corrected over the family.
-        happened: of a claim that items mattered, the test with what happened on them replaced.
+        outcomes_replaced: the same claim tested with what happened on its items replaced.
         control_probs: probabilities with each of ``control_sets`` hidden ``(set, outcome)``, where
             that was asked.
     """
@@ -179,7 +179,7 @@ class ClaimTest(Generic[C]):
     control_sets: tuple[tuple[int, ...], ...] = ()
     q: float | None = None
     judgement: Judgement = NO_VERDICT
-    happened: ClaimTest[C] | None = None
+    outcomes_replaced: ClaimTest[C] | None = None
     control_probs: Floats | None = None
 
     @property

@@ -21,12 +21,8 @@ Predict = Callable[[Flags], Floats]
 SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
 """How many parts are removed or kept for comprehensiveness and sufficiency."""
 
-_MAX_STEPS: Final = 20
-"""Points of a deletion or insertion curve after its first."""
-
+_CURVE_STEPS: Final = 20
 CONTROLS: Final = 20
-"""Random attributions per input."""
-
 SMALLEST: Final = 1e-12
 
 CORRELATIONS: Final[tuple[str, ...]] = ("spearman", "partial_spearman")
@@ -148,7 +144,9 @@ def masks_without_first(order: Integers, counts: Sequence[int] | Integers) -> Fl
 
 def curve_counts(parts: int) -> Integers:
     """How many parts are gone at each point of a curve, from none to all."""
-    counts: Integers = np.round(np.linspace(0, parts, min(parts, _MAX_STEPS) + 1)).astype(np.int64)
+    counts: Integers = np.round(np.linspace(0, parts, min(parts, _CURVE_STEPS) + 1)).astype(
+        np.int64
+    )
     return counts
 
 

@@ -29,7 +29,6 @@ from attnlens.evidence.shapley import Contributions, contributions
 from attnlens.evidence.trial import BATCH_TOLERANCE, Trial
 
 MAX_HEAD_ITEMS: Final = 4
-"""At most this many items are named per head."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +105,6 @@ def gather(
 
 
 def _check(claim: Claim, sites: Mapping[str, AblationSite], outcomes: range) -> None:
-    """Raise InputError for a claim about what does not exist, or is named twice."""
     removed, window = set(claim.removed), set(claim.window)
     lift = {claim.lift} if math.isnan(claim.lift or 0) else set()
     unknown = "name items that the masks have"

@@ -22,8 +22,6 @@ N_DRAWS: Final = 3999
 """Sets drawn at random, where there are too many to enumerate."""
 
 MAX_ENUMERATED_SETS: Final = 2000
-"""Up to this many sets are all compared with."""
-
 _TIE: Final = 1e-9
 """Sums that differ by less than this share of the largest are equal."""
 

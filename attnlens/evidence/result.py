@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from attnlens.evidence.claim import C, ClaimTest
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""The quantiles of a null distribution that are reported."""
-
 Count = Annotated[int, Field(strict=True, ge=0)]
 Flag = Annotated[bool, Field(strict=True)]
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]

@@ -13,8 +13,7 @@ import numpy as np
 from attnlens.errors import InputError
 from attnlens.files import Flags, Floats
 
-_GROUPS: Final = 10
-"""Every subset of the groups is asked about: 1,024 of them for ten."""
+_MAX_GROUPS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,10 +96,10 @@ def contributions(
         if culprits:
             raise InputError(f"item {min(culprits)} {fault}", remedy="put every item in one group")
     played = [name for name in groups if len(groups[name])]
-    if len(played) > _GROUPS:
+    if len(played) > _MAX_GROUPS:
         raise InputError(
             f"{len(played)} groups are too many to ask about every subset",
-            remedy=f"make at most {_GROUPS}",
+            remedy=f"make at most {_MAX_GROUPS}",
         )
     flags = subsets(len(played))
     masks = np.zeros((len(flags), len(items)), bool)

@@ -270,7 +270,6 @@ class Trial(Generic[C]):
         )
 
     def _best_matters(self, claim: Claim, full: Floats, best: Floats) -> bool:
-        """Whether hiding the best set is noticeable, and goes the way that is claimed."""
         points = _points_about(claim, 100 * (best - full), self.outcome)
         along = bool(self.change(full, best, claim.raises) > 0)
         return along and noticeable(float(self.effect(full, best)), points)
@@ -364,7 +363,6 @@ def q_over(tests: Sequence[HasP]) -> list[float | None]:
 
 
 def _goes_against(test: ClaimTest[C], outcome: int | None, lowers: bool) -> bool:
-    """Whether hiding the items does the opposite of what the claim says."""
     points = _points_about(test.claim, test.points, outcome)
     sign = -1 if lowers and not test.claim.raises else 1
     return len(points) < len(test.points) and sign * float(points.sum()) > 0
@@ -376,7 +374,6 @@ def _points_about(claim: Claim, points: Floats, outcome: int | None) -> Floats:
 
 
 def _elsewhere(test: ClaimTest[C]) -> Judgement | None:
-    """The judgement of a head that does not carry the effect of its items."""
     carries = test.share is None or test.share >= MIN_SHARE
     return None if carries else Judgement(None, ELSEWHERE)
 

@@ -20,8 +20,6 @@ MIN_POINTS: Final = 0.5
 """A noticeable change of a probability, in percentage points."""
 
 MIN_NATS: Final = 0.0005
-"""An effect in nats that is noticeable."""
-
 MIN_LIFT: Final = 1.25
 """A head looks at items if it gives them this many times the mean weight of all items."""
 
@@ -30,8 +28,6 @@ MIN_SHARE: Final = 0.1
 
 TOO_SMALL: Final = "too small to matter"
 ITEMS: Final = "items"
-"""What the hidden keys are called by default."""
-
 CHANCE: Final = "chance does as much"
 AMONG: Final = "among so many claims chance does as much"
 EVEN: Final = "the head looks at them hardly more than at others"

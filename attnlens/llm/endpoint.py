@@ -207,7 +207,6 @@ async def _response(endpoint: Endpoint, body: Json) -> AsyncIterator[httpx.Respo
 
 
 async def _refusal(endpoint: Endpoint, response: httpx.Response) -> EndpointError:
-    """A status that is not 200, with what the server says of it."""
     status = response.status_code
     text = f"{_REFUSALS.get(status, 'cannot answer')} (HTTP {status})"
     if 300 <= status < 400:
@@ -237,7 +236,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _no_response(endpoint: Endpoint, error: Exception) -> str:
-    """Why there is no response."""
     if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
         return "its certificate cannot be verified, or TLS fails"
     if any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error)):
@@ -286,7 +284,6 @@ async def _start_of(response: httpx.Response, max_bytes: int) -> str:
 
 
 async def _document(response: httpx.Response) -> AsyncIterator[str]:
-    """A whole answer as the one event that there is, and its end."""
     yield await _start_of(response, _MAX_DOCUMENT_BYTES)
     yield "[DONE]"
 
@@ -373,7 +370,6 @@ def chosen_ids(
 
 
 def _schema(ids: list[str]) -> Json:
-    """The response format: an object with a list of these ids."""
     items = {"type": "array", "items": {"type": "string", "enum": ids}, "maxItems": MAX_IDS}
     schema = {
         "type": "object",

@@ -31,8 +31,6 @@ Answer = Literal["not borne out", "not in the data", "not read", "borne out"]
 """From the one that decides about a statement to the one that all its parts must have."""
 
 Label = tuple[str, str]
-"""A column, and a text in it."""
-
 Phrases = Mapping[str, "str | Label"]
 
 Finding = tuple[Answer, str, str | None, str | None]
@@ -339,7 +337,6 @@ def check_text(
 
 
 def _statements(text: str) -> Iterator[str]:
-    """Sentences and the parts of sentences between semicolons."""
     for line in text.splitlines():
         if re.match(r"\s*(?:#|\|?[-:| ]+$|```)", line):
             continue
@@ -359,8 +356,6 @@ class Mention(NamedTuple):
 
 
 class _Reading:
-    """One statement, its clauses, and the names in it."""
-
     def __init__(self, facts: DataRows, statement: str, phrases: Phrases) -> None:
         self.facts, self.written = facts, statement
         text = _SPELLED_NUMBER.sub(lambda word: str(_SPELLED.index(word[0].lower()) + 2), statement)

@@ -36,12 +36,12 @@ from attnlens.reference.attention import split_heads
 _MASKS_AT_ONCE: Final = 1024
 _ROWS_AT_ONCE: Final = 96
 
-_RUNS: Final = {"W": 0, "wd": 1, "nb": 1, "bye": 1}
-"""What a drawn outcome is taken to have brought; a digit is its own runs."""
+_RUNS: Final = {
+    outcome: int(outcome) if outcome.isdigit() else int(outcome != "W") for outcome in OUTCOMES
+}
+"""Runs that an outcome is taken to have brought."""
 
 _OUTCOME_FLAGS: Final = ("wicket", "boundary")
-"""What the relations know of a past ball's outcome."""
-
 Sets = Sequence[tuple[int, ...]]
 
 
@@ -210,10 +210,6 @@ class OneBall:
         return result
 
 
-def _runs_of(outcome: str) -> int:
-    return _RUNS[outcome] if outcome in _RUNS else int(outcome)
-
-
 def _repeated(count: int, value: Tensor) -> Tensor:
     return value.expand(count, *value.shape[1:])
 
@@ -236,22 +232,20 @@ class ExpectedOutcomes:
         past = self.batch["sequence"]["past"]
         with torch.no_grad():
             expected = self.model.expected_of_past(past)
-            runs = torch.tensor([_runs_of(outcome) for outcome in OUTCOMES], dtype=expected.dtype)
+            runs = torch.tensor(list(_RUNS.values()), dtype=expected.dtype)
             boundary = torch.tensor([outcome in ("4", "6") for outcome in OUTCOMES])
             more = (expected @ runs / 4, expected @ boundary.to(expected.dtype))
-            happened = torch.cat(
-                [expected, torch.stack([*more, torch.zeros_like(more[0])], -1)], -1
-            )
-            as_expected = self.model.past({"past": {**past, "happened": happened}})
+            outcome = torch.cat([expected, torch.stack([*more, torch.zeros_like(more[0])], -1)], -1)
+            as_expected = self.model.past({"past": {**past, "happened": outcome}})
             return self.model.past({"past": past}), as_expected
 
-    def under_masks(self, kept: NDArray[np.bool_]) -> Floats:
-        """Probabilities ``(mask, outcome)``; ``kept (mask, past)`` is false where as expected."""
+    def under_masks(self, recorded: NDArray[np.bool_]) -> Floats:
+        """Probabilities ``(mask, outcome)``; ``recorded (mask, past)`` is false where expected."""
         before: Balls = self.batch["sequence"]["balls"]
         own, expected = self._keys
         probs = [np.zeros((0, len(OUTCOMES)))]
-        for start in range(0, len(kept), _ROWS_AT_ONCE):
-            mask = torch.from_numpy(kept[start : start + _ROWS_AT_ONCE])
+        for start in range(0, len(recorded), _ROWS_AT_ONCE):
+            mask = torch.from_numpy(recorded[start : start + _ROWS_AT_ONCE])
             repeat = partial(_repeated, len(mask))
             flags = {name: getattr(before, name) & mask for name in _OUTCOME_FLAGS}
             sequence = self.batch["sequence"]

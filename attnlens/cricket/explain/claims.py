@@ -63,8 +63,6 @@ _MIN_CARRIED: Final = 0.05
 """A head that carries less of what the past does is shown, and its look is not tested."""
 
 OF_PLAYERS: Final[tuple[ClaimKind, ...]] = ("this bowler", "this batter")
-"""Claims about balls that are chosen by who played them."""
-
 BY_DISTANCE, BY_STRUCTURE = (0,), (0, 1, 2)
 """What of `_structure` a claim's effect is to go beyond: distance, or who played as well."""
 
@@ -164,8 +162,8 @@ def _of_heads(scales: Mapping[str, ScaleAttention]) -> Iterator[BallClaim]:
             balls = [attention.balls[index] for index in order]
             if not balls:
                 continue
-            seen = sum(weight > 0 for weight in row)
-            looked_at, keys, claimed = names_of(balls), seen, len(balls)
+            looked_at, claimed = names_of(balls), len(balls)
+            keys = sum(weight > 0 for weight in row)
             if scale == "long":
                 # The head saw one summary of the over: its balls cannot be told apart.
                 over = balls[0].over
@@ -286,10 +284,6 @@ class Knowledge:
         rows = np.flatnonzero(alike)
         return generator.permutation(rows[rows != own])[:MAX_ALTERNATIVES]
 
-    def inconclusive_reason(self, group: str) -> str:
-        """Why there is nothing to compare a group with, where there is not."""
-        return ONE_GROUND if group == "venue and teams" else TOO_FEW_LIKE_IT
-
     def _replace(
         self, graph: Batch, rows: slice, group: str, alternatives: NDArray[np.int64]
     ) -> None:
@@ -346,10 +340,9 @@ def compare_knowledge(
     for group, claim in knowledge_claims(window).items():
         after, controls = hidden[group], replaced.get(group)
         rows = np.zeros((0, len(full))) if controls is None else controls
-        statistic, *others = (_change_of(choose, before, after) for before in (full, *rows))
-        changes = np.array(others)
-        null = NullDistribution(changes, exhaustive=False)
-        reason = Judgement("cannot be told", knowledge.inconclusive_reason(group))
+        statistic, *changes = (_change_of(choose, before, after) for before in (full, *rows))
+        null = NullDistribution(np.array(changes), exhaustive=False)
+        reason = ONE_GROUND if group == "venue and teams" else TOO_FEW_LIKE_IT
         tests.append(
             ClaimTest(
                 claim=claim,
@@ -363,7 +356,7 @@ def compare_knowledge(
                 null_statistics=null.values,
                 p=None if controls is None else null.p_high(statistic),
                 p_best=1 / (len(null.values) + 1),
-                untested=reason if controls is None else None,
+                untested=Judgement("cannot be told", reason) if controls is None else None,
             )
         )
     return tests, len(KNOWLEDGE) + sum(map(len, enough.values()))
@@ -448,7 +441,9 @@ def gather_evidence(
     leave_one_out = trial.leave_one_out(MODEL)
     choose = partial(subject_of, window, outcome=outcome)
     of_knowledge, masks = compare_knowledge(predictor, window, leave_one_out.full, trial, choose)
-    judged = with_controls(trial, about(trial, trial.judge([*tests, *of_knowledge])))
+    judged = with_controls(
+        trial, with_outcomes_replaced(trial, trial.judge([*tests, *of_knowledge]))
+    )
     return GatheredEvidence(
         leave_one_out=leave_one_out,
         contributions=shapley,
@@ -458,7 +453,9 @@ def gather_evidence(
     )
 
 
-def about(trial: Trial[BallClaim], tests: Sequence[BallClaimTest]) -> list[BallClaimTest]:
+def with_outcomes_replaced(
+    trial: Trial[BallClaim], tests: Sequence[BallClaimTest]
+) -> list[BallClaimTest]:
     """Supported claims about past balls with whether what *happened* on them matters by itself.
 
     What happened on the balls is replaced by what was expected of them, and the claim tested again
@@ -470,15 +467,15 @@ def about(trial: Trial[BallClaim], tests: Sequence[BallClaimTest]) -> list[BallC
         if test.verdict == "supported" and test.removed and test.removed_from == MODEL
     ]
     results = list(tests)
-    claims = [replace(tests[number].claim, site=_HAPPENED, first=False) for number in supported]
+    claims = [replace(tests[number].claim, site=_AS_EXPECTED, first=False) for number in supported]
     for number, test in zip(supported, trial.compare(claims) if claims else (), strict=True):
-        results[number] = replace(tests[number], happened=test)
+        results[number] = replace(tests[number], outcomes_replaced=test)
     return results
 
 
 def matters_by_itself(test: BallClaimTest, outcome: int | None) -> bool:
-    """Whether what happened on a claim's balls matters: the second test of `about` holds."""
-    second = test.happened
+    """Whether what happened on a claim's balls matters: the second test holds."""
+    second = test.outcomes_replaced
     if second is None or second.p is None or second.p > Q_LEVEL:
         return False
     points = second.points if outcome is None else second.points[[outcome]]
@@ -519,7 +516,7 @@ def trial_of(
     return Trial(
         _sites(predictor, window, reading),
         seed=seed,
-        usual={MODEL: usual, _HAPPENED: replaced},
+        usual={MODEL: usual, _AS_EXPECTED: replaced},
         reference=reference,
         structure=_structure(window),
         outcome=None if subject is None else OUTCOME_INDEX[subject],
@@ -529,7 +526,6 @@ def trial_of(
 
 
 def _structure(window: BallWindow) -> dict[int, tuple[float, ...]]:
-    """Of each past ball the logarithm of its distance, and whether the players are the same."""
     return {
         ball.index: (
             math.log(window.delivery.index - ball.index),
@@ -576,8 +572,8 @@ def usual_changes(
         mean, deviation = deviation * claimed_mean, deviation * claimed_deviation
         reference = ReferenceDistribution(quantiles[_CLAIMED_ROW], np.array(EFFECT_LEVELS))
     usual = zip(mean.tolist(), deviation.tolist(), strict=True)
-    known = bool(quantiles.any())
-    return dict(zip(index.tolist(), usual, strict=True)), reference if known else None
+    measured = bool(quantiles.any())
+    return dict(zip(index.tolist(), usual, strict=True)), reference if measured else None
 
 
 _NATS_ROW, _CLAIMED_ROW = -2, -1
@@ -602,8 +598,7 @@ def rarity_of(
     return rarity
 
 
-_HAPPENED: Final = "happened"
-"""The site at which what happened on balls is replaced by what was expected."""
+_AS_EXPECTED: Final = "happened"
 
 
 def _sites(
@@ -615,7 +610,7 @@ def _sites(
     as_expected = ExpectedOutcomes(predictor.model, window.batch)
     sites = {
         MODEL: AblationSite(model, past),
-        _HAPPENED: AblationSite(as_expected.under_masks, past),
+        _AS_EXPECTED: AblationSite(as_expected.under_masks, past),
     }
     for scale, attention in reading.scales.items():
         keys = ball.scales[scale].keys

@@ -67,34 +67,25 @@ from attnlens.evidence.scores import log_odds
 from attnlens.files import Floats
 from attnlens.render.numbers import rounded
 
-_NOT_COUNTED: Final = frozenset(
+_UNCALIBRATED_FLAGS: Final = frozenset(
     {"super_over", "other_format", "other_gender", "other_balls_per_over"}
 )
-"""Flags of balls of which no table of calibration speaks."""
-
 _SCOREBOARD: Final = "scoreboard"
-"""The group of contributions that what is usual knows."""
-
-_BEFORE_THE_MATCH: Final = ("venue and teams", "striker's record", "bowler's record")
-"""The groups of contributions that were known before the first ball of the match."""
-
+_KNOWN_BEFORE_THE_MATCH: Final = ("venue and teams", "striker's record", "bowler's record")
 _NEVER_MET: Final[Mapping[str, str]] = {
     "striker's record": "unknown striker",
     "bowler's record": "unknown bowler",
 }
 """What these groups are where there is no record: that the player is new to the model."""
 
-_KNOWN_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
+_KNOWLEDGE_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "striker's record": "records of other players",
     "bowler's record": "records of other players",
     "the scoreboard": "scoreboards of earlier balls",
     "the chase": "scoreboards of earlier balls",
     "venue and teams": None,
 }
-"""What a claim about what was known is compared with."""
-
 _MAX_GROUP_BALLS: Final = 3
-"""Balls of a group whose own effects are listed."""
 
 
 @one_thread()
@@ -133,7 +124,7 @@ def explain_ball(
     tested_on = None if outcome == ALL else subject
     direction: types.Direction = "lower" if lowers else "raise"
     flags = flags_of(window, predictor, evidence=evidence, history=history)
-    uncounted = _NOT_COUNTED.intersection(caution.flag for caution in flags)
+    uncounted = _UNCALIBRATED_FLAGS.intersection(caution.flag for caution in flags)
     calibration = None if uncounted else predictor.calibration
     if evidence:
         tested = gather_evidence(predictor, window, reading, outcome=outcome)
@@ -300,7 +291,7 @@ def _contributions(
     groups, shared = groups_of(window), tested.contributions
     loo = tested.leave_one_out
 
-    def alone(index: int) -> types.BallContribution:
+    def by_itself(index: int) -> types.BallContribution:
         points = outcome_points(100 * (loo.full - loo.loo_probs[index]))
         return types.BallContribution(index=index, points=points)
 
@@ -318,9 +309,9 @@ def _contributions(
             types.Contribution(
                 group=name,
                 points=outcome_points(100 * parts),
-                when="before the match" if group in _BEFORE_THE_MATCH else "in the match",
+                when="before the match" if group in _KNOWN_BEFORE_THE_MATCH else "in the match",
                 from_usual=outcome_points(100 * more),
-                balls=tuple(map(alone, balls[:_MAX_GROUP_BALLS])),
+                balls=tuple(map(by_itself, balls[:_MAX_GROUP_BALLS])),
                 comes_true=None
                 if slope is None
                 else types.ComesTrue(**copy_fields(types.ComesTrue, slope)),
@@ -399,7 +390,7 @@ def _claim(
         control=_control_of(test),
         opposing=int(opposing.sum()),
         controls=_control_range(test, at),
-        about=_about(test, at),
+        about=_aspect(test, at),
         replaced=_replaced(test, at),
         **claim_fields(test, at, nats=partial(rounded, digits=NATS_DIGITS), share=rounded),
     )
@@ -421,8 +412,8 @@ def top_change(before: Floats, after: Floats, subjects: Sequence[int] = ()) -> t
 
 
 def _control_of(test: BallClaimTest) -> types.Control | None:
-    if test.claim.kind in _KNOWN_CONTROLS:
-        return _KNOWN_CONTROLS[test.claim.kind]
+    if test.claim.kind in _KNOWLEDGE_CONTROLS:
+        return _KNOWLEDGE_CONTROLS[test.claim.kind]
     if test.removed_from == "head":
         return "other sets of as many balls, hidden from the same head"
     if len(test.removed) == 1:
@@ -433,7 +424,7 @@ def _control_of(test: BallClaimTest) -> types.Control | None:
 
 
 def _replaced(test: BallClaimTest, outcome: int | None) -> types.ReplacedOutcomes | None:
-    second = test.happened
+    second = test.outcomes_replaced
     if second is None:
         return None
     log_odds_change = None if outcome is None else second.log_odds_change([outcome])
@@ -452,8 +443,8 @@ def _control_range(test: BallClaimTest, outcome: int | None) -> types.ControlRan
     return types.ControlRange(low=low, median=median, high=high)
 
 
-def _about(test: BallClaimTest, outcome: int | None) -> types.About | None:
-    if test.happened is None:
+def _aspect(test: BallClaimTest, outcome: int | None) -> types.BallAspect | None:
+    if test.outcomes_replaced is None:
         return None
     return "happened" if matters_by_itself(test, outcome) else "played"
 

@@ -18,9 +18,9 @@ from torch import Tensor
 from attnlens.cricket.explain.reading import (
     SITES,
     captured_activations,
-    carried,
     head_effects,
     head_patterns,
+    head_shares,
     observed_modules,
     past_parts,
     past_shares_of,
@@ -93,7 +93,7 @@ def read_encoded(arrays: InningsArrays, predictor: TrainedPredictor) -> InningsR
         prediction = model.predict(batch)
         effects = head_effects(model, prediction, captured)
     probs = prediction.logits[0].double().softmax(-1)
-    by_scale = carried(probs.numpy(), effects)
+    by_scale = head_shares(probs.numpy(), effects)
     return InningsReading(
         probabilities=_array(probs),
         usual=_array(torch.from_numpy(arrays.usual).double().softmax(-1)),
@@ -135,10 +135,10 @@ def _total(
     added = np.zeros((balls, balls, probs.shape[-1]))
     for scale, weights in prediction.scales.items():
         parts = past_parts(scale, weights[0, ..., :-1].double().numpy())
-        mixed = np.einsum("qho,hqk->qko", effects[scale], parts)
+        by_key = np.einsum("qho,hqk->qko", effects[scale], parts)
         if scale == "long":  # an over's weight is split over its balls
-            mixed = mixed[:, overs] / np.bincount(overs)[overs, None]
-        added[:, balls - mixed.shape[1] :] += mixed
+            by_key = by_key[:, overs] / np.bincount(overs)[overs, None]
+        added[:, balls - by_key.shape[1] :] += by_key
     total = past_shares_of(size_of(probs[:, None], added))
     by_distance = _by_distance(total.astype(np.float32))
     return np.ascontiguousarray(by_distance[:, : SCALES["medium"] - 1])
@@ -226,16 +226,15 @@ def sides_of_innings(match: Match, innings: Innings) -> tuple[list[str], list[st
 
 
 def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
-    """The heads of a scale: what each is called everywhere, what it has earned, and what it is."""
     earned = predictor.earned(scale)
     for number, (name, pattern) in enumerate(
         zip(earned, head_patterns(scale, len(earned)), strict=True)
     ):
-        about = [f"The {scale} scale: {SCALE_QUESTIONS[scale]}"]
+        sentences = [f"The {scale} scale: {SCALE_QUESTIONS[scale]}"]
         if scale == "whole" and pattern in SEEN:
-            about.append(f"It may look at {SEEN[pattern]} alone")
+            sentences.append(f"It may look at {SEEN[pattern]} alone")
         if name in QUESTIONS:
-            about.append(f"Its name asks: {QUESTIONS[name]}?")
+            sentences.append(f"Its name asks: {QUESTIONS[name]}?")
         yield {
             "scale": scale,
             "number": number,
@@ -243,7 +242,7 @@ def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
             "name": head_name(scale, number),
             "key": head_key(number, pattern),
             "earned": "" if name == UNSPECIALISED else relation_words(name),
-            "about": ". ".join(about),
+            "about": ". ".join(sentences),
         }
 
 

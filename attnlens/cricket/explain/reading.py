@@ -39,18 +39,14 @@ from attnlens.cricket.predictor.temporal import WHOLE
 from attnlens.cricket.predictor.tensors import InningsArrays
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow
-from attnlens.files import Floats
+from attnlens.files import Floats, Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.reference.attention import unflattened
 from attnlens.render.numbers import rounded
 
 MAX_LISTED_BALLS: Final = 4
-"""Balls that are listed of a head."""
-
 NATS_DIGITS: Final = 9
-"""Decimals of effects, in nats."""
-
 RELATION_HEADS: Final = ("same_bowler", "same_batsman")
 """What heads start as that list the ball they looked at most, and balls of their own player."""
 
@@ -171,7 +167,7 @@ def _head(
     bowler: str,
     batter: str,
     effects: Mapping[int, float] | None,
-) -> types.HeadAttention:
+) -> Json:
     pattern, row, balls = attention.patterns[number], attention.rows[number], attention.balls
     order = ranked(balls, row)
     related = [
@@ -182,7 +178,7 @@ def _head(
     top = [balls[at] for at in related[:MAX_LISTED_BALLS]]
     earned = attention.earned[number]
     bias = attention.bias_shares[number]
-    fields = {
+    fields: Json = {
         "pattern": pattern or UNNAMED,
         "question": QUESTIONS.get(earned),
         "top_balls": [ball.index for ball in top],
@@ -204,25 +200,18 @@ def _head(
         "note": note_on(top),
         "bias_share": None if bias is None else rounded(bias),
     }
-    kinds: tuple[type[types.HeadAttention], ...]
-    kinds = types.HeadAttention, types.BowlerHead, types.BatsmanHead
     if attention.over_weights is not None:
-        kinds = types.LongHead, types.LongBowlerHead, types.LongBatsmanHead
         weights = attention.over_weights[number]
         overs = sorted(weights, key=lambda over: (-weights[over], -over))[:MAX_LISTED_BALLS]
         overs = [over for over in overs if rounded(weights[over]) > 0]
         fields |= {"top_overs": overs, "top_over_weights": [rounded(weights[o]) for o in overs]}
-    if pattern == "same_bowler":
-        return kinds[1].model_validate(fields | {"bowler": bowler})
-    if pattern == "same_batsman":
-        return kinds[2].model_validate(fields | {"batsman": batter})
-    return kinds[0].model_validate(fields)
+    players = {"same_bowler": {"bowler": bowler}, "same_batsman": {"batsman": batter}}
+    return fields | players.get(pattern or "", {})
 
 
 SITES: Final[dict[str, str]] = {
     scale: f"temporal.scales.{scale}.layers.0.attention" for scale in SCALE_NAMES
 }
-"""Where each scale's attention is recorded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,7 +237,7 @@ class Paths:
     @property
     def carries(self) -> dict[str, Floats]:
         """Each head's part of `head_effects` by size, by scale ``(head,)``; they sum to 1, or 0."""
-        return carried(self.probs, self.head_effects)
+        return head_shares(self.probs, self.head_effects)
 
     def over_balls(self, scale: str, weights: Floats) -> Floats:
         """Weights over a scale's keys ``(..., key)`` as weights over past balls ``(..., past)``.
@@ -303,8 +292,8 @@ class Paths:
         score = np.zeros(len(self.over_of))
         for scale, rows in self.scales.items():
             # What the scale ``whole`` read is all that it passes on.
-            kept = 1.0 if scale == "whole" else 0.5
-            score = score + kept * self.gates[scale] * self.over_balls(scale, rows.mean(0))
+            residual = 1.0 if scale == "whole" else 0.5
+            score = score + residual * self.gates[scale] * self.over_balls(scale, rows.mean(0))
         return score
 
 
@@ -336,12 +325,12 @@ def head_effects(model: FullModel, prediction: Prediction, captured: Captured) -
             part.reshape(*prediction.logits.shape[1:2], -1) for part in (query, head_outputs, added)
         )
         per_head = unflattened(head_outputs, -1, (attention.num_heads, -1))
-        alone = torch.zeros_like(per_head)
+        without_past = torch.zeros_like(per_head)
         if attention.to_value is not None:
             own_values = attention.to_value(block.query_norm(query))
-            alone = unflattened(own_values, -1, (attention.num_heads, -1))
+            without_past = unflattened(own_values, -1, (attention.num_heads, -1))
         projection = unflattened(attention.to_output.weight, -1, (attention.num_heads, -1))
-        change = torch.einsum("qhd,ohd->qho", alone - per_head, projection)
+        change = torch.einsum("qhd,ohd->qho", without_past - per_head, projection)
         if scale != "whole":
             norm = model.temporal.output_norms[scale]
             before, after = (
@@ -366,7 +355,7 @@ def size_of(probs: Floats, changes: Floats) -> Floats:
     return sizes
 
 
-def carried(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Floats]:
+def head_shares(probs: Floats, effects: Mapping[str, Floats]) -> dict[str, Floats]:
     """Each head's part of all heads' effects by size, by scale ``(..., head)``.
 
     Args:
@@ -417,14 +406,13 @@ class Reading:
     """One recorded pass over one ball.
 
     ``probabilities`` are of the outcomes, ``(11,)``; ``total`` is each past ball's share of
-    attention over all heads, ``(past,)``; ``carries`` as of `Paths`.
+    attention over all heads, ``(past,)``.
     """
 
     probabilities: Floats
     prediction: Prediction
     scales: dict[str, ScaleAttention]
     total: Floats
-    carries: dict[str, Floats]
 
 
 def read_ball(predictor: TrainedPredictor, window: BallWindow) -> Reading:
@@ -441,7 +429,6 @@ def read_ball(predictor: TrainedPredictor, window: BallWindow) -> Reading:
             for scale in SCALE_NAMES
         },
         total=paths.attention(),
-        carries=paths.carries,
     )
 
 
@@ -557,8 +544,6 @@ ALL: Final = "all"
 """Asks for evidence about the whole distribution."""
 
 TALKED_OF: Final = frozenset({"0", "1", "4", "6", "W"})
-"""Outcomes that people talk of."""
-
 MIN_NOTICEABLE, MIN_NOTICEABLE_RARE = 0.015, 0.05
 """How far from usual these, and the others, must be."""
 

@@ -590,7 +590,7 @@ class ControlRange(Plain):
     high: Share
 
 
-About: TypeAlias = Literal["played", "happened"]
+BallAspect: TypeAlias = Literal["played", "happened"]
 
 
 ClaimKind = Literal[
@@ -659,7 +659,7 @@ class Evidence(ClaimResult):
     control: Control | None
     opposing: Count
     controls: ControlRange | None
-    about: About | None
+    about: BallAspect | None
     replaced: ReplacedOutcomes | None
 
     @property
@@ -710,7 +710,6 @@ class Explanation(JsonDocument):
     @model_validator(mode="before")
     @classmethod
     def _of_schema_1(cls, data: Any) -> Any:
-        """A document of schema 1.0 under the names of 2.0; what it did not hold is null."""
         if not isinstance(data, dict) or data.get("schema_version") != "1.0":
             return data
         try:

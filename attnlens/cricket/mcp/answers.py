@@ -30,8 +30,7 @@ COLUMNS: Final = (
     *("match", "ball", "label", "score", "bowler", "batter", "happened", "out", "free_hit"),
 )
 
-_MAX_BALLS: Final = 5
-"""Balls of a player that are listed with what they did to the probability of winning."""
+_MAX_MOVING_BALLS: Final = 5
 
 
 def balls_found(
@@ -90,7 +89,6 @@ def _name(side: Innings, ball: Delivery) -> str:
 
 
 def _row(ball: Delivery) -> tuple[str | None, ...]:
-    """The columns from the label to who was out."""
     return (
         ball.label,
         f"{ball.score_before}/{ball.wickets_before}",
@@ -102,7 +100,6 @@ def _row(ball: Delivery) -> tuple[str | None, ...]:
 
 
 def _out(ball: Delivery) -> str | None:
-    """Who was out, and how."""
     out = (f"{w.player_out}: {how_out(w, ball.bowler)}" for w in ball.wickets if w.counts)
     return visible("; ".join(out)) or None
 
@@ -161,7 +158,6 @@ def over_answer(session: Session, match: Match, innings: int, over: int) -> Json
 
 
 def _of_tally(tally: Tally) -> Json:
-    """Runs and wickets of an over, and how many were expected."""
     return {
         "runs": tally.runs,
         "runs_expected": rounded(tally.expected_runs, 1),
@@ -175,7 +171,6 @@ def _percent(share: Any) -> float | None:
 
 
 def _finding(explanation: Explanation) -> str | None:
-    """What hiding past balls did, of a supported claim."""
     finding = tested(explanation)
     return None if finding is None else visible(finding.text)
 
@@ -224,13 +219,12 @@ def player_answer(session: Session, match: Match, player: str) -> Json:
         "balls_that_moved_the_match": {
             "points": "of the batting side's probability of winning",
             "cols": ["ball", *COLUMNS[2:-1], "points"],
-            "rows": [row for _, row in swings[:_MAX_BALLS]],
+            "rows": [row for _, row in swings[:_MAX_MOVING_BALLS]],
         },
     }
 
 
 def _batting(side: Innings, person: Player, line: Json) -> Json:
-    """A batter's line, when the batter came in and went, and the runs off each bowler."""
     at_crease = [b for b in side.deliveries if person.key in (b.batter.key, b.non_striker.key)]
     faced = [ball for ball in side.deliveries if ball.batter.key == person.key]
     out = next(
@@ -248,7 +242,6 @@ def _batting(side: Innings, person: Player, line: Json) -> Json:
 
 
 def _bowling(side: Innings, person: Player, spell: Json) -> Json:
-    """A bowler's figures, wickets, and the runs of each batter."""
     balls = [ball for ball in side.deliveries if ball.bowler.key == person.key]
     figures = ("overs", "maidens", "runs", "wickets", "wides", "noballs", "dots")
     wickets = [[_name(side, ball), _out(ball)] for ball in balls if ball.bowlers_wickets]
@@ -261,7 +254,6 @@ def _bowling(side: Innings, person: Player, spell: Json) -> Json:
 
 
 def _against(balls: Iterable[Delivery], opponent: Literal["batter", "bowler"]) -> Json:
-    """Balls, runs and wickets against each opponent."""
     totals = against(balls, opponent)
     rows = [[visible_name(total.name), total.balls, total.runs, total.wickets] for total in totals]
     return {"cols": [opponent, "balls", "runs", "out"], "rows": rows}

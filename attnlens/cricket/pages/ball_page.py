@@ -72,8 +72,6 @@ _MIN_BAR_PROB: Final = 0.03
 """From this probability an outcome is listed and has a bar."""
 
 MIN_COLOURED_POINTS: Final = 0.05
-"""Points from which a change has a colour."""
-
 _OUTCOME_COLUMNS: Final = 11
 _PAGE_LINES, _PAGE_COLUMNS = 28, 78
 _SIZES: Final = ((3, 8, 4), (3, 7, 4), (2, 7, 4), (2, 6, 4), (1, 6, 4), (1, 5, 4), (1, 5, 2))
@@ -282,7 +280,6 @@ def _effect(points: float, cell: int) -> Span:
 
 
 def _fitting(window: list[PastBall], room: int) -> tuple[int, list[PastBall]]:
-    """How wide a ball is drawn, 2 or 1, and the last balls that fit."""
     options = (
         (cell, window[first:])
         for cell, min_balls in ((2, min(len(window), _MIN_WIDE_BALLS)), (1, 0))
@@ -468,7 +465,6 @@ def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | 
 
 
 def _hidden(explanation: Explanation, labels: BallLabels, limit: int) -> list[HiddenSet]:
-    """A row for each of the first hidden sets."""
     rows = []
     for index in hidden_sets(explanation)[:limit]:
         claim = explanation.evidence[index]

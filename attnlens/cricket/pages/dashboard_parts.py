@@ -31,12 +31,8 @@ _CLAIM_KINDS: Final = (
     ),
     ("What else was known mattered", "Taken away, or replaced by another's: no ball is hidden."),
 )
-"""A heading, and how claims of the kind are tested."""
-
 _MAX_HIDDEN_SETS: Final = 6
-_MAX_CHANGED: Final = 36
-"""Past balls that a what-if offers, the last first."""
-
+_MAX_CHANGEABLE_BALLS: Final = 36
 _NAMES: Final = {code: OUTCOME_NAMES[code].noun for code in OUTCOMES}
 
 
@@ -61,12 +57,11 @@ def render_ball_parts(
         names=_NAMES,
         batters=batters,
         bowlers=bowlers,
-        past=explanation.past_balls[: -_MAX_CHANGED - 1 : -1],
+        past=explanation.past_balls[: -_MAX_CHANGEABLE_BALLS - 1 : -1],
     )
 
 
 def _scale_of(explanation: Explanation) -> tuple[float, float]:
-    """The probabilities at the ends of the drawings of hidden sets."""
     probs = [
         prob
         for claim in explanation.evidence
@@ -105,10 +100,8 @@ def render_what_if_part(answer: WhatIf) -> str:
 
 # ---- heads across matches
 
-_MAX_LIFT: Final = 8.0
-"""At the right end of the drawing of lifts; larger ones are drawn there."""
+_MAX_DRAWN_LIFT: Final = 8.0
 _DARKEST_SHARE: Final = 0.5
-"""The share of the darkest cell of a map."""
 
 
 def render_heads(document: Json) -> dict[str, str]:
@@ -146,7 +139,6 @@ def _pages(document: Json) -> dict[str, str]:
 
 
 def _heads(document: Json) -> Iterator[Json]:
-    """Every head as the pages show it, scale by scale, with its name as on a ball's page."""
     for scale in document["scales"]:
         for head in scale["heads"]:
             earned, which = head["earned"], (scale["scale"], int(head["number"]))
@@ -177,15 +169,14 @@ def _shade(share: float | None) -> tuple[float, float]:
 
 
 def _relations(head: Json) -> list[Json]:
-    """What the head pays each relation, over even attention, the most first."""
     rows = [row for row in head["relations"] if row["lift"] is not None]
     return [
         {
             "name": relation_words(row["relation"]),
             "lift": row["lift"],
             "lift_ci": row["lift_ci"],
-            "ends": [min(end, _MAX_LIFT) / _MAX_LIFT for end in _ends(row, "lift")],
-            "place": min(row["lift"], _MAX_LIFT) / _MAX_LIFT,
+            "ends": [min(end, _MAX_DRAWN_LIFT) / _MAX_DRAWN_LIFT for end in _ends(row, "lift")],
+            "place": min(row["lift"], _MAX_DRAWN_LIFT) / _MAX_DRAWN_LIFT,
             "hiding": row["hiding"],
             "verdict": _verdict(row["hiding"]),
         }
@@ -194,7 +185,6 @@ def _relations(head: Json) -> list[Json]:
 
 
 def _verdict(test: Json | None) -> str:
-    """What hiding a relation's balls showed beside random sets of as many balls."""
     if test is None:
         return ""
     margin = test["margin_nats_ci"]

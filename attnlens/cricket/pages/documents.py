@@ -39,16 +39,12 @@ WeightedBalls: TypeAlias = list[tuple[str, str, float]]
 _HeadLine: TypeAlias = tuple[str, str | None, HeadAttention, WeightedBalls]
 """A head's name, the only balls it sees, the head, and the balls that it looked at."""
 
-_MAX_ATTENDED: Final = 6
-"""Past balls in the table of attention."""
-
+_MAX_ATTENDED_BALLS: Final = 6
 _NARROW_WIDTH, _WIDTH = 9.0, 19.0
 _MAX_WIDE_BALLS: Final = 40
 """Of more balls each is narrow, has no label but the first of an over, and no frame."""
 
-_MARKS: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
-"""Outcomes whose sign stands out."""
-
+_OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "wicket", "4": "boundary", "6": "boundary"}
 _BARE: Final = {outcome: words.removeprefix("a ") for outcome, words in OUTCOME_WORDS.items()}
 
 
@@ -91,7 +87,7 @@ def _most_attended(explanation: Explanation) -> list[tuple[PastBall, float, floa
     mean = dict(zip(inner.balls, leading_rows(explanation, 0)[0].weights, strict=True))
     effects = single_effects(explanation)
     ranked = sorted(mean.keys() & labels.by_index.keys(), key=lambda i: (-mean[i], -i))
-    return [(labels.by_index[i], mean[i], effects.get(i)) for i in ranked[:_MAX_ATTENDED]]
+    return [(labels.by_index[i], mean[i], effects.get(i)) for i in ranked[:_MAX_ATTENDED_BALLS]]
 
 
 def _attention_map(explanation: Explanation) -> HeatMapDrawing | None:
@@ -178,16 +174,17 @@ def _scale_map(
 def _drawing(
     scale: Scale | LongScale, rows: list[Row], *, anchor: str, title: str, description: str
 ) -> HeatMapDrawing:
-    """Rows over a scale's past balls, overs a little apart."""
     sparse = len(scale.balls) > _MAX_WIDE_BALLS
     overs = [label.rpartition(".")[0] for label in scale.ball_labels]
-    kinds = [_MARKS.get(outcome, "mark") for outcome in scale.ball_outcomes]
     columns = [
         HeatMapColumn(
-            label, parts.sign_of(outcome), _MARKS.get(outcome, "mark"), first=over != previous
+            label,
+            parts.sign_of(outcome),
+            _OUTCOME_STYLES.get(outcome, "mark"),
+            first=over != previous,
         )
-        for label, outcome, kind, over, previous in zip(
-            scale.ball_labels, scale.ball_outcomes, kinds, overs, [None, *overs[:-1]], strict=True
+        for label, outcome, over, previous in zip(
+            scale.ball_labels, scale.ball_outcomes, overs, [None, *overs[:-1]], strict=True
         )
     ]
     return HeatMapDrawing(

@@ -44,15 +44,12 @@ _KNOWLEDGE_NAMES: Final[Mapping[str, str]] = {
     "bowler's record": "bowler",
     "venue and teams": "ground, sides",
 }
-"""Short names of what was known beside past balls, by the kind of the claim."""
-
 _HOW_HEADS: Final = (
     "carries: a head's part of what hiding the past from one head at a time does to this ball; "
     "a name in brackets was earned on many balls, where hiding what the head is named for mattered"
 )
 
-_MAX_BALLS: Final = 6
-"""Balls that a claim of no head lists."""
+_MAX_CLAIM_BALLS: Final = 6
 
 
 @terminal_page(max_width=100)
@@ -110,7 +107,7 @@ def _add_claims(page: Page, explanation: Explanation, labels: BallLabels) -> Non
         # The balls that the claim has in brackets stand below.
         start, _, rest = claim.claim.partition(" (ball")
         _add_title(page, start + rest.partition(")")[2], "", claim)
-        balls = [labels.label(index) for index in claim.removed[-_MAX_BALLS:]]
+        balls = [labels.label(index) for index in claim.removed[-_MAX_CLAIM_BALLS:]]
         more = len(claim.removed) - len(balls)
         page.flow([*([[(f"{more} more, then", "quiet")]] * (more > 0)), *balls], indent=4, gap=3)
         _add_remark(page, "" if claim.reference else _unusual(claim))
@@ -161,7 +158,6 @@ def _question(head: HeadAttention, labels: BallLabels) -> str:
 def _add_title(
     page: Page, name: str, words: str, claim: Evidence | None, carries: str | None = None
 ) -> None:
-    """A claim's name and words with its test; of a picture the name alone."""
     indent = min(max(_NAME_COLUMNS, 3 + display_width(name)), page.width - 2)
     title: Span = (pad(f"  {name}", indent), "name")
     page.flow([[(word, "")] for word in words.split()], indent=indent, gap=1, lead=[title])
@@ -191,7 +187,6 @@ _MATTERS: Final = {
 
 
 def _unusual(claim: Evidence) -> str:
-    """Why a verdict is what it is, what of the balls matters, and how many push the other way."""
     parts = [] if claim.reason in (None, CHANCE) else [str(claim.reason)]
     if claim.about is not None:
         parts.append(_MATTERS[claim.about])

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 LEFT, ABOVE, BELOW, RADIUS = 40, 14, 42, 10
 """Units left of a curve for its scale, above it, and below it for overs; and of a number's dot."""
 
-_OVER_STEP: Final = 5
-"""An over of so many is marked below the curve."""
+_OVERS_BETWEEN_MARKS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +169,7 @@ def numbered_dot(number: int, x: float, y: float, link: str = "") -> list[Shape]
 
 def _overs(balls: list[WinPoint]) -> Iterator[tuple[str, int]]:
     for over, part in groupby(range(len(balls)), lambda at: balls[at].label.partition(".")[0]):
-        if over.isdigit() and not int(over) % _OVER_STEP:
+        if over.isdigit() and not int(over) % _OVERS_BETWEEN_MARKS:
             yield over, next(part)
 
 
@@ -180,8 +179,6 @@ WIDTH, HEIGHT, EDGE = 1200, 630, 48
 """Of the card, as pages that show links have it."""
 
 _MAX_CARD_MOMENTS: Final = 3
-"""Turning points on a card."""
-
 _COLOURS: Final = {
     "area": "#d9e6f2", "line": "#0b5394", "grid": "#d5dce2", "mark": "#16202a",
     "number": "#ffffff", "small": "#55626f", "words": "#16202a", "strong": "#16202a",
@@ -276,8 +273,6 @@ def save_card(story: MatchStory, path: Path) -> None:
 
 
 SCREEN_LINES: Final = 40
-"""Lines of a terminal that the story fits on."""
-
 _MIN_MOMENTS: Final = 4
 """Turning points, or surprises where there are none, that stay on a screen."""
 
@@ -285,20 +280,12 @@ MARGIN, ROWS = 5, 4
 """Columns left of the chart of who was winning, and its rows."""
 
 _MAX_SURPRISES: Final = 2
-"""Surprises beside turning points on a screen."""
-
 _MIN_LISTED_POINTS, _MAX_LISTED_GROUPS = 0.3, 2
 """Groups listed below a turning point."""
 
 _MAX_PLAYERS: Final = 3
-"""Players and overs that are told on a screen."""
-
-_CURVE: Final = (860, 300)
-"""Width and height of the curve on a page."""
-
-_MAX_ROWS: Final = 8
-"""Of each table of a prompt."""
-
+_CURVE_SIZE: Final = (860, 300)
+_MAX_PROMPT_ROWS: Final = 8
 _SIGNS: Final = {**VERDICTS, None: (" ", "not tested", "untold")}
 """As `VERDICTS`: of a moment it is no picture where nothing was tested."""
 
@@ -396,7 +383,6 @@ def _verdict(moment: Moment) -> Line:
 
 
 def _moment(page: Page, lead: Line, moment: Moment, *, reasons: bool) -> None:
-    """On two lines, another where a claim holds, and those of what moved the expectation."""
     lead = [*lead, *_verdict(moment)]
     indent = width_of(lead)
     words = cut(moment.sentence, 2 * (page.width - indent) - 8).split()
@@ -498,7 +484,7 @@ def _context(story: MatchStory) -> dict[str, Any]:
 def render_story_html(story: MatchStory) -> str:
     """The page, one self-contained file, without a final line break."""
     story = shown_story(story)
-    context = {"title": story.result, "curve": curve(story, *_CURVE), **_context(story)}
+    context = {"title": story.result, "curve": curve(story, *_CURVE_SIZE), **_context(story)}
     styles = ("cricket/match_story.css",)
     return render_page("cricket/match_story.html", styles=styles, **context)
 
@@ -506,7 +492,7 @@ def render_story_html(story: MatchStory) -> str:
 def render_story_parts(story: MatchStory, address: Address) -> str:
     """The middle of the page, for a page of somebody else's; each moment is a link."""
     story = shown_story(story)
-    context = {"curve": curve(story, *_CURVE, address=address), "address": address}
+    context = {"curve": curve(story, *_CURVE_SIZE, address=address), "address": address}
     return render_part("cricket/story_parts.html", **_context(story), **context)
 
 
@@ -517,7 +503,7 @@ def render_story_markdown(story: MatchStory) -> str:
 
 def story_tables(story: MatchStory, fits: Callable[[Json], bool]) -> Json:
     """A story as small tables with three decimals, each with as many rows as fit."""
-    cuts = (_tables(shown_story(story), max_rows) for max_rows in range(_MAX_ROWS, -1, -1))
+    cuts = (_tables(shown_story(story), max_rows) for max_rows in range(_MAX_PROMPT_ROWS, -1, -1))
     tables = next(cuts)
     while not fits(tables) and (shorter := next(cuts, None)) is not None:
         tables = shorter

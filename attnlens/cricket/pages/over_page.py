@@ -17,18 +17,10 @@ if TYPE_CHECKING:
     from attnlens.cricket.over.trained_overs import Samples
 
 _NAME_COLUMNS: Final = 12
-"""Columns before the heat map."""
-
 _CELL_COLUMNS: Final = 3
-_MAX_BALLS: Final = 6
-"""Balls that are told by themselves."""
-
-_MAX_LABELS: Final = 4
-"""Balls that are named for a token."""
-
+_MAX_ATTENDED_BALLS: Final = 6
+_MAX_TOKEN_LABELS: Final = 4
 _BAR_COLUMNS: Final = 32
-"""Columns of the longest bar."""
-
 _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "strong"}
 
 
@@ -81,7 +73,7 @@ def _add_tokens(page: Page, data: NextOver) -> None:
 
 def _looked_at(cross: CrossAttention, index: int) -> list[Cell]:
     row = cross.weights[index][cross.padded :]
-    order = sorted(range(len(row)), key=lambda ball: -row[ball])[:_MAX_LABELS]
+    order = sorted(range(len(row)), key=lambda ball: -row[ball])[:_MAX_TOKEN_LABELS]
     labels = " ".join(cross.balls[ball].label for ball in sorted(order))
     return [percent_seen(sum(row[ball] for ball in order)), labels]
 
@@ -139,7 +131,7 @@ def _add_balls(page: Page, data: NextOver) -> None:
     people = [name for ball in balls for name in (ball.batter, ball.bowler)]
     names = short_names(people)
     rows: list[list[Cell]] = []
-    for at in sorted(range(len(balls)), key=lambda at: -mean[at])[:_MAX_BALLS]:
+    for at in sorted(range(len(balls)), key=lambda at: -mean[at])[:_MAX_ATTENDED_BALLS]:
         ball = balls[at]
         players = f"{names[ball.bowler]}→{names[ball.batter]}"
         nats = f"{sum(row[at] for row in effects) / tokens:.6f} nats" if effects else ""

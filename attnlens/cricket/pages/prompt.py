@@ -30,9 +30,7 @@ from attnlens.render.prompt_template import (
 )
 from attnlens.render.safe import each_text, visible, visible_all
 
-_DEFAULT: Final = "cricket/prompt.j2"
-"""The template that comes along, in `attnlens.templates`."""
-
+_DEFAULT_TEMPLATE: Final = "cricket/prompt.j2"
 _DECIMALS: Final = 3
 
 _SCOREBOARD: Final = {
@@ -49,8 +47,6 @@ LATEST: Final = 6
 """Balls just before this one, which are in every prompt, as every supported claim and caution."""
 
 MAX_BALL_TOKENS: Final = 1600
-"""Tokens up to which a prompt is given rows, by `token_bound`."""
-
 _MIN_PROBABILITY, _MIN_POINTS = 0.01, 0.2
 """Outcomes and contributions below these are not in the tables."""
 
@@ -100,13 +96,13 @@ def prompt_of(
         }
 
     def fits(chosen: Json, max_tokens: int = MAX_BALL_TOKENS) -> bool:
-        return render(_DEFAULT, context(chosen, _LONGEST_NONCE)).tokens <= max_tokens
+        return render(_DEFAULT_TEMPLATE, context(chosen, _LONGEST_NONCE)).tokens <= max_tokens
 
     chosen = fitted(
         tables_of(explanation), fits, lambda tables: fits(tables, max_tokens=MAX_PROMPT_TOKENS)
     )
     chosen = context(chosen, nonce or new_nonce())
-    return render(_DEFAULT, chosen, template)
+    return render(_DEFAULT_TEMPLATE, chosen, template)
 
 
 def _winning(explanation: Explanation) -> Json | None:

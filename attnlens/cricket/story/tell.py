@@ -100,8 +100,6 @@ _MIN_SHARE_OF_SWING: Final = 0.05
 """A reason is stated where it accounts for this share of the swing beside it."""
 
 _MIN_MOVED_POINTS: Final = 0.05
-"""Points of the expected win probability below which a group moves nothing."""
-
 _SURPRISES: Final = (4, 8)
 """The most surprising balls that are told: beside turning points, and where there are none."""
 
@@ -184,7 +182,6 @@ def tell(
 
 
 def _ledger(match: Match, sides: Sequence[InningsForecast], team: str | None) -> dict[str, Any]:
-    """The fields ``ledger`` and ``players``; none where the match has no ledger."""
     valued = [(side.innings, side.winning) for side in sides if side.winning is not None]
     ledger = None if team is None else win_ledger(match, valued, team)
     if ledger is None:
@@ -211,7 +208,6 @@ def _ledger(match: Match, sides: Sequence[InningsForecast], team: str | None) ->
 
 
 def _team(match: Match) -> str:
-    """The winner, else the side that bats first."""
     sides = match.innings[0].batting_team, match.innings[0].bowling_team
     outcome = outcome_of(match)
     winners = (outcome.get(name) for name in ("winner", "eliminator", "bowl_out"))
@@ -322,7 +318,6 @@ def _explains_the_swing(explanation: Explanation, index: int, bowled: Bowled) ->
 
 
 def _expected_points(explanation: Explanation, bowled: Bowled) -> float | None:
-    """The change of the win probability that the forecast expected of the ball, in points."""
     win = explanation.win_probability
     if bowled.win is None or win is None or win.expected is None:
         return None

@@ -116,7 +116,6 @@ def _facts(explanation: Explanation) -> Iterator[str]:
 
 
 def _scoreboard(explanation: Explanation) -> Iterator[str]:
-    """The sides, the score, and what is left of the innings."""
     ball = explanation.ball
     ground = "" if explanation.match.venue is None else " at [/match/venue]"
     yield f"{BATTING} bat against {BOWLING}{ground}."
@@ -140,7 +139,6 @@ def _scoreboard(explanation: Explanation) -> Iterator[str]:
 
 
 def _scorebook(explanation: Explanation) -> Iterator[str]:
-    """The players of the ball, with their figures."""
     standing = explanation.ball.standing
     yield f"{BOWLER} bowls to {BATTER}; [/ball/non_striker] is the non-striker."
     yield "This ball is in the [/ball/standing/phase]."
@@ -154,7 +152,6 @@ def _scorebook(explanation: Explanation) -> Iterator[str]:
 
 
 def _probabilities(explanation: Explanation) -> Iterator[str]:
-    """The probability of each outcome, beside what is usual."""
     prediction = explanation.prediction
     for number, entry in enumerate(prediction.outcomes):
         required = entry.outcome in (prediction.subject, prediction.actual)
@@ -167,7 +164,6 @@ def _probabilities(explanation: Explanation) -> Iterator[str]:
 
 
 def _contributions(explanation: Explanation) -> Iterator[str]:
-    """What each group of inputs adds to the explanation's outcome, or takes off."""
     prediction = explanation.prediction
     index = outcome_index(prediction, prediction.subject)
     outcome = f"the probability of [/prediction/outcomes/{index}/outcome outcome]"
@@ -182,7 +178,6 @@ def _contributions(explanation: Explanation) -> Iterator[str]:
 
 
 def _after(explanation: Explanation) -> Iterator[str]:
-    """What came, and the probability of winning."""
     actual, win = explanation.prediction.actual, explanation.win_probability
     if actual is not None:
         index = outcome_index(explanation.prediction, actual)
@@ -201,7 +196,6 @@ def _after(explanation: Explanation) -> Iterator[str]:
 
 
 def _claims(explanation: Explanation) -> Iterator[str]:
-    """Each claim that has a verdict: what hiding did to an outcome, and the verdict."""
     for number in claims_in_order(explanation):
         claim, pointer = explanation.evidence[number], f"/evidence/{number}"
         if claim.verdict is None:

@@ -82,8 +82,6 @@ def _at(data: Any, *steps: str | int) -> Any:
 
 
 class _Explanation(DataRows):
-    """The rows of an explanation: of its players, sides, outcomes, claims and contributions."""
-
     earlier_first = True
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -137,7 +135,6 @@ class _Explanation(DataRows):
             self._fact(bowler, f"{key} bowler", *standing, f"bowler_{key}")
 
     def _innings_so_far(self) -> None:
-        """What the past balls come to for every batter and bowler."""
         figures: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for _, past in self._all("past_balls"):
             runs, of_bat, outcome = past.get("runs"), past.get("runs_batter"), past.get("outcome")
@@ -187,25 +184,23 @@ class _Explanation(DataRows):
                 continue
             row = self._row(**{**labels, "outcome": outcome})
             self._fact(row, "points", *path, at, "points")
-            for place, forecast in (
+            for number, forecast in (
                 self._all("prediction", "outcomes") if path[0] == "evidence" else ()
             ):
                 if forecast.get("outcome") == outcome and isinstance(
                     forecast.get("probability"), float
                 ):
-                    self._fact(row, "probability", "prediction", "outcomes", place, "probability")
+                    self._fact(row, "probability", "prediction", "outcomes", number, "probability")
                     more, to = 100 * forecast["probability"], 0.01
                     self._fact(row, "probability without", *path, at, "points", plus=more, to=to)
 
     def _claim(self, *path: str | int) -> dict[str, Any]:
-        """The labels of a claim or a contribution: its subject, its player and its verdict."""
         kind = str(_at(self.data, *path))
         player = _at(self.data, "ball", _HOLDERS[kind]) if kind in _HOLDERS else None
         subject = f"the {kind}" if kind in ("scoreboard", "chase") else kind
         return {"claim": subject, "player": player, "verdict": _at(self.data, *path[:2], "verdict")}
 
     def _all(self, *path: str | int) -> list[tuple[int, Mapping[str, Any]]]:
-        """The objects of a list, with their positions."""
         rows = _at(self.data, *path)
         items = enumerate(rows) if isinstance(rows, list) else ()
         return [(at, row) for at, row in items if isinstance(row, Mapping)]

@@ -39,8 +39,6 @@ RECORD_ROLES: Final[Mapping[str, Role]] = {
     "striker's record": "batter",
     "bowler's record": "bowler",
 }
-"""Whose record a group of contributions is."""
-
 GROUPS: Final[Mapping[str, str]] = {
     "venue and teams": "the ground and the teams",
     "striker's record": RECORDS["batter"],
@@ -55,11 +53,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "other recent balls": "other recent balls",
     "earlier balls": "balls from long before",
 }
-"""What to call the groups of contributions."""
-
 _MAX_LABELS: Final = 4
-"""Of more balls than this the number, the first and the last are named."""
-
 _SCOREBOARD_KINDS: Final = ("the scoreboard", "the chase")
 """Kinds of claims that are no findings: what the scoreboard says is what is usual."""
 
@@ -97,14 +91,10 @@ _MAX_WORDS: Final = 100
 """A longer narrative is shortened; a whole name counts as two words, a surname as one."""
 
 MIN_GROUP_POINTS: Final = 0.5
-"""Points below which a contribution is not mentioned."""
-
 _MIN_CAME_SHARE: Final = 0.1
 """Below this slope of what came on what was said, nothing came true."""
 
-_MIN_SWING: Final = 0.04
-"""Change of the probability of winning from which it is mentioned."""
-
+_MIN_MENTIONED_SWING: Final = 0.04
 _MIN_MISCALIBRATION: Final = 0.02
 """Difference of forecast and frequency, outside the interval, from which it is mentioned."""
 
@@ -192,7 +182,6 @@ def narrate(explanation: Explanation) -> tuple[Sentence, ...]:
 def _with_notes(
     explanation: Explanation, templates: Iterable[str], roles: Sequence[Role]
 ) -> list[str]:
-    """Templates with what is known of each player's record where it is first named."""
     chosen = []
     for template in templates:
         chosen.append(noted(explanation, template, roles))
@@ -206,14 +195,14 @@ def _surnames(explanation: Explanation, templates: Iterable[str]) -> list[str]:
     fielders = ball.happened.fielders if ball.happened else ()
     names = {ball.batter, ball.bowler, ball.non_striker, *fielders}
     shared = Counter(map(surname, names))
-    given: set[str] = set()
+    introduced: set[str] = set()
 
     def shorter(quote: re.Match[str]) -> str:
         name = resolve(explanation, quote[1])
         if name not in names or shared[surname(name)] > 1:
             return quote[0]
-        is_known = name in given
-        given.add(name)
+        is_known = name in introduced
+        introduced.add(name)
         form = "surname" if quote.start() else "Surname"
         return f"[{quote[1]} {form}]" if is_known else quote[0]
 
@@ -330,14 +319,14 @@ def result_of(explanation: Explanation) -> str:
 def dismissal(explanation: Explanation) -> str | None:
     """Who was out, how, to whom; of a batter who did not face, that he was at the other end."""
     ball = explanation.ball
-    happened = ball.happened
-    if happened is None or happened.out is None:
+    result = ball.happened
+    if result is None or result.out is None:
         return None
-    fielders = [f"[/ball/happened/fielders/{at}]" for at in range(len(happened.fielders))]
+    fielders = [f"[/ball/happened/fielders/{at}]" for at in range(len(result.fielders))]
     unknown = "was out ([/ball/happened/how])"
-    named, unnamed = _DISMISSALS.get(happened.how or "", (unknown, unknown))
-    how = named.format(fielders=" and ".join(fielders)) if fielders else unnamed
-    end = " at the other end" if happened.out == ball.non_striker else ""
+    by_fielders, without = _DISMISSALS.get(result.how or "", (unknown, unknown))
+    how = by_fielders.format(fielders=" and ".join(fielders)) if fielders else without
+    end = " at the other end" if result.out == ball.non_striker else ""
     return f"[/ball/happened/out] {how}{end}"
 
 
@@ -362,9 +351,8 @@ def projected(explanation: Explanation) -> Sentence | None:
 
 
 def _swing(explanation: Explanation) -> str | None:
-    """How the ball changed the probability of winning, if it did by much."""
     win = explanation.win_probability
-    if win is None or win.happened is None or abs(win.happened - win.before) < _MIN_SWING:
+    if win is None or win.happened is None or abs(win.happened - win.before) < _MIN_MENTIONED_SWING:
         return None
     verb = "rose" if win.happened > win.before else "fell"
     ends = "from [/win_probability/before percent] to [/win_probability/happened percent]"
@@ -478,7 +466,6 @@ def claim_subject(explanation: Explanation, index: int) -> str:
 
 
 def _labels(explanation: Explanation, index: int) -> str:
-    """The labels of a claim's balls, oldest first; of many their number, the first and the last."""
     removed = explanation.evidence[index].removed
     rows = {past.index: row for row, past in enumerate(explanation.past_balls)}
     labels = [f"[/past_balls/{rows[ball]}/label]" for ball in sorted(removed)]
@@ -490,7 +477,6 @@ def _labels(explanation: Explanation, index: int) -> str:
 
 
 def _most_attention(explanation: Explanation) -> str | None:
-    """The past ball with most attention, what came of it, and its share."""
     past = explanation.past_balls
     if not past:
         return None
@@ -501,7 +487,6 @@ def _most_attention(explanation: Explanation) -> str | None:
 
 
 def _reasons(explanation: Explanation, max_groups: int = 2) -> str | None:
-    """What raises the outcome's probability and what lowers it, from what is usual."""
     groups, prediction = explanation.contributions, explanation.prediction
     index = outcome_index(prediction, prediction.subject)
     points = [group.from_usual[index].points for group in groups]
@@ -525,7 +510,6 @@ def _reasons(explanation: Explanation, max_groups: int = 2) -> str | None:
 
 
 def _tested(explanation: Explanation) -> str:
-    """The effect of hiding the past balls that a claim names, and the claim's verdict."""
     if not explanation.evidence:
         return "Nothing was tested."
     sets = supported(explanation) or hidden_sets(explanation)
@@ -551,7 +535,6 @@ def _tested(explanation: Explanation) -> str:
 
 
 def _score(explanation: Explanation) -> str:
-    """The sides, the score, and how far the innings is."""
     ball, standing = explanation.ball, explanation.ball.standing
     if not ball.score and not standing.latest:
         end = " in a super over." if ball.super_over else "."

@@ -144,12 +144,10 @@ def _read(heatmap: Any) -> _SummaryInput:
 
 
 def _value(holder: Any, name: str) -> Any:
-    """A value of a mapping or an object by its name; ``None`` where it has none."""
     return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
 
 
 def _ball(history: BallHistory | None, index: int) -> Any:
-    """A ball's entry in the history; ``None`` where it has none."""
     if isinstance(history, Mapping):
         return history.get(index, history.get(str(index)))
     return history[index - 1] if history and 1 <= index <= len(history) else None
@@ -183,7 +181,6 @@ def _bowlers_boundaries(head: _Head | None, history: BallHistory | None) -> str:
 
 
 def _is_boundary(ball: Any, head_outcome: str | None) -> bool | None:
-    """Whether a ball went for four or six; ``None`` where neither place knows the ball."""
     recorded = _value(ball, "boundary")
     if recorded is not None:
         return bool(recorded)
