@@ -17,12 +17,11 @@ from refused import refused
 from torch import Tensor, nn
 
 import attnlens
-from attnlens.attention.sinks import sink_items
+from attnlens.attention.focus import sink_items
 from attnlens.attention.views import maps_data
 from attnlens.audits.inputs import AuditInput
 from attnlens.audits.report import AuditedClaim
-from attnlens.audits.screen import importance, screen
-from attnlens.audits.target import Target
+from attnlens.audits.screen import Target, importance, screen
 from attnlens.cricket.explain.types import Evidence
 from attnlens.errors import IncompleteRecordingError, InputError
 from attnlens.recording.attention_record import AttentionRecord

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 from attnlens import load_recording
 from attnlens.errors import InputError
-from attnlens.recording.captured import recording_of_captured
+from attnlens.recording.recording import recording_of_captured
 
 
 def test_captured_queries_and_keys_are_a_recording(attnlens_here: Here, tmp_path: Path) -> None:

@@ -13,8 +13,7 @@ import pytest
 from command_line import REPOSITORY, Here, clean_environment
 from numerics import same_but_for_last_digits
 
-from attnlens.reference.text import TextModel
-from attnlens.reference.text.text_model import AnswerAccuracy
+from attnlens.reference.text_model import AnswerAccuracy, TextModel
 
 DOCS = REPOSITORY / "docs"
 INSIDE = DOCS / "inside-a-transformer.md"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import attnlens
-from attnlens.cli.follow import _sentence
+from attnlens.cli.explain import _sentence
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference

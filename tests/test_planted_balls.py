@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from attnlens.attention.gradient import kl_jacobian
+from attnlens.attention.flow import kl_jacobian
 from attnlens.evidence.faithfulness import matched_auc
 from attnlens.evidence.scores import divergence
 

@@ -18,28 +18,27 @@ from text_cases import RECIPE, SIZES, toy_model, toy_rows, write_csv
 import attnlens
 from attnlens.errors import CheckpointError, InputError
 from attnlens.reference.checkpoint import read_checkpoint, write_checkpoint
-from attnlens.reference.text import TextModel, explain_text
-from attnlens.reference.text.sentences import (
-    HeldOutRule,
-    SentencePair,
-    Vocabulary,
-    pad_batch,
-    read_pairs,
-    tokenise,
-)
-from attnlens.reference.text.text_claims import (
+from attnlens.reference.text import (
     WAYS,
     TextExplanation,
     WordAblations,
     check_tokens,
     claimed_words,
+    explain_text,
     record_answer,
 )
-from attnlens.reference.text.text_model import (
+from attnlens.reference.text_model import (
     AnswerAccuracy,
+    HeldOutRule,
+    SentencePair,
+    TextModel,
     TextRecipe,
     TextSizes,
+    Vocabulary,
     answer_accuracy,
+    pad_batch,
+    read_pairs,
+    tokenise,
     train_text,
 )
 from attnlens.reference.transformer import BOS, EOS, PAD, SPECIAL, UNK

@@ -14,9 +14,15 @@ from syrupy.assertion import SnapshotAssertion
 from text_cases import toy_model, toy_rows, write_csv
 
 import attnlens
-from attnlens.reference.text import TextModel, explain_text
-from attnlens.reference.text.sentences import HeldOutRule, read_pairs
-from attnlens.reference.text.text_model import TextRecipe, TextSizes, answer_accuracy
+from attnlens.reference.text import explain_text
+from attnlens.reference.text_model import (
+    HeldOutRule,
+    TextModel,
+    TextRecipe,
+    TextSizes,
+    answer_accuracy,
+    read_pairs,
+)
 
 SAMPLE = REPOSITORY / "sample_data" / "commentary.csv"
 SENTENCE = (

@@ -18,7 +18,7 @@ from attnlens.attention.views import maps_data
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
 from attnlens.recording.recording import Recording
-from attnlens.render.notebook import layers_of, render_recording_page
+from attnlens.render.page import layers_of, render_recording_page
 
 WORDS = ("ĠOnce", "Ġup", "on", "Ġa", "Ġtime", ",", "Ġthe", "Ġcat", "Ġs", "at", "Ċ", "Ġdown")
 RAMP = ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"]

@@ -8,8 +8,14 @@ import itertools
 from pathlib import Path
 from random import Random
 
-from attnlens.reference.text.sentences import HeldOutRule, read_pairs
-from attnlens.reference.text.text_model import TextModel, TextRecipe, TextSizes, train_text
+from attnlens.reference.text_model import (
+    HeldOutRule,
+    TextModel,
+    TextRecipe,
+    TextSizes,
+    read_pairs,
+    train_text,
+)
 
 COLOURS = {"red": "r", "green": "g", "blue": "b", "white": "w", "black": "k"}
 THINGS = {"box": "B", "cup": "C", "hat": "H", "key": "K", "map": "M"}

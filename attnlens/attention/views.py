@@ -14,8 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlens.attention.focus import as_floats, entropy, entropy_bounds
-from attnlens.attention.sinks import SINK, looked_at, sinks
+from attnlens.attention.focus import SINK, as_floats, entropy, entropy_bounds, looked_at, sinks
 from attnlens.errors import InputError, RecordingError
 from attnlens.files import Floats, Json
 from attnlens.recording.attention_record import AttentionRecord, kind_of

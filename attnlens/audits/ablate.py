@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attnlens.audits.head_table import site_places
 from attnlens.audits.inputs import AuditInput, split_inputs
-from attnlens.audits.target import answer_of, output_of
+from attnlens.audits.screen import answer_of, output_of
 from attnlens.errors import InputError
 from attnlens.evidence.null import N_DRAWS
 from attnlens.evidence.verdict import benjamini_hochberg

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
 from typing import Any, Final
@@ -15,13 +16,30 @@ import torch
 from torch import nn
 
 from attnlens.audits.head_table import FIGURES, HeadRow, HeadTable
-from attnlens.audits.inputs import split_inputs
+from attnlens.audits.inputs import AuditInput, split_inputs
 from attnlens.audits.loading import load_model
-from attnlens.audits.report import PLACEBOS, Audit, AuditedModel, Cost, Placebo
-from attnlens.audits.screen import screen
-from attnlens.audits.target import TargetChoice
-from attnlens.audits.testing import audit_input
+from attnlens.audits.report import (
+    PLACEBOS,
+    Audit,
+    AuditedClaim,
+    AuditedModel,
+    Cost,
+    Input,
+    Kind,
+    LargestTargetChange,
+    Placebo,
+    TargetChange,
+    TokenEffect,
+)
+from attnlens.audits.screen import Screening, TargetChoice, screen
 from attnlens.errors import InputError
+from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
+from attnlens.evidence.gather import MAX_HEAD_ITEMS
+from attnlens.evidence.result import claim_fields
+from attnlens.evidence.scores import divergence
+from attnlens.evidence.trial import Trial
+from attnlens.evidence.verdict import MIN_SHARE
+from attnlens.files import Flags, Floats
 
 _HEADS: Final = 8
 """Heads of which a claim is made, those screened highest."""
@@ -60,13 +78,13 @@ def audit(
             number; ``"step 3"`` or ``"step 3, channel 1"`` of a forecast; ``"embedding"``;
             a function of the output that returns numbers ``(batch,)``, or probabilities or
             logits ``(batch, outcome)``. None: the likeliest token or class, the first step, or
-            the embedding of a model without a head; see `attnlens.audits.target`. A masked
+            the embedding of a model without a head; see `attnlens.audits.screen`. A masked
             language model is asked for the last token where the text holds no ``[MASK]``, an
             encoder-decoder for the first token it writes.
         layers: rows and claims of heads of these layers alone; None: all.
         heads: claims are made of so many heads.
         sinks: positions of items left out of claims beside special tokens; None: those of
-            `attnlens.attention.sinks.sink_items`.
+            `attnlens.attention.focus.sink_items`.
         seed: of everything drawn.
         progress: is told what is being done.
 
@@ -149,4 +167,368 @@ def _mean_table(tables: Sequence[HeadTable]) -> HeadTable:
             **{name: mean(rows, name) for name in FIGURES},
         )
         for rows in by_head.values()
+    )
+
+
+_RANDOM_LISTS: Final = 10
+_RANDOM_HEADS: Final = 5
+"""Placebos of each input."""
+
+_MIN_ITEMS: Final = 3
+
+_PROBABILITY_TOLERANCE: Final = 1e-3
+"""The same input in two batches gives probabilities that rounding keeps this near."""
+
+_CONTROL: Final = "other sets of as many items, beyond what kind, frequency and place explain"
+
+_ITEMS_PER_COLUMN: Final = 5
+"""So many items of an input are compared for each number that is known of them."""
+
+_CLOSED_CLASSES: Final = """
+a about all an and any are as at be been but by can could did do does each for from had has have
+he her him his how i if in into is it its may me might must my no nor not of on one or our out
+shall she should so some such than that the their them then there these they this those to up us
+was we were what when where which who whom whose why will with would you your
+"""
+_FUNCTION_WORDS: Final = frozenset(_CLOSED_CLASSES.split())
+"""English words of closed classes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditClaim(Claim):
+    """A claim of an audit; of a head where it has one, else of the whole model."""
+
+    kind: Kind
+    row: HeadRow | None = None
+
+
+class _Case:
+    """One screened input, asked with items hidden."""
+
+    def __init__(self, single_input: AuditInput, screening: Screening) -> None:
+        self.single_input, self.screening = single_input, screening
+        self.width = min(MAX_HEAD_ITEMS, max(1, len(screening.items) // _MIN_ITEMS))
+        last = screening.target.query == len(screening.labels) - 1
+        self._more = (
+            {"logits_to_keep": 1} if last and "logits_to_keep" in single_input.takes else {}
+        )
+        self.structure = token_structure(single_input, screening)
+        known = len(next(iter(self.structure.values()), ()))
+        self.beyond = tuple(range(min(known, len(screening.items) // _ITEMS_PER_COLUMN)))
+        ends = np.repeat([[True], [False]], len(screening.items), 1)
+        self._full, self._nothing = self._scores(ends)
+
+    def _scores(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+        masks = np.zeros((len(flags), len(self.screening.labels)), bool)
+        masks[:, list(self.screening.items)] = ~flags
+        return self._scores_without(masks, rows)
+
+    def _scores_without(self, masks: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+        """Scores ``(mask, score)`` with places hidden, ``(mask, place)``."""
+        screening = self.screening
+        hide = dict.fromkeys(screening.sites, masks)
+        if rows is not None:
+            hide = {
+                site: np.zeros((len(masks), *screening.attention[site].shape), bool)
+                for site in {row.site for row in rows}
+            }
+            for at, row in enumerate(rows):
+                hide[row.site][at, row.head] = masks[at]
+        parts = self.single_input.hidden(hide, **self._more)
+        return np.concatenate([screening.target.scores(*part).cpu().numpy() for part in parts])
+
+    def without(self, flags: Flags, rows: Sequence[HeadRow] | None = None) -> Floats:
+        """Probabilities ``(mask, outcome)`` with items hidden.
+
+        Args:
+            flags: true where visible, ``(mask, item)``.
+            rows: a head for each mask, to hide from it alone; None: from the whole model.
+        """
+        scores = self._scores(flags, rows)
+        probs = self.screening.target.probs(scores, self._full, self._nothing)
+        unhidden = flags.all(1)
+        if unhidden.any():
+            first = probs[unhidden][0]
+            probs[unhidden & (abs(probs - first).max(1) < _PROBABILITY_TOLERANCE)] = first
+        return probs
+
+    def token_effects(self, number: int) -> tuple[TokenEffect, ...]:
+        """What hiding each place alone does, sinks and special tokens included."""
+        screening, target = self.screening, self.screening.target
+        count = len(screening.labels)
+        places = [at for at in range(count) if at not in screening.left_out]
+        masks = np.zeros((len(places) + 1, count), bool)
+        masks[np.arange(1, len(masks)), places] = True
+        full, *rows = target.probs(self._scores_without(masks), self._full, self._nothing)
+        nats = divergence(full, np.stack(rows)) if rows else np.zeros(0)
+        attention = np.concatenate(list(screening.attention.values())).mean(0)
+        outcome = int(full.argmax()) if target.kind == "all" else 0
+        return tuple(
+            TokenEffect(
+                input=number,
+                position=at,
+                item=name,
+                attention=float(attention[at]),
+                before=float(full[outcome]),
+                after=float(row[outcome]),
+                points=100 * float(row[outcome] - full[outcome]),
+                nats=float(effect),
+                sink=at in screening.sinks,
+            )
+            for at, name, row, effect in zip(
+                places, self.item_names(places), rows, nats, strict=True
+            )
+        )
+
+    def site(self, row: HeadRow) -> AblationSite:
+        return AblationSite(
+            lambda flags: self.without(flags, [row] * len(flags)), self.screening.items
+        )
+
+    def top(self, weights: Floats, n: int) -> tuple[int, ...]:
+        """The ``n`` items with most weight of ``(key,)``."""
+        items = np.array(self.screening.items)
+        order = np.argsort(-weights[items], kind="stable")[:n]
+        return tuple(sorted(items[order].tolist()))
+
+    def item_names(self, items: Sequence[int]) -> tuple[str, ...]:
+        """Labels of items, with their positions where several have the same label."""
+        labels = self.screening.labels
+        return tuple(
+            (labels[at].strip() or repr(labels[at]))
+            + (f"@{at}" if labels.count(labels[at]) > 1 else "")
+            for at in items
+        )
+
+    def claim(
+        self,
+        kind: Kind,
+        subject: str,
+        items: tuple[int, ...],
+        weights: Floats | None = None,
+        row: HeadRow | None = None,
+    ) -> AuditClaim:
+        """A claim about items, which ``weights`` say are attended to."""
+        lift = None
+        if weights is not None:
+            mean = float(weights[list(self.screening.items)].mean())
+            lift = float(weights[list(items)].mean()) / mean if mean > 0 else 1.0
+        return AuditClaim(
+            kind=kind,
+            text=f"{subject} mattered: {', '.join(self.item_names(items))}",
+            removed=items,
+            window=self.screening.items,
+            beyond=self.beyond,
+            lift=lift,
+            first=kind == "weighed most",
+            row=row,
+            site=MODEL if row is None else f"{row.site} {row.head}",
+        )
+
+    def model_claims(self) -> list[AuditClaim]:
+        """Claims about what all heads weigh most and attend to most, and the last items."""
+        screening, width = self.screening, self.width
+        weighed: Floats = sum(
+            (scores.sum(0) for scores in screening.importance.values()), np.zeros(1)
+        )
+        attended = np.concatenate(list(screening.attention.values())).mean(0)
+        attended_items, last = self.top(attended, width), screening.items[-width:]
+        return [
+            self.claim("weighed most", "the item that weighs most", self.top(weighed, 1)),
+            self.claim("weighed", "the items that weigh most", self.top(weighed, width)),
+            self.claim("attended", "the items attended most", attended_items, attended),
+            self.claim("last items", f"the last {width} items", last),
+        ]
+
+    def model_free_lists(self) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """The items with the largest ids and the longest words, of a text: no model chose them."""
+        if self.single_input.text is None or "input_ids" not in self.single_input.kwargs:
+            return [], []
+        ids, lengths = np.zeros((2, len(self.screening.labels)))
+        for at, (log_id, length, *_) in self.structure.items():
+            ids[at], lengths[at] = log_id, length
+        return [self.top(ids, self.width)], [self.top(lengths, self.width)]
+
+    def head_claim(self, row: HeadRow) -> AuditClaim:
+        weights = self.screening.attention[row.site][row.head]
+        items = self.top(weights, self.width)
+        return self.claim("head", f"what {row.name} looks at", items, weights, row)
+
+
+def token_structure(single_input: AuditInput, screening: Screening) -> dict[int, tuple[float, ...]]:
+    """What is known of each item beside what the model makes of it.
+
+    Of a token the logarithm of its id (vocabularies are nearly in order of frequency), its length,
+    whether it is a function word, whether it is a special token or punctuation, and the logarithm
+    of how far it is from the end; of other items that distance alone.
+    """
+    labels, ids = screening.labels, single_input.kwargs.get("input_ids")
+    structure: dict[int, tuple[float, ...]] = {}
+    for at in screening.items:
+        numbers: tuple[float, ...] = (math.log(len(labels) - at),)
+        if single_input.text is not None and ids is not None:
+            word = labels[at].strip("▁Ġ# \n").lower()
+            odd = at in single_input.special or not any(sign.isalnum() for sign in word)
+            numbers = (
+                math.log1p(int(ids[0, at])),
+                float(len(word)),
+                float(word in _FUNCTION_WORDS),
+                float(odd),
+                *numbers,
+            )
+        structure[at] = numbers
+    return structure
+
+
+def audit_input(
+    number: int,
+    single_input: AuditInput,
+    screening: Screening,
+    table: HeadTable,
+    heads: int,
+    seed: int,
+) -> tuple[Input, tuple[TokenEffect, ...], HeadTable, list[AuditedClaim], list[tuple[int, int]]]:
+    """Test what one input's attention points at.
+
+    What heads look at is first hidden from each alone, together. Only of those that carry a tenth
+    of what it does to the whole model every item is hidden alone; of the others nothing is
+    claimed, and they count as claims that did not hold.
+
+    Args:
+        number: of the input.
+        table: the heads to speak of.
+        heads: claims are made of so many.
+
+    Returns:
+        the input, what hiding each of its items does, its heads, its claims, and how many lists of
+        each of `PLACEBOS` were tested and supported.
+
+    Raises:
+        InputError: too few items to tell any apart.
+    """
+    if len(screening.items) < _MIN_ITEMS:
+        raise InputError(
+            f"{len(screening.items)} items are left beside sinks, too few to compare",
+            remedy="give a longer input, or say sinks=[]",
+        )
+    case = _Case(single_input, screening)
+    items = list(screening.items)
+    scored = [
+        replace(row, importance=float(screening.importance[row.site][row.head, items].sum()))
+        for row in table
+    ]
+    ranked = sorted(scored, key=lambda row: -(row.importance or 0.0))[:heads]
+    claims = {row: case.head_claim(row) for row in ranked}
+    trial = Trial[AuditClaim](
+        {MODEL: AblationSite(case.without, screening.items)}
+        | {claim.site: case.site(row) for row, claim in claims.items()},
+        seed=seed,
+        structure=case.structure,
+        tolerance=_PROBABILITY_TOLERANCE,
+    )
+    tests = trial.judge([*trial.compare(case.model_claims()), *_of_heads(trial, case, claims)])
+    full, kind = trial.leave_one_out(MODEL).full, screening.target.kind
+    summary = Input(
+        single_input.text,
+        screening.labels,
+        case.item_names(screening.sinks),
+        screening.target.name,
+        {"all": float(full.max()), "one": float(full[0])}.get(kind),
+    )
+    return (
+        summary,
+        case.token_effects(number),
+        _with_p_values(trial, case, scored),
+        [_result(number, case, test, full) for test in tests],
+        _placebos(trial, case, scored, np.random.default_rng([seed, number])),
+    )
+
+
+def _of_heads(
+    trial: Trial[AuditClaim], case: _Case, claims: Mapping[HeadRow, AuditClaim]
+) -> Iterator[ClaimTest[AuditClaim]]:
+    """Claims of heads compared, those that carry too little without a test."""
+    if not claims:
+        return
+    flags = np.array(
+        [[at not in claim.removed for at in case.screening.items] for claim in claims.values()]
+    )
+    full = trial.leave_one_out(MODEL).full
+    head_probs = case.without(flags, list(claims))
+    head_effects = trial.effect(full, head_probs).tolist()
+    model_effects = trial.effect(full, case.without(flags)).tolist()
+    for claim, probs, effect, total in zip(
+        claims.values(), head_probs, head_effects, model_effects, strict=True
+    ):
+        share = min(1.0, effect / total) if total > 0 else 0.0
+        if share >= MIN_SHARE:
+            yield from trial.compare([claim])
+        else:
+            yield ClaimTest(
+                claim=claim,
+                removed=claim.removed,
+                full=full,
+                probabilities=probs,
+                effect=effect,
+                singles=np.zeros(0),
+                share=share,
+            )
+
+
+def _with_p_values(trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow]) -> HeadTable:
+    """Rows with p of what each head looks at, hidden from the whole model."""
+    claims = [case.head_claim(row) for row in rows]
+    statistics = trial.item_statistics(MODEL, claims[0])
+    null = claims[0].pool.null(statistics, np.random.default_rng(trial.seed))
+    return HeadTable(
+        replace(row, p=null.p_high(sum(statistics[item] for item in claim.removed)))
+        for row, claim in zip(rows, claims, strict=True)
+    )
+
+
+def _placebos(
+    trial: Trial[AuditClaim], case: _Case, rows: Sequence[HeadRow], generator: np.random.Generator
+) -> list[tuple[int, int]]:
+    """How many lists of each of `PLACEBOS` were tested, each by itself, and supported."""
+    heads = [rows[at] for at in generator.permutation(len(rows))[:_RANDOM_HEADS]]
+    shuffled = case.screening.shuffled
+    lists = (
+        case.model_claims()[-1].pool.sample(generator, _RANDOM_LISTS),
+        [case.head_claim(row).removed for row in heads],
+        [
+            case.top(shuffled[row.site][row.head], case.width)
+            for row in heads
+            if row.site in shuffled
+        ],
+        *case.model_free_lists(),
+    )
+    placebos = []
+    for kind, sets in zip(PLACEBOS, lists, strict=True):
+        claims = [case.claim("attended", kind, items) for items in sets]
+        tests = trial.compare(claims) if claims else []
+        verdicts = [trial.judge([test])[0].verdict for test in tests]
+        placebos.append((len(sets), verdicts.count("supported")))
+    return placebos
+
+
+def _result(number: int, case: _Case, test: ClaimTest[AuditClaim], full: Floats) -> AuditedClaim:
+    claim, outcomes = test.claim, case.screening.target.outcomes
+    top = int(np.abs(test.points).argmax()) if len(outcomes) > 2 else 0
+    results = claim_fields(test, 0 if len(outcomes) == 2 else None, nats=float, share=float)
+    if test.share is not None and test.share < MIN_SHARE:
+        results |= {"p": None, "q": None}
+    return AuditedClaim(
+        input=number,
+        scale=None if claim.row is None else claim.row.site,
+        head=None if claim.row is None else claim.row.name,
+        kind=claim.kind,
+        reference=claim.kind == "last items",
+        items=case.item_names(claim.removed),
+        outcome=None if len(outcomes) > 2 else outcomes[0],
+        changes=tuple(map(TargetChange, outcomes, test.points.tolist())),
+        top_change=LargestTargetChange(
+            outcomes[top], float(test.points[top]), float(full[top]), float(test.probabilities[top])
+        ),
+        control=_CONTROL if len(test.null_effects) else None,
+        **results,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from attnlens.attention.focus import as_floats, entropy
+from attnlens.attention.focus import as_floats, entropy, sink_items
 from attnlens.attention.heads import (
     duplicate_token,
     earlier_token,
@@ -19,7 +19,6 @@ from attnlens.attention.heads import (
     induction,
     relation_scores,
 )
-from attnlens.attention.sinks import sink_items
 from attnlens.errors import InputError
 from attnlens.files import Floats
 from attnlens.recording.attention_record import AttentionRecord
@@ -102,7 +101,7 @@ def heads(
         recording: with whole weights ``(batch, head, query, key)`` or lazy.
         tokens: one for each key, to find those that are the same; those that label the keys
             where they are not given. Sites with another number of keys are then left out.
-        sinks: places of sinks; None: `attnlens.attention.sinks.sink_items`.
+        sinks: places of sinks; None: `attnlens.attention.focus.sink_items`.
 
     Raises:
         InputError: no record with whole weights.

@@ -220,7 +220,7 @@ def record_input(model: nn.Module, inputs: Any, tokens: Any = None) -> Recording
     """The attention of one input, with what its items are called.
 
     Raises:
-        InputError: as `questions` says, or several inputs.
+        InputError: as `split_inputs` says, or there are several inputs.
     """
     single_inputs = split_inputs(model, inputs, tokens)
     if len(single_inputs) > 1:

@@ -1,24 +1,280 @@
-"""One forward with gradients: what every head looks at, and what that weighs."""
+"""What an audit asks about, and one forward with gradients that screens every head for it.
+
+Numbers and embeddings are mapped to two values that act as probabilities:
+
+- A number ``y``: ``sigmoid((y - y of the full input) / s)``, ``s`` its change with all hidden.
+- An embedding: ``(1 + c) / 2``, with ``c`` the cosine to the embedding of the full input, mean
+  pooled over the visible items.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attnlens.attention.sinks import sink_items
+from attnlens.attention.focus import sink_items
 from attnlens.audits.head_table import HeadTable, heads, whole_records
 from attnlens.audits.inputs import AuditInput
-from attnlens.audits.target import Target, TargetChoice, resolve_target
 from attnlens.errors import InputError
+from attnlens.evidence.scores import SMALLEST
 from attnlens.files import Floats
 from attnlens.recording import intervene, record
 from attnlens.recording.recording import Recording
+
+TargetChoice = str | int | Callable[[Any], Tensor] | None
+
+Scores = Callable[[Any, Tensor], Tensor]
+"""An output and which items are visible ``(row, item)`` to differentiable ``(row, score)``."""
+
+_EMBEDDING: Final = "embedding"
+_ANY_OTHER: Final = "any other"
+_MAX_LISTED: Final = 6
+_FUNCTION: Final = "give target= a function of its output: (batch,) or (batch, outcome)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """The target of an audit.
+
+    Attributes:
+        kind: what the scores are: the log-odds of one outcome, log-probabilities of all,
+            a number, or an embedding of length 1.
+        query: the one position that the answer is read from; None: many, or not known.
+        places: how many positions the output has.
+    """
+
+    name: str
+    outcomes: tuple[str, ...]
+    kind: Literal["one", "all", "number", "embedding"]
+    scores: Scores
+    query: int | None = None
+    places: int = 0
+
+    def probs(self, scores: Floats, full: Floats, nothing: Floats) -> Floats:
+        """Probabilities ``(row, outcome)`` of scores ``(row, score)``.
+
+        Args:
+            full, nothing: scores of the full input, and with every item hidden, ``(score,)``.
+        """
+        if self.kind == "all":
+            return np.exp(scores).clip(SMALLEST)
+        if self.kind == "embedding":
+            first = (1 + scores @ full) / 2
+        else:
+            odds = scores[:, 0]
+            if self.kind == "number":
+                odds = (odds - full[0]) / (float(abs(full - nothing)[0]) or 1.0)
+            first = 1 / (1 + np.exp(-odds.clip(-700, 700)))
+        first = first.clip(SMALLEST, 1 - SMALLEST)
+        return np.stack([first, 1 - first], -1)
+
+
+def resolve_target(
+    single_input: AuditInput, output: Any, choice: TargetChoice, *, causal: Collection[int]
+) -> Target:
+    """The target for one output.
+
+    Args:
+        causal: lengths of which no position sees a later one.
+
+    Raises:
+        InputError: no such target; it lists some there are.
+    """
+    if callable(choice):
+        return _of_function(choice, output)
+    states = output_of(output, "last_hidden_state")
+    if states is not None and output_of(output, "logits") is None:
+        return _embedding(choice)
+    answer = answer_of(output)
+    step = re.fullmatch(r"step (\d+)(?:,? channel (\d+))?", str(choice))
+    forecast = output_of(output, "prediction_outputs") is not None
+    if step or forecast or answer.dim() == 1 or answer.shape[1:] == (1,):
+        return _step(answer, choice, step)
+    if answer.dim() == 2:
+        names = getattr(getattr(single_input.model, "config", None), "id2label", None)
+        return _class(answer, choice, names if isinstance(names, Mapping) else {})
+    if answer.dim() == 3:
+        return _token(single_input, answer, choice, answer.shape[1] in causal)
+    raise InputError(f"the model answers with shape {tuple(answer.shape)}", remedy=_FUNCTION)
+
+
+def output_of(output: Any, name: str) -> Tensor | None:
+    value = output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
+    return value if isinstance(value, Tensor) else None
+
+
+def answer_of(output: Any) -> Tensor:
+    """The logits or the forecast of an output, or else its first tensor.
+
+    Raises:
+        InputError: it holds none.
+    """
+    for name in ("logits", "prediction_outputs"):
+        tensor = output_of(output, name)
+        if tensor is not None:
+            return tensor
+    parts: Any = output.values() if isinstance(output, Mapping) else output
+    if isinstance(output, Tensor) or not isinstance(parts, Iterable):
+        parts = [output]
+    for part in parts:
+        if isinstance(part, Tensor):
+            return part
+    raise InputError(f"the model answers with {type(output).__name__}", remedy=_FUNCTION)
+
+
+def _of_one(index: int, at: int | None = None) -> Scores:
+    """The log-odds of one of many logits ``(row, outcome)``, or those of one place."""
+
+    def scores(output: Any, _: Tensor) -> Tensor:
+        logits = answer_of(output).double()
+        logits = logits if at is None else logits[:, at]
+        other_logits = torch.cat((logits[:, :index], logits[:, index + 1 :]), -1).logsumexp(-1)
+        return (logits[:, index] - other_logits)[:, None]
+
+    return scores
+
+
+def _class(logits: Tensor, choice: TargetChoice, names: Mapping[Any, str]) -> Target:
+    labels = [str(names.get(at, at)) for at in range(logits.shape[1])]
+    index = int(logits[0].argmax()) if choice is None else _class_index(choice, labels)
+    return Target(f"class {labels[index]}", (labels[index], _ANY_OTHER), "one", _of_one(index))
+
+
+def _class_index(choice: TargetChoice, labels: Sequence[str]) -> int:
+    text = str(choice)
+    if text in labels:
+        return labels.index(text)
+    if text.isdecimal() and int(text) < len(labels):
+        return int(text)
+    some_labels = ", ".join(labels[:_MAX_LISTED]) + (" ..." if len(labels) > _MAX_LISTED else "")
+    raise InputError(
+        f"there is no target {text!r}", remedy=f"the model has {len(labels)} classes: {some_labels}"
+    )
+
+
+def _token(single_input: AuditInput, logits: Tensor, choice: TargetChoice, causal: bool) -> Target:
+    query, answer_kind = logits.shape[1] - 1, "next token"
+    if not causal:
+        mask = getattr(single_input.tokenizer, "mask_token_id", None)
+        ids = single_input.kwargs.get("input_ids")
+        masked = [] if mask is None or ids is None else (ids[0] == mask).nonzero()[:, 0].tolist()
+        if not masked:
+            word = getattr(single_input.tokenizer, "mask_token", None)
+            put = f"put {word} in the text where a token is asked for, or " if word else ""
+            raise InputError(
+                f"the model answers with shape {tuple(logits.shape)} for every place of the input,"
+                " and none is asked for",
+                remedy=f"{put}{_FUNCTION}",
+            )
+        query, answer_kind = masked[0], "masked token"
+    # A model that is asked for its last logits alone returns no others.
+    at = -1 if query == logits.shape[1] - 1 else query
+    token_id = _number(single_input, logits[0, at], choice)
+    tokenizer = single_input.tokenizer
+    word = repr(tokenizer.decode([token_id])) if tokenizer else str(token_id)
+    return Target(
+        f"{answer_kind} {word}",
+        (word, _ANY_OTHER),
+        "one",
+        _of_one(token_id, at),
+        query,
+        logits.shape[1],
+    )
+
+
+def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> int:
+    count = len(logits)
+    if choice is None:
+        return int(logits.argmax())
+    if isinstance(choice, int) or single_input.tokenizer is None:
+        if str(choice).isdecimal() and int(choice) < count:  # type: ignore[arg-type]
+            return int(choice)  # type: ignore[arg-type]
+        raise InputError(f"there is no token {choice}", remedy=f"tokens are 0 to {count - 1}")
+    text, tokenizer = str(choice), single_input.tokenizer
+    forms = [
+        tokenizer.encode(spelling, add_special_tokens=False) for spelling in (text, f" {text}")
+    ]
+    single = [form[0] for form in forms if len(form) == 1 and form[0] != tokenizer.unk_token_id]
+    if single:
+        return int(max(single, key=lambda number: float(logits[number])))
+    likeliest = logits.topk(_MAX_LISTED).indices.tolist()
+    likely = ", ".join(repr(tokenizer.decode([number])) for number in likeliest)
+    raise InputError(
+        f"target {text!r} is not one token of this model", remedy=f"the likeliest are {likely}"
+    )
+
+
+def _step(values: Tensor, choice: TargetChoice, match: re.Match[str] | None) -> Target:
+    """A number of ``(row,)``, ``(row, step)`` or ``(row, step, channel)``."""
+    indices = [int(group or 0) for group in match.groups()] if match else []
+    if not match and (choice is None or str(choice).isdecimal()):
+        indices = [int(str(choice or 0)), 0]
+    sizes = [*values.shape[1:], 1, 1][:2]
+    if not indices or any(at >= size for at, size in zip(indices, sizes, strict=True)):
+        raise InputError(
+            f"there is no target {choice!r}",
+            remedy=f"the model has steps 0 to {sizes[0] - 1}, and channels 0 to {sizes[1] - 1}: "
+            "say 'step 0' or 'step 0, channel 0'",
+        )
+
+    def scores(output: Any, _: Tensor) -> Tensor:
+        steps = answer_of(output)
+        return steps.double().reshape(len(steps), sizes[0], -1)[:, indices[0], indices[1], None]
+
+    channel = f", channel {indices[1]}" if sizes[1] > 1 else ""
+    name = f"step {indices[0]}{channel}" if values.dim() > 1 else "the output"
+    return Target(name, ("as high", "lower"), "number", scores)
+
+
+def _embedding(choice: TargetChoice) -> Target:
+    if choice not in (None, _EMBEDDING):
+        raise InputError(
+            f"there is no target {choice!r}",
+            remedy=f"a model without a head has the target {_EMBEDDING!r}, or give a function",
+        )
+
+    def scores(output: Any, item_mask: Tensor) -> Tensor:
+        last = output_of(output, "last_hidden_state")
+        assert last is not None
+        mean = (last.double() * item_mask[..., None].to(last.device)).sum(1)
+        return torch.nn.functional.normalize(mean, dim=-1)
+
+    return Target("the embedding (cosine)", ("the same", "another"), "embedding", scores)
+
+
+def _of_function(function: Callable[[Any], Tensor], output: Any) -> Target:
+    value = function(output)
+    name = getattr(function, "__name__", "function").replace("<lambda>", "a function")
+    if not isinstance(value, Tensor) or value.dim() not in (1, 2) or len(value) != 1:
+        returned = (
+            f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        )
+        raise InputError(
+            f"the target {name} returned {returned}", remedy="return (batch,) or (batch, outcome)"
+        )
+    if value.dim() == 1 or value.shape[1] == 1:
+        return Target(
+            name,
+            ("as high", "lower"),
+            "number",
+            lambda output, _: function(output).double().reshape(-1, 1),
+        )
+    chances = bool((value >= 0).all()) and abs(float(value.sum()) - 1) < 1e-3
+
+    def scores(output: Any, _: Tensor) -> Tensor:
+        result = function(output).double()
+        return result.clamp_min(SMALLEST).log() if chances else result.log_softmax(-1)
+
+    outcomes = tuple(f"outcome {at}" for at in range(value.shape[1]))
+    return Target(name, outcomes, "all", scores)
+
 
 _PROBES: Final = 4
 """Directions that an answer of many numbers is followed in."""

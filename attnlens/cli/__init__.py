@@ -41,8 +41,8 @@ _REMOVED = {
 
 
 _COMMANDS = {
-    "explain": "explain", "story": "whole_match", "predict": "forecasts", "whatif": "forecasts",
-    "over": "forecasts", "match": "whole_match", "dashboard": "dashboard",
+    "explain": "explain", "story": "matches", "predict": "matches", "whatif": "matches",
+    "over": "matches", "match": "matches", "dashboard": "dashboard",
     "narrate": "language_models", "check": "language_models", "mcp": "language_models",
     "audit": "recordings", "record": "recordings", "view": "recordings",
     "models": "model_internals", "describe": "model_internals", "trace": "model_internals",

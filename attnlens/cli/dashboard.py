@@ -245,6 +245,6 @@ def _texts() -> dict[str, Callable[[Data], str]]:
 def _recording_page(path: str, name: str) -> str:
     from attnlens.attention.views import maps_data
     from attnlens.cli.recordings import recording_of
-    from attnlens.render.notebook import render_recording_page
+    from attnlens.render.page import render_recording_page
 
     return render_recording_page(maps_data(recording_of(path)), name=name)

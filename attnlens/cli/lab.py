@@ -648,8 +648,13 @@ def _two_columns(text: str) -> list[str]:
 def _text_train(options: argparse.Namespace) -> int:
     check_files(options)
     columns = None if options.columns is None else _two_columns(options.columns)
-    from attnlens.reference.text.sentences import HeldOutRule, read_pairs
-    from attnlens.reference.text.text_model import TextRecipe, TextSizes, train_text
+    from attnlens.reference.text_model import (
+        HeldOutRule,
+        TextRecipe,
+        TextSizes,
+        read_pairs,
+        train_text,
+    )
 
     pairs = read_pairs(options.csv, columns=columns, separator=options.separator)
     sizes = given_options(options, "width", "heads", "d_ff", "encoder_layers", "decoder_layers")

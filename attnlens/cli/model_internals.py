@@ -183,7 +183,8 @@ def add_text(commands: Commands) -> None:
 
 def _run_text_explain(options: argparse.Namespace) -> int:
     check_files(options, "record")
-    from attnlens.reference.text import TextModel, explain_text
+    from attnlens.reference.text import explain_text, record_answer
+    from attnlens.reference.text_model import TextModel
     from attnlens.render.text_terminal import render_text
 
     model = TextModel.load(options.model)
@@ -191,7 +192,5 @@ def _run_text_explain(options: argparse.Namespace) -> int:
         model, options.sentence, evidence=not options.no_evidence, seed=options.seed
     )
     if options.record is not None:
-        from attnlens.reference.text.text_claims import record_answer
-
         record_answer(model, options.sentence).save(options.record)
     return show(options, explanation.to_dict, partial(render_text, explanation))

@@ -221,7 +221,7 @@ def _text_of(line: bytes) -> str | None:
 def _run_record(options: argparse.Namespace) -> int:
     check_files(options)
     if options.from_qk is not None:
-        from attnlens.recording.captured import recording_of_captured
+        from attnlens.recording.recording import recording_of_captured
 
         if options.path is not None or options.text is not None:
             raise InputError("--from-qk needs no model", remedy="leave PATH and --text out")
@@ -327,7 +327,7 @@ def _name(path: str) -> str:
 
 def _show_page(options: argparse.Namespace, recording: Recording) -> None:
     from attnlens.attention.views import maps_data
-    from attnlens.render.notebook import render_recording_page
+    from attnlens.render.page import render_recording_page
 
     progress("working out the heat maps")
     data = maps_data(recording)

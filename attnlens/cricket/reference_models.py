@@ -30,8 +30,8 @@ MODELS: Final[tuple[ReferenceModel, ...]] = (
         purpose="spoken commentary to what a scorer writes down: three kinds of attention, and "
         "words to follow through them",
         written="a sentence, in quotes",
-        load="attnlens.reference.text.text_model:load_text",
-        read="attnlens.reference.text.text_model:read_sentence",
+        load="attnlens.reference.text_model:load_text",
+        read="attnlens.reference.text_model:read_sentence",
         kind="seq2seq",
         example="Tanemori to Duvivier-Oke, full and on the pads, flicked away for four.",
     ),

@@ -232,7 +232,7 @@ class AttentionRecord:
         return record_text(self)
 
     def _repr_html_(self) -> str:
-        return str(resolve_name("attnlens.render.notebook:record_html")(self))
+        return str(resolve_name("attnlens.render.page:record_html")(self))
 
 
 Choices = Mapping[str, Any]

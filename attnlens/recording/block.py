@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import AttnlensError, RecordingError
-from attnlens.recording.calls import AttentionCall
+from attnlens.recording.calls import AttentionCall, thread_state
 from attnlens.recording.follower import Follower
 from attnlens.recording.probe import AttentionProbe
-from attnlens.recording.products import thread_state
 from attnlens.recording.sites import Sites, SoftmaxAdapter
 from attnlens.recording.tracking import Pair
 

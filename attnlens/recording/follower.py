@@ -19,17 +19,21 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attnlens.errors import AttnlensError, RecordingError
-from attnlens.recording.calls import FUSED, AttentionCall, fused_call
-from attnlens.recording.fused import LAYERS, WITH_WEIGHTS, keys_of, padded_arguments
-from attnlens.recording.plan import Plan
-from attnlens.recording.products import (
+from attnlens.recording.calls import (
+    FUSED,
+    LAYERS,
+    WITH_WEIGHTS,
+    AttentionCall,
     FoundCall,
     Pending,
     Product,
     Watcher,
     flat,
+    fused_call,
     held,
     key_side,
+    keys_of,
+    padded_arguments,
     pending_of,
     thread_state,
 )
@@ -38,6 +42,7 @@ from attnlens.recording.tracking import (
     Axes,
     Dimension,
     Pair,
+    Plan,
     TracedAxis,
     Tracker,
     broadcast,

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from attnlens.errors import InterventionError
 from attnlens.recording.axes import Positions
 from attnlens.recording.block import Block, reasons_of, some_of
-from attnlens.recording.calls import AttentionCall, arranged
+from attnlens.recording.calls import AttentionCall, FoundCall, arranged, held, quiet, thread_state
 from attnlens.recording.edits import (
     AXES,
     FOLLOWED,
@@ -35,7 +35,6 @@ from attnlens.recording.edits import (
     with_edited_values,
 )
 from attnlens.recording.probe import AttentionProbe
-from attnlens.recording.products import FoundCall, held, quiet, thread_state
 from attnlens.recording.sites import SoftmaxAdapter, Which, adapters_of, matches, module_given
 from attnlens.recording.tracking import Pair, plain
 

@@ -14,11 +14,10 @@ from attnlens.errors import IncompleteRecordingError, NothingRecordedError, Reco
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis, Positions
 from attnlens.recording.block import UNCOMPILED, Block, reasons_of, some_of
-from attnlens.recording.calls import AttentionCall
+from attnlens.recording.calls import AttentionCall, quiet
 from attnlens.recording.capture import AXES, Capture
 from attnlens.recording.lazy import without_autocast
 from attnlens.recording.probe import AttentionProbe
-from attnlens.recording.products import quiet
 from attnlens.recording.recording import Recording
 from attnlens.recording.save import Stream, read_folder
 from attnlens.recording.sites import (

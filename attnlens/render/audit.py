@@ -12,14 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from attnlens.errors import count
-from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.canvas import Column as Figure
+from attnlens.render.canvas import Page, add_table, terminal_page
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
-from attnlens.render.notebook import WIDTH, frame_page
 from attnlens.render.numbers import fine_percent, number
-from attnlens.render.page import render_page, render_plain
+from attnlens.render.page import WIDTH, frame_page, render_page, render_plain
 from attnlens.render.safe import visible_all
-from attnlens.render.table import Column as Figure
-from attnlens.render.table import add_table
 from attnlens.render.text_terminal import VERDICTS
 
 if TYPE_CHECKING:

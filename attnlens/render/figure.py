@@ -37,7 +37,7 @@ def figure(record: AttentionRecord) -> Figure:
 
     Parts are chosen before: ``attnlens.figure(record.sel(batch=0, head=[2, 5]))``. All maps share
     one colour scale, whose end is the largest weight outside sinks, as on the page of
-    ``attnlens view`` (see `attnlens.attention.sinks.sinks`); the legend tells where sinks are paid
+    ``attnlens view`` (see `attnlens.attention.focus.sinks`); the legend tells where sinks are paid
     more.
 
     Args:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from attnlens.render.canvas import (
+    Column,
     Line,
     Page,
     Span,
+    Words,
     add_row,
+    add_table,
     display_width,
     legend,
     pad,
@@ -16,10 +19,9 @@ from attnlens.render.canvas import (
     terminal_page,
 )
 from attnlens.render.numbers import fine_percent
-from attnlens.render.table import Column, Words, add_table
 
 if TYPE_CHECKING:
-    from attnlens.reference.text.text_claims import TextExplanation, TokenClaim
+    from attnlens.reference.text import TextExplanation, TokenClaim
 
 _MIN_COLUMNS: Final = 60
 _MAX_COLUMNS: Final = 128

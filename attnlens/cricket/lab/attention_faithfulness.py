@@ -11,7 +11,7 @@ per past ball of one query, the higher the more, and is compared with what hidin
 - rollout: attention followed to the inputs (Abnar & Zuidema 2020), half of every residual
   layer's output from its input.
 - gradient_x_input: of the log-odds of the likeliest outcome with respect to the ball's vector.
-- kl_jacobian: the same of every outcome at once (`attnlens.attention.gradient.kl_jacobian`).
+- kl_jacobian: the same of every outcome at once (`attnlens.attention.flow.kl_jacobian`).
 - structure: no attention: trees that see distance, who played and what happened
   (`attnlens.cricket.lab.structure`).
 - recency: minus the distance.
@@ -30,7 +30,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlens.attention.gradient import kl_jacobian
+from attnlens.attention.flow import kl_jacobian
 from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.explain.reading import (
     SITES,
@@ -81,8 +81,7 @@ from attnlens.files import Floats, Json
 from attnlens.recording import record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.reference.attention import hidden_softmax, unflattened
-from attnlens.render.canvas import Page, terminal_page
-from attnlens.render.table import Cell, Column, Words, add_table
+from attnlens.render.canvas import Cell, Column, Page, Words, add_table, terminal_page
 
 METHODS: Final[tuple[str, ...]] = (
     "attention",

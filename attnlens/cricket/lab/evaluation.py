@@ -39,9 +39,8 @@ from attnlens.evidence.scores import (
     log_losses,
 )
 from attnlens.files import Flags, Floats, Integers, Json
-from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.canvas import Cell, Column, Page, Words, add_table, terminal_page
 from attnlens.render.numbers import interval, percent, rounded_all
-from attnlens.render.table import Cell, Column, Words, add_table
 
 InningsSize = tuple[str, int, int]
 """An evaluated innings: its match, its number in it, and how many balls."""

@@ -43,10 +43,9 @@ from attnlens.cricket.predictor.window import one_thread
 from attnlens.cricket.readers import Report, silent
 from attnlens.errors import InputError
 from attnlens.files import Json
-from attnlens.render.canvas import Line, Page, terminal_page
+from attnlens.render.canvas import Cell, Column, Line, Page, Words, add_table, terminal_page
 from attnlens.render.numbers import interval, percent, rounded
 from attnlens.render.numbers import number as figure_text
-from attnlens.render.table import Cell, Column, Words, add_table
 
 
 @one_thread()

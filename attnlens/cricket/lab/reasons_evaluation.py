@@ -33,9 +33,8 @@ from attnlens.errors import InputError
 from attnlens.evidence.scores import group_numbers
 from attnlens.evidence.shapley import contributions
 from attnlens.files import Flags, Floats, Integers, Json
-from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.canvas import Page, Words, add_table, terminal_page
 from attnlens.render.numbers import interval, rounded_all
-from attnlens.render.table import Words, add_table
 
 BALLS: Final = 6600
 """Held-out balls of the measurement, by default."""

@@ -34,9 +34,8 @@ from attnlens.evidence.claim import MODEL
 from attnlens.evidence.faithfulness import remove_each
 from attnlens.evidence.scores import log_odds
 from attnlens.files import Json
-from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.canvas import Page, Words, add_table, terminal_page
 from attnlens.render.numbers import interval, percent
-from attnlens.render.table import Words, add_table
 
 AGAINST: Final = "another checkpoint"
 """The row of explanations by another checkpoint."""

@@ -15,8 +15,7 @@ from attnlens.cricket.match.match import OUTCOME_INDEX
 from attnlens.cricket.readers import Report, silent
 from attnlens.evidence.scores import Bootstrap, group_numbers, log_losses
 from attnlens.files import Flags, Floats, Json
-from attnlens.render.canvas import Page, terminal_page
-from attnlens.render.table import Words, add_table
+from attnlens.render.canvas import Page, Words, add_table, terminal_page
 
 _COMMON: Final = ("0", "1", "4", "6", "W", "wd")
 """Outcomes that every competition brings often enough to be counted."""

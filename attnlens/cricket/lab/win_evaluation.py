@@ -27,9 +27,8 @@ from attnlens.cricket.readers import Report, silent
 from attnlens.errors import InputError, count
 from attnlens.evidence.scores import SMALLEST, Bootstrap, calibration_gap, equal_bins, log_odds
 from attnlens.files import Flags, Floats, Json
-from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.canvas import Cell, Page, Words, add_table, terminal_page
 from attnlens.render.numbers import interval
-from attnlens.render.table import Cell, Words, add_table
 
 _IPL: Final = "Indian Premier League"
 _SLOPE_DRAWS: Final = 200

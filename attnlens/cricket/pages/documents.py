@@ -28,9 +28,8 @@ from attnlens.cricket.whatif.types import WhatIf
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.errors import count
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row
-from attnlens.render.notebook import WIDTH, frame_page, preformatted
 from attnlens.render.numbers import percent_seen, signed_points
-from attnlens.render.page import render_page, render_plain
+from attnlens.render.page import WIDTH, frame_page, preformatted, render_page, render_plain
 from attnlens.render.safe import clean
 
 WeightedBalls: TypeAlias = list[tuple[str, str, float]]

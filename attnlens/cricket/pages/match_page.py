@@ -20,9 +20,8 @@ from attnlens.cricket.match.ledger import (
 )
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.words.facts import capitalized
-from attnlens.render.canvas import Page, terminal_page
+from attnlens.render.canvas import Column, Page, Words, add_table, terminal_page
 from attnlens.render.numbers import number
-from attnlens.render.table import Column, Words, add_table
 
 ALL_OUT: Final = 10
 _NAMES: Final = Words(shrinks=True)

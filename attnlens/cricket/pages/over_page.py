@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 from attnlens.cricket.pages.parts import short_names
 from attnlens.errors import count
-from attnlens.render.canvas import Line, Page, add_row, bar, legend, shade, terminal_page
+from attnlens.render.canvas import (
+    Cell,
+    Column,
+    Line,
+    Page,
+    Words,
+    add_row,
+    add_table,
+    bar,
+    legend,
+    shade,
+    terminal_page,
+)
 from attnlens.render.numbers import percent_seen
-from attnlens.render.table import Cell, Column, Words, add_table
 
 if TYPE_CHECKING:
     from attnlens.cricket.over.next_over import CrossAttention, NextOver

@@ -1,12 +1,18 @@
-"""A module in symbols, and how it reads as text, as Markdown and as LaTeX."""
+"""What `describe` and `trace` return, and how both read as text, Markdown and LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+from torch import Tensor
+
+from attnlens.errors import UnknownNameError, choices, count
 from attnlens.files import Json
+from attnlens.render.canvas import cut, display_width, pad
 from attnlens.render.page import render_plain
 from attnlens.render.safe import clean, latex
 
@@ -141,3 +147,191 @@ def _aligned(equation: Equation) -> str:
     words = f"\\text{{{latex(equation.description)}, }}" if equation.description else ""
     sizes = " \\times ".join(map(str, equation.shape))
     return f"{left} &= {right} && {words}{sizes or '1'}"
+
+
+MAX_TABLE_ROWS: Final = 12
+"""Of a longer table the first and the last rows are shown."""
+
+MAX_TABLES: Final = 8
+"""Of more tables of one value only so many are shown."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value(Equation):
+    """A named value of the pass, with the equation it was computed by; an input has none.
+
+    Attributes:
+        axes: what the axes of ``values`` are: ``head``, ``token`` and so on, ``""`` unknown.
+        values: the numbers, without the batch; with the heads first where there are several.
+        difference: the largest difference between what the equation gives, worked out again
+            by numpy, and what the model computed; ``None`` where that cannot be done.
+    """
+
+    values: Tensor
+    difference: float | None
+
+    def to_dict(self) -> Json:
+        """As plain JSON data; not finite or complex numbers are texts: ``"-inf"``, ``"1-2i"``."""
+        return {
+            "symbol": self.symbol,
+            "shape": list(self.shape),
+            "axes": list(self.axes),
+            "values": _json_numbers(self.values.tolist()),
+            "description": self.description,
+            "equation": self.text,
+            "latex": self.latex,
+            "difference": self.difference,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Trace:
+    """A forward pass, number by number.
+
+    Attributes:
+        name, caption: of the model, and a line on the input.
+        labels: axis to its labels, such as ``{"token": ("3", "1", "4")}``.
+        steps: the named results, in the order in which they were computed.
+    """
+
+    name: str
+    caption: str
+    labels: dict[str, tuple[str, ...]]
+    inputs: tuple[Value, ...]
+    steps: tuple[Value, ...]
+    output: Any
+
+    def __getitem__(self, symbol: str) -> Tensor:
+        """The values of a step or an input by its symbol.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        values = {value.symbol: value.values for value in (*self.inputs, *reversed(self.steps))}
+        if symbol not in values:
+            raise UnknownNameError(f"no step {symbol!r}; there are {choices(symbol, values)}")
+        return values[symbol]
+
+    @property
+    def difference(self) -> float | None:
+        """The largest difference of all equations that were worked out again."""
+        differences = [step.difference for step in self.steps if step.difference is not None]
+        return max(differences, default=None)
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Symbols of the steps whose equations cannot be worked out again."""
+        return tuple(step.symbol for step in self.steps if step.difference is None)
+
+    def to_dict(self) -> Json:
+        """As plain JSON data."""
+        return {
+            "name": self.name,
+            "about": self.caption,
+            "labels": {axis: list(labels) for axis, labels in self.labels.items()},
+            "inputs": [value.to_dict() for value in self.inputs],
+            "steps": [step.to_dict() for step in self.steps],
+            "retraced": {
+                "equations": len(self.steps) - len(self.unchecked),
+                "largest_difference": self.difference,
+                "not_retraced": list(self.unchecked),
+            },
+        }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
+    def text(self, width: int = 100) -> str:
+        """Every value under its equation; what is wider than ``width`` is cut, and says so."""
+        lines = [" ".join(filter(None, (self.name, self.caption))), ""]
+        for value in (*self.inputs, *self.steps):
+            lines += [*self._value_lines(value, width), ""]
+        lines.append(self._check_summary())
+        return "\n".join(clean(line).rstrip() for line in lines)
+
+    def _check_summary(self) -> str:
+        checked, every = len(self.steps) - len(self.unchecked), len(self.steps)
+        summary = "No equation could be worked out again."
+        if checked:
+            which = "The equation was" if checked == 1 else f"All {checked} equations were"
+            if self.unchecked:
+                which = f"{checked} of {every} equations were"
+            summary = (
+                f"{which} worked out again by numpy from the values shown: "
+                f"largest difference {self.difference:.1e}."
+            )
+        if self.unchecked:
+            summary += f" Described, not written as equations: {', '.join(self.unchecked)}."
+        return summary
+
+    def _value_lines(self, value: Value, width: int) -> Iterator[str]:
+        heading = f"{value.text or value.symbol}   {shape_text(value.shape)}   {value.description}"
+        yield cut(heading.rstrip(), width)
+        values = np.asarray(value.values.numpy(force=True))
+        values = values.reshape((1,) * (2 - values.ndim) + values.shape)
+        axes = ("",) * (2 - len(value.axes)) + value.axes
+        labels = [self._labels(axis, size) for axis, size in zip(axes, values.shape, strict=True)]
+        tables = list(np.ndindex(values.shape[:-2]))
+        for index in tables[:MAX_TABLES]:
+            if index:
+                names = (
+                    f"{axis or 'part'} {its[at] if its else at + 1}"
+                    for axis, its, at in zip(axes, labels, index, strict=False)
+                )
+                yield f"  {', '.join(names)}"
+            yield from _table_lines(values[index].tolist(), labels[-2], labels[-1], width)
+        if len(tables) > MAX_TABLES:
+            yield f"  … and {count(len(tables) - MAX_TABLES, 'table')} more; see --json"
+
+    def _labels(self, axis: str, size: int) -> Sequence[str]:
+        labels = self.labels.get(axis, ())
+        return labels if len(labels) == size else ()
+
+
+def _json_numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_json_numbers(member) for member in value]
+    as_text = isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value))
+    return str(value) if as_text else value
+
+
+def _number(value: complex) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, float):
+        return str(value).replace("-", "−")
+    text = f"{value:.3f}" if abs(value) < 1000 else f"{value:.3g}"
+    # Minus nothing is nothing.
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def _table_lines(
+    rows: list[list[complex]], row_labels: Sequence[str], column_labels: Sequence[str], width: int
+) -> Iterator[str]:
+    """Rows under the labels of their columns, cut in the middle and at the right."""
+    places = list(range(len(rows)))
+    if len(rows) > MAX_TABLE_ROWS:
+        del places[MAX_TABLE_ROWS - 4 : -3]
+    cells = {at: [_number(value) for value in rows[at]] for at in places}
+    across = len(rows[0]) if rows else 0
+    wide = max((display_width(cell) for row in cells.values() for cell in row), default=1)
+    wide = max([wide, *(min(display_width(label), 12) for label in column_labels)])
+    side = max((min(display_width(label), 24) for label in row_labels), default=0)
+    columns, more = across, ""
+    if across > (width - 4 - side) // (wide + 2):
+        columns = max(1, (width - 4 - side - len(f"  … {across} more")) // (wide + 2))
+        more = f"  … {across - columns} more"
+
+    def line(label: str, texts: Sequence[str]) -> str:
+        cut_texts = (cut(text, wide) for text in texts[:columns])
+        right = "  ".join(" " * (wide - display_width(text)) + text for text in cut_texts)
+        return f"    {pad(label, side)}  {right}"
+
+    if column_labels:
+        yield line("", column_labels)
+    for at, row in cells.items():
+        yield line(row_labels[at] if row_labels else "", row) + more
+        if len(cells) < len(rows) and at == MAX_TABLE_ROWS - 5:
+            yield f"    {pad('…', side)}  … {len(rows) - len(cells)} rows more"

@@ -9,7 +9,14 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from attnlens.reference.symbolic.description import Description, Equation, Parameter, shape_text
+from attnlens.reference.symbolic.description import (
+    Description,
+    Equation,
+    Parameter,
+    Trace,
+    Value,
+    shape_text,
+)
 from attnlens.reference.symbolic.expressions import (
     ALONG,
     OPERATIONS,
@@ -27,7 +34,6 @@ from attnlens.reference.symbolic.notation import (
     over_another_axis,
     parameter_symbols,
 )
-from attnlens.reference.symbolic.traced_pass import Trace, Value
 
 
 class PassSymbols:

@@ -26,8 +26,7 @@ from attnlens.recording import intervene, record
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.recording import Recording
 from attnlens.reference import one_thread
-from attnlens.reference.text.sentences import join_tokens
-from attnlens.reference.text.text_model import TextInput, TextModel
+from attnlens.reference.text_model import TextInput, TextModel, join_tokens
 from attnlens.reference.transformer import BOS, EOS, SPECIAL, UNK, Seq2Seq
 from attnlens.render.numbers import rounded_all
 
