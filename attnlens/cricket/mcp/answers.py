@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, Final, Literal
 
-from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.ledger import (
     against,
     ball_sign,
@@ -20,7 +19,7 @@ from attnlens.cricket.match.match import Outcome as BallOutcome
 from attnlens.cricket.match.naming import BallReference, find_players, innings_numbered, people_of
 from attnlens.cricket.session import Session
 from attnlens.cricket.story.story_types import Tally
-from attnlens.cricket.words.narrative import tested
+from attnlens.cricket.words.narrative import outcome_index, tested
 from attnlens.errors import InputError
 from attnlens.files import Json
 from attnlens.render.numbers import rounded
@@ -124,21 +123,18 @@ def over_answer(session: Session, match: Match, innings: int, over: int) -> Json
         raise InputError(
             f"innings {innings} has no over {over}", remedy=f"it has {bowled}, counted from 0"
         )
-    rows = [row for row in session.rows(match) if row["innings"] == innings][
-        balls[0].index - 1 : balls[-1].index
-    ]
-    ball_rows = []
-    for ball, row in zip(balls, rows, strict=True):
+    rows = []
+    for ball in balls:
         explanation = session.explain(match, ball=BallReference(innings, ball.index))
-        came = f"win_{ball.outcome}"
-        ball_rows.append(
-            [
-                *(_name(side, ball), *_row(ball)),
-                _percent(row[f"p_{ball.outcome}"]),
-                *(_percent(row["win_before"]), _percent(row[came])),
-                _finding(explanation),
-            ]
+        index = outcome_index(explanation.prediction, ball.outcome)
+        win, finding = explanation.win_probability, tested(explanation)
+        shares = (
+            explanation.prediction.outcomes[index].probability,
+            *((None, None) if win is None else (win.before, win.happened)),
         )
+        percents = [None if share is None else rounded(100 * share, 1) for share in shares]
+        finding_text = None if finding is None else visible(finding.text)
+        rows.append([_name(side, ball), *_row(ball), *percents, finding_text])
     tallies = session.story(match, evidence=False).expected.overs
     tally = next((t for t in tallies if (t.innings, t.name) == (innings, f"over {over}")), None)
     last = balls[-1]
@@ -153,7 +149,7 @@ def over_answer(session: Session, match: Match, innings: int, over: int) -> Json
         **({} if tally is None else _of_tally(tally)),
         "win": "percent, of the batting side; before: before the ball, after: after what happened",
         "cols": ["ball", *COLUMNS[2:-1], "probability", "win_before", "win_after", "supported"],
-        "rows": ball_rows,
+        "rows": rows,
     }
 
 
@@ -164,15 +160,6 @@ def _of_tally(tally: Tally) -> Json:
         "wickets": tally.wickets,
         "wickets_expected": rounded(tally.expected_wickets, 2),
     }
-
-
-def _percent(share: Any) -> float | None:
-    return None if share is None else rounded(100 * float(share), 1)
-
-
-def _finding(explanation: Explanation) -> str | None:
-    finding = tested(explanation)
-    return None if finding is None else visible(finding.text)
 
 
 def player_answer(session: Session, match: Match, player: str) -> Json:
