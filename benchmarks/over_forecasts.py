@@ -31,7 +31,7 @@ from attnlens.cricket.over.features import (
     overs_of,
     token_of,
 )  # fmt: skip
-from attnlens.cricket.over.trained_overs import (
+from attnlens.cricket.over.next_over import (
     Limits,
     SampledOvers,
     TrainedOvers,

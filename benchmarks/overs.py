@@ -21,8 +21,7 @@ import torch
 
 from attnlens.cricket.over.encoder_decoder import Choice, decode
 from attnlens.cricket.over.features import encode_overs, over_batch, overs_of
-from attnlens.cricket.over.next_over import find_over, next_over
-from attnlens.cricket.over.trained_overs import TrainedOvers, load_overs
+from attnlens.cricket.over.next_over import TrainedOvers, find_over, load_overs, next_over
 from attnlens.cricket.predictor.trained import Timeline
 from attnlens.cricket.readers import read_match, read_matches
 from attnlens.evidence.faithfulness import spearman

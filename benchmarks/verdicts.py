@@ -7,7 +7,7 @@ Balls with at least 36 before them, as many of each kind of cricket as of any ot
 fixed seed. For every kind of claim: how many were made, and of how many each verdict was given,
 with a 95% interval over matches. A picture is a head that carries too little of what its balls do,
 or looked at all alike: nothing is claimed of it. Then how many pages have a finding about past
-balls; `attnlens.cricket.lab.placebos`; how often what happened on the players' own balls is
+balls; `attnlens.cricket.lab.planted_truth`; how often what happened on the players' own balls is
 supported, as it happened and shuffled; and how often the record of a random player in this
 player's place has p at most 0.05.
 """
@@ -32,7 +32,7 @@ from attnlens.cricket.explain.claims import (
 )
 from attnlens.cricket.explain.reading import read_ball, subject_of
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.lab.placebos import (
+from attnlens.cricket.lab.planted_truth import (
     Share,
     TestedList,
     evenness,

@@ -17,7 +17,7 @@ from attnlens.cricket.over.features import (
     TOKENS,
     encode_overs,
 )
-from attnlens.cricket.over.trained_overs import MAX_RUNS, TrainedOvers, token_runs
+from attnlens.cricket.over.next_over import MAX_RUNS, TrainedOvers, token_runs
 from attnlens.cricket.predictor.ratings import Ratings
 
 SIZES = OverSizes(

@@ -20,7 +20,7 @@ from attnlens.cricket.lab.fit import (
     rate_and_encode,
 )
 from attnlens.cricket.lab.simulator import simulate_match
-from attnlens.cricket.lab.win_fit import dated_contests, fit_win, win_rows
+from attnlens.cricket.lab.winning import dated_contests, fit_win, win_rows
 from attnlens.cricket.match.match import OUTCOMES, Delivery, Match
 from attnlens.cricket.predictor.predictor import FullModel
 from attnlens.cricket.predictor.ratings import Ratings

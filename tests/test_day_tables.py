@@ -17,13 +17,14 @@ from attnlens.cricket.lab.fit import rate_and_encode
 from attnlens.cricket.match.competition import KINDS, PHASES, phase_of, quota_of
 from attnlens.cricket.match.match import OUTCOMES, Match, Player
 from attnlens.cricket.predictor.day_tables import (
+    STAGES,
     MatchSummary,
+    OutcomeLevels,
     saved_table,
     summary_of,
     words_of,
 )
 from attnlens.cricket.predictor.form import Form
-from attnlens.cricket.predictor.levels import STAGES, OutcomeLevels
 from attnlens.cricket.predictor.ratings import Ratings
 from attnlens.cricket.predictor.tensors import encode_innings
 from attnlens.cricket.predictor.trained import (

@@ -8,7 +8,7 @@ from command_line import REPOSITORY
 
 from attnlens.cricket.over.encoder_decoder import OverSizes
 from attnlens.cricket.over.features import CONTEXT_FEATURES, PAST_FEATURES, TOKENS
-from attnlens.cricket.over.trained_overs import load_overs
+from attnlens.cricket.over.next_over import load_overs
 from attnlens.cricket.predictor.calibration import named_checkpoint
 
 TEXT = (REPOSITORY / "docs" / "over.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from match_files import written
 from sklearn.metrics import log_loss
 from small_predictors import small_predictor
 
-from attnlens.cricket.lab import baselines, usual_evaluation
+from attnlens.cricket.lab import baselines, evaluation
 from attnlens.cricket.lab.simulator import save_simulated
 from attnlens.cricket.match.match import OUTCOME_INDEX
 from attnlens.cricket.predictor.tensors import encode_innings
@@ -179,7 +179,7 @@ def test_who_wins_is_judged_by_the_predictions(
 def test_what_is_usual_is_judged_by_the_balls(
     sources: Path, attnlens_here: Here, evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(usual_evaluation, "MIN_MATCHES", 2)
+    monkeypatch.setattr(evaluation, "MIN_MATCHES", 2)
     files, history = (sources / "later.zip",), (sources / "trained.zip",)
     data = json.loads(evaluate(*files, "--usual", "--history", *history, "--json"))
     matches = [match for file in (*history, *files) for match in read_matches(file)]

@@ -12,13 +12,13 @@ import torch
 from small_predictors import arrays_of, simulated, small_predictor
 
 from attnlens.cricket.explain.ablation import under_masks
-from attnlens.cricket.lab.held_out import EncodedInnings
-from attnlens.cricket.lab.post_training import (
+from attnlens.cricket.lab.fit import (
     HidingEffects,
     effect_tables,
     hiding_effects,
     store_hiding_effects,
 )
+from attnlens.cricket.lab.held_out import EncodedInnings
 from attnlens.cricket.lab.sampling import sample
 from attnlens.cricket.predictor.predictor import EFFECT_LEVELS, PLACES, places
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor

@@ -14,8 +14,14 @@ from small_predictors import simulated
 
 from attnlens.cricket.over.encoder_decoder import Choice
 from attnlens.cricket.over.features import TOKEN_INDEX, encode_overs, over_batch
-from attnlens.cricket.over.next_over import find_over, next_over
-from attnlens.cricket.over.trained_overs import Limits, TrainedOvers, samples_of, simulate_overs
+from attnlens.cricket.over.next_over import (
+    Limits,
+    TrainedOvers,
+    find_over,
+    next_over,
+    samples_of,
+    simulate_overs,
+)
 from attnlens.errors import InputError
 
 MATCH = simulated(6)

@@ -16,7 +16,7 @@ from numerics import near, same_but_for_last_digits
 from syrupy.assertion import SnapshotAssertion
 
 import attnlens
-from attnlens.cricket.over.trained_overs import load_overs
+from attnlens.cricket.over.next_over import load_overs
 from attnlens.cricket.pages.over_page import render_over
 from attnlens.cricket.predictor.calibration import named_checkpoint
 from attnlens.cricket.session import Session

@@ -27,8 +27,7 @@ from attnlens.cricket.over.features import (
     overs_of,
     token_of,
 )
-from attnlens.cricket.over.next_over import find_over
-from attnlens.cricket.over.trained_overs import TrainedOvers
+from attnlens.cricket.over.next_over import TrainedOvers, find_over
 from attnlens.cricket.readers import read_match
 
 NAMES = list(PAST_FEATURES)

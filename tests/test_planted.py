@@ -20,9 +20,16 @@ from small_predictors import small_model
 from attnlens.cricket.explain.ablation import under_masks
 from attnlens.cricket.lab import planted_truth
 from attnlens.cricket.lab.fit import fit_base
-from attnlens.cricket.lab.placebos import SOURCES, Share, evenness, share_of, with_shuffled_heads
-from attnlens.cricket.lab.planted_rules import RULES, RuledBall, ruled_ball
-from attnlens.cricket.lab.planted_truth import FirstClaim, RuledInnings
+from attnlens.cricket.lab.league import RULES, RuledBall, ruled_ball
+from attnlens.cricket.lab.planted_truth import (
+    SOURCES,
+    FirstClaim,
+    RuledInnings,
+    Share,
+    evenness,
+    share_of,
+    with_shuffled_heads,
+)
 from attnlens.cricket.lab.simulator import Simulated, simulate
 from attnlens.cricket.match.match import OUTCOMES, Delivery, Facts
 from attnlens.cricket.predictor.ratings import Ratings

@@ -17,9 +17,8 @@ from small_predictors import simulated, small_predictor
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.predictor.day_tables import saved_table
+from attnlens.cricket.predictor.day_tables import PlayerRecords, saved_table
 from attnlens.cricket.predictor.ratings import Ratings
-from attnlens.cricket.predictor.records import PlayerRecords
 from attnlens.cricket.predictor.trained import Timeline
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.words.narrative import in_words

@@ -17,8 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from attnlens.cricket.lab.league import CAUSES, PAST_BALLS, RATES, OutcomeProbabilities, Past
-from attnlens.cricket.lab.planted_rules import RULES
+from attnlens.cricket.lab.league import CAUSES, PAST_BALLS, RATES, RULES, OutcomeProbabilities, Past
 from attnlens.cricket.lab.simulator import (
     Simulated,
     save_simulated,

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 from small_predictors import arrays_of, simulated, small_predictor
 
-from attnlens.cricket.lab.structure import StructureError, structure_of, structure_scores
+from attnlens.cricket.lab.attention_faithfulness import (
+    StructureError,
+    structure_of,
+    structure_scores,
+)
 from attnlens.evidence.faithfulness import spearman
 
 pytest.importorskip("lightgbm")

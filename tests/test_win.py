@@ -17,15 +17,21 @@ from small_predictors import simulated, small_predictor
 from attnlens.cricket.errors import BallNotFoundError
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.lab.simulator import write_match
-from attnlens.cricket.lab.win_fit import dated_contests, fit_win, win_rows
+from attnlens.cricket.lab.winning import dated_contests, fit_win, win_rows
 from attnlens.cricket.match.ledger import match_data
 from attnlens.cricket.match.match import OUTCOMES, Facts, Innings, Match, Player, Wicket
 from attnlens.cricket.match.naming import find_ball, with_next_ball
 from attnlens.cricket.predictor import win
 from attnlens.cricket.predictor.form import Form, PreMatch
 from attnlens.cricket.predictor.trained import load_predictor, save_predictor
-from attnlens.cricket.predictor.win import Contest, States, WinModel
-from attnlens.cricket.predictor.win_ledger import WinLedger, players_added, win_ledger
+from attnlens.cricket.predictor.win import (
+    Contest,
+    States,
+    WinLedger,
+    WinModel,
+    players_added,
+    win_ledger,
+)
 from attnlens.cricket.predictor.window import predict_match
 from attnlens.cricket.readers import read_match
 

@@ -184,7 +184,7 @@ def _add_ratings(commands: Commands) -> None:
 def _ratings(options: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from attnlens.cricket.lab.win_fit import refit_win
+    from attnlens.cricket.lab.winning import refit_win
     from attnlens.cricket.predictor.trained import save_predictor, update_ratings
     from attnlens.cricket.readers import matches_to_learn
     from attnlens.cricket.session import Session, file_digest
@@ -381,7 +381,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     if options.reasons:
         return _evaluate_reasons(options)
     if options.usual:
-        from attnlens.cricket.lab.usual_evaluation import render_usual, usual_evaluation
+        from attnlens.cricket.lab.evaluation import render_usual, usual_evaluation
 
         measure_usual = partial(usual_evaluation, report=progress)
         return _measure_held_out(options, measure_usual, render_usual, digits=6)
@@ -406,7 +406,7 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _evaluate_win(options: argparse.Namespace) -> int:
-    from attnlens.cricket.lab.win_evaluation import (
+    from attnlens.cricket.lab.winning import (
         evaluate_states,
         render_winning,
         win_evaluation,
@@ -473,7 +473,7 @@ def _stability(options: argparse.Namespace) -> int:
 
 def _heads(options: argparse.Namespace) -> int:
     check_files(options)
-    from attnlens.cricket.lab.head_report import head_report, render_heads
+    from attnlens.cricket.lab.head_study import head_report, render_heads
 
     report = partial(head_report, balls=options.balls, seed=options.seed, report=progress)
     return _measure_held_out(options, report, render_heads)

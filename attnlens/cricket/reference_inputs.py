@@ -18,8 +18,13 @@ from attnlens.cricket.over.features import (
     encode_overs,
     over_batch,
 )
-from attnlens.cricket.over.next_over import OVER_GRAMMAR, OVER_REMEDY, find_over
-from attnlens.cricket.over.trained_overs import TrainedOvers, load_overs
+from attnlens.cricket.over.next_over import (
+    OVER_GRAMMAR,
+    OVER_REMEDY,
+    TrainedOvers,
+    find_over,
+    load_overs,
+)
 from attnlens.cricket.predictor.relations import Balls, Batch
 from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_match

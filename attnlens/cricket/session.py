@@ -35,8 +35,7 @@ from attnlens.files import Json
 if TYPE_CHECKING:
     import pandas
 
-    from attnlens.cricket.over.next_over import NextOver
-    from attnlens.cricket.over.trained_overs import TrainedOvers
+    from attnlens.cricket.over.next_over import NextOver, TrainedOvers
     from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor
     from attnlens.cricket.predictor.window import Row
     from attnlens.cricket.story.story_types import MatchStory
@@ -259,7 +258,7 @@ class Session:
 
     @cached_property
     def _overs(self) -> Timeline[TrainedOvers]:
-        from attnlens.cricket.over.trained_overs import load_overs
+        from attnlens.cricket.over.next_over import load_overs
         from attnlens.cricket.predictor.trained import Timeline
         from attnlens.cricket.predictor.window import one_thread
 

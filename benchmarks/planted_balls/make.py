@@ -5,7 +5,7 @@
     python benchmarks/planted_balls/make.py             # the truth: is it the frozen one?
     python benchmarks/planted_balls/make.py --train     # all of it anew: 7 minutes a checkpoint
 
-Matches are played by the three rules of `attnlens.cricket.lab.planted_rules` in a league of equals,
+Matches are played by the three rules of `attnlens.cricket.lab.league` in a league of equals,
 so it is known which past balls each ball depends on, and by how much. Each model is trained on
 matches of its own, as ``attnlens lab planted`` trains, and asked about others that no model saw.
 Nothing is random but by the seeds below. Training gives the same bits on one kind of machine; on
@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from attnlens.cricket.lab.planted_rules import RULES
+from attnlens.cricket.lab.league import RULES
 from attnlens.cricket.lab.planted_truth import (
     PlantedPlan,
     RuledInnings,

@@ -26,14 +26,14 @@ from torch import Tensor
 
 from attnlens.cricket.explain.claims import BallClaim, trial_of
 from attnlens.cricket.explain.reading import predict_paths, read_ball
-from attnlens.cricket.lab.attention_faithfulness import attributions
-from attnlens.cricket.lab.planted_truth import replacement_effects
-from attnlens.cricket.lab.structure import (
+from attnlens.cricket.lab.attention_faithfulness import (
     STRUCTURE,
     StructureError,
+    attributions,
     structure_of,
     structure_scores,
 )
+from attnlens.cricket.lab.planted_truth import replacement_effects
 from attnlens.cricket.predictor.window import cut_window, one_thread
 from attnlens.evidence.claim import MODEL
 from attnlens.evidence.faithfulness import remove_each

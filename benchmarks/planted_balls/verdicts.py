@@ -4,9 +4,9 @@
 
     python benchmarks/planted_balls/verdicts.py [--balls 150] [--outcome story]
 
-Printed are two tables in Markdown, with 95% intervals over matches: lists of balls of which no rule
-counts one (`attnlens.cricket.lab.placebos`), and the claim about the ball attended to most, which
-is tested first.
+It prints two tables in Markdown, with 95% intervals over matches. One has lists of balls that no
+rule counts (`attnlens.cricket.lab.planted_truth`), the other the claim that is tested first, about
+the ball attended to most.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import argparse
 
 from make import PLANS, frozen, innings_of
 
-from attnlens.cricket.lab.placebos import Share
-from attnlens.cricket.lab.planted_truth import lists_and_first_claims, verdict_shares
+from attnlens.cricket.lab.planted_truth import Share, lists_and_first_claims, verdict_shares
 
 
 def percent_text(share: Share) -> str:

@@ -13,7 +13,7 @@ per past ball of one query, the higher the more, and is compared with what hidin
 - gradient_x_input: of the log-odds of the likeliest outcome with respect to the ball's vector.
 - kl_jacobian: the same of every outcome at once (`attnlens.attention.flow.kl_jacobian`).
 - structure: no attention: trees that see distance, who played and what happened
-  (`attnlens.cricket.lab.structure`).
+  (`attnlens.cricket.lab.attention_faithfulness`).
 - recency: minus the distance.
 - uniform: attention with each head's weights spread evenly over the balls it may see.
 """
@@ -51,20 +51,14 @@ from attnlens.cricket.lab.sampling import (
     scrambled_probabilities,
     wider_sample,
 )
-from attnlens.cricket.lab.structure import (
-    STRUCTURE,
-    StructureError,
-    structure_of,
-    structure_scores,
-)
 from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES
 from attnlens.cricket.predictor.predictor import FullModel, Prediction
 from attnlens.cricket.predictor.relations import Batch
 from attnlens.cricket.predictor.scales import RECENT
-from attnlens.cricket.predictor.tensors import Encoded
+from attnlens.cricket.predictor.tensors import Encoded, InningsArrays
 from attnlens.cricket.predictor.window import one_thread, window_batch
 from attnlens.cricket.readers import Report, silent
-from attnlens.errors import InputError, count
+from attnlens.errors import AttnlensError, InputError, count
 from attnlens.evidence.faithfulness import (
     CONTROLS,
     CORRELATIONS,
@@ -83,6 +77,7 @@ from attnlens.recording.attention_record import AttentionRecord
 from attnlens.reference.attention import hidden_softmax, unflattened
 from attnlens.render.canvas import Cell, Column, Page, Words, add_table, terminal_page
 
+STRUCTURE: Final = "structure"
 METHODS: Final[tuple[str, ...]] = (
     "attention",
     "content_only",
@@ -580,3 +575,72 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
 
 def _figure(figure: Estimate, decimals: int) -> str:
     return figure.cells(decimals)[0] if decimals else f"{100 * figure.required_value:.0f}%"
+
+
+_FOLDS: Final = 5
+_ROUNDS: Final = 150
+_OUTCOME_COLUMN: Final = 3
+_PARAMETERS: Final = {
+    "objective": "regression",
+    "learning_rate": 0.08,
+    "num_leaves": 31,
+    "min_data_in_leaf": 50,
+    "deterministic": True,
+    "force_col_wise": True,
+    "num_threads": 1,
+    "verbose": -1,
+}
+_MIN_EFFECT: Final = 1e-9
+"""Nats that are added before the logarithm: smaller effects are noise."""
+
+
+class StructureError(AttnlensError):
+    """The trees cannot be fitted here, and why."""
+
+
+def structure_of(arrays: InningsArrays, position: int) -> Floats:
+    """Distance, same batter, same bowler and outcome of the balls before one, ``(position, 4)``."""
+    past = slice(0, position)
+    columns = [
+        np.arange(position, 0, -1),
+        arrays.batter[past] == arrays.batter[position],
+        arrays.bowler[past] == arrays.bowler[position],
+        arrays.outcome[past],
+    ]
+    return np.stack(columns, 1).astype(np.float64)
+
+
+def structure_scores(
+    structures: Sequence[Floats], effects: Sequence[Floats], matches: Sequence[str], seed: int
+) -> list[Floats]:
+    """Predicted effects of hiding the past balls of each of several balls, on a log scale.
+
+    Args:
+        structures: `structure_of` each ball; ``effects``: nats of each of its past balls,
+            ``(past,)``.
+        matches: the match of each ball.
+
+    Raises:
+        StructureError: LightGBM is not installed, or all balls are of one match.
+    """
+    try:
+        import lightgbm
+    except (ImportError, OSError):  # a library it needs from the system may be missing
+        raise StructureError("lightgbm is not installed") from None
+    match = group_numbers(matches)
+    count = int(match.max()) + 1
+    if count < 2:
+        raise StructureError("all balls are of one match")
+    fold = (np.random.default_rng(seed).permutation(count) % min(_FOLDS, count))[match]
+    scores: list[Floats] = [np.zeros(0)] * len(structures)
+    for number in np.unique(fold):
+        training_balls = np.flatnonzero(fold != number).tolist()
+        features = np.concatenate([structures[ball] for ball in training_balls])
+        sizes = np.log(np.concatenate([effects[ball] for ball in training_balls]) + _MIN_EFFECT)
+        data = lightgbm.Dataset(
+            features, sizes, categorical_feature=[_OUTCOME_COLUMN], params=_PARAMETERS
+        )
+        trees = lightgbm.train(_PARAMETERS | {"seed": seed}, data, _ROUNDS)
+        for ball in np.flatnonzero(fold == number).tolist():
+            scores[ball] = np.asarray(trees.predict(structures[ball]), float)
+    return scores

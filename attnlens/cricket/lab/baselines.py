@@ -11,7 +11,7 @@ import datetime
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from attnlens.cricket.lab.evaluation import BaselineForecasts, EvaluatedBalls, a
 from attnlens.cricket.lab.fit import rate_and_encode
 from attnlens.cricket.lab.held_out import EncodedInnings, HeldOut, last_day
 from attnlens.cricket.lab.training_loop import TrainingLoop
-from attnlens.cricket.lab.win_fit import WinRows, dated_contests, win_rows
 from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.predictor.kinds import differences
 from attnlens.cricket.predictor.ratings import Ratings
@@ -239,7 +238,7 @@ def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
     return probabilities
 
 
-_NO_TRAINING = (
+NO_TRAINING = (
     "none of the matches given was played in the dates the model was trained on; give them as "
     "SRC or with --history"
 )
@@ -257,10 +256,10 @@ def compare(
     """
     if not names:
         return BaselineForecasts({}, {}, fitted_on=0)
-    until, weights_until = held.predictor.date("trained_until"), _weights_until(held)
-    train_ids = _match_ids(held, None, weights_until)
+    until, weights_until = held.predictor.date("trained_until"), last_weights_day(held)
+    train_ids = match_ids(held, None, weights_until)
     probabilities: dict[str, Doubles] = {}
-    reason = _why_not(held, train_ids)
+    reason = why_not(held, train_ids)
     if reason is not None:
         if "prior" in names:
             shares = np.exp(held.predictor.base.everything.astype(np.float64))
@@ -268,7 +267,7 @@ def compare(
         left_out = {name: reason for name in names if name != "prior"}
         return BaselineForecasts(probabilities, left_out, fitted_on=0)
 
-    check_ids = _match_ids(held, weights_until, until)
+    check_ids = match_ids(held, weights_until, until)
     innings = _rated_innings(held, report)
     report("adding up what happened before every ball")
     table = feature_table(innings)
@@ -296,98 +295,19 @@ def compare(
     return BaselineForecasts(probabilities, left_out, fitted_on=len(train_ids))
 
 
-def state_models(
-    held: HeldOut, test: WinRows, names: Sequence[str], report: Report = silent
-) -> tuple[dict[str, Doubles], dict[str, str]]:
-    """Win probabilities of models of the state alone for ``test``, by name; why others lack.
-
-    They are fitted on the matches that the model was trained on, first innings and chases apart,
-    and know neither the sides nor the competition.
-
-    Args:
-        names: of ``logistic`` and ``boosted_trees``.
-    """
-    train_ids = _match_ids(held, None, _weights_until(held))
-    reason = _why_not(held, train_ids)
-    if reason is not None:
-        return {}, dict.fromkeys(names, reason)
-    report("fitting models of the state")
-    training = [match for match in held.available.values() if match.match_id in train_ids]
-    train = win_rows(dated_contests(training, held.predictor.base))
-    if not train:
-        return {}, dict.fromkeys(names, _NO_TRAINING)
-    decided = train["won"] != 0.5
-    columns, test_columns = _state_columns(train), _state_columns(test)
-    probabilities: dict[str, Doubles] = {}
-    left_out: dict[str, str] = {}
-    for name in names:
-        try:
-            make = _STATE_MODELS[name]()
-        except ImportError as error:
-            left_out[name] = f"{error.name} is not installed"
-            continue
-        probabilities[name] = np.full(len(test["won"]), 0.5)
-        for chase in (0.0, 1.0):
-            fitted, predicted = decided & (train["chase"] == chase), test["chase"] == chase
-            if len(np.unique(train["won"][fitted])) == 2 and predicted.any():
-                model = make().fit(columns[fitted], train["won"][fitted])
-                probs = model.predict_proba(test_columns[predicted])[:, 1]
-                probabilities[name][predicted] = probs
-    return probabilities, left_out
-
-
-def _logistic_of_states() -> Callable[[], Any]:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
-
-
-def _trees_of_states() -> Callable[[], Any]:
-    from lightgbm import LGBMClassifier
-
-    return partial(
-        LGBMClassifier,
-        n_estimators=200,
-        num_leaves=15,
-        min_child_samples=2000,
-        learning_rate=0.05,
-        random_state=5,
-        deterministic=True,
-        n_jobs=1,
-        verbose=-1,
-    )
-
-
-_STATE_MODELS: Final[Mapping[str, Callable[[], Callable[[], Any]]]] = {
-    "logistic": _logistic_of_states,
-    "boosted_trees": _trees_of_states,
-}
-
-
-def _state_columns(rows: WinRows) -> Doubles:
-    """The columns of a model of states, ``(rows, columns)``."""
-    needed = np.where(rows["chase"] > 0, np.maximum(rows["target"] - rows["score"], 0), 0)
-    required = np.minimum(needed / np.maximum(rows["left"], 1), 6)
-    rate = rows["score"] / np.maximum(rows["quota"] - rows["left"], 6)
-    columns = [rows[name] for name in ("score", "left", "wickets", "quota")]
-    return np.stack([*columns, needed, required, rate], 1)
-
-
-def _why_not(held: HeldOut, train_ids: set[str]) -> str | None:
+def why_not(held: HeldOut, train_ids: set[str]) -> str | None:
     """Why baselines cannot be fitted; ``None`` where they can."""
     if not all(match.dates for match in held.matches):
         return _UNDATED
-    return None if train_ids else _NO_TRAINING
+    return None if train_ids else NO_TRAINING
 
 
-def _weights_until(held: HeldOut) -> datetime.date | None:
+def last_weights_day(held: HeldOut) -> datetime.date | None:
     """The last day whose matches the weights have learnt from."""
     return held.predictor.date("weights_until") or held.predictor.date("trained_until")
 
 
-def _match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:
+def match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:
     """Matches like those of the training that ended after one day and until another."""
     return {
         match.match_id

@@ -1,4 +1,8 @@
-"""Training sets of both models: innings for the predictor, overs for the encoder-decoder."""
+"""Training sets of both models, and what is fitted beside the network.
+
+Hiding a ball says something about that ball only against what hiding a ball in its place usually
+does. That null is fitted after the network and is no part of the forecast.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from attnlens.cricket.explain.ablation import under_masks
+from attnlens.cricket.explain.reading import chosen_subject
 from attnlens.cricket.lab.held_out import EncodedInnings, sides
+from attnlens.cricket.lab.sampling import sample
 from attnlens.cricket.lab.training_loop import (
     Schedule,
     TrainedModel,
@@ -25,9 +32,18 @@ from attnlens.cricket.match.competition import TABLES, table_of
 from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Innings, Match
 from attnlens.cricket.over.encoder_decoder import PAD, OverModel, OverSizes
 from attnlens.cricket.over.features import OverArrays, OverRow, over_batch
-from attnlens.cricket.predictor.predictor import KNOWLEDGE, FullModel, Sizes
+from attnlens.cricket.predictor.predictor import (
+    DISTANCES,
+    EFFECT_LEVELS,
+    KNOWLEDGE,
+    PLACES,
+    FullModel,
+    Sizes,
+    places,
+)
 from attnlens.cricket.predictor.ratings import Ratings, by_date
 from attnlens.cricket.predictor.relations import Batch
+from attnlens.cricket.predictor.scales import RECENT
 from attnlens.cricket.predictor.tensors import (
     BASE_SIZE,
     NODES,
@@ -36,14 +52,23 @@ from attnlens.cricket.predictor.tensors import (
     PAST_OUTCOME_SIZE,
     SCOREBOARD_NODES,
     BaseModel,
+    Encoded,
     InningsArrays,
     base_inputs,
     encode_innings,
     scoreboard,
 )
-from attnlens.cricket.predictor.window import stacked, to_device, training_batch
+from attnlens.cricket.predictor.window import (
+    one_thread,
+    stacked,
+    to_device,
+    training_batch,
+    window_batch,
+)
 from attnlens.cricket.readers import Report, silent
-from attnlens.files import Floats32, Integers
+from attnlens.evidence.faithfulness import remove_each
+from attnlens.evidence.scores import log_odds
+from attnlens.files import Floats, Floats32, Integers
 
 _BASE_WIDTH = 64
 _BASE_EPOCHS = 4
@@ -418,3 +443,113 @@ def hidden_at_random(
     share = np.where(lot < recipe.hide_some, generator.random(rows), 0.0)
     share[(lot >= recipe.hide_some) & (lot < recipe.hide_some + recipe.hide_all)] = 1.0
     return padded | torch.from_numpy(generator.random((rows, balls)) < share[:, None])
+
+
+_LEAST_VARIANCE: Final = 1e-18
+_SHRINKAGE: Final = 30.0
+"""Balls at a distance, whoever played them, that each place's mean is mixed with."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HidingEffects:
+    """What hiding each of the last balls before a sample of balls does.
+
+    Attributes:
+        changes: what each outcome's log-odds lose, then the nats ``(outcome + 1, ball, past)``.
+        places: where each past ball stands ``(ball, past)``.
+        subjects, signs: what a page about the ball is about, as a number, and 1 where claims say
+            that balls raise it, -1 where they lower it ``(ball,)``.
+    """
+
+    changes: Floats
+    places: Integers
+    subjects: Integers
+    signs: Floats
+
+
+@one_thread()
+def hiding_effects(
+    model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
+) -> HidingEffects | None:
+    """Hide every past ball of a sample, one at a time; ``None`` where no innings is long enough."""
+    changes: list[Floats] = []
+    where: list[Integers] = []
+    subjects: list[int] = []
+    signs: list[float] = []
+    for number, position in sample(innings, balls, seed):
+        arrays = innings[number].arrays
+        batch = window_batch(arrays, position)
+        removed = remove_each(partial(under_masks, model, batch), position)
+        full, singles = removed.full, removed.singles[-RECENT:]
+        odds = [
+            log_odds(full, [outcome]) - log_odds(singles, [outcome]) for outcome in range(len(full))
+        ]
+        changes.append(np.stack([*odds, removed.effects[-RECENT:]]))
+        usual = np.exp(arrays.usual[position].astype(float))
+        outcome = int(arrays.outcome[position])
+        subject, lowers = chosen_subject(full, usual, OUTCOMES[outcome] if outcome >= 0 else None)
+        subjects.append(OUTCOME_INDEX[subject])
+        signs.append(-1.0 if lowers else 1.0)
+        past = slice(position - RECENT, position)
+        where.append(
+            places(
+                np.arange(RECENT, 0, -1),
+                arrays.batter[past] == arrays.batter[position],
+                arrays.bowler[past] == arrays.bowler[position],
+            )
+        )
+    if not changes:
+        return None
+    return HidingEffects(np.stack(changes, 1), np.stack(where), np.array(subjects), np.array(signs))
+
+
+def store_hiding_effects(
+    model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
+) -> None:
+    """Put what hiding the balls before a sample of ``balls`` shows into the model's buffers."""
+    hidden = hiding_effects(model, innings, balls=balls, seed=seed)
+    if hidden is None:
+        return
+    usual, quantiles = effect_tables(hidden)
+    model.usual_effects.copy_(torch.from_numpy(usual))
+    model.effect_quantiles.copy_(torch.from_numpy(quantiles))
+
+
+def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
+    """`FullModel.usual_effects` and ``effect_quantiles`` of a sample."""
+    usual, standardised = _standardised(hidden.changes, hidden.places)
+    # Of a page's subject, as its claims say: in deviations of that outcome at that place.
+    rows = np.arange(len(hidden.subjects))
+    deviation = usual[hidden.subjects[:, None], hidden.places, 1]
+    claimed = hidden.signs[:, None] * hidden.changes[hidden.subjects, rows] / deviation
+    usual_claimed, of_claimed = _standardised(claimed[None], hidden.places)
+    quantiles = np.quantile(np.concatenate([standardised, of_claimed]), EFFECT_LEVELS, axis=1).T
+    return np.concatenate([usual, usual_claimed]), quantiles
+
+
+def _standardised(changes: Floats, places_of: Integers) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of kinds of changes ``(kind, ball, past)`` by place.
+
+    Places with few balls lean to their distance, and distances with few to all balls.
+
+    Returns:
+        ``(kind, place, 2)``, and every change as so many deviations ``(kind, ball * past)``.
+    """
+    where = places_of.ravel()
+    kinds = len(changes)
+    values = changes.reshape(kinds, -1)
+    count = np.bincount(where, minlength=PLACES)
+    moments = []
+    for power in (values, values**2):
+        total = np.stack([np.bincount(where, row, minlength=PLACES) for row in power])
+        everywhere = power.mean(1)[:, None, None]
+        by_distance, balls = (
+            part.reshape(*part.shape[:-1], len(DISTANCES), -1).sum(-1, keepdims=True)
+            for part in (total, count)
+        )
+        by_distance = (by_distance + _SHRINKAGE * everywhere) / (balls + _SHRINKAGE)
+        each = total.reshape(kinds, len(DISTANCES), -1) + _SHRINKAGE * by_distance
+        moments.append((each / (count.reshape(len(DISTANCES), -1) + _SHRINKAGE)).reshape(kinds, -1))
+    mean, square = moments
+    deviation = np.sqrt(np.maximum(square - mean**2, _LEAST_VARIANCE))
+    return np.stack([mean, deviation], -1), (values - mean[:, where]) / deviation[:, where]

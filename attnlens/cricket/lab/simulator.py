@@ -20,8 +20,15 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from attnlens.cricket.lab import league
-from attnlens.cricket.lab.league import BALLS_PER_OVER, OVERS, OutcomeProbabilities, Past
-from attnlens.cricket.lab.planted_rules import PlantedRule, RuledBall, ruled_ball
+from attnlens.cricket.lab.league import (
+    BALLS_PER_OVER,
+    OVERS,
+    OutcomeProbabilities,
+    Past,
+    PlantedRule,
+    RuledBall,
+    ruled_ball,
+)
 from attnlens.cricket.match.match import OUTCOMES, Delivery, Facts, Innings, Match, Player, Wicket
 from attnlens.cricket.match.naming import changed_ends
 from attnlens.cricket.readers.assembly import InningsDraft, MatchDraft
@@ -162,7 +169,7 @@ def simulate(seed: int, *, rules: tuple[PlantedRule, ...] = ()) -> Simulated:
 
     Args:
         seed: 0 or more.
-        rules: planted rules, see `attnlens.cricket.lab.planted_rules`. With them players, grounds
+        rules: planted rules, see `attnlens.cricket.lab.league`. With them players, grounds
             and days are all alike, and no other cause among the past balls has an effect.
     """
     rng = Random(seed)

@@ -27,10 +27,10 @@ from attnlens.cricket.lab.fit import (
     fit_base,
     rate_and_encode,
     rated,
+    store_hiding_effects,
 )
 from attnlens.cricket.lab.head_study import HeadStudy, name_heads
 from attnlens.cricket.lab.held_out import read, sides
-from attnlens.cricket.lab.post_training import store_hiding_effects
 from attnlens.cricket.lab.training_loop import (
     Schedule,
     TrainedModel,
@@ -38,12 +38,12 @@ from attnlens.cricket.lab.training_loop import (
     run_training,
     saved_run,
 )
-from attnlens.cricket.lab.win_fit import dated_contests, fit_win, win_rows
+from attnlens.cricket.lab.winning import dated_contests, fit_win, win_rows
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.results import RESULT
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.over.features import RATED, OverRow, encode_overs
-from attnlens.cricket.over.trained_overs import TrainedOvers, save_overs, token_runs
+from attnlens.cricket.over.next_over import TrainedOvers, save_overs, token_runs
 from attnlens.cricket.predictor.kinds import kind_card
 from attnlens.cricket.predictor.predictor import Sizes
 from attnlens.cricket.predictor.ratings import Ratings

@@ -108,7 +108,7 @@ def render_heads(document: Json) -> dict[str, str]:
     """Pages as HTML, by head such as ``whole-0``, and by ``""`` the page of all heads.
 
     Args:
-        document: of `attnlens.cricket.lab.head_report.head_report`, as JSON.
+        document: of `attnlens.cricket.lab.head_study.head_report`, as JSON.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it is no such document.

@@ -24,8 +24,7 @@ from attnlens.render.canvas import (
 from attnlens.render.numbers import percent_seen
 
 if TYPE_CHECKING:
-    from attnlens.cricket.over.next_over import CrossAttention, NextOver
-    from attnlens.cricket.over.trained_overs import Samples
+    from attnlens.cricket.over.next_over import CrossAttention, NextOver, Samples
 
 _NAME_COLUMNS: Final = 12
 _CELL_COLUMNS: Final = 3

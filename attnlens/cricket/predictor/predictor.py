@@ -135,7 +135,7 @@ class FullModel(nn.Module):
             subject moves as claimed, in deviations of that outcome, ``(outcome + 2, place, 2)``.
         effect_quantiles: the quantiles of so many deviations from that mean at `EFFECT_LEVELS`,
             ``(outcome + 2, level)``. Both are no part of the forecast
-            (`attnlens.cricket.lab.post_training`).
+            (`attnlens.cricket.lab.fit`).
     """
 
     prior: Tensor

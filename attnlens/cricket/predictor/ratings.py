@@ -25,10 +25,16 @@ from attnlens.cricket.match.competition import (
     venue_key,
 )
 from attnlens.cricket.match.match import OUTCOMES, Innings, Match, Player
-from attnlens.cricket.predictor.day_tables import DayTable, MatchSummary, summary_of
+from attnlens.cricket.predictor.day_tables import (
+    ROLES,
+    DayTable,
+    MatchSummary,
+    OutcomeLevels,
+    PlayerRecord,
+    PlayerRecords,
+    summary_of,
+)
 from attnlens.cricket.predictor.form import Form
-from attnlens.cricket.predictor.levels import OutcomeLevels
-from attnlens.cricket.predictor.records import ROLES, PlayerRecord, PlayerRecords
 from attnlens.files import Floats32, Integers
 
 STEP: Final = 0.45
@@ -136,7 +142,8 @@ class Ratings:
         until: the last day that the ratings have learnt; a day table has its own, which is
             earlier where the checkpoint was written before there was such a table.
         kinds: the kinds that are rated; the others stay empty and are never looked up.
-        levels, form, records: see `attnlens.cricket.predictor.levels`, ``form`` and ``records``.
+        levels, records: see `attnlens.cricket.predictor.day_tables`; ``form``: see
+            `attnlens.cricket.predictor.form`.
     """
 
     tables: dict[str, RatingTable] = field(

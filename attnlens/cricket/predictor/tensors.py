@@ -74,7 +74,7 @@ class InningsArrays:
         past_outcome: the outcome as a past ball has it ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
         usual: log-probabilities of what such a scoreboard brings in the match's competition of
-            late, whoever plays (`attnlens.cricket.predictor.levels`), ``(n, 11)``.
+            late, whoever plays (`attnlens.cricket.predictor.day_tables`), ``(n, 11)``.
         prior: log-probabilities from kind of cricket, over and innings alone ``(n, 11)``.
         ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today; the
             era's with that of the competition.

@@ -38,8 +38,7 @@ from attnlens.cricket.match.match import (
 from attnlens.cricket.match.naming import BallReference, innings_numbered
 from attnlens.cricket.predictor.kinds import cautions
 from attnlens.cricket.predictor.trained import TrainedPredictor
-from attnlens.cricket.predictor.win import LONGEST, RUNS
-from attnlens.cricket.predictor.win_ledger import players_added, win_ledger
+from attnlens.cricket.predictor.win import LONGEST, RUNS, players_added, win_ledger
 from attnlens.cricket.predictor.window import DIGITS, InningsForecast, forecast_innings
 from attnlens.cricket.story import story_types as types
 from attnlens.cricket.words.facts import OUTCOME_WORDS, capitalized, sentence, text_of

@@ -1,0 +1,569 @@
+"""The value of states: fitted on how matches ended, and evaluated on matches it has not seen."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from attnlens.cricket.lab.baselines import NO_TRAINING, last_weights_day, match_ids, why_not
+from attnlens.cricket.lab.evaluation import (
+    DRAWS,
+    SEED,
+    Close,
+    add_calibration,
+    add_title,
+    reliability,
+)
+from attnlens.cricket.lab.figures import Estimate
+from attnlens.cricket.lab.held_out import HeldOut, last_day, sides
+from attnlens.cricket.match.competition import KINDS, competition_of, table_of
+from attnlens.cricket.match.match import OUTCOME_INDEX, Innings, Match
+from attnlens.cricket.match.results import RESULT
+from attnlens.cricket.predictor.day_tables import summary_of
+from attnlens.cricket.predictor.form import Form
+from attnlens.cricket.predictor.ratings import by_date
+from attnlens.cricket.predictor.tensors import BaseModel
+from attnlens.cricket.predictor.trained import TrainedPredictor, distinct_matches
+from attnlens.cricket.predictor.win import (
+    N_BRINGING,
+    N_QUANTILES,
+    N_RISING,
+    Contest,
+    States,
+    WinModel,
+    chase_features,
+    contest_of,
+    innings_values,
+    is_revised,
+    remaining_features,
+    states_before,
+    variance_features,
+    won,
+)
+from attnlens.cricket.readers import Report, silent
+from attnlens.errors import InputError, count
+from attnlens.evidence.scores import SMALLEST, Bootstrap, calibration_gap, equal_bins, log_odds
+from attnlens.files import Flags, Floats, Floats32, Json
+from attnlens.render.canvas import Cell, Page, Words, add_table, terminal_page
+from attnlens.render.numbers import interval
+
+_HALF_LIFE: Final = 6 * 365.25
+"""Days after which a match counts half in the value of states."""
+
+_RIDGE: Final = 20.0
+_NEWTON_STEPS: Final = 15
+_SWEEPS: Final = 3000
+_TOLERANCE: Final = 1e-5
+_ROWS_AT_ONCE: Final = 200_000
+_REWEIGHTINGS: Final = 3
+
+
+WinRows = dict[str, Floats]
+"""States before every ball of decided matches, columns ``(rows,)`` by name; nothing of none.
+
+``chase``: whether the side bats second; ``score``, ``left``, ``wickets``: the state; ``quota`` and
+``target``: what is played for; ``total``: what the innings came to; ``level``, ``batting``,
+``bowling``: `attnlens.cricket.predictor.form.PreMatch`; ``won``: by the batting side, a half for a
+tie; ``day``: of the match, as an ordinal; ``match``: its number.
+"""
+
+
+def dated_contests(
+    matches: Iterable[Match], base: BaseModel
+) -> Iterator[tuple[Match, Innings, Contest]]:
+    """Every innings whose states have a value, with the form of the days before its match."""
+    form = Form()
+    for day, played in by_date(matches):
+        summaries = []
+        for match in played:
+            lessons = []
+            for side in sides(match):
+                contest = contest_of(match, side, form)
+                if contest is not None:
+                    yield match, side, contest
+                outcomes = np.array([OUTCOME_INDEX[ball.outcome] for ball in side.deliveries])
+                lessons.append((side, base.of_innings(match, side), outcomes))
+            summaries.append(summary_of(match, lessons))
+        form.learn_day(day, summaries)
+
+
+def win_rows(contests: Iterable[tuple[Match, Innings, Contest]]) -> WinRows:
+    """The rows of innings of matches that somebody won or that were tied; others are left out."""
+    parts: list[WinRows] = []
+    numbers: dict[str, int] = {}
+    for match, side, contest in contests:
+        label = won(match, side.batting_team)
+        if label is None:
+            continue
+        states = states_before(side, contest.quota)
+        same = {
+            "chase": contest.chase,
+            "quota": contest.quota,
+            "target": contest.target,
+            "total": side.total,
+            **asdict(contest.form),
+            "won": label,
+            "day": 0 if match.date is None else match.date.toordinal(),
+            "match": numbers.setdefault(match.match_id, len(numbers)),
+        }
+        columns = {name: np.full(len(states.score), float(value)) for name, value in same.items()}
+        parts.append(columns | {name: getattr(states, name) for name in States.__slots__})
+    names = parts[0] if parts else ()
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
+
+
+def fit_win(
+    rows: WinRows, last_over: Floats | None = None, *, report: Report = silent
+) -> WinModel | None:
+    """The value of states, fitted on all rows; ``None`` without first innings or chases."""
+    second = rows["chase"] > 0 if rows else np.zeros(0, bool)
+    if second.all() or not second.any():
+        return None
+    weights = 0.5 ** ((rows["day"].max() - rows["day"]) / _HALF_LIFE)
+
+    def columns(chosen: Flags, *names: str) -> list[Floats]:
+        return [rows[name][chosen] for name in names]
+
+    report(f"value of states: {second.sum()} balls of chases")
+    target, score = columns(second, "target", "score")
+    state = columns(second, "left", "wickets", "quota", "target", "level", "batting", "bowling")
+    features = _in_parts(chase_features, [target - score, score, *state])
+    chase = _fit_logistic(features, rows["won"][second], weights[second], N_RISING)
+
+    report(f"value of states: {(~second).sum()} balls of first innings")
+    state = columns(~second, "score", "left", "wickets", "quota", "level", "batting")
+    features = _in_parts(remaining_features, state).astype(float)
+    spreads = variance_features(*columns(~second, "left", "wickets", "level", "batting"))
+    more = rows["total"][~second] - rows["score"][~second]
+    variance = np.maximum(rows["left"][~second], 1)
+    for _ in range(_REWEIGHTINGS):
+        counts = weights[~second] / variance
+        ridge = 1e-3 * counts.mean() * np.eye(features.shape[1])
+        gram = (features.T * counts) @ features + ridge
+        start = np.linalg.solve(gram, features.T @ (counts * more)).clip(0)
+        remaining = _minimise(gram, features.T @ (counts * more), start, N_BRINGING)
+        misfit = more - np.maximum(features @ remaining, 0)
+        counts = weights[~second] / variance**2
+        spread = _minimise(
+            (spreads.T * counts) @ spreads,
+            spreads.T @ (counts * misfit**2),
+            np.full(spreads.shape[1], 0.1),
+            spreads.shape[1],
+        )
+        variance = np.maximum(spreads @ spread, 1)
+    residuals = misfit / np.sqrt(variance)
+    order = np.argsort(residuals)
+    shares = np.cumsum(weights[~second][order]) / weights[~second].sum()
+    levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    return WinModel(
+        chase, remaining, spread, np.interp(levels, shares, residuals[order]), last_over
+    )
+
+
+def refit_win(
+    predictor: TrainedPredictor,
+    matches: Iterable[Match],
+    until: datetime.date,
+    report: Report = silent,
+) -> TrainedPredictor:
+    """The predictor with its value of states fitted again, on the matches up to a day.
+
+    Raises:
+        InputError: they hold no first innings or no chase of a match that somebody won.
+    """
+    fitted = [
+        match
+        for match in distinct_matches(matches)
+        if match.dates
+        and max(match.dates) <= until
+        and not any(doubt.kind == RESULT for doubt in match.doubts)
+    ]
+    win = fit_win(
+        win_rows(dated_contests(fitted, predictor.base)), predictor.base.last_over, report=report
+    )
+    if win is None:
+        raise InputError(
+            f"no match until {until} was won by play", remedy="give more matches or a later day"
+        )
+    return replace(predictor, win=win, card=predictor.card | {"win_until": until.isoformat()})
+
+
+def _in_parts(make: Callable[..., Floats], columns: Sequence[Floats]) -> Floats32:
+    """Features of many rows in single precision."""
+    starts = range(0, len(columns[0]), _ROWS_AT_ONCE)
+    parts = [make(*(column[at : at + _ROWS_AT_ONCE] for column in columns)) for at in starts]
+    return np.concatenate([part.astype(np.float32) for part in parts])
+
+
+def _fit_logistic(features: Floats32, won: Floats, counts: Floats, n_rising: int) -> Floats:
+    """Weights of a logistic model, the first ``n_rising`` not negative.
+
+    Newton's method on features of one scale with a ridge; each step is a quadratic programme.
+    """
+    scale = features.std(0)
+    scale[scale == 0] = 1
+    features = features / scale
+    weights = np.zeros(features.shape[1])
+    ridge = _RIDGE * np.eye(len(weights))
+    for _ in range(_NEWTON_STEPS):
+        values = 1 / (1 + np.exp(-(features @ weights.astype(np.float32)).astype(float)))
+        curvature = np.maximum(counts * values * (1 - values), 1e-9).astype(np.float32)
+        hessian = ((features.T * curvature) @ features).astype(float) + ridge
+        gradient = features.T @ (counts * (won - values)).astype(np.float32)
+        newer = _minimise(
+            hessian, hessian @ weights + gradient - ridge @ weights, weights, n_rising
+        )
+        step = np.abs(newer - weights).max()
+        weights = newer
+        if step < _TOLERANCE:
+            break
+    fitted: Floats = weights / scale
+    return fitted
+
+
+def _minimise(hessian: Floats, linear: Floats, start: Floats, n_positive: int) -> Floats:
+    """The weights that minimise ``w @ hessian @ w / 2 - linear @ w``, coordinate by coordinate.
+
+    The first ``n_positive`` are not negative.
+    """
+    weights = start.copy()
+    for _ in range(_SWEEPS):
+        before = weights.copy()
+        for at in range(len(weights)):
+            value = weights[at] + (linear[at] - hessian[at] @ weights) / hessian[at, at]
+            weights[at] = max(value, 0) if at < n_positive else value
+        if np.abs(weights - before).max() < _TOLERANCE:
+            break
+    return weights
+
+
+_IPL: Final = "Indian Premier League"
+_SLOPE_DRAWS: Final = 200
+_SLOPE_STEPS: Final = 15
+_MIN_CHASES: Final = 20
+"""Fewer matches have no slope."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EvaluatedStates:
+    """The state before every ball of the evaluated matches that somebody won.
+
+    Attributes:
+        rows: the states, and who won; see `attnlens.cricket.lab.winning.WinRows`.
+        probabilities: that the batting side wins, before the ball ``(balls,)``.
+        in_range: whether a first innings' total was in its projected range ``(balls,)``; NaN in a
+            chase.
+        kinds: the kind of each match ``(matches,)``.
+        jumps: by how much the value moved between the innings, ``(matches,)``; NaN where the
+            target was revised or the chase has no value.
+        moves: by how much it moved between balls within innings, ``(matches,)``.
+        left_out: matches that nobody won, or that rain decided.
+    """
+
+    rows: WinRows
+    probabilities: Floats
+    in_range: Floats
+    kinds: tuple[str, ...]
+    jumps: Floats
+    moves: Floats
+    left_out: int
+
+
+def kind_of(match: Match) -> str:
+    """The row of the table in which a match counts."""
+    if competition_of(match) == _IPL:
+        return "IPL"
+    names = {0: KINDS[0], 1: "other leagues"}
+    return names.get(table_of(match), "women's")
+
+
+def evaluate_states(held: HeldOut, report: Report = silent) -> EvaluatedStates:
+    """Ask the model who is winning before every ball, with the form of each match's date.
+
+    Raises:
+        InputError: the checkpoint knows no value of states, or no evaluated match has a winner.
+    """
+    win = held.predictor.win
+    if win is None:
+        raise InputError("this checkpoint has no value of states", remedy="train it again")
+    contests: list[tuple[Match, Innings, Contest]] = []
+    probabilities: list[Floats] = []
+    in_range: list[Floats] = []
+    kinds: list[str] = []
+    jumps: list[float] = []
+    moves: list[float] = []
+    for match, ratings in held.ratings(report):
+        innings = [(side, innings_values(win, ratings.form, match, side)) for side in sides(match)]
+        valued = [(side, values) for side, values in innings if values is not None]
+        if not valued or won(match, match.innings[0].batting_team) is None:
+            continue
+        for side, values in valued:
+            contests.append((match, side, values.contest))
+            probabilities.append(values.before)
+            projected = win.projected(values.contest, values.states)
+            inside = (projected.low <= side.total) & (side.total <= projected.high)
+            in_range.append(np.where(values.contest.chase, np.nan, inside))
+        kinds.append(kind_of(match))
+        ends = [values for _, values in valued]
+        whole = len(ends) == 2 and not is_revised(match)
+        jumps.append(1 - ends[0].actual[-1] - ends[1].before[0] if whole else np.nan)
+        moves.append(sum(np.abs(each.before[1:] - each.actual[:-1]).sum() for each in ends))
+    rows = win_rows(contests)
+    if not rows:
+        raise InputError("no evaluated match has a winner that its state decided")
+    left_out = len(held.matches) - len(kinds)
+    return EvaluatedStates(
+        rows,
+        np.concatenate(probabilities),
+        np.concatenate(in_range),
+        tuple(kinds),
+        np.array(jumps),
+        np.array(moves),
+        left_out,
+    )
+
+
+def win_evaluation(
+    held: HeldOut, states: EvaluatedStates, baselines: Sequence[str], report: Report = silent
+) -> Json:
+    """The document of ``attnlens lab evaluate --win``.
+
+    ``kinds`` has a row for each kind of match and one for all. Brier of the batting side's
+    probability; expected calibration error; ``differences``: the model's Brier less that of a
+    model of the state alone; ``coverage``: share of first innings' totals in the projected range,
+    by ball. At the end of first innings, for the side that batted: ``slope`` of who won on the
+    log-odds, and ``excess``: mean probability minus share of wins. ``jump``: mean absolute move
+    between the innings; ``moves``: between balls, summed over an innings.
+
+    Args:
+        baselines: of ``logistic`` and ``boosted_trees``.
+    """
+    others, left_out = state_models(held, states.rows, baselines, report)
+    match = states.rows["match"].astype(np.int64)
+    groups = {"all": np.ones(len(states.kinds), bool)}
+    for kind in dict.fromkeys(states.kinds):
+        groups[kind] = np.array([each == kind for each in states.kinds])
+    label = states.rows["won"]
+    return {
+        "balls": len(label),
+        "matches": len(states.kinds),
+        "left_out": states.left_out,
+        "dates": dict(zip(("first", "last"), held.dates, strict=True)),
+        "checkpoint": held.checkpoint,
+        "notes": (
+            *held.notes,
+            *_fitted_note(held),
+            *(f"left out {name}: {reason}" for name, reason in left_out.items()),
+        ),
+        "kinds": {kind: _figures(states, chosen, others) for kind, chosen in groups.items()},
+        "reliability": reliability(
+            states.probabilities,
+            label,
+            equal_bins(states.probabilities, 10),
+            Bootstrap(match, draws=DRAWS, seed=SEED),
+        ),
+    }
+
+
+def state_models(
+    held: HeldOut, test: WinRows, names: Sequence[str], report: Report = silent
+) -> tuple[dict[str, Floats], dict[str, str]]:
+    """Win probabilities of models of the state alone for ``test``, by name; why others lack.
+
+    They are fitted on the matches that the model was trained on, first innings and chases apart,
+    and know neither the sides nor the competition.
+
+    Args:
+        names: of ``logistic`` and ``boosted_trees``.
+    """
+    train_ids = match_ids(held, None, last_weights_day(held))
+    reason = why_not(held, train_ids)
+    if reason is not None:
+        return {}, dict.fromkeys(names, reason)
+    report("fitting models of the state")
+    training = [match for match in held.available.values() if match.match_id in train_ids]
+    train = win_rows(dated_contests(training, held.predictor.base))
+    if not train:
+        return {}, dict.fromkeys(names, NO_TRAINING)
+    decided = train["won"] != 0.5
+    columns, test_columns = _state_columns(train), _state_columns(test)
+    probabilities: dict[str, Floats] = {}
+    left_out: dict[str, str] = {}
+    for name in names:
+        try:
+            make = _STATE_MODELS[name]()
+        except ImportError as error:
+            left_out[name] = f"{error.name} is not installed"
+            continue
+        probabilities[name] = np.full(len(test["won"]), 0.5)
+        for chase in (0.0, 1.0):
+            fitted, predicted = decided & (train["chase"] == chase), test["chase"] == chase
+            if len(np.unique(train["won"][fitted])) == 2 and predicted.any():
+                model = make().fit(columns[fitted], train["won"][fitted])
+                probs = model.predict_proba(test_columns[predicted])[:, 1]
+                probabilities[name][predicted] = probs
+    return probabilities, left_out
+
+
+def _logistic_of_states() -> Callable[[], Any]:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
+
+
+def _trees_of_states() -> Callable[[], Any]:
+    from lightgbm import LGBMClassifier
+
+    return partial(
+        LGBMClassifier,
+        n_estimators=200,
+        num_leaves=15,
+        min_child_samples=2000,
+        learning_rate=0.05,
+        random_state=5,
+        deterministic=True,
+        n_jobs=1,
+        verbose=-1,
+    )
+
+
+_STATE_MODELS: Final[Mapping[str, Callable[[], Callable[[], Any]]]] = {
+    "logistic": _logistic_of_states,
+    "boosted_trees": _trees_of_states,
+}
+
+
+def _state_columns(rows: WinRows) -> Floats:
+    """The columns of a model of states, ``(rows, columns)``."""
+    needed = np.where(rows["chase"] > 0, np.maximum(rows["target"] - rows["score"], 0), 0)
+    required = np.minimum(needed / np.maximum(rows["left"], 1), 6)
+    rate = rows["score"] / np.maximum(rows["quota"] - rows["left"], 6)
+    columns = [rows[name] for name in ("score", "left", "wickets", "quota")]
+    return np.stack([*columns, needed, required, rate], 1)
+
+
+def _fitted_note(held: HeldOut) -> tuple[str, ...]:
+    """That the value of states was fitted on some of the matches."""
+    until = held.predictor.date("win_until")
+    days = [day for match in held.matches if (day := last_day(match)) is not None]
+    inside = sum(until is not None and day <= until for day in days)
+    return (f"the value of states was fitted on {inside} of the matches",) if inside else ()
+
+
+def _figures(states: EvaluatedStates, chosen: Flags, others: Mapping[str, Floats]) -> Json:
+    """The figures of some matches ``(matches,)``."""
+    every = states.rows["match"].astype(np.int64)
+    balls = chosen[every]
+    match = np.unique(every[balls], return_inverse=True)[1].astype(np.int64)
+    bootstrap = Bootstrap(match, draws=DRAWS, seed=SEED)
+    probs, label = states.probabilities[balls], states.rows["won"][balls]
+    chase = states.rows["chase"][balls] > 0
+    squares = (probs - label) ** 2
+    starts = chase & np.append(True, (np.diff(match) != 0) | ~chase[:-1])
+    defended, came = 1 - probs[starts], 1 - label[starts]
+    return {
+        "matches": int(chosen.sum()),
+        "balls": len(label),
+        "brier": Estimate.resampled(squares, bootstrap),
+        "first_innings": Estimate.resampled(squares, bootstrap, ~chase),
+        "chases": Estimate.resampled(squares, bootstrap, chase),
+        "ece": calibration_gap(probs, label, equal_bins(probs)),
+        "differences": {
+            name: Estimate.resampled(squares - (other[balls] - label) ** 2, bootstrap)
+            for name, other in others.items()
+        },
+        "slope": _slope(defended, came),
+        "excess": Estimate.resampled(
+            defended - came, Bootstrap(np.arange(len(came)), draws=DRAWS, seed=SEED)
+        ),
+        "coverage": Estimate.resampled(states.in_range[balls][~chase], Bootstrap(match[~chase])),
+        "jump": _mean(np.abs(states.jumps[chosen])),
+        "moves": _mean(states.moves[chosen] / 2),
+    }
+
+
+def _mean(values: Floats) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def _slope(probs: Floats, came: Floats) -> Estimate:
+    """Of who won on the log-odds of it, with an interval over matches."""
+    if len(came) < _MIN_CHASES:
+        return Estimate(None, None)
+    odds = log_odds(probs.clip(SMALLEST, 1 - SMALLEST)[:, None], [0])
+    generator = np.random.default_rng(SEED)
+    draws = generator.integers(len(came), size=(_SLOPE_DRAWS, len(came)))
+    slopes = [_logistic_slope(odds[rows], came[rows]) for rows in (np.arange(len(came)), *draws)]
+    low, high = np.quantile(slopes[1:], [0.025, 0.975])
+    return Estimate(slopes[0], (float(low), float(high)))
+
+
+def _logistic_slope(odds: Floats, came: Floats) -> float:
+    """By Newton's method."""
+    columns, weights = np.stack([np.ones_like(odds), odds], 1), np.zeros(2)
+    for _ in range(_SLOPE_STEPS):
+        values = 1 / (1 + np.exp(-columns @ weights))
+        hessian = (columns.T * (values * (1 - values))) @ columns + 1e-6 * np.eye(2)
+        weights = weights + np.linalg.solve(hessian, columns.T @ (came - values))
+    return float(weights[1])
+
+
+@terminal_page(min_width=64)
+def render_winning(page: Page, document: Json) -> None:
+    """The document of `win_evaluation`."""
+    add_title(page, document, "who wins, by {name}, before {balls} of {matches}, {first} to {last}")
+    if document["left_out"]:
+        left = count(document["left_out"], "match", "matches")
+        page.paragraph(f"{left} without a winner, or decided by rain, left out", "quiet", indent=0)
+    for note in document["notes"]:
+        page.flag(note)
+    kinds = document["kinds"]
+    names = {name: name.replace("_", " ") for name in kinds["all"]["differences"]}
+    rows: list[list[Cell]] = [
+        [(kind, "name"), f"{part['matches']:,}", *part["brier"].cells(4), f"{part['ece']:.3f}"]
+        + [cell for name in names for cell in part["differences"][name].cells(4, sign="+")]
+        for kind, part in kinds.items()
+    ]
+    heads = ["matches", "Brier", "", "ECE"]
+    heads += [head for name in names.values() for head in (f"minus {name}", "")]
+    page.blank()
+    add_table(page, [Words(min_width=10), *map(Close, heads)], rows)
+    page.blank()
+    page.paragraph("at the end of first innings, the side that batted", "heading", indent=0)
+    rows = [
+        [(kind, "name"), *part["slope"].cells(2), *_points(part["excess"]), *_others(part)]
+        for kind, part in kinds.items()
+    ]
+    heads = ["slope", "", "said minus came", "", "in 80% range", "jump", "moves"]
+    add_table(page, [Words(min_width=10), *map(Close, heads)], rows)
+    page.blank()
+    add_calibration(page, "calibration", document["reliability"])
+    page.paragraph(
+        "Points are of 100. Jump: between the innings; moves: between balls, an innings. Brackets "
+        "hold 95% of resamples of whole matches.",
+        "quiet",
+        indent=0,
+    )
+
+
+def _points(estimate: Estimate) -> tuple[str, str]:
+    if estimate.value is None:
+        return "", ""
+    return f"{100 * estimate.value:+.1f}", interval(estimate.ci, 1, scale=100, sign="+")
+
+
+def _others(part: Json) -> tuple[str, ...]:
+    coverage = part["coverage"].value
+    gaps = part["jump"], part["moves"]
+    return (
+        "" if coverage is None else f"{coverage:.1%}",
+        *("" if gap is None else f"{100 * gap:.4f}" for gap in gaps),
+    )
