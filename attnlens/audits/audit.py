@@ -213,8 +213,8 @@ class _Case:
             {"logits_to_keep": 1} if last and "logits_to_keep" in single_input.takes else {}
         )
         self.structure = token_structure(single_input, screening)
-        known = len(next(iter(self.structure.values()), ()))
-        self.beyond = tuple(range(min(known, len(screening.items) // _ITEMS_PER_COLUMN)))
+        n_columns = len(next(iter(self.structure.values()), ()))
+        self.beyond = tuple(range(min(n_columns, len(screening.items) // _ITEMS_PER_COLUMN)))
         ends = np.repeat([[True], [False]], len(screening.items), 1)
         self._full, self._nothing = self._scores(ends)
 

@@ -52,12 +52,12 @@ class AuditInput:
         """Let an encoder-decoder that is given no output write its first token."""
         config = getattr(self.model, "config", None)
         start = getattr(config, "decoder_start_token_id", None)
-        given = "decoder_input_ids" in self.kwargs or "labels" in self.kwargs or len(self.args) > 1
-        if getattr(config, "is_encoder_decoder", False) and start is not None and not given:
-            tensors = [
-                one for one in (*self.args, *self.kwargs.values()) if isinstance(one, Tensor)
-            ]
-            ids = torch.tensor([[start]], device=tensors[0].device if tensors else None)
+        output_names = {"decoder_input_ids", "labels"} & self.kwargs.keys()
+        has_output = output_names or len(self.args) > 1
+        if getattr(config, "is_encoder_decoder", False) and start is not None and not has_output:
+            values = (*self.args, *self.kwargs.values())
+            devices = [value.device for value in values if isinstance(value, Tensor)]
+            ids = torch.tensor([[start]], device=devices[0] if devices else None)
             self.kwargs = self.kwargs | {"decoder_input_ids": ids}
 
     @property

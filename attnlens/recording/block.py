@@ -313,8 +313,8 @@ class Block:
         if site == self.sites.root and (self.seen or self._passed_over):
             return True
         return self._is_passed_over(site) or any(
-            seen == site or seen.startswith(f"{site}.") or site.startswith(f"{seen}.")
-            for seen in (*self.seen, *self._passed_over)
+            other == site or other.startswith(f"{site}.") or site.startswith(f"{other}.")
+            for other in (*self.seen, *self._passed_over)
         )
 
     def _why_unseen(self, site: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -116,14 +116,14 @@ class Layout:
             query = sample[-1:] if len(sample) > 1 else query
         positions = [axis for axis in query if not is_head[id(axis)]]
         query = positions or query[-1:]
-        left = [axis for axis in axes_but_key if not _is_among(axis, query)]
+        left = [axis for axis in axes_but_key if axis not in query]
         head = [axis for axis in left if is_head[id(axis)]]
         if not head:
             # Queries, keys and values that were given in four dimensions.
             sample = [axis for axis in left if not any(axis.splits_with(part) for part in query)]
             if len(sample) > 1 and len(left) == len(sample):
                 head = sample[-1:]
-        batch = tuple(axis for axis in left if not _is_among(axis, head))
+        batch = tuple(axis for axis in left if axis not in head)
         return cls(batch, tuple(head), tuple(query), key, width)
 
     def weights(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor:
@@ -133,7 +133,7 @@ class Layout:
     def values(self, tensor: Tensor, dimensions: Sequence[Dimension]) -> Tensor | None:
         """A tensor as ``(batch, head, key, width)``; None where each query has its own values."""
         flat = [axis for dimension in dimensions for axis in dimension]
-        if any(_is_among(axis, flat) and axis.size > 1 for axis in self.query):
+        if any(axis in flat and axis.size > 1 for axis in self.query):
             return None
         return arranged(tensor, dimensions, (self.batch, self.head, self.key, self.width))
 
@@ -147,26 +147,18 @@ def arranged(
 ) -> Tensor:
     """A tensor with one dimension per group of axes; it is expanded along axes that it lacks."""
     flat = [axis for dimension in dimensions for axis in dimension]
-    wanted = [axis for group in groups for axis in group]
-    there = [axis for axis in wanted if _is_among(axis, flat)]
-    loose = [index for index, axis in enumerate(flat) if not _is_among(axis, there)]
-    order = [_place(axis, flat) for axis in there] + loose
+    target_axes = [axis for group in groups for axis in group]
+    shared = [axis for axis in target_axes if axis in flat]
+    loose = [index for index, axis in enumerate(flat) if axis not in shared]
+    order = [flat.index(axis) for axis in shared] + loose
     result = tensor.reshape([axis.size for axis in flat]).permute(order)
-    result = result.reshape([axis.size for axis in there])
-    for place, axis in enumerate(wanted):
-        if not _is_among(axis, there):
-            result = result.unsqueeze(place)
-    return result.expand([axis.size for axis in wanted]).reshape(
+    result = result.reshape([axis.size for axis in shared])
+    for index, axis in enumerate(target_axes):
+        if axis not in shared:
+            result = result.unsqueeze(index)
+    return result.expand([axis.size for axis in target_axes]).reshape(
         [size_of(group) for group in groups]
     )
-
-
-def _is_among(axis: TracedAxis, many: Iterable[TracedAxis]) -> bool:
-    return any(axis is other for other in many)
-
-
-def _place(axis: TracedAxis, many: Sequence[TracedAxis]) -> int:
-    return next(index for index, other in enumerate(many) if axis is other)
 
 
 FUSED: Final = frozenset(
@@ -376,7 +368,7 @@ class FoundCall:
     product: Product | None = None
     is_again: bool = False
 
-    def whole(self) -> AttentionCall:
+    def with_tensors(self) -> AttentionCall:
         """The call with values and outputs."""
         if self.call is not None:
             return self.call
@@ -468,9 +460,9 @@ class Pending:
             weights = weights[..., 0]
         for _ in free:
             values = values[0]
-        kept = [dim for dim in range(len(sizes)) if dim not in keys]
-        output = output.reshape([sizes[dim] for dim in kept])
-        output = output.permute([kept.index(dim) for dim in (*shared, *free, *self.width)])
+        remaining = [dim for dim in range(len(sizes)) if dim not in keys]
+        output = output.reshape([sizes[dim] for dim in remaining])
+        output = output.permute([remaining.index(dim) for dim in (*shared, *free, *self.width)])
         value_key = self.value_axes.dimensions[keys[0] - lacks] if keys[0] >= lacks else ()
         chosen = [tuple(dimensions[p] for p in dims) for dims in (shared, free, self.width)]
         return Product(
@@ -519,8 +511,8 @@ def key_side(axes: Axes, key: Dimension) -> tuple[Pair, int] | None:
         if any(axis.pair is pair and axis.side in sides and axis.size > 1 for axis in rest):
             return None
     if not sides:
-        alone = [side for side in (1, 0) if pair.sizes[side] == 1] if size_of(key) == 1 else []
-        return (pair, alone[0]) if alone else None
+        single = [side for side in (1, 0) if pair.sizes[side] == 1] if size_of(key) == 1 else []
+        return (pair, single[0]) if single else None
     if len({*sides}) > 1 and min(pair.sizes) > 1:
         return None  # queries and keys in one
     return pair, max(sides, key=lambda side: pair.sizes[side])

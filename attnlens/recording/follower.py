@@ -165,7 +165,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The pair of weights that a model shows; a new one where it does not follow from it."""
         axes = self.tracker.of(weights)
         if axes.weights_of is None:
-            axes = _alone(axes, weights.dim() - 1, weights.shape[-1])
+            axes = _softmax_axes(axes, weights.dim() - 1, weights.shape[-1])
             self.tracker.put(weights, axes)
         pair = axes.weights_of
         assert pair is not None
@@ -208,7 +208,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 padded, hidden = padded_arguments(arguments)
                 self._seen_inside(func, keys_of(padded["query"]), padded, (name, site[1]))
             for finding in findings:
-                call = finding.whole()
+                call = finding.with_tensors()
                 assert call.weights is not None
                 weights = call.weights.masked_fill(hidden[:, None, :, None], 0.0)
                 if call.output is not None:
@@ -321,7 +321,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         dim = (args[1] if len(args) > 1 else kwargs["dim"]) % output.dim()
         pair = axes.weights_of
         if pair is None:
-            axes = _alone(axes, dim, output.shape[dim])
+            axes = _softmax_axes(axes, dim, output.shape[dim])
         else:
             pair.normalised |= {axis.side for axis in axes.dimensions[dim] if axis.pair is pair}
             self._expect(axes, output)
@@ -544,7 +544,7 @@ def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> A
     return axes.with_dimensions(dimensions)
 
 
-def _alone(axes: Axes, dim: int, size: int) -> Axes:
+def _softmax_axes(axes: Axes, dim: int, size: int) -> Axes:
     """The axes of one tensor that is made to sum to 1 over one dimension."""
     pair = Pair((1, size), "softmax")
     pair.normalised.add(1)
@@ -564,7 +564,7 @@ def _shares(axes: Axes, exponentials: Tensor, total: Tensor) -> Axes:
     ]
     if len(summed) != 1:
         return replace(axes, exponential=False)
-    return _alone(axes, summed[0], shape[summed[0]])
+    return _softmax_axes(axes, summed[0], shape[summed[0]])
 
 
 def _lead_of(axes: Axes, other: Axes) -> tuple[Dimension, ...]:

@@ -129,7 +129,7 @@ def intervene(
         for edit in edits:
             edit.renormalise = bool(renormalise)
     with ExitStack() as stack:
-        run = _Run(model, edits)
+        run = _InterventionRun(model, edits)
         stack.callback(run.end)
         adapter_list = adapters_of(adapters, SoftmaxAdapter, InterventionError, _ONLY_SOFTMAXES)
         run.begin(adapter_list)
@@ -138,7 +138,7 @@ def intervene(
         run.judge()
 
 
-class _Run(Block):
+class _InterventionRun(Block):
     """One block: the hooks it set, and what it changed.
 
     Attributes:
@@ -171,7 +171,7 @@ class _Run(Block):
         claimed = None if product is None else self._claimed.get(product.pair)
         if (claimed is not None and not self.follows) or not self.asks(site, finding.is_again):
             return None  # a probe that was changed already, or not meant
-        call = finding.whole().with_changes(site=site if claimed is None else claimed[0])
+        call = finding.with_tensors().with_changes(site=site if claimed is None else claimed[0])
         if call.v is None:
             raise InterventionError(f"{site}: every query has values of its own; {_NOT_CHANGED}")
         if self.follows and finding.is_again:
@@ -274,7 +274,7 @@ class _Changes(TorchFunctionMode):
     It stands above autograd, so that gradients flow through what it computes.
     """
 
-    def __init__(self, run: _Run) -> None:
+    def __init__(self, run: _InterventionRun) -> None:
         super().__init__()
         self._run = run
 
@@ -282,14 +282,14 @@ class _Changes(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         del types
-        named = kwargs or {}
+        by_name = kwargs or {}
         if func is F.multi_head_attention_forward:
             with self:
-                return _MULTI_HEAD(*args, **named)
+                return _MULTI_HEAD(*args, **by_name)
         if torch._C._current_graph_task_id() != -1 or thread_state.is_quiet:
-            return func(*args, **named)
+            return func(*args, **by_name)
         with held() as findings:
-            output = func(*args, **named)
+            output = func(*args, **by_name)
         own = [finding for finding in findings if finding.block is self._run]
         changed: AttentionCall | None = None
         if own:
@@ -302,7 +302,7 @@ class _Changes(TorchFunctionMode):
                 changed = self._run.change(own[-1])
                 if changed is not None:
                     result = self._laid_out(own[-1], changed, output)
-                    is_given = any(part is output for part in (*args, *named.values()))
+                    is_given = any(part is output for part in (*args, *by_name.values()))
                     output = output.copy_(result) if is_given else result
         for finding in findings:
             if finding.block is not self._run:
@@ -343,7 +343,7 @@ _MULTI_HEAD: Final = _multi_head()
 class _ProbeHook:
     """Changes what a probe returns."""
 
-    def __init__(self, run: _Run, site: str, probe: AttentionProbe) -> None:
+    def __init__(self, run: _InterventionRun, site: str, probe: AttentionProbe) -> None:
         self._run, self._site, self._probe = run, site, probe
 
     def __call__(self, _: nn.Module, __: Any, weights: Tensor) -> Tensor | None:

@@ -111,7 +111,7 @@ def record(
         adapter_list = adapters_of(
             adapters, AnyAdapter, RecordingError, f"{remedy} SoftmaxAdapter(sites)"
         )
-        run = _Run(model, is_wanted, capture, adapter_list)
+        run = _RecordingRun(model, is_wanted, capture, adapter_list)
         run.values, run.outputs, run.follows = values, outputs, values or outputs
         stack.callback(run.end)
         if to is not None:
@@ -124,7 +124,7 @@ def record(
         run.close()
 
 
-class _Run(Block):
+class _RecordingRun(Block):
     """One block: the hooks it set, and the records it made, or wrote to its stream."""
 
     leave_out = "include"
@@ -149,7 +149,7 @@ class _Run(Block):
     def watch(self) -> None:
         """Set the hooks; a NothingRecordedError where an adapter is for no module."""
         self.error = NothingRecordedError
-        self.begin([one for one in self._adapters if isinstance(one, SoftmaxAdapter)])
+        self.begin([adapter for adapter in self._adapters if isinstance(adapter, SoftmaxAdapter)])
         self.error = RecordingError
         for adapter in self._adapters:
             if isinstance(adapter, SoftmaxAdapter):
@@ -333,12 +333,12 @@ def _check_product(record: AttentionRecord, values: Tensor, outputs: Tensor) -> 
         return
     with without_autocast(values.device.type):
         product = (record.weights.double() @ values.double()).nan_to_num(0.0)
-    given = outputs.double().nan_to_num(0.0)
-    scale = float(given.abs().max()) if given.numel() else 0.0
+    actual = outputs.double().nan_to_num(0.0)
+    scale = float(actual.abs().max()) if actual.numel() else 0.0
     # The least precise of the three decides: float16 and bfloat16 round to a hundredth.
     tensors = (record.weights, values, outputs)
-    is_half = any(tensor.element_size() < 4 for tensor in tensors)
-    if not torch.allclose(product, given, rtol=0, atol=(5e-2 if is_half else 1e-3) * max(1, scale)):
+    tolerance = 5e-2 if any(tensor.element_size() < 4 for tensor in tensors) else 1e-3
+    if not torch.allclose(product, actual, rtol=0, atol=tolerance * max(1, scale)):
         raise RecordingError(
             f"{record.site}: weights times values are not what its heads give; report it"
         )

@@ -211,8 +211,8 @@ def _record(
         if not is_kind or mask.dim() > 4 or any(size not in (1, full) for size, full in sizes):
             raise refuse(f"the mask {tuple(mask.shape)} does not fit weights {shape}")
     try:
-        told = tensors[f"{site}.scale"].item() if f"{site}.scale" in tensors else metadata["scale"]
-        scale = float(told)
+        number = tensors.get(f"{site}.scale")
+        scale = float(metadata["scale"] if number is None else number.item())
     except KeyError:
         scale = 1 / math.sqrt(q.shape[3])
     except (RuntimeError, TypeError, ValueError):

@@ -131,14 +131,14 @@ def _concatenated(operation: OperatorCall) -> Axes:
 def _reduced(operation: OperatorCall) -> Axes:
     axes, source, shape = operation.axes, operation.args[0], operation.shape
     if len(shape) == source.dim():
-        kept: Iterable[Dimension] = (
+        remaining: Iterable[Dimension] = (
             dimension if size == new else ()
             for dimension, size, new in zip(axes.dimensions, source.shape, shape, strict=True)
         )
     else:
         gone = _places(operation.argument(1, "dim"), source.dim()) if shape else source.shape
-        kept = (part for dim, part in enumerate(axes.dimensions) if dim not in gone)
-    return replace(axes.with_dimensions(kept if shape else ()), pending=None)
+        remaining = (part for dim, part in enumerate(axes.dimensions) if dim not in gone)
+    return replace(axes.with_dimensions(remaining if shape else ()), pending=None)
 
 
 def _summed(operation: OperatorCall) -> Axes:
@@ -164,11 +164,11 @@ def _embedded(operation: OperatorCall) -> Axes:
     return Axes.of((*plain(numbers.dimensions), (width,)), constant=numbers.constant)
 
 
-def _taken(operation: OperatorCall) -> Axes:
+def _indexed(operation: OperatorCall) -> Axes:
     """Entries of a tensor that numbers name: where they come from says what they are."""
     axes, of = operation.axes, operation.tracker.of
-    listed = operation.argument(1, "indices")
-    tensors = listed if isinstance(listed, list | tuple) else operation.args[2:3]
+    indices = operation.argument(1, "indices")
+    tensors = indices if isinstance(indices, list | tuple) else operation.args[2:3]
     numbers = [of(part) for part in tensors if isinstance(part, Tensor)]
     constant = axes.constant and all(part.constant for part in numbers)
     if len(axes.dimensions) != operation.output.dim():
@@ -231,7 +231,7 @@ RULES: Final[dict[str, Rule]] = {
         ("linalg_vector_norm", _reduced),
         ("logsumexp", _log_sum),
         ("embedding", _embedded),
-        ("gather index_select index take_along_dim", _taken),
+        ("gather index_select index take_along_dim", _indexed),
         ("scatter scatter_add", _scattered),
         ("zeros_like ones_like empty_like full_like rand_like randn_like", _made_like),
         ("new_zeros new_ones new_empty new_full lift_fresh", _made_like),

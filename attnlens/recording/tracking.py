@@ -55,19 +55,19 @@ class TracedAxis:
     Attributes:
         feature: whether it counts features, experts or heads (it stems from a parameter), and not
             positions of the input.
-        whole: the axis that it is a part of, after a reshape split it.
+        parent: the axis that it is a part of, after a reshape split it.
         pair: the pair it is a side of, and which ``side``, 0 or 1.
         origin: the same axis before it became a side of a pair.
         copied: whether all its positions hold the same, as ``expand`` makes them.
     """
 
-    __slots__ = ("copied", "feature", "origin", "pair", "side", "size", "whole")
+    __slots__ = ("copied", "feature", "origin", "pair", "parent", "side", "size")
 
     def __init__(
         self,
         size: int,
         feature: bool = False,
-        whole: TracedAxis | None = None,
+        parent: TracedAxis | None = None,
         pair: Pair | None = None,
         side: int = 0,
         origin: TracedAxis | None = None,
@@ -76,7 +76,7 @@ class TracedAxis:
         self.copied = copied
         self.size = size
         self.feature = feature
-        self.whole = whole
+        self.parent = parent
         self.pair = pair
         self.side = side
         self.origin = origin
@@ -85,17 +85,17 @@ class TracedAxis:
         """The same axis with another number of positions, as slices and concatenation give."""
         if size == self.size:
             return self
-        return self._made(size, self.whole)
+        return self._made(size, self.parent)
 
     def parts(self, outer: int) -> tuple[TracedAxis, TracedAxis]:
         """The two axes that a reshape splits it into."""
         return self._made(outer, self), self._made(self.size // outer, self)
 
     def as_side(self, pair: Pair, side: int) -> TracedAxis:
-        return TracedAxis(self.size, self.feature, self.whole, pair, side, self.plain)
+        return TracedAxis(self.size, self.feature, self.parent, pair, side, self.plain)
 
-    def _made(self, size: int, whole: TracedAxis | None) -> TracedAxis:
-        made = TracedAxis(size, self.feature, whole and whole.plain, copied=self.copied)
+    def _made(self, size: int, parent: TracedAxis | None) -> TracedAxis:
+        made = TracedAxis(size, self.feature, parent and parent.plain, copied=self.copied)
         return made if self.pair is None else made.as_side(self.pair, self.side)
 
     @property
@@ -105,7 +105,7 @@ class TracedAxis:
 
     def splits_with(self, other: TracedAxis) -> bool:
         """Whether a reshape made both of one axis, as it makes heads and their features."""
-        return self.whole is not None and self.whole is other.whole
+        return self.parent is not None and self.parent is other.parent
 
 
 Dimension = tuple[TracedAxis, ...]
@@ -190,27 +190,27 @@ def reshaped(dimensions: Sequence[Dimension], shape: Sequence[int]) -> tuple[Dim
         return Axes.new(shape).dimensions
     result: list[Dimension] = []
     for size in shape:
-        taken: list[TracedAxis] = []
+        parts: list[TracedAxis] = []
         product = 1
         if size == 1:
             if left and left[-1].size == 1:
-                taken.append(left.pop())
-            result.append(tuple(taken))
+                parts.append(left.pop())
+            result.append(tuple(parts))
             continue
         while product < size and left:
             axis = left.pop()
             needed = size // product
             if axis.size <= needed and needed % axis.size == 0:
-                taken.append(axis)
+                parts.append(axis)
                 product *= axis.size
             elif axis.size % needed == 0:
                 outer, inner = axis.parts(needed)
-                taken.append(outer)
+                parts.append(outer)
                 left.append(inner)
                 product *= needed
             else:
                 return Axes.new(shape).dimensions
-        result.append(tuple(taken))
+        result.append(tuple(parts))
     if left and result:
         result[-1] = (*result[-1], *reversed(left))
     return tuple(result)
@@ -259,17 +259,17 @@ class Tracker:
         if storage is None:
             return Axes.new(() if tensor.is_nested else tensor.shape)
         layout = _layout(tensor)
-        found = storage.layouts.get(layout)
-        if found is None:
+        axes = storage.layouts.get(layout)
+        if axes is None:
             constant = storage.constant
             if storage.layouts:
                 constant = all(axes.constant for axes in storage.layouts.values())
             if not storage.layouts and not constant:
                 self.unknown += tensor.is_floating_point()
             is_parameter = constant and tensor.is_floating_point()
-            found = Axes.new(tensor.shape, feature=is_parameter, constant=constant)
-            storage.layouts[layout] = found
-        return found
+            axes = Axes.new(tensor.shape, feature=is_parameter, constant=constant)
+            storage.layouts[layout] = axes
+        return axes
 
     def put(self, tensor: Tensor, axes: Axes) -> None:
         storage = self._storage(tensor)
@@ -372,15 +372,15 @@ def broadcast(
         and len(operands) == 2
         and not any(axes.constant or axes.pairs for axes, _ in operands)
     ):
-        alone: tuple[list[int], list[int]] = ([], [])
+        own_dims: tuple[list[int], list[int]] = ([], [])
         for dim in range(-len(shape), 0):
             sizes = [own[dim] if len(own) >= -dim else 1 for _, own in operands]
             if sizes[0] != sizes[1]:
-                alone[sizes[1] > sizes[0]].append(dim)
-        if alone[0] and alone[1]:
-            sizes = [math.prod(shape[dim] for dim in dims) for dims in alone]
+                own_dims[sizes[1] > sizes[0]].append(dim)
+        if own_dims[0] and own_dims[1]:
+            sizes = [math.prod(shape[dim] for dim in dims) for dims in own_dims]
             pair = Pair((sizes[0], sizes[1]), "element-wise")
-            for side, dims in enumerate(alone):
+            for side, dims in enumerate(own_dims):
                 for dim in dims:
                     dimensions[dim] = tuple(axis.as_side(pair, side) for axis in dimensions[dim])
     exponential = operands[order[0]][0].exponential

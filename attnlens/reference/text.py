@@ -214,16 +214,16 @@ class AnsweringModel:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenProbability:
+class CandidateToken:
     token: str
     probability: float
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerToken(TokenProbability):
+class AnswerToken(CandidateToken):
     """A token of the answer, what else was likely, and what it paid each word of the input."""
 
-    runners_up: tuple[TokenProbability, ...]
+    runners_up: tuple[CandidateToken, ...]
     cross_attention: tuple[float, ...]
 
 
@@ -338,9 +338,7 @@ def _recorded(model: TextModel, sentence: TextInput, answer: Tensor) -> Recordin
 
 def _token(model: TextModel, token: str, shares: Tensor, attention: Floats) -> AnswerToken:
     order = shares.argsort(descending=True).tolist()
-    likely = [
-        TokenProbability(model.target.words[number], float(shares[number])) for number in order
-    ]
+    likely = [CandidateToken(model.target.words[number], float(shares[number])) for number in order]
     alternatives = [alternative for alternative in likely if alternative.token != token]
     probability = float(shares[model.target.number(token)])
     return AnswerToken(

@@ -165,11 +165,11 @@ def sections(audit: Audit) -> list[Section]:
 def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
     """Tokens by what hiding each alone from all attention does, the largest effect first."""
     ranked = sorted(tokens, key=lambda token: -token.nats)
-    shown = ranked[:_MAX_TOKENS]
-    largest = max((abs(token.points) for token in shown), default=0.0) or 1.0
+    top_tokens = ranked[:_MAX_TOKENS]
+    largest = max((abs(token.points) for token in top_tokens), default=0.0) or 1.0
     rows = [
         [
-            next(word for least, word in _SIZES if token.nats >= least),
+            next(word for threshold, word in _SIZES if token.nats >= threshold),
             f"{fine_percent(token.before)} → {fine_percent(token.after)}",
             f"{token.points:+.1f}",
             number(token.nats, 3),
@@ -178,17 +178,17 @@ def tokens_section(tokens: Sequence[TokenEffect], many: bool) -> Section:
             + token.item
             + (" (sink)" if token.sink else ""),
         ]
-        for token in shown
+        for token in top_tokens
     ]
-    left = f"and {count(len(ranked) - len(shown), 'more token')}, with smaller effects; "
+    left = f"and {count(len(ranked) - len(top_tokens), 'more token')}, with smaller effects; "
     return Section(
         "effect of hiding each token alone, and the attention it gets",
         ("effect", "target", "points", "nats", "attention", "token"),
         rows,
         (2, 3, 4),
-        tuple(token.points / largest for token in shown),
+        tuple(token.points / largest for token in top_tokens),
         ("",) * len(rows),
-        (left if len(ranked) > len(shown) else "") + _SIZE_LEGEND,
+        (left if len(ranked) > len(top_tokens) else "") + _SIZE_LEGEND,
     )
 
 
