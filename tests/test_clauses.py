@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from explanation_cases import explanation
@@ -24,20 +23,6 @@ BANK = (
     Clause("caution1", "Caution: prices of May are missing.", required=True),
 )
 TEXTS = {clause.id: clause.text for clause in BANK}
-
-
-def ball_data(**options: Any) -> dict[str, Any]:
-    """An explanation with a scorebook and probabilities that are usual."""
-    data = explanation(**options)
-    for entry in data["prediction"]["outcomes"]:
-        entry["usual"] = entry["baseline"]
-    data["prediction"] |= {"subject": "4", "story_times": 2.02}
-    data["ball"]["standing"] = {
-        "phase": "powerplay", "batter_runs": 14, "batter_balls": 16, "bowler_overs": "1.1",
-        "bowler_runs": 4, "bowler_wickets": 0, "partnership_runs": 43, "partnership_balls": 29,
-        "over_runs": 0, "latest": ["1", "·", "4"], "hat_trick": False,
-    }  # fmt: skip
-    return data
 
 
 def test_chosen_clauses_stand_in_their_order_and_cautions_always() -> None:
@@ -87,7 +72,7 @@ def test_what_holds_no_clauses_is_an_error(facts: object) -> None:
 
 
 def test_an_explanation_offers_its_sentences_claims_facts_and_cautions() -> None:
-    typed = Explanation.from_dict(ball_data())
+    typed = Explanation.from_dict(explanation())
     clauses = typed.clauses()
     texts = {clause.id: clause.text for clause in clauses}
     assert len(set(texts.values())) == len(clauses) == len(texts)
@@ -96,11 +81,14 @@ def test_an_explanation_offers_its_sentences_claims_facts_and_cautions() -> None
     cautions = [clause for clause in clauses if clause.required]
     assert [clause.text for clause in cautions] == [f"Caution: {f.text}." for f in typed.flags]
     assert {clause.id.rstrip("0123456789") for clause in cautions} <= {"caution"}
+    standing = typed.ball.standing
+    figures = f"{standing.bowler_wickets} for {standing.bowler_runs} from {standing.bowler_overs}"
+    stand = f"{standing.partnership_runs} from {standing.partnership_balls}"
     for sentence in (
-        f"{typed.ball.batter} has 14 from 16.",
-        f"{typed.ball.bowler} has 0 for 4 from 1.1 overs.",
-        "The partnership is 43 from 29 balls.",
-        "This ball is in the powerplay.",
+        f"{typed.ball.batter} has {standing.batter_runs} from {standing.batter_balls}.",
+        f"{typed.ball.bowler} has {figures} overs.",
+        f"The partnership is {stand} balls.",
+        "This ball is in the middle overs.",
     ):
         assert sentence in texts.values()
     for facts in (typed, typed.to_dict(), typed.to_json(), clauses):
@@ -108,7 +96,7 @@ def test_an_explanation_offers_its_sentences_claims_facts_and_cautions() -> None
 
 
 def test_every_claim_with_a_verdict_has_one_clause_that_states_it() -> None:
-    typed = Explanation.from_dict(ball_data())
+    typed = Explanation.from_dict(explanation())
     claims = [clause for clause in typed.clauses() if clause.id.startswith("claim")]
     tested = [claim for claim in typed.evidence if claim.verdict is not None]
     assert len(claims) == len(tested) > 5
@@ -127,7 +115,7 @@ def test_every_claim_with_a_verdict_has_one_clause_that_states_it() -> None:
 
 def test_every_pointer_leads_to_a_value() -> None:
     for options in ({}, {"evidence": False, "bowled": False}):
-        typed = Explanation.from_dict(ball_data(**options))
+        typed = Explanation.from_dict(explanation(**options))
         for clause in explanation_clauses(typed):
             for pointer in clause.pointers:
                 assert resolve(typed, pointer) is not None
@@ -142,7 +130,7 @@ def test_a_ball_offers_nothing_that_it_lacks() -> None:
 
 
 def test_the_prompt_holds_the_bank_inside_its_fence() -> None:
-    typed = Explanation.from_dict(ball_data())
+    typed = Explanation.from_dict(explanation())
     prompt = clauses_prompt(typed, nonce="0")
     fenced = prompt.user.split("<data-0>\n")[1].split("\n</data-0>")[0]
     assert json.loads(fenced) == {clause.id: clause.text for clause in typed.clauses()}

@@ -23,8 +23,11 @@ from attnlens.errors import InputError
 
 PASSAGES = REPOSITORY / "tests" / "passages"
 RIVERS = (PASSAGES / "rivers.csv").read_text("utf-8")
-TOWNS = "town,people,mayor\nTarn,4100,Lee Marsh\nAsh,3800,Eve Holt\n"
 BAKERY: dict[str, Any] = json.loads((PASSAGES / "bakery.json").read_text("utf-8"))
+TOWNS = "town,people,mayor\nTarn,4100,Lee Marsh\nAsh,3800,Eve Holt\n"
+FACTS: dict[str, Any] = {"RIVERS": RIVERS, "BAKERY": BAKERY, "TOWNS": TOWNS}
+STATEMENTS: dict[str, Any] = json.loads((PASSAGES / "statements.json").read_text("utf-8"))
+"""Statements about these facts, or about a ball, and the answer to each."""
 
 
 @pytest.fixture(scope="module")
@@ -42,51 +45,11 @@ def answer(facts: object, text: str) -> str:
     return one.answer
 
 
-@pytest.mark.parametrize(
-    ("facts", "text", "expected"),
-    [
-        (RIVERS, "Alderford stands at 3.42 m.", "borne out"),
-        (RIVERS, "Alderford stands at 2.87 m.", "not borne out"),
-        (RIVERS, "Alderford's level is 2.87 m.", "not borne out"),  # that is Brackwater's
-        (RIVERS, "About 3.4 m is the level at Alderford.", "borne out"),
-        (RIVERS, "Alderford's level is about 7 m.", "not borne out"),
-        (RIVERS, "Last year the level at Alderford was 2.2 m.", "not borne out"),
-        (RIVERS, "Alderford is 4 km from the sea.", "not in the data"),
-        (RIVERS, "The station at Whitmere is dry.", "not in the data"),
-        (RIVERS, "Alderford flooded because the moon was full.", "not read"),
-        (RIVERS, "Alderford stands at 3.42 m, against a usual 2.10 m.", "borne out"),
-        (RIVERS, "The level at Alderford fell from 2.1 to 3.42 m.", "not borne out"),
-        (BAKERY, "Waste at Quayside is 7.1%.", "borne out"),
-        (BAKERY, "Waste at Quayside is 4.8%.", "not borne out"),
-        (BAKERY, "The manager Ruta Maslin is proud of Castle Street.", "not read"),
-        (BAKERY, "The manager Ruta Maslow is proud of Castle Street.", "not in the data"),
-        ({"sales": {"2023": 90, "2024": 120}}, "Sales in 2024 were 120.", "borne out"),
-        ({"sales": {"2023": 90, "2024": 120}}, "Sales in 2024 were 130.", "not borne out"),
-        ({"sales": {"2023": 90, "2024": 120}}, "Sales in 2024 were 90.", "not borne out"),
-        ({"sales": {"2024": 120}}, "Profits were 77.", "not in the data"),
-        ({"sales": {"2024": 120}}, "151 in 2024.", "not in the data"),
-        (TOWNS, "Tarn has 300 more people than Ash.", "borne out"),
-        (TOWNS, "Tarn has 400 more people than Ash.", "not borne out"),
-        (TOWNS, "Tarn and Ash have 7,900 people together.", "borne out"),
-        (TOWNS, "The towns have 7,900 people in total.", "borne out"),
-        (TOWNS, "Tarn and Ash have 8,900 people together.", "not borne out"),
-        (TOWNS, "Tarn has about 4,000 people.", "borne out"),
-        (TOWNS, "Tarn has 3,800 people, Ash 4,100.", "not borne out"),  # swapped
-        (TOWNS, "Eve Holt is the mayor of Tarn.", "not in the data"),  # she is that of Ash
-        (TOWNS, "Lee Marsh is the mayor of Tarn.", "not read"),
-        (TOWNS, "Lee Nowak is the mayor of Tarn.", "not in the data"),
-        (
-            [{"year": 2019, "sales": 412}, {"year": 2020, "sales": 398}],
-            "Sales of 412.",
-            "borne out",
-        ),
-        ([["town", "people"], ["Tarn", 4100]], "Tarn has 4,100 people.", "borne out"),
-        ('{"a": "12%", "name": "Tarn"}', "Tarn has a of 12%.", "borne out"),
-        ("town;people\nTarn;4100", "Tarn has 5,200 people.", "not borne out"),
-    ],
-)
-def test_what_is_read(facts: object, text: str, expected: str) -> None:
-    assert answer(facts, text) == expected
+@pytest.mark.parametrize("case", STATEMENTS["any"], ids=lambda case: case["text"])
+def test_what_is_read(case: dict[str, Any]) -> None:
+    facts = case["facts"]
+    named = FACTS.get(facts, facts) if isinstance(facts, str) else facts
+    assert answer(named, case["text"]) == case["answer"]
 
 
 def test_a_chance_told_as_that_of_another_outcome(data: dict[str, Any]) -> None:
@@ -97,22 +60,8 @@ def test_a_chance_told_as_that_of_another_outcome(data: dict[str, Any]) -> None:
         assert answer(data, f"The chance of {words} is {chance[other]:.1%}.") == "not borne out"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("{batter} has {runs} from {balls} balls.", "borne out"),
-        ("{bowler} has {runs} from {balls} balls.", "not borne out"),
-        ("{bowler} to {batter}.", "not read"),
-        ("{batter} to {bowler}.", "not in the data"),
-        ("{batting} are {score} for {wickets}.", "borne out"),
-        ("{bowling} are {score} for {wickets}.", "not in the data"),
-        ("{batting}'s chance of winning went from {before} to {after}.", "borne out"),
-        ("The claim about the last boundaries is contradicted.", "not in the data"),
-        ("Lasith Malinga had taken 9 wickets for 173 runs.", "not in the data"),
-        ("The model is 99.7% sure.", "not in the data"),
-    ],
-)
-def test_what_is_said_of_a_ball(data: dict[str, Any], text: str, expected: str) -> None:
+@pytest.mark.parametrize("case", STATEMENTS["ball"], ids=lambda case: case["text"])
+def test_what_is_said_of_a_ball(data: dict[str, Any], case: dict[str, str]) -> None:
     ball, match, chance = data["ball"], data["match"], data["win_probability"]
     words = {
         **{role: ball[role] for role in ("batter", "bowler", "score", "wickets")},
@@ -122,7 +71,7 @@ def test_what_is_said_of_a_ball(data: dict[str, Any], text: str, expected: str) 
         "bowling": match["bowling_team"],
         **{"before": f"{chance['before']:.1%}", "after": f"{chance['happened']:.1%}"},
     }
-    assert answer(data, text.format(**words)) == expected
+    assert answer(data, case["text"].format(**words)) == case["answer"]
 
 
 @given(st.integers(13, 9999), st.integers(13, 9999))

@@ -116,10 +116,6 @@ def test_instructions_stand_outside_the_data_in_a_fence_of_its_own(
 def test_what_has_no_room_is_counted_and_nothing_that_has_room_is_left_out() -> None:
     whole = tables_of(Explanation.from_dict(explanation(60)))
 
-    def rows_of(tables: dict[str, Any], name: str) -> list[Any]:
-        table: Any = tables[name]
-        return table if isinstance(table, list) else table["rows"]
-
     def size(tables: dict[str, Any]) -> int:
         return len(json.dumps(tables))
 
@@ -130,7 +126,7 @@ def test_what_has_no_room_is_counted_and_nothing_that_has_room_is_left_out() -> 
         if told["claims"]["cols"] != whole["claims"]["cols"]:
             break  # all of it shorter, for lack of room
         for name, lost in told["left_out"].items():
-            full, left = rows_of(whole, name), rows_of(told, name)
+            full, left = whole[name]["rows"], told[name]["rows"]
             assert left == full[: len(left)]
             assert len(left) + lost == len(full)
             assert size(told) + len(json.dumps(full[len(left)])) + 10 > room

@@ -211,8 +211,10 @@ def test_a_claim_is_tested_if_the_best_of_its_sets_could_reach_its_level(
 def test_a_look_is_even_below_a_quarter_more_than_the_mean() -> None:
     trial = trial_of(outcome_weights(*np.linspace(0.1, 2, 20)))
     even, uneven = trial.judge(trial.compare([claim(19, lift=1.2499), claim(19, lift=1.25)]))
-    assert (even.verdict, even.reason, even.p) == (None, EVEN, None)
-    assert uneven.p == 0.05
+    assert (even.verdict, even.reason, even.p, even.q) == (None, EVEN, None, None)
+    assert len(even.null_effects) == 0
+    assert even.effect == uneven.effect
+    assert uneven.p == uneven.q == 0.05, "what was not tested counts in no family"
 
 
 @pytest.mark.parametrize(

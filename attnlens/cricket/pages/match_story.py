@@ -8,32 +8,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from attnlens.cricket.match.competition import ALL_OUT
 from attnlens.cricket.pages.ball_page import dotted
 from attnlens.cricket.pages.parts import REMARKS, VERDICTS, model_line, occasion, shown_story
+from attnlens.cricket.story.story_types import (
+    InningsScore,
+    MatchStory,
+    Moment,
+    MovedBy,
+    PlayerAdded,
+    Tally,
+    WinPoint,
+)
 from attnlens.errors import InputError, count
+from attnlens.files import Json
 from attnlens.render.canvas import SHADES, Line, Page, cut, pad, terminal_page, tone, width_of
 from attnlens.render.numbers import fine_percent, percent, rounded_all, signed_points
 from attnlens.render.page import render_page, render_part, render_plain
 from attnlens.render.prompt_template import MAX_PROMPT_TOKENS, Prompt, fence, new_nonce, render
 from attnlens.render.safe import visible
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from attnlens.cricket.story.story_types import (
-        InningsScore,
-        MatchStory,
-        Moment,
-        MovedBy,
-        PlayerAdded,
-        Tally,
-        WinPoint,
-    )
-    from attnlens.files import Json
-
 
 LEFT, ABOVE, BELOW, RADIUS = 40, 14, 42, 10
 """Units left of a curve for its scale, above it, and below it for overs; and of a number's dot."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from attnlens.cricket.explain.types import Evidence, Explanation, PastBall
 from attnlens.cricket.pages.parts import (
@@ -85,29 +85,25 @@ def prompt_of(
         InputError: the template cannot be read or rendered; one line says where.
     """
 
-    def context(chosen: Json, nonce: str) -> Json:
+    def context(tables: Json, nonce: str) -> Json:
         return {
-            **fence(chosen, nonce),
-            "tables": chosen,
+            **fence(tables, nonce),
+            "tables": tables,
             "ball": f"innings {explanation.ball.innings}, delivery {explanation.ball.index}",
             "tested": bool(explanation.evidence),
             "happened": explanation.prediction.actual is not None,
             "asked": explanation.prediction.explained,
         }
 
-    def fits(chosen: Json, max_tokens: int = MAX_BALL_TOKENS) -> bool:
-        return render(_DEFAULT_TEMPLATE, context(chosen, _LONGEST_NONCE)).tokens <= max_tokens
+    def tokens(tables: Json) -> int:
+        return render(_DEFAULT_TEMPLATE, context(tables, _LONGEST_NONCE)).tokens
 
     chosen = fitted(
-        tables_of(explanation), fits, lambda tables: fits(tables, max_tokens=MAX_PROMPT_TOKENS)
+        tables_of(explanation),
+        lambda tables: tokens(tables) <= MAX_BALL_TOKENS,
+        lambda tables: tokens(tables) <= MAX_PROMPT_TOKENS,
     )
-    chosen = context(chosen, nonce or new_nonce())
-    return render(_DEFAULT_TEMPLATE, chosen, template)
-
-
-def _winning(explanation: Explanation) -> Json | None:
-    win = explanation.win_probability
-    return None if win is None else {"before": win.before, "happened": win.happened}
+    return render(_DEFAULT_TEMPLATE, context(chosen, nonce or new_nonce()), template)
 
 
 def tables_of(explanation: Explanation) -> Json:
@@ -120,7 +116,7 @@ def tables_of(explanation: Explanation) -> Json:
     """
     explanation = presentable(explanation)
     ranked = _reported(explanation)
-    outcome = explanation.prediction.subject
+    outcome, win = explanation.prediction.subject, explanation.win_probability
     tables = {
         "ball": _ball(explanation),
         "match": explanation.match.model_dump(include=_SIDES, exclude_none=True),
@@ -129,7 +125,7 @@ def tables_of(explanation: Explanation) -> Json:
         "sentences": [sentence.text for sentence in explanation.narrative],
         "prediction": _prediction(explanation),
         "happened": _what_happened(explanation),
-        "batting_side_wins": _winning(explanation),
+        "batting_side_wins": win and {"before": win.before, "happened": win.happened},
         "contributions": _contributions(explanation, outcome),
         "claims": _claims(explanation, ranked),
         "past_balls": _past_balls(explanation, ranked),
@@ -150,7 +146,7 @@ def fitted(
     Args:
         is_possible: what the rows that are always in must fit; ``fits`` without it.
     """
-    count = {name: len(_rows(tables, name)) for name, _ in _ROOM}
+    count = {name: len(tables[name]["rows"]) for name, _ in _ROOM}
     if fits(tables):
         return tables
     claims = tables["claims"]
@@ -177,18 +173,12 @@ def _cheap(text: str) -> str:
     return visible(text, _MOST_OF_A_NAME // 4) if dear else text
 
 
-def _rows(tables: Json, name: str) -> list[Any]:
-    table = tables[name]
-    rows: list[Any] = table if isinstance(table, list) else table["rows"]
-    return rows
-
-
 def _cut(tables: Json, counts: Mapping[str, int]) -> Json:
     left_out: dict[str, int] = {}
     cut = tables | {"left_out": left_out}
     for name, count in counts.items():
-        rows = _rows(tables, name)
-        cut[name] = rows[:count] if tables[name] is rows else tables[name] | {"rows": rows[:count]}
+        rows = tables[name]["rows"]
+        cut[name] = tables[name] | {"rows": rows[:count]}
         if count < len(rows):
             left_out[name] = len(rows) - count
     return cut
