@@ -15,72 +15,55 @@ import argparse
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
 
-@dataclass(frozen=True)
-class Budget:
-    """A benchmark and what it holds.
-
-    Attributes:
-        name: for ``--only``.
-        what: the budgets.
-        words: the script and its arguments; ``DATA`` is the folder of real matches.
-        slow: whether it takes more than two or three minutes.
-    """
-
-    name: str
-    what: str
-    words: tuple[str, ...]
-    slow: bool = False
-
-
-BUDGETS = (
-    Budget(
-        "cold",
+BUDGETS = {
+    "cold": (
         "--help 5 x python; explain 1.25 x and 2 x import torch, cached 0.35 x; tiny 1.5 x",
         ("cold_explain.py",),
     ),
-    Budget("maps", "heat maps of every ball 3 x the bare forward", ("ball_costs.py", "maps")),
-    Budget("evidence", "all evidence of a ball 20 x a bare forward", ("ball_costs.py", "evidence")),
-    Budget("reading", "JSON 12 x orjson.loads, memory bounded", ("reading.py", "DATA")),
-    Budget("over", "an over written, 20 x one encoder forward", ("overs.py",)),
-    Budget("record", "what recording costs, from 128 tokens to 2,048", ("recording.py",), True),
-    Budget("dashboard", "ball change 60 ms, first picture 1.5 s", ("dashboard.py",), True),
-)
+    "maps": ("heat maps of every ball 3 x the bare forward", ("ball_costs.py", "maps")),
+    "evidence": ("all evidence of a ball 20 x a bare forward", ("ball_costs.py", "evidence")),
+    "reading": ("JSON 12 x orjson.loads, memory bounded", ("reading.py", "DATA")),
+    "over": ("an over written, 20 x one encoder forward", ("overs.py",)),
+    "record": ("what recording costs, from 128 tokens to 2,048", ("recording.py",)),
+    "dashboard": ("ball change 60 ms, first picture 1.5 s", ("dashboard.py",)),
+}
+"""By name for ``--only``: the budgets, and the script with its arguments."""
+
+SLOW = ("record", "dashboard")
+"""They take more than two or three minutes."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--shared", type=Path, metavar="DATA", help="the folder of real matches")
     parser.add_argument("--slow", action="store_true", help="those that take long, too")
-    parser.add_argument(
-        "--only", nargs="+", metavar="NAME", choices=[one.name for one in BUDGETS], default=[]
-    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=[*BUDGETS], default=[])
     options = parser.parse_args()
     rows = []
-    for budget in BUDGETS:
-        if options.only and budget.name not in options.only:
+    for name, (budget, script) in BUDGETS.items():
+        if options.only and name not in options.only:
             continue
-        if "DATA" in budget.words and options.shared is None:
-            rows.append((budget, "not run: needs --shared DATA"))
+        if "DATA" in script and options.shared is None:
+            rows.append((name, "not run: needs --shared DATA"))
             continue
-        if budget.slow and not options.slow and not options.only:
-            rows.append((budget, "not run: --slow"))
+        if name in SLOW and not options.slow and not options.only:
+            rows.append((name, "not run: --slow"))
             continue
-        words = [str(options.shared) if word == "DATA" else word for word in budget.words]
-        print(f"\n== {budget.name}: {budget.what}", flush=True)
+        words = [str(options.shared) if word == "DATA" else word for word in script]
+        print(f"\n== {name}: {budget}", flush=True)
         start = time.perf_counter()
         status = subprocess.run([sys.executable, HERE / words[0], *words[1:]], check=False)
         minutes = (time.perf_counter() - start) / 60
         verdict = {0: "pass", 1: "FAIL"}.get(status.returncode, "broken")
-        rows.append((budget, f"{verdict} ({minutes:.1f} min)"))
+        rows.append((name, f"{verdict} ({minutes:.1f} min)"))
     print()
-    for budget, verdict in rows:
-        print(f"{budget.name:<10} {verdict:<28} {budget.what}")
+    for name, verdict in rows:
+        print(f"{name:<10} {verdict:<28} {BUDGETS[name][0]}")
     return int(any(verdict.startswith(("FAIL", "broken")) for _, verdict in rows))
 
 

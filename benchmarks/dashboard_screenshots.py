@@ -33,10 +33,9 @@ PAGES = {
     "recording": "/recording/before.safetensors",
     "lost": "/nowhere",
 }
-WHOLE = ("story", "head")
+FULL_PAGE = ("story", "head")
 SIZES = {"desktop": (1440, 900), "laptop": (1280, 800), "phone": (390, 844)}
-COLOURS = 256
-MOST = 150_000
+COLOURS = 64
 
 
 def made(folder: Path) -> None:
@@ -59,30 +58,17 @@ def settle(page: Any, name: str) -> None:
 
 
 def smaller(picture: bytes) -> bytes:
-    """The picture in so few colours that it may be kept: its most frequent ones exactly."""
+    """The picture in `COLOURS` colours."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(picture)).convert("RGB")
-    counted = sorted(image.getcolors(image.width * image.height), reverse=True)
-    colours = COLOURS
-    while True:
-        flat = [colour for _, colour in counted[: colours // 2]]
-        rest = [colour for _, colour in counted[colours // 2 :]] or flat
-        other = Image.new("RGB", (len(rest), 1))
-        other.putdata(rest)
-        several = other.quantize(max(2, colours // 2)).getpalette()[: 3 * (colours // 2)]
-        palette = Image.new("P", (1, 1))
-        palette.putpalette([*(part for colour in flat for part in colour), *several])
-        out = io.BytesIO()
-        few = image.quantize(palette=palette, dither=Image.Dither.NONE)
-        few.save(out, "PNG", optimize=True)
-        if out.tell() <= MOST or colours <= 16:
-            return out.getvalue()
-        colours = colours * 3 // 4
+    out = io.BytesIO()
+    image.quantize(COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
 
 
 def main() -> None:
-    target, wanted = Path(sys.argv[1]), sys.argv[2:] or list(PAGES)
+    target, names = Path(sys.argv[1]), sys.argv[2:] or list(PAGES)
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         recordings = two_recordings(Path(name), width=32, heads=4, tokens=24)
@@ -95,11 +81,11 @@ def main() -> None:
                         viewport={"width": width, "height": height}, color_scheme=theme
                     )
                     page = context.new_page()
-                    for page_name in wanted:
+                    for page_name in names:
                         page.goto(server.url + PAGES[page_name])
                         settle(page, page_name)
-                        whole = {"full_page": True} if page_name in WHOLE else {}
-                        picture = smaller(page.screenshot(**whole))
+                        full_page = page_name in FULL_PAGE
+                        picture = smaller(page.screenshot(full_page=full_page))
                         file = target / f"{page_name}-{size}-{theme}.png"
                         file.write_bytes(picture)
                         print(f"{file.name} {len(picture) // 1000} kB", flush=True)

@@ -1,12 +1,10 @@
-"""How soon a ball is told and the next one explained, from the moment its line is written.
+"""How soon a ball is reported and the next one explained, after its line is written.
 
     python benchmarks/live.py [MATCH]
 
-First in one process: from a file just read to the forecast, the attention and who is winning at
-the next ball, which are to take at most 100 ms, and to its evidence, a second. Then it writes a
-CSV2 match ball by ball into a file that ``attnlens explain --follow`` reads, waits for each answer,
-and prints the seconds between, with all evidence and without, beside the time of the same answer
-from a new process.
+It writes a CSV2 match ball by ball into a file that ``attnlens explain --follow`` reads, waits for
+each answer, and prints the seconds between, with all evidence and without, beside the time of the
+same answer from a new process.
 """
 
 from __future__ import annotations
@@ -27,8 +25,6 @@ from command_line import clean_environment, command, run_process  # noqa: E402
 
 SAMPLE = REPOSITORY / "sample_data" / "match.csv"
 FIRST, BALLS = 60, 20
-AIMS = {False: 0.1, True: 1.0}
-"""Seconds to the next ball without evidence and with it."""
 
 
 def followed(folder: Path, lines: list[str], *options: str) -> list[float]:
@@ -44,41 +40,18 @@ def followed(folder: Path, lines: list[str], *options: str) -> list[float]:
     )
     assert process.stdout is not None
     process.stdout.readline()
-    taken = []
+    seconds = []
     with path.open("a", encoding="utf-8") as file:
         for line in lines[FIRST : FIRST + BALLS]:
             file.write(line)
             file.flush()
             start = time.perf_counter()
-            said = json.loads(process.stdout.readline())
-            if said["next"] is not None:
-                taken.append(time.perf_counter() - start)
+            answer = json.loads(process.stdout.readline())
+            if answer["next"] is not None:
+                seconds.append(time.perf_counter() - start)
     process.terminate()
     process.wait()
-    return taken
-
-
-def in_process(folder: Path, lines: list[str]) -> None:
-    """Seconds from a file just read to the next ball, in a process that goes on."""
-    from attnlens.cricket.session import Session
-    from attnlens.errors import AttnlensError
-
-    session, path = Session(None), folder / "growing.csv"
-    for evidence, aim in AIMS.items():
-        taken = []
-        for count in range(FIRST - 1, FIRST + BALLS):
-            path.write_text("".join(lines[:count]), encoding="utf-8")
-            match = session.read(path)
-            start = time.perf_counter()
-            try:
-                session.explain(match, ball="next", evidence=evidence)
-            except AttnlensError:
-                continue  # somebody would have to be named
-            taken.append(time.perf_counter() - start)
-        middle = statistics.median(taken[1:])  # the first one loads the model
-        what = "with its evidence" if evidence else "forecast and attention"
-        verdict = "reached" if middle <= aim else "not reached"
-        print(f"{what} of the next ball: {1000 * middle:.0f} ms; aim {1000 * aim:.0f}: {verdict}")
+    return seconds
 
 
 def main() -> None:
@@ -88,17 +61,16 @@ def main() -> None:
     lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        in_process(folder, lines)
         start = time.perf_counter()
         cold = run_process(folder, "explain", source, "--ball", str(FIRST), "--no-cache", "--json")
         alone = time.perf_counter() - start
         assert cold.status == 0, cold.err
         for title, options in (("all evidence", ()), ("no evidence", ("--no-evidence",))):
-            taken = sorted(followed(folder, lines, *options))
-            middle, last = statistics.median(taken), taken[int(0.95 * (len(taken) - 1))]
+            seconds = sorted(followed(folder, lines, *options))
+            middle, last = statistics.median(seconds), seconds[int(0.95 * (len(seconds) - 1))]
             print(
-                f"{title}: {len(taken)} balls, median {middle:.2f} s, 95th percentile {last:.2f} s,"
-                f" {middle / alone:.2f} of a new process ({alone:.2f} s)"
+                f"{title}: {len(seconds)} balls, median {middle:.2f} s, 95th percentile {last:.2f} "
+                f"s, {middle / alone:.2f} of a new process ({alone:.2f} s)"
             )
 
 

@@ -10,8 +10,8 @@ Models are built from their sizes, nothing is downloaded: 12 layers of 768 as in
 ``nn.TransformerEncoder`` of 4 layers of 128 with 120 tokens. Every way runs between two plain
 forwards, its ratio is to their mean; tables give the median of the ratios and, in brackets, an
 interval that holds the median of all such ratios with at least 95% (below 6 pairs: the range).
-Seconds are CPU time of one thread, so that other programs disturb little; with ``--threads`` and
-on CUDA, wall-clock time. Memory is the peak beyond that of the plain forward, each way in a
+Seconds are CPU time of one thread, so that other programs disturb little; with ``--threads``,
+wall-clock time. Memory is the peak beyond that of the plain forward, each way in a
 process of its own. The other tools come with ``pip install -e .[bench]``; one that is not
 installed is shown as such. Exit 1 where a budget is missed.
 """
@@ -32,15 +32,7 @@ from pathlib import Path
 from typing import Any
 
 MEASURE = Path(__file__).with_name("recording_measure.py")
-OURS = (
-    "last row",
-    "8 rows",
-    "all weights",
-    "all weights, new memory",
-    "top 16",
-    "lazy",
-    "streamed",
-)
+OURS = ("last row", "all weights", "all weights, new memory", "top 16", "lazy")
 OTHERS = (
     "Hugging Face eager",
     "need_weights hooks",
@@ -49,13 +41,7 @@ OTHERS = (
     "TransformerLens",
     "nnsight",
 )
-PACKAGES = (
-    "torch",
-    "attnlens",
-    "transformers",
-    "transformer-lens",
-    "nnsight",
-)
+PACKAGES = ("torch", "attnlens", "transformers", "transformer-lens", "nnsight")
 LONG_TOKENS, LONG_TOP, LONG_BYTES = 32_768, 16, 8 * 10**9
 SHARE_OF_WHOLE = 0.1
 """The peak of the top 16 at 2,048 tokens may be so much of the peak of all weights."""
@@ -69,7 +55,6 @@ class Case:
         model: ``"trunk"`` (causal, of GPT-2's kind), ``"encoder"`` (``nn.TransformerEncoder``),
             ``"by hand"`` (attention written out) or ``"layer"`` (one causal attention layer).
         tokens: length of the input; batch: how many of them.
-        own: the trunk in plain torch, also where the transformers library is installed.
     """
 
     model: str
@@ -78,8 +63,6 @@ class Case:
     layers: int = 12
     width: int = 768
     heads: int = 12
-    device: str = "cpu"
-    own: bool = False
 
     @property
     def title(self) -> str:
@@ -87,7 +70,7 @@ class Case:
         kind = "nn.TransformerEncoder" if self.model == "encoder" else self.model
         return (
             f"{kind}, {self.layers} layers of {self.width}, {self.heads} heads, "
-            f"{self.tokens:,} tokens, batch {self.batch}, {self.device}"
+            f"{self.tokens:,} tokens, batch {self.batch}"
         )
 
     def budget(self, way: str) -> float | None:
@@ -212,42 +195,30 @@ def missed(found: dict[str, Any]) -> list[str]:
     return lost
 
 
-def long_case(options: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+def long_case(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """One layer of many tokens: its figures, and what to print."""
     tokens = 1024 if options.quick else LONG_TOKENS
-    found: dict[str, Any] = {"cases": []}
-    lines = []
-    for device in options.devices:
-        sizes = Case("layer", tokens, layers=1, device=device)
-        tell(f"one layer of {tokens:,} tokens, {device}")
-        one = measured("long", sizes, options.threads, k=LONG_TOP)
-        found["cases"].append({"sizes": vars(sizes), **one})
-        good = one["most"] <= LONG_BYTES
-        lines.append(
-            f"One layer, 12 heads, {tokens:,} tokens, top {LONG_TOP}, {device}: "
-            f"{one['seconds']:,.1f} s beside {one['plain']:,.1f} s of the plain forward, "
-            f"{one['kept'] / 1e6:,.0f} MB kept, peak of the whole process "
-            f"{one['most'] / 1e9:.2f} GB (budget {LONG_BYTES / 1e9:g} GB: "
-            f"{'pass' if good else 'MISSED'})."
-        )
-        found["passed"] = found.get("passed", True) and good
-    return found, lines
+    sizes = Case("layer", tokens, layers=1)
+    tell(f"one layer of {tokens:,} tokens")
+    case = measured("long", sizes, options.threads, k=LONG_TOP)
+    passed = case["most"] <= LONG_BYTES
+    line = (
+        f"One layer, 12 heads, {tokens:,} tokens, top {LONG_TOP}: {case['seconds']:,.1f} s beside "
+        f"{case['plain']:,.1f} s of the plain forward, {case['kept'] / 1e6:,.0f} MB kept, peak of "
+        f"the whole process {case['most'] / 1e9:.2f} GB (budget {LONG_BYTES / 1e9:g} GB: "
+        f"{'pass' if passed else 'MISSED'})."
+    )
+    return {"cases": [{"sizes": vars(sizes), **case}], "passed": passed}, line
 
 
 def cases_of(options: argparse.Namespace) -> list[Case]:
     """The cases that options ask for."""
-    cases = []
-    for device in options.devices:
-        if options.quick:
-            for model, tokens in (("trunk", 32), ("encoder", 24)):
-                cases.append(Case(model, tokens, 1, 2, 64, 4, device, options.own_trunk))
-            continue
-        cases += [
-            Case("trunk", tokens, device=device, own=options.own_trunk) for tokens in options.tokens
-        ]
-        if not options.no_encoder:
-            cases += [Case("encoder", 120, batch, 4, 128, 8, device) for batch in (1, 32)]
-            cases += [Case("by hand", 120, batch, 4, 128, 8, device) for batch in (1, 32)]
+    if options.quick:
+        return [Case("trunk", 32, 1, 2, 64, 4), Case("encoder", 24, 1, 2, 64, 4)]
+    cases = [Case("trunk", tokens) for tokens in options.tokens]
+    if not options.no_encoder:
+        models = ("encoder", "by hand")
+        cases += [Case(model, 120, batch, 4, 128, 8) for model in models for batch in (1, 32)]
     return cases
 
 
@@ -275,12 +246,8 @@ def main() -> int:
         "--long-pairs", type=int, metavar="N", help="from 2,048 tokens on (as --pairs)"
     )
     parser.add_argument("--ways", nargs="*", choices=[*OURS, *OTHERS], metavar="WAY")
-    parser.add_argument("--devices", nargs="*", metavar="DEVICE", help="cpu, and cuda if there")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
     parser.add_argument("--no-memory", action="store_true", help="no process for each peak")
-    parser.add_argument(
-        "--own-trunk", action="store_true", help="in plain torch, also beside transformers"
-    )
     parser.add_argument("--no-encoder", action="store_true", help="the trunk alone")
     parser.add_argument("--quick", action="store_true", help="tiny models, 3 pairs")
     parser.add_argument("--long", action="store_true", help="only one layer of 32,768 tokens")
@@ -291,10 +258,6 @@ def main() -> int:
     if options.pairs < 1 or options.threads < 1:
         parser.error("--pairs and --threads start at 1")
     options.long_pairs = options.long_pairs or options.pairs
-    if not options.devices:
-        there = "import torch; print(torch.cuda.is_available())"
-        asked = subprocess.run([sys.executable, "-c", there], capture_output=True, check=False)
-        options.devices = ["cpu", *(["cuda"] if asked.stdout.strip() == b"True" else [])]
 
     about = {
         "versions": versions(),
@@ -306,8 +269,8 @@ def main() -> int:
     print(f"{about['machine']}, load {about['load']:.0f}, {options.threads} thread; {told}\n")
     lost: list[str] = []
     if options.long:
-        found, lines = long_case(options)
-        print("\n".join(lines), flush=True)
+        found, line = long_case(options)
+        print(line, flush=True)
         lost += [] if found["passed"] else ["peak of the long recording"]
     else:
         found = {"cases": []}

@@ -28,17 +28,18 @@ LEAST_SECONDS = 0.02
 """Shorter runs are repeated until the clock can tell them apart."""
 
 
-def seconds_of(work: Callable[[], Any], times: int, device: str) -> float:
+def clock() -> float:
+    """Processor time of one thread; of several, time on the wall."""
+    return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
+
+
+def seconds_of(work: Callable[[], Any], times: int) -> float:
     """Seconds of one of several runs; what the last run gave is let go after the clock stops."""
-    cpu = device == "cpu" and torch.get_num_threads() == 1
-    clock = time.process_time if cpu else time.perf_counter
     gc.collect()
-    _wait(device)
     start = clock()
     kept = None
     for _ in range(times):
         kept = work()
-    _wait(device)
     taken = clock() - start
     del kept
     return taken / times
@@ -56,21 +57,20 @@ def times(case: Case, pairs: int, names: list[str]) -> dict[str, Any]:
     def plain() -> Any:
         return model(x)
 
-    first = seconds_of(plain, 1, case.device)
+    first = seconds_of(plain, 1)
     repeats = max(1, round(LEAST_SECONDS / max(first, 1e-6)))
     for name, way in ways.items():
         found[name]["kept"] = bytes_kept(way(x))
     plains = []
-    before = seconds_of(plain, repeats, case.device)
+    before = seconds_of(plain, repeats)
     for turn in range(pairs):
         order = list(ways)
         for name in order[turn % len(order) :] + order[: turn % len(order)]:
             taken = seconds_of(
                 lambda name=name: ways[name](x),  # type: ignore[misc]
                 repeats,
-                case.device,
             )
-            after = seconds_of(plain, repeats, case.device)
+            after = seconds_of(plain, repeats)
             found[name]["ratios"].append(2 * taken / (before + after))
             found[name]["seconds"].append(taken)
             plains.append(after)
@@ -84,9 +84,9 @@ def peak(case: Case, name: str) -> dict[str, Any]:
     ways, found = _ready([name], case, model, x)
     if name not in ways:
         return found[name]
-    base = _peak_of(lambda: None, case.device)
-    plain = _peak_of(lambda: model(x), case.device)
-    most = _peak_of(lambda: ways[name](x), case.device)
+    base = _peak_of(lambda: None)
+    plain = _peak_of(lambda: model(x))
+    most = _peak_of(lambda: ways[name](x))
     return {"plain": plain - base, "beyond": max(0, most - plain), "most": most}
 
 
@@ -95,27 +95,20 @@ def long(case: Case, k: int) -> dict[str, Any]:
     import attnlens
 
     model, x = plain_model(case), input_of(case)
-    plain = seconds_of(lambda: model(x), 1, case.device)
-    base = _peak_of(lambda: None, case.device)
+    plain = seconds_of(lambda: model(x), 1)
+    base = _peak_of(lambda: None)
     kept: dict[str, Any] = {}
 
     def way() -> None:
-        start = seconds_now(case.device)
+        start = clock()
         with attnlens.record(model, top_k=k) as recording:
             model(x)
-        kept["seconds"] = seconds_now(case.device) - start
+        kept["seconds"] = clock() - start
         kept["shape"] = list(next(iter(recording.records())).shape)
         kept["kept"] = bytes_kept(recording)
 
-    most = _peak_of(way, case.device)
+    most = _peak_of(way)
     return {"plain": plain, "most": most, "beyond_model": most - base, **kept}
-
-
-def seconds_now(device: str) -> float:
-    """The clock that `seconds_of` reads."""
-    _wait(device)
-    one = device == "cpu" and torch.get_num_threads() == 1
-    return time.process_time() if one else time.perf_counter()
 
 
 def _ready(
@@ -143,19 +136,9 @@ def _ready(
     return ways, found
 
 
-def _wait(device: str) -> None:
-    if device != "cpu":
-        torch.cuda.synchronize()
-
-
-def _peak_of(work: Callable[[], Any], device: str) -> int:
-    """The most memory held while something runs, all of the process or of the device."""
+def _peak_of(work: Callable[[], Any]) -> int:
+    """The most memory that the process holds while something runs, in bytes."""
     gc.collect()
-    if device != "cpu":
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-        work()
-        return torch.cuda.max_memory_allocated()
     _forget_peak()
     work()
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -8,10 +8,8 @@ here, with random weights; nothing is downloaded.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -63,22 +61,6 @@ class ByHand(Block):
         return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
 
 
-class Trunk(nn.Module):
-    """Embeddings and blocks, for machines without the transformers library."""
-
-    def __init__(self, case: Case) -> None:
-        super().__init__()
-        self.wte = nn.Embedding(VOCABULARY, case.width)
-        self.wpe = nn.Parameter(torch.randn(case.tokens, case.width) * 0.02)
-        self.h = nn.ModuleList(Block(case.width, case.heads) for _ in range(case.layers))
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        x = self.wte(tokens) + self.wpe[: tokens.shape[1]]
-        for block in self.h:
-            x = block(x)
-        return x
-
-
 class Layer(nn.Module):
     """The attention half of one block."""
 
@@ -106,7 +88,7 @@ def hugging_face(case: Case, attention: str) -> nn.Module:
         attn_implementation=attention,
     )
     torch.manual_seed(0)
-    return GPT2Model(config).eval().to(case.device)
+    return GPT2Model(config).eval()
 
 
 def encoder(case: Case) -> nn.Module:
@@ -114,7 +96,7 @@ def encoder(case: Case) -> nn.Module:
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(case.width, case.heads, 4 * case.width, batch_first=True)
     model = nn.TransformerEncoder(layer, case.layers, enable_nested_tensor=False)
-    return model.eval().to(case.device)
+    return model.eval()
 
 
 def plain_model(case: Case) -> nn.Module:
@@ -123,16 +105,11 @@ def plain_model(case: Case) -> nn.Module:
     if case.model == "encoder":
         return encoder(case)
     if case.model == "layer":
-        return Layer(case).eval().to(case.device)
+        return Layer(case).eval()
     if case.model == "by hand":
         blocks = (ByHand(case.width, case.heads) for _ in range(case.layers))
-        return nn.Sequential(*blocks).eval().to(case.device)
-    if not case.own:
-        try:
-            return hugging_face(case, "sdpa")
-        except ImportError:
-            pass
-    return Trunk(case).eval().to(case.device)
+        return nn.Sequential(*blocks).eval()
+    return hugging_face(case, "sdpa")
 
 
 def input_of(case: Case) -> Tensor:
@@ -140,9 +117,9 @@ def input_of(case: Case) -> Tensor:
     generator = torch.Generator().manual_seed(1)
     if case.model == "trunk":
         size = (case.batch, case.tokens)
-        return torch.randint(VOCABULARY, size, generator=generator).to(case.device)
+        return torch.randint(VOCABULARY, size, generator=generator)
     size = (case.batch, case.tokens, case.width)
-    return torch.randn(size, generator=generator).to(case.device)
+    return torch.randn(size, generator=generator)
 
 
 Way = Callable[[Tensor], Any]
@@ -160,33 +137,8 @@ def _ours(**options: Any) -> Callable[[Case, nn.Module], Way]:
     return make
 
 
-def _some_rows(case: Case, model: nn.Module) -> Way:
-    return _ours(rows=slice(0, None, -(-case.tokens // 8)))(case, model)
-
-
 def _top(case: Case, model: nn.Module) -> Way:
     return _ours(top_k=min(16, case.tokens))(case, model)
-
-
-class _Streamed:
-    """Whole weights in a folder, which goes when the object does."""
-
-    def __init__(self, model: nn.Module, x: Tensor) -> None:
-        self.folder = Path(tempfile.mkdtemp())
-        options = {"rows": slice(None), "to": self.folder / "recording"}
-        with attnlens.record(model, **options):  # type: ignore[arg-type]
-            model(x)
-
-    @property
-    def kept(self) -> int:
-        return sum(part.stat().st_size for part in self.folder.rglob("*.safetensors"))
-
-    def __del__(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _streamed(_: Case, model: nn.Module) -> Way:
-    return lambda x: _Streamed(model, x)
 
 
 def _eager(case: Case, _: nn.Module) -> Way:
@@ -209,7 +161,7 @@ def _transformer_lens(case: Case, _: nn.Module) -> Way:
         names = dict.fromkeys(("bos_token", "eos_token", "unk_token", "pad_token"), "a")
         PreTrainedTokenizerFast(tokenizer_object=words, **names).save_pretrained(folder)
         bridge = TransformerBridge.boot_transformers(
-            folder, device=case.device, tokenizer=AutoTokenizer.from_pretrained(folder)
+            folder, tokenizer=AutoTokenizer.from_pretrained(folder)
         )
 
     def way(x: Tensor) -> list[Tensor]:
@@ -298,12 +250,10 @@ def _only(kind: str, case: Case, why: str) -> None:
 
 WAYS: dict[str, Callable[[Case, nn.Module], Way]] = {
     "last row": _ours(rows=-1),
-    "8 rows": _some_rows,
     "all weights": _ours(rows=slice(None)),
     "all weights, new memory": _in_new_memory,
     "top 16": _top,
     "lazy": _ours(lazy=True),
-    "streamed": _streamed,
     "Hugging Face eager": _eager,
     "need_weights hooks": _need_weights,
     "new memory alone": _memory_alone(_new),
@@ -323,8 +273,6 @@ def bytes_kept(result: Any) -> int:
             for tensor in tensors_of(record).values()
         }
         return sum(parts.values())
-    if isinstance(result, _Streamed):
-        return result.kept
     if isinstance(result, Tensor):
         return result.numel() * result.element_size()
     if isinstance(result, list | tuple):

@@ -8,8 +8,8 @@ What is drawn is what the command prints on a terminal, colours and all. Needs `
 from __future__ import annotations
 
 import os
-import pty
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -33,23 +33,11 @@ THEME = TerminalTheme(
 
 def printed() -> str:
     """What the command prints on a terminal of `WIDTH` columns."""
-    master, slave = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(WIDTH), "TERM": "xterm-256color", "NO_COLOR": ""}
-    words = [sys.executable, "-m", "attnlens", *WORDS]
-    process = subprocess.Popen(words, cwd=REPOSITORY, env=environment, stdout=slave, stderr=slave)
-    os.close(slave)
-    parts = []
-    while True:
-        try:
-            part = os.read(master, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        parts.append(part)
-    process.wait()
-    os.close(master)
-    return b"".join(parts).decode("utf-8").replace("\r\n", "\n")
+    words = shlex.join([sys.executable, "-m", "attnlens", *WORDS])
+    on_a_terminal = ["script", "-qec", words, os.devnull]
+    text = subprocess.check_output(on_a_terminal, cwd=REPOSITORY, env=environment, text=True)
+    return text.replace("\r\n", "\n")
 
 
 def main() -> None:
