@@ -94,8 +94,8 @@ HOSTILE = {
     "an event without end": (writes(HEAD + "\r\n", flood("data: a\n")), "sends an event without"),
     "a line without end": (writes(HEAD + "\r\n", flood("x")), "sends an event without an end"),
     "empty lines without end": (writes(HEAD + "\r\n", flood("\n")), "sends more than any answer"),
-    "a header without end": (writes(HEAD + "X: ", flood("a")), "answers what is not HTTP"),
-    "headers without end": (writes(HEAD, flood("X-A: b\r\n")), "answers what is not HTTP"),
+    "a header without end": (writes(HEAD + "X: ", flood("a")), "does not speak HTTP"),
+    "headers without end": (writes(HEAD, flood("X-A: b\r\n")), "does not speak HTTP"),
     "a document without end": (
         writes(HEAD.replace("text/event-stream", "application/json") + "\r\n", flood("[")),
         "answers JSON that is nested too deeply",

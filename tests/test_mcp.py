@@ -331,7 +331,7 @@ def test_nothing_outside_the_folders_is_read(server: Any, folder: Path, name: st
 
 def test_folders_of_one_name_and_no_folder(folder: Path) -> None:
     assert list(Folders([folder, folder / "more", folder]).roots) == ["data", "more"]
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         Folders([folder / "match.csv"])
 
 
@@ -457,9 +457,9 @@ def test_over_http_to_this_machine_only(address: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("none",), "none: is no folder; give folders of match files"),
+        (("none",), "none: is not a folder; give folders of match files"),
         (("--http", "--host", "0.0.0.0"), "can be reached from other machines"),
-        (("none", "--http", "--host", "LOCALHOST"), "none: is no folder"),
+        (("none", "--http", "--host", "LOCALHOST"), "none: is not a folder"),
         (("--http", "--port", "0"), "'0' is not a number from 1 to 65535"),
         ((), "pip install 'attnlens[mcp]'"),
     ],

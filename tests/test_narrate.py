@@ -113,7 +113,7 @@ def test_a_refusal_is_one_line(attnlens_here: Here, sample_match_path: Path) -> 
     [
         (keeps_silent(2.0), "did not answer within 0.4 seconds"),
         (streams("fact2, fact4", done=False), "the connection was cut after"),
-        (streams(""), "answered nothing"),
+        (streams(""), "sent an empty answer"),
     ],
 )
 def test_without_an_answer_our_own_narrative_is_printed(

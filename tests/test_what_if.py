@@ -210,7 +210,7 @@ def test_a_target_moves_the_chase(predictor: TrainedPredictor) -> None:
     assert after["required_rate"] == pytest.approx(rate, abs=CLOSE)
     moved = replace(MATCH, innings=(FIRST, replace(chase, target=chase.target + 20)))
     assert column(answer, "after") == pytest.approx(expected(predictor, moved, 2, 30), abs=CLOSE)
-    with pytest.raises(InputError, match="chases nothing"):
+    with pytest.raises(InputError, match="is not a chase"):
         ask(predictor, 30, target=100)
     with pytest.raises(InputError, match="the target was reached"):
         ask(predictor, "2:60", target=5)

@@ -150,7 +150,7 @@ def test_what_cannot_be_changed_is_refused() -> None:
     dot = next(ball for ball in MATCH.innings[0].deliveries[20:] if ball.outcome == "0")
     place = str(dot.index)
     for index, changes, error, message in (
-        (dot.index + 2, [(place, "7")], InputError, "no outcome"),
+        (dot.index + 2, [(place, "7")], InputError, "not an outcome"),
         (dot.index + 2, [("2:3", "0")], InputError, "in innings 2"),
         (dot.index + 2, [(place, "2"), (dot.label, "4")], InputError, "changed to 2 and to 4"),
         (1, [("last", "W")], BallNotFoundError, "no ball was bowled before the first"),
@@ -171,8 +171,8 @@ def test_questions_as_they_are_written() -> None:
         ("is given twice", ["bowler=X", "bowler=Y"]),
         ("not understood", ["keeper=Y"]),
         ("not understood", ["bowler"]),
-        ("no whole number", ["target=many"]),
-        ("no number of runs", ["target=-3"]),
+        ("not a whole number", ["target=many"]),
+        ("not a number of runs", ["target=-3"]),
         ("out of reach", ["target=" + "9" * 41]),
     )
     for words, settings_ in refused:
@@ -195,9 +195,9 @@ def test_a_target_that_no_side_could_be_set_is_refused() -> None:
     for match, side, target, message in (
         (MATCH, chase, 721, "721 off 120 balls is out of reach of any side; give at "),
         (MATCH, replace(chase, target_balls=30), 181, "181 off 30 balls is .*; give at most 180"),
-        (test, sides[0], 180, "innings 1 chases nothing; leave the target"),
-        (test, sides[1], 180, "innings 2 chases nothing; leave the target"),
-        (test, sides[2], 180, "innings 3 chases nothing; leave the target"),
+        (test, sides[0], 180, "innings 1 is not a chase; leave the target"),
+        (test, sides[1], 180, "innings 2 is not a chase; leave the target"),
+        (test, sides[2], 180, "innings 3 is not a chase; leave the target"),
         (test, sides[3], 100_000, "a target of 100000 is out of reach"),
     ):
         with pytest.raises(InputError, match=message):

@@ -45,12 +45,12 @@ def check_probabilities(
         table = np.zeros(0)
     if table.ndim != 2 or table.shape != (len(masks), outcomes or table.shape[1]):
         raise InputError(
-            f"the model's answer to {len(masks)} masks is no table of as many rows",
+            f"the model's answer to {len(masks)} masks is not a table with as many rows",
             remedy=f"give an array (mask, outcome), of {outcomes or 'as many'} outcomes each time",
         )
     if not ((table >= -_ROUNDING).all() and (np.abs(table.sum(1) - 1) <= _ROUNDING).all()):
         raise InputError(
-            "the model answers with what is no number, is below 0 or does not sum to 1",
+            "the model's answer has rows that are not probabilities with a sum of 1",
             remedy="give a softmax over the outcomes, in double precision",
         )
     return table

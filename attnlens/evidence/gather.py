@@ -93,7 +93,7 @@ def gather(
     for site in dict.fromkeys([MODEL, *(claim.site for claim in claims)]):
         if np.abs(trial.leave_one_out(site).full - parts.full).max() > BATCH_TOLERANCE:
             raise InputError(
-                f"with nothing hidden, {site!r} answers otherwise than the model did before",
+                f"with nothing hidden, {site!r} gives a different answer than the model",
                 remedy="call model.eval() first, and ask heads about the same input",
             )
     return GatheredEvidence(
@@ -119,7 +119,7 @@ def _check(claim: Claim, sites: Mapping[str, AblationSite], outcomes: range) -> 
         ({claim.site} - set(sites), "is about {!r}", f"name one of {', '.join(sites)}"),
         (set(claim.raises) - set(outcomes), "raises outcome {}", f"the last is {outcomes[-1]}"),
         (_repeated(claim.raises), "raises outcome {} twice", "name every outcome once"),
-        (lift, "has a lift that is no number", "leave it out"),
+        (lift, "has a lift that is not a number", "leave it out"),
     ]
     for culprits, fault, remedy in faults:
         if culprits:

@@ -237,7 +237,8 @@ class Trial(Generic[C]):
         effect = float(self.effect(loo.full, own))
         if not np.isfinite([effect, *statistics.values()]).all():
             raise InputError(
-                "what hiding an item does is no number", remedy="give usual effects above 0"
+                "the effect of hiding an item is not a finite number",
+                remedy="give usual effects above 0",
             )
         pool, reference = site_claim.pool, self._reference_for(site_claim)
         generator = np.random.default_rng(pool.seed(self.seed))

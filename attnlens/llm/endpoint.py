@@ -85,7 +85,7 @@ class Endpoint:
         if parts.query or parts.fragment or any(c.isspace() for c in self.base_url):
             raise self._unusable("has more than a path")
         if self.key is not None and (not self.key.isprintable() or not self.key.isascii()):
-            raise InputError("the key has signs that no key has", remedy="set it again")
+            raise InputError("the key has characters that no key has", remedy="set it again")
         if not (0 < self.timeout <= _MAX_WAIT_SECONDS and 0 < self.deadline <= _MAX_WAIT_SECONDS):
             problem = f"a time-out and a deadline are from 0 to {_MAX_WAIT_SECONDS:,} seconds"
             raise InputError(problem)
@@ -210,7 +210,7 @@ async def _refusal(endpoint: Endpoint, response: httpx.Response) -> EndpointErro
     status = response.status_code
     text = f"{_REFUSALS.get(status, 'cannot answer')} (HTTP {status})"
     if 300 <= status < 400:
-        text = f"sends us elsewhere (HTTP {status}), which is not followed"
+        text = f"redirects (HTTP {status}), and redirects are not followed"
     else:
         try:
             message = _message(json.loads(await _start_of(response, _MAX_REFUSAL_BYTES)))
@@ -247,7 +247,7 @@ def _no_response(endpoint: Endpoint, error: Exception) -> str:
     if isinstance(error, httpx.ReadError | httpx.WriteError) or "disconnected" in str(error):
         return "cut the connection before it answered"
     if isinstance(error, httpx.ProtocolError):
-        return "answers what is not HTTP"
+        return "does not speak HTTP"
     return f"cannot be reached ({error})"
 
 
@@ -269,7 +269,7 @@ async def _answer(endpoint: Endpoint, response: httpx.Response) -> Answer:
         problem = f"the connection was cut after {len(answer.text):,} characters of the answer"
         raise endpoint.failure(problem, "ask again")
     if not answer.text:
-        raise endpoint.failure("answered nothing", "try another model")
+        raise endpoint.failure("sent an empty answer", "try another model")
     answer.cut = answer.finish_reason == "length"
     return answer
 

@@ -64,7 +64,7 @@ def balls_found(
                     yield [name, _name(side, ball), *_row(ball), free]
     if not player_exists:
         raise InputError(
-            f"nobody in what was read is called {player!r}",
+            f"no player in the matches read is called {player!r}",
             remedy="give a surname as the match files write it",
         )
 

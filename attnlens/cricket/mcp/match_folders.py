@@ -40,7 +40,9 @@ class Folders:
         for folder in folders:
             root = Path(os.path.realpath(folder))
             if not root.is_dir():
-                raise InputError("is no folder", path=folder, remedy="give folders of match files")
+                raise InputError(
+                    "is not a folder", path=folder, remedy="give folders of match files"
+                )
             if root in self.roots.values():
                 continue
             name = alias = root.name or "root"
@@ -59,7 +61,10 @@ class Folders:
         outer, separator, inner = name.partition(_MEMBER)
         path = self._inside(outer)
         if not path.is_file():
-            raise InputError(f"{name!r} is no match here", remedy="list_matches tells the names")
+            raise InputError(
+                f"{name!r} is not a match file in these folders",
+                remedy="list_matches lists the names",
+            )
         if any(part == ".." for part in PurePosixPath(inner.replace("\\", "/")).parts):
             raise self._outside(name)
         self._check_beside(path, name)
@@ -91,11 +96,11 @@ class Folders:
         """
         if not 1 <= limit <= _MAX_MATCHES or offset < 0:
             raise InputError(
-                f"there is no limit {limit} with an offset {offset}",
+                f"limit {limit} with offset {offset} is out of range",
                 remedy=f"give a limit from 1 to {_MAX_MATCHES} and an offset from 0",
             )
         if not _DATE.fullmatch(date):
-            raise InputError(f"{date!r} is no date", remedy="write 2024, 2024-03 or 2024-03-23")
+            raise InputError(f"{date!r} is not a date", remedy="write 2024, 2024-03 or 2024-03-23")
         names = [name for name in self.names() if contains.lower() in name.lower()]
         rows: list[Json] = []
         until = min(len(names), offset + _MAX_FILES)
@@ -159,7 +164,7 @@ class Folders:
         names = ", ".join(self.roots) or "none were given at the start"
         return InputError(
             f"{name!r} is not inside the folders that may be read ({names})",
-            remedy="list_matches tells the names",
+            remedy="list_matches lists the names",
         )
 
 

@@ -90,7 +90,7 @@ def _add_what_happened(page: Page, explanation: Explanation) -> None:
     if prediction.actual is None:
         return
     prob = percent_seen(of(prediction.outcomes, prediction.actual).probability)
-    text = f"it was {OUTCOME_WORDS[prediction.actual]}, to which the model had given {prob}"
+    text = f"it was {OUTCOME_WORDS[prediction.actual]}; the model had given it {prob}"
     if prediction.surprise_bits is not None:
         text += f" ({prediction.surprise_bits:.1f} bits of surprise)"
     page.paragraph(text, "title", indent=4, lead="  ●")
@@ -233,5 +233,5 @@ def _add_close(page: Page, explanation: Explanation) -> None:
         "" if direction is None else f" A claim says {claims_say}; effects are on that alone."
     )
     page.paragraph(
-        f"{CAVEAT} Small q: chance seldom does as much. {USUAL_WORDS}{explained}", "quiet"
+        f"{CAVEAT} A small q: few random sets do as much. {USUAL_WORDS}{explained}", "quiet"
     )

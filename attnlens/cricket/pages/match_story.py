@@ -412,9 +412,9 @@ def _listed_groups(moment: Moment) -> list[MovedBy]:
 
 def tested_words(story: MatchStory) -> str:
     """How much was tested, and how much of it holds."""
-    tested, untold = story.tested, "no difference that can be told"
+    tested, untold = story.tested, "no clear difference"
     if not tested.claims:
-        return "Nothing was tested: what happened is told, and no reason for it."
+        return "Nothing was tested: this says what happened, not why."
     claims = f"Of {count(tested.claims, 'claim')} tested on {count(tested.balls, 'ball')}"
     ball = "its ball" if tested.supported == 1 else "their balls"
     held = f", {tested.supported} held for {ball} (✓), {len(story.claims)} over the whole match"

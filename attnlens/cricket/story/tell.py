@@ -466,16 +466,16 @@ def _untold(
 ) -> Iterator[tuple[str, str]]:
     winning = any(side.winning is not None for side in sides)
     if not sides:
-        yield "no_ball", "no ball is in the file: there is nothing to tell but the result"
+        yield "no_ball", "the file has no ball: only the result is known"
     elif not any(_is_short(match, side.innings) for side in sides):
-        subject = (
-            "who was winning, and what was expected of players, is told of up to 20 overs a side"
+        text = (
+            "win probabilities and expected figures are known of matches of up to 20 overs a side"
         )
-        yield "no_win_probability", f"{subject} alone: of this match what surprised is"
+        yield "no_win_probability", f"{text}: of this one only surprises are told"
     elif not winning:
-        yield "no_win_probability", "who was winning cannot be told"
+        yield "no_win_probability", "the win probability is not known"
     if any(side.super_over for side in match.innings):
-        yield "super_over", "of the super over only the result is told"
+        yield "super_over", "the super over is told by its result alone"
     if winning and match.outcome.get("method"):
         how = match.outcome["method"]
         yield "method", f"decided by {how}: the chase is valued by the target in the file"
@@ -483,7 +483,7 @@ def _untold(
     new, played = _unseen_players(sides)
     if new:
         players = count(played, "player")
-        yield "unseen_players", f"new to the model: {new} of {players}, an average stands for each"
+        yield "unseen_players", f"new to the model, so averages are used: {new} of {players}"
 
 
 def _unseen_players(sides: Sequence[InningsForecast]) -> tuple[int, int]:

@@ -67,7 +67,9 @@ class WhatIfQuestion:
                 remedy="give another bowler, batter or target, or past balls that went otherwise",
             )
         if self.target is not None and self.target < 1:
-            raise InputError(f"target {self.target} is no number of runs", remedy="give 1 or more")
+            raise InputError(
+                f"target {self.target} is not a number of runs", remedy="give 1 or more"
+            )
 
 
 def question_of(settings: Sequence[str]) -> WhatIfQuestion:
@@ -99,7 +101,8 @@ def question_of(settings: Sequence[str]) -> WhatIfQuestion:
 def _runs(text: str) -> int:
     if not (text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()):
         raise InputError(
-            f"target {text[:_LONGEST_TARGET]!r} is no whole number", remedy="give a number of runs"
+            f"target {text[:_LONGEST_TARGET]!r} is not a whole number",
+            remedy="give a number of runs",
         )
     if len(text) > _LONGEST_TARGET:
         raise InputError("that target is out of reach of any side", remedy="give a smaller one")

@@ -142,7 +142,8 @@ def _outcome(written: str, name: str) -> str:
     outcome_name = names.get(written.strip().lower())
     if outcome_name is None:
         raise InputError(
-            f"{written!r} is no outcome for ball {name}", remedy=f"use one of {' '.join(OUTCOMES)}"
+            f"{written!r} is not an outcome of ball {name}",
+            remedy=f"use one of {' '.join(OUTCOMES)}",
         )
     return outcome_name
 
@@ -296,7 +297,7 @@ def refuse_target(match: Match, innings: Innings, target: int) -> None:
     quota = quota_of(match, innings)
     chases = innings.number == 4 if quota is None else innings.number % 2 == 0
     if not chases and innings.target is None:
-        raise InputError(f"innings {innings.number} chases nothing", remedy="leave the target out")
+        raise InputError(f"innings {innings.number} is not a chase", remedy="leave the target out")
     max_target = _MAX_TARGET if quota is None else _MAX_RUNS_A_BALL * quota
     if target > max_target:
         within = "" if quota is None else f" off {quota} balls"
@@ -326,8 +327,8 @@ def what_if_flags(
     for ball in balls:
         if disturbs(ball, before.delivery):
             text = (
-                f"what followed ball {ball.before.index} ({ball.before.label}) stays as recorded, "
-                "batters too, though others would have faced it, or an over had other balls"
+                f"the innings after ball {ball.before.index} ({ball.before.label}) stays as "
+                "recorded, though other batters would have faced, or an over had other balls"
             )
             flags.append(("as_recorded", text))
     for window in (after, before):
@@ -361,8 +362,8 @@ def _against_the_rules(before: BallWindow, after: BallWindow) -> Iterator[tuple[
 def _unnamed(flag: str, text: str) -> tuple[str, str]:
     for name, instead in _UNNAMED.items():
         if flag in ("unseen_batter", "unseen_bowler") and name in text:
-            role = "faces" if name == _NEW_BATTER else "bowls"
-            return instead, f"nobody is named who {role}: a player without a record is taken"
+            role = "batter" if name == _NEW_BATTER else "bowler"
+            return instead, f"no {role} is named: a player without a record is used"
     return flag, text
 
 
