@@ -78,29 +78,159 @@ def attention(form: Form) -> Form:
     return form
 
 
-@attention
-def plain(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = (q @ k.mT).softmax(-1)
-    return it.weighed(w, v)
+def scored(form: Callable[[Parts, Tensor], Tensor], name: str = "") -> Form:
+    """A form whose weights are made of the scores ``(batch, head, query, key)``."""
+
+    def attend(it: Parts, x: Tensor) -> Tensor:
+        q, k, v = it.sp(x)
+        return it.weighed(form(it, q @ k.mT), v)
+
+    ATTENTION[name or form.__name__] = attend
+    return attend
 
 
-@attention
-def mask_renorm(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = (q @ k.mT).softmax(-1)
-    w = w * torch.ones(N, N).tril()
-    w = w / w.sum(-1, keepdim=True)
-    return it.weighed(w, v)
+def compared(form: Callable[[Parts, Tensor, Tensor], Tensor]) -> Form:
+    """A form whose weights are made of queries and keys."""
+
+    def attend(it: Parts, x: Tensor) -> Tensor:
+        q, k, v = it.sp(x)
+        return it.weighed(form(it, q, k), v)
+
+    ATTENTION[form.__name__] = attend
+    return attend
 
 
-@attention
-def topk(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    logits = q @ k.mT
-    t = logits.topk(3, -1).values[..., -1:]
-    w = logits.masked_fill(logits < t, -1e9).softmax(-1)
-    return it.weighed(w, v)
+SCORED: dict[str, Callable[[Parts, Tensor], Tensor]] = {
+    "plain": lambda _, scores: scores.softmax(-1),
+    "gate": lambda it, scores: scores.softmax(-1) * torch.sigmoid(it.mix[0])[None, :, None, None],
+    "hard_onehot": lambda _, scores: F.one_hot(scores.argmax(-1), N).float(),
+    "relu2": lambda _, scores: F.relu(scores) ** 2 / N,
+    "sigmoid": lambda _, scores: torch.sigmoid(scores - 2),
+    "lse": lambda _, scores: torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True)),
+    "uniform_mix": lambda _, scores: 0.9 * scores.softmax(-1) + 0.1 / N,
+    "convolved_heads": lambda it, scores: F.conv2d(scores.softmax(-1), it.mix[:, :, None, None]),
+}
+for name, weighing in SCORED.items():
+    scored(weighing, name)
+
+
+@scored
+def mask_renorm(_: Parts, scores: Tensor) -> Tensor:
+    w = scores.softmax(-1) * torch.ones(N, N).tril()
+    return w / w.sum(-1, keepdim=True)
+
+
+@scored
+def topk(_: Parts, scores: Tensor) -> Tensor:
+    t = scores.topk(3, -1).values[..., -1:]
+    return scores.masked_fill(scores < t, -1e9).softmax(-1)
+
+
+@scored
+def talking(it: Parts, scores: Tensor) -> Tensor:
+    mixed = torch.einsum("bhqk,hg->bgqk", scores, it.mix)
+    return torch.einsum("bhqk,hg->bgqk", mixed.softmax(-1), it.mix)
+
+
+@scored
+def straight(_: Parts, scores: Tensor) -> Tensor:
+    y = scores.softmax(-1)
+    h = torch.zeros_like(y).scatter_(-1, y.argmax(-1, keepdim=True), 1.0)
+    return h - y.detach() + y
+
+
+@scored
+def sparsemax(_: Parts, scores: Tensor) -> Tensor:
+    z, _ = scores.sort(-1, descending=True)
+    c = z.cumsum(-1) - 1
+    sup = (torch.arange(1, N + 1) * z > c).sum(-1, keepdim=True)
+    return (scores - c.gather(-1, sup - 1) / sup).clamp(min=0)
+
+
+@scored
+def softmax1(_: Parts, scores: Tensor) -> Tensor:
+    e = scores.exp()
+    return e / (1 + e.sum(-1, keepdim=True))
+
+
+@scored
+def exp2(_: Parts, scores: Tensor) -> Tensor:
+    e = torch.exp2(scores)
+    return e / e.sum(-1, keepdim=True)
+
+
+@scored
+def relunorm(_: Parts, scores: Tensor) -> Tensor:
+    e = F.relu(scores)
+    return e / (e.sum(-1, keepdim=True) + 1e-6)
+
+
+@scored
+def softplus(_: Parts, scores: Tensor) -> Tensor:
+    e = F.softplus(scores)
+    return e * (1 / e.sum(-1, keepdim=True))
+
+
+@scored
+def sink(it: Parts, scores: Tensor) -> Tensor:
+    column = it.mix[0].view(1, H, 1, 1).expand(B, H, N, 1)
+    return torch.cat([scores, column], -1).softmax(-1)[..., :-1]
+
+
+@scored
+def powernorm(_: Parts, scores: Tensor) -> Tensor:
+    w = scores.softmax(-1) ** 2
+    return w / w.sum(-1, keepdim=True)
+
+
+@scored
+def sinkhorn(_: Parts, scores: Tensor) -> Tensor:
+    w = scores.exp()
+    for _ in range(3):
+        w = w / w.sum(-1, keepdim=True)
+        w = w / w.sum(-2, keepdim=True)
+    return w
+
+
+@scored
+def rollout(_: Parts, scores: Tensor) -> Tensor:
+    a = scores.softmax(-1)
+    return a @ a
+
+
+@scored
+def retention(_: Parts, scores: Tensor) -> Tensor:
+    i = torch.arange(N).float()
+    return scores * (0.9 ** (i[:, None] - i)).tril()
+
+
+@scored
+def written_over(_: Parts, scores: Tensor) -> Tensor:
+    w = scores.softmax(-1)
+    w[:, :, :, 0] = 0
+    return w
+
+
+@compared
+def diff(it: Parts, q: Tensor, k: Tensor) -> Tensor:
+    a = (q[..., :2] @ k[..., :2].mT).softmax(-1)
+    b = (q[..., 2:] @ k[..., 2:].mT).softmax(-1)
+    return a - it.lam * b
+
+
+@compared
+def cosine(_: Parts, q: Tensor, k: Tensor) -> Tensor:
+    return F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
+
+
+@compared
+def l2(_: Parts, q: Tensor, k: Tensor) -> Tensor:
+    return (-(q[:, :, :, None] - k[:, :, None]).pow(2).sum(-1)).softmax(-1)
+
+
+@compared
+def cdist(_: Parts, q: Tensor, k: Tensor) -> Tensor:
+    return (-torch.cdist(q, k)).softmax(-1)
 
 
 @attention
@@ -115,136 +245,12 @@ def topk_after(it: Parts, x: Tensor) -> Tensor:
 
 
 @attention
-def gate(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = (q @ k.mT).softmax(-1) * torch.sigmoid(it.mix[0])[None, :, None, None]
-    return it.weighed(w, v)
-
-
-@attention
-def talking(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    logits = torch.einsum("bhqk,hg->bgqk", q @ k.mT, it.mix)
-    w = torch.einsum("bhqk,hg->bgqk", logits.softmax(-1), it.mix)
-    return it.weighed(w, v)
-
-
-@attention
-def diff(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    a = (q[..., :2] @ k[..., :2].mT).softmax(-1)
-    b = (q[..., 2:] @ k[..., 2:].mT).softmax(-1)
-    w = a - it.lam * b
-    return it.weighed(w, v)
-
-
-@attention
-def hard_onehot(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = F.one_hot((q @ k.mT).argmax(-1), N).float()
-    return it.weighed(w, v)
-
-
-@attention
-def straight(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    y = (q @ k.mT).softmax(-1)
-    i = y.argmax(-1, keepdim=True)
-    h = torch.zeros_like(y).scatter_(-1, i, 1.0)
-    w = h - y.detach() + y
-    return it.weighed(w, v)
-
-
-@attention
-def cosine(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
-    return it.weighed(w, v)
-
-
-@attention
-def sparsemax(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    logits = q @ k.mT
-    z, _ = logits.sort(-1, descending=True)
-    c = z.cumsum(-1) - 1
-    r = torch.arange(1, N + 1)
-    sup = (r * z > c).sum(-1, keepdim=True)
-    tau = c.gather(-1, sup - 1) / sup
-    w = (logits - tau).clamp(min=0)
-    return it.weighed(w, v)
-
-
-@attention
-def softmax1(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    e = (q @ k.mT).exp()
-    w = e / (1 + e.sum(-1, keepdim=True))
-    return it.weighed(w, v)
-
-
-@attention
-def exp2(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    e = torch.exp2(q @ k.mT)
-    w = e / e.sum(-1, keepdim=True)
-    return it.weighed(w, v)
-
-
-@attention
-def relunorm(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    e = F.relu(q @ k.mT)
-    w = e / (e.sum(-1, keepdim=True) + 1e-6)
-    return it.weighed(w, v)
-
-
-@attention
-def relu2(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = F.relu(q @ k.mT) ** 2 / N
-    return it.weighed(w, v)
-
-
-@attention
-def sigmoid(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = torch.sigmoid(q @ k.mT - 2)
-    return it.weighed(w, v)
-
-
-@attention
-def softplus(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    e = F.softplus(q @ k.mT)
-    w = e * (1 / e.sum(-1, keepdim=True))
-    return it.weighed(w, v)
-
-
-@attention
-def lse(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    logits = q @ k.mT
-    w = torch.exp(logits - torch.logsumexp(logits, -1, keepdim=True))
-    return it.weighed(w, v)
-
-
-@attention
-def sink(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    logits = torch.cat([q @ k.mT, it.mix[0].view(1, H, 1, 1).expand(B, H, N, 1)], -1)
-    w = logits.softmax(-1)[..., :-1]
-    return it.weighed(w, v)
-
-
-@attention
 def kcat(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     m = it.mem.view(5, H, D).transpose(0, 1)[None].expand(B, -1, -1, -1)
     k = torch.cat([m, k], 2)
     v = torch.cat([m, v], 2)
-    w = (q @ k.mT).softmax(-1)
-    return it.weighed(w, v)
+    return it.weighed((q @ k.mT).softmax(-1), v)
 
 
 @attention
@@ -252,22 +258,7 @@ def zeros_attn(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     k = F.pad(k, (0, 0, 0, 1))
     v = F.pad(v, (0, 0, 0, 1))
-    w = (q @ k.mT).softmax(-1)
-    return it.weighed(w, v)
-
-
-@attention
-def l2(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = (-(q[:, :, :, None] - k[:, :, None]).pow(2).sum(-1)).softmax(-1)
-    return it.weighed(w, v)
-
-
-@attention
-def cdist(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = (-torch.cdist(q, k)).softmax(-1)
-    return it.weighed(w, v)
+    return it.weighed((q @ k.mT).softmax(-1), v)
 
 
 @attention
@@ -295,8 +286,7 @@ def gru_loop(it: Parts, x: Tensor) -> Tensor:
 def perceiver(it: Parts, x: Tensor) -> Tensor:
     q = it.q(it.p).view(3, H, D).transpose(0, 1)[None].expand(B, -1, -1, -1)
     _, k, v = it.sp(x)
-    w = (q @ k.mT).softmax(-1)
-    return it.weighed(w, v)
+    return it.weighed((q @ k.mT).softmax(-1), v)
 
 
 @attention
@@ -322,16 +312,14 @@ def gqa(it: Parts, x: Tensor) -> Tensor:
 def gqa_rep(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     k, v = (t[:, :2].repeat_interleave(2, 1) for t in (k, v))
-    w = (q @ k.mT).softmax(-1)
-    return it.weighed(w, v)
+    return it.weighed((q @ k.mT).softmax(-1), v)
 
 
 @attention
 def gqa_exp(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     k, v = (t[:, :2, None].expand(B, 2, 2, N, D).reshape(B, 4, N, D) for t in (k, v))
-    w = (q @ k.mT).softmax(-1)
-    return it.weighed(w, v)
+    return it.weighed((q @ k.mT).softmax(-1), v)
 
 
 @attention
@@ -366,8 +354,7 @@ def rope(it: Parts, x: Tensor) -> Tensor:
         pairs = torch.view_as_complex(t.reshape(*t.shape[:-1], 2, 2))
         return torch.view_as_real(pairs * c).flatten(-2)
 
-    w = (r(q) @ r(k).mT).softmax(-1)
-    return it.weighed(w, v)
+    return it.weighed((r(q) @ r(k).mT).softmax(-1), v)
 
 
 @attention
@@ -401,11 +388,6 @@ def qbhk(it: Parts, x: Tensor) -> Tensor:
     w = torch.einsum("bhqd,bhkd->qbhk", q, k).softmax(-1)
     it.weigh(w, "qbhk")
     return it.jn(torch.einsum("qbhk,bhkd->bhqd", w, v))
-
-
-@attention
-def square_all(it: Parts, x: Tensor) -> Tensor:
-    return plain(it, x)
 
 
 @attention
@@ -470,17 +452,7 @@ def linformer(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     k = it.proj(k.mT).mT
     v = it.proj(v.mT).mT
-    w = (q @ k.mT).softmax(-1)
-    return it.weighed(w, v)
-
-
-@attention
-def retention(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    i = torch.arange(N).float()
-    d = (0.9 ** (i[:, None] - i)).tril()
-    w = (q @ k.mT) * d
-    return it.weighed(w, v)
+    return it.weighed((q @ k.mT).softmax(-1), v)
 
 
 @attention
@@ -520,15 +492,16 @@ def vmapped(it: Parts, x: Tensor) -> Tensor:
 
 @attention
 def ckpt(it: Parts, x: Tensor) -> Tensor:
-    return torch.utils.checkpoint.checkpoint(lambda y: plain(it, y), x, use_reentrant=False)
+    return torch.utils.checkpoint.checkpoint(
+        lambda y: ATTENTION["plain"](it, y), x, use_reentrant=False
+    )
 
 
 @attention
 def cache(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     it.ck.copy_(k)
-    w = (q @ it.ck.mT).softmax(-1)
-    return it.weighed(w, v)
+    return it.weighed((q @ it.ck.mT).softmax(-1), v)
 
 
 @attention
@@ -576,7 +549,7 @@ def two(it: Parts, x: Tensor) -> Tensor:
     a = (q @ k.mT).softmax(-1)
     it.weigh(a, "bhqk")
     y = it.jn(a @ v) + x
-    return plain(it, y)
+    return ATTENTION["plain"](it, y)
 
 
 @attention
@@ -590,24 +563,6 @@ def branch(it: Parts, x: Tensor) -> Tensor:
 
 
 @attention
-def sinkhorn(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = (q @ k.mT).exp()
-    for _ in range(3):
-        w = w / w.sum(-1, keepdim=True)
-        w = w / w.sum(-2, keepdim=True)
-    return it.weighed(w, v)
-
-
-@attention
-def rollout(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    a = (q @ k.mT).softmax(-1)
-    w = a @ a
-    return it.weighed(w, v)
-
-
-@attention
 def pooled(it: Parts, x: Tensor) -> Tensor:
     w = it.g(torch.tanh(it.q(x))).softmax(1)
     it.weigh(w[..., 0], "bk")
@@ -617,8 +572,7 @@ def pooled(it: Parts, x: Tensor) -> Tensor:
 @attention
 def clsq(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
-    w = (q[:, :, :1] @ k.mT).softmax(-1)
-    return it.weighed(w, v)
+    return it.weighed((q[:, :, :1] @ k.mT).softmax(-1), v)
 
 
 @attention
@@ -664,14 +618,6 @@ def idxkeys(it: Parts, x: Tensor) -> Tensor:
 
 
 @attention
-def powernorm(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = (q @ k.mT).softmax(-1) ** 2
-    w = w / w.sum(-1, keepdim=True)
-    return it.weighed(w, v)
-
-
-@attention
 def autoc(it: Parts, x: Tensor) -> Tensor:
     with torch.autocast("cpu", torch.bfloat16):
         q, k, v = it.sp(x)
@@ -686,13 +632,6 @@ def noproj(it: Parts, x: Tensor) -> Tensor:
     w = (h @ h.mT).softmax(-1)
     it.weigh(w, "bhqk")
     return (w @ h).transpose(1, 2).reshape(B, N, E)
-
-
-@attention
-def uniform_mix(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = 0.9 * (q @ k.mT).softmax(-1) + 0.1 / N
-    return it.weighed(w, v)
 
 
 @attention
@@ -722,21 +661,6 @@ def assembled(it: Parts, x: Tensor) -> Tensor:
 
 
 @attention
-def written_over(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = (q @ k.mT).softmax(-1)
-    w[:, :, :, 0] = 0
-    return it.weighed(w, v)
-
-
-@attention
-def convolved_heads(it: Parts, x: Tensor) -> Tensor:
-    q, k, v = it.sp(x)
-    w = F.conv2d((q @ k.mT).softmax(-1), it.mix[:, :, None, None])
-    return it.weighed(w, v)
-
-
-@attention
 def into_buffers(it: Parts, x: Tensor) -> Tensor:
     q, k, v = it.sp(x)
     q, k, v = (part.flatten(0, 1).detach() for part in (q, k, v))
@@ -759,8 +683,7 @@ def nystrom(it: Parts, x: Tensor) -> Tensor:
     for _ in range(3):
         product = middle @ inverse
         inverse = 0.25 * inverse @ (13 * torch.eye(2) - product @ (7 * torch.eye(2) - product))
-    w = (first @ inverse) @ last
-    return it.weighed(w, v)
+    return it.weighed((first @ inverse) @ last, v)
 
 
 @attention

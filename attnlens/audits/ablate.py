@@ -125,19 +125,20 @@ def ablate(
             single_input.mask_tokens(_MASKED_EVERY)
     heads_by_name = _heads_of(single_inputs[0])
     selected = list(heads_by_name) if heads == "each" else _selected_heads(heads, heads_by_name)
+
+    def losses() -> Floats:
+        return np.array([_loss(single_input, loss) for single_input in single_inputs])
+
     generator = np.random.default_rng(seed)
     control_pool = [name for name in heads_by_name if heads == "each" or name not in selected]
     control_heads = generator.permutation(control_pool)[:_RANDOM_HEADS].tolist()
-    full = np.array([_loss(single_input, loss) for single_input in single_inputs])
+    full = losses()
 
     def change(name: str) -> Floats:
         _, _, head, site = heads_by_name[name]
         edit: Any = {"scale": 0.0} if how == "zero" else {"replace": _even}
         with intervene(model, sites=[site], heads=head, **edit):
-            changed: Floats = (
-                np.array([_loss(single_input, loss) for single_input in single_inputs]) - full
-            )
-        return changed
+            return losses() - full
 
     changes = {name: change(name) for name in dict.fromkeys([*selected, *control_heads])}
     random = np.array([changes[name] for name in control_heads])

@@ -179,14 +179,8 @@ def _token(single_input: AuditInput, logits: Tensor, choice: TargetChoice, causa
     token_id = _number(single_input, logits[0, at], choice)
     tokenizer = single_input.tokenizer
     word = repr(tokenizer.decode([token_id])) if tokenizer else str(token_id)
-    return Target(
-        f"{answer_kind} {word}",
-        (word, _ANY_OTHER),
-        "one",
-        _of_one(token_id, at),
-        query,
-        logits.shape[1],
-    )
+    scores, places = _of_one(token_id, at), logits.shape[1]
+    return Target(f"{answer_kind} {word}", (word, _ANY_OTHER), "one", scores, query, places)
 
 
 def _number(single_input: AuditInput, logits: Tensor, choice: TargetChoice) -> int:

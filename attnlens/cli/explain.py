@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from attnlens.files import Json
 
 
+_POLL_SECONDS = 0.1
+"""Seconds between looks at the file."""
+
+_MAX_IDLE_SECONDS = 10_000_000
+"""Seconds that anybody waits."""
 _FORMATS = ("text", "json", "heatmap", "summary", "prompt", "markdown", "html")
 
 
@@ -89,7 +94,17 @@ def add_explain(commands: Commands) -> None:
         "cache folder)",
     )
     parser.flag("--no-cache", "work it out anew, and keep no answer")
-    add_follow_options(parser)
+    parser.flag(
+        "--follow",
+        "stay with a file that grows: a line for each new ball, how surprising it was and "
+        "what is expected of the next; --full: the next one explained, --format json: a line each",
+    )
+    parser.option(
+        "--idle",
+        "SECONDS",
+        "with --follow: end when nothing new has come for so long (default: stay)",
+        type=number(0, _MAX_IDLE_SECONDS),
+    )
 
 
 def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
@@ -278,9 +293,9 @@ def _show(options: argparse.Namespace, explanation: Explanation) -> int:
 
 
 def _document(explanation: Explanation, form: str) -> str:
-    from attnlens.cricket.pages.documents import render_html, render_markdown
+    from attnlens.cricket.pages import documents
 
-    return (render_html if form == "html" else render_markdown)(explanation)
+    return str(getattr(documents, f"render_{form}")(explanation))
 
 
 def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
@@ -295,28 +310,6 @@ def _prompt(explanation: Explanation, options: argparse.Namespace) -> str:
     if options.messages is None:
         return prompt.text
     return json.dumps(prompt.messages(options.messages), ensure_ascii=False, indent=2)
-
-
-_POLL_SECONDS = 0.1
-"""Seconds between looks at the file."""
-
-_MAX_IDLE_SECONDS = 10_000_000
-"""Seconds that anybody waits."""
-
-
-def add_follow_options(parser: Parser) -> None:
-    """``--follow`` and ``--idle``."""
-    parser.flag(
-        "--follow",
-        "stay with a file that grows: a line for each new ball, how surprising it was and "
-        "what is expected of the next; --full: the next one explained, --format json: a line each",
-    )
-    parser.option(
-        "--idle",
-        "SECONDS",
-        "with --follow: end when nothing new has come for so long (default: stay)",
-        type=number(0, _MAX_IDLE_SECONDS),
-    )
 
 
 def check_follow(options: argparse.Namespace) -> None:

@@ -204,7 +204,40 @@ class AttentionRecord:
         Raises:
             RecordingError: no such axis, label or position.
         """
-        return part_of(self, selection)
+        last = len(self.axes) - 1
+        sizes = self.sizes
+        by_place: dict[int, list[int]] = {}
+        for name, choice in selection.items():
+            axis_index, chosen = self.place_of(name), _places(self, name, choice)
+            if not chosen:
+                raise RecordingError(f"{self.site}: no {name} is asked for; give one or more")
+            if chosen != list(range(sizes[axis_index])):
+                by_place[axis_index] = chosen
+        axes = tuple(
+            _axis_with(axis, self.names(index), by_place[index]) if index in by_place else axis
+            for index, axis in enumerate(self.axes)
+        )
+        rows = self.rows
+        if (at := next((p for p in by_place if self.axes[p].name == "query"), None)) is not None:
+            rows = tuple(by_place[at] if rows is None else (rows[row] for row in by_place[at]))
+        if self.lazy is not None:
+            return _of_lazy(self, by_place, axes, rows)
+        if self.keys is not None and last in by_place:
+            raise RecordingError(
+                f"{self.site}: only the strongest keys were kept, so keys cannot be selected; "
+                "select of record.to_numpy()"
+            )
+        parts = {
+            name: value
+            for name in ("weights", "content", "bias", "keys", "residual")
+            if (value := getattr(self, name)) is not None
+        }
+        for name in parts:
+            # The residual has no key axis, so its last axis is the one before the keys.
+            ahead = last if name == "residual" else last + 1
+            for axis_index, chosen in by_place.items():
+                parts[name] = _picked(parts[name], axis_index - ahead, chosen, sizes[axis_index])
+        return self.replaced(axes=axes, rows=rows, **parts, **_parts_of_tensors(self, by_place))
 
     def to_numpy(self) -> NDArray[np.floating[Any]]:
         """The weights as an array, one dimension per axis, in single or double precision.
@@ -214,7 +247,21 @@ class AttentionRecord:
         Raises:
             RecordingError: more weights than memory can be expected to hold.
         """
-        return array_of(self)
+        sizes = self.sizes
+        if (self.lazy is not None or self.keys is not None) and math.prod(sizes) > _MOST_CELLS:
+            raise RecordingError(
+                f"{self.site}: the whole of it would be {math.prod(sizes):,} weights; "
+                "select some heads or queries first (record.sel)"
+            )
+        weights = _plain(self.weights)
+        if self.keys is None:
+            return weights
+        array = np.zeros(sizes, weights.dtype)
+        # Keys of weight 0 fill rows up, and may repeat one that was kept.
+        paid = np.nonzero(weights > 0)
+        keys = self.keys.cpu().numpy()
+        array[(*paid[:-1], keys[paid])] = weights[paid]
+        return array
 
     def to_pandas(self, *, max_rows: int = MOST_ROWS) -> pandas.DataFrame:
         """One row per weight: ``site, call``, a column per axis, ``weight`` and, where they
@@ -229,14 +276,13 @@ class AttentionRecord:
         return table_of((self,), max_rows=max_rows)
 
     def __repr__(self) -> str:
-        return record_text(self)
+        kind = str((self.weights if self.lazy is None else self.lazy.q).dtype)
+        summary = f"{kind_of(self)}, {kind.removeprefix('torch.')}, {_sizes(self)}"
+        lines = [f"AttentionRecord {_short(self.site)} (call {self.call}): {summary}"]
+        return "\n".join(lines + _noted(self.notes))
 
     def _repr_html_(self) -> str:
         return str(resolve_name("attnlens.render.page:record_html")(self))
-
-
-Choices = Mapping[str, Any]
-"""By the name of an axis: labels, positions, lists and slices of them, of any library's kind."""
 
 
 def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
@@ -253,44 +299,6 @@ def _places(record: AttentionRecord, name: str, choice: Any) -> list[int]:
             f"{record.site}: no {name} is called {choice!r}; there are {choices(choice, names)}"
         )
     return matches
-
-
-def part_of(record: AttentionRecord, selection: Choices) -> AttentionRecord:
-    """The part of a record that `AttentionRecord.sel` describes."""
-    last = len(record.axes) - 1
-    sizes = record.sizes
-    by_place: dict[int, list[int]] = {}
-    for name, choice in selection.items():
-        axis_index, chosen = record.place_of(name), _places(record, name, choice)
-        if not chosen:
-            raise RecordingError(f"{record.site}: no {name} is asked for; give one or more")
-        if chosen != list(range(sizes[axis_index])):
-            by_place[axis_index] = chosen
-    axes = tuple(
-        _axis_with(axis, record.names(index), by_place[index]) if index in by_place else axis
-        for index, axis in enumerate(record.axes)
-    )
-    rows = record.rows
-    if (at := next((p for p in by_place if record.axes[p].name == "query"), None)) is not None:
-        rows = tuple(by_place[at] if rows is None else (rows[row] for row in by_place[at]))
-    if record.lazy is not None:
-        return _of_lazy(record, by_place, axes, rows)
-    if record.keys is not None and last in by_place:
-        raise RecordingError(
-            f"{record.site}: only the strongest keys were kept, so keys cannot be selected; "
-            "select of record.to_numpy()"
-        )
-    parts = {
-        name: value
-        for name in ("weights", "content", "bias", "keys", "residual")
-        if (value := getattr(record, name)) is not None
-    }
-    for name in parts:
-        # The residual has no key axis, so its last axis is the one before the keys.
-        ahead = last if name == "residual" else last + 1
-        for axis_index, chosen in by_place.items():
-            parts[name] = _picked(parts[name], axis_index - ahead, chosen, sizes[axis_index])
-    return record.replaced(axes=axes, rows=rows, **parts, **_parts_of_tensors(record, by_place))
 
 
 def _parts_of_tensors(
@@ -362,25 +370,6 @@ def kind_of(record: AttentionRecord) -> str:
     return rows or "all"
 
 
-def array_of(record: AttentionRecord) -> NDArray[np.floating[Any]]:
-    """What `AttentionRecord.to_numpy` describes."""
-    sizes = record.sizes
-    if (record.lazy is not None or record.keys is not None) and math.prod(sizes) > _MOST_CELLS:
-        raise RecordingError(
-            f"{record.site}: the whole of it would be {math.prod(sizes):,} weights; "
-            "select some heads or queries first (record.sel)"
-        )
-    weights = _plain(record.weights)
-    if record.keys is None:
-        return weights
-    array = np.zeros(sizes, weights.dtype)
-    # Keys of weight 0 fill rows up, and may repeat one that was kept.
-    paid = np.nonzero(weights > 0)
-    keys = record.keys.cpu().numpy()
-    array[(*paid[:-1], keys[paid])] = weights[paid]
-    return array
-
-
 def _plain(value: Tensor) -> NDArray[np.floating[Any]]:
     """A tensor as numpy, which knows no bfloat16."""
     tensor = value.detach().cpu()
@@ -447,14 +436,6 @@ def _table(record: AttentionRecord, repeated: set[str]) -> pandas.DataFrame:
         if part is not None:
             columns[name] = np.broadcast_to(_plain(part), is_recorded.shape)[is_recorded]
     return pandas.DataFrame(columns)
-
-
-def record_text(record: AttentionRecord) -> str:
-    """A record on one line, and its notes."""
-    kind = str((record.weights if record.lazy is None else record.lazy.q).dtype)
-    summary = f"{kind_of(record)}, {kind.removeprefix('torch.')}, {_sizes(record)}"
-    lines = [f"AttentionRecord {_short(record.site)} (call {record.call}): {summary}"]
-    return "\n".join(lines + _noted(record.notes))
 
 
 def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:

@@ -124,7 +124,8 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in LAYERS and not thread_state.is_quiet:
             return self._opened(func, name, args, kwargs)
         is_below = torch.is_inference_mode_enabled() or self._fused_site is not None
-        if is_below and _is_composite(func) and not _is_nested(args):
+        has_nested = any(isinstance(part, Tensor) and part.is_nested for part in args)
+        if is_below and _is_composite(func) and not has_nested:
             with self:
                 return func._op_dk(_COMPOSITE, *args, **kwargs)
         if name == "flex_attention" and not thread_state.is_quiet:
@@ -602,10 +603,6 @@ def _broadcasts(shapes: Sequence[Sequence[int]], shape: Sequence[int]) -> bool:
         )
         for own in shapes
     )
-
-
-def _is_nested(args: tuple[Any, ...]) -> bool:
-    return any(isinstance(part, Tensor) and part.is_nested for part in args)
 
 
 @lru_cache(maxsize=4096)

@@ -328,16 +328,12 @@ class _Changes(TorchFunctionMode):
         return result
 
 
-def _multi_head() -> Any:
-    """``F.multi_head_attention_forward`` that a mode does not take over as a whole."""
-    names = vars(F) | {"has_torch_function": lambda _: False}
-    own = F.multi_head_attention_forward
-    copy = FunctionType(own.__code__, names, own.__name__, own.__defaults__, own.__closure__)
-    copy.__kwdefaults__ = own.__kwdefaults__
-    return copy
-
-
-_MULTI_HEAD: Final = _multi_head()
+_MULTI_HEAD: Final = FunctionType(
+    F.multi_head_attention_forward.__code__,
+    vars(F) | {"has_torch_function": lambda _: False},
+    argdefs=F.multi_head_attention_forward.__defaults__,
+)
+"""``F.multi_head_attention_forward`` that a mode does not take over as a whole."""
 
 
 class _ProbeHook:

@@ -542,21 +542,17 @@ def evaluate(expression: Expression) -> Array:
         value = (
             current.value if current.step is None or current is expression else current.step.value
         )
-        missing = [part for part in current.parts if id(part) not in values]
         if value is not None:
             values[id(current)] = as_array(value)
-        elif missing:
+        elif missing := [part for part in current.parts if id(part) not in values]:
             waiting.extend(missing)
         else:
-            values[id(current)] = _applied(current, [values[id(part)] for part in current.parts])
+            function = OPERATIONS[current.kind].numpy
+            assert function is not None
+            parts = (values[id(part)] for part in current.parts)
+            with np.errstate(all="ignore"):
+                values[id(current)] = np.asarray(function(*parts, **current.options))
     return values[id(expression)]
-
-
-def _applied(expression: Expression, parts: list[Array]) -> Array:
-    function = OPERATIONS[expression.kind].numpy
-    assert function is not None
-    with np.errstate(all="ignore"):
-        return np.asarray(function(*parts, **expression.options))
 
 
 def difference(step: Step) -> float | None:
