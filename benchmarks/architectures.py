@@ -34,16 +34,25 @@ from attention_witness import row_of  # noqa: E402
 from small_models import OTHERS, hugging_face_types, models  # noqa: E402
 
 SECONDS, HUNG = 20, 600
-MOST_TOLD = 300
+MAX_MESSAGE_CHARS = 300
 TABLES = "<!-- tables -->"
 PACKAGES = ("torch", "transformers", "x-transformers", "diffusers", "timm", "torchvision")
 STATES = {
     "wrong": "wrong",
     "exact": "exact",
-    "error": "an error says what was not seen",
-    "no attention": "no attention, and `record` says so",
-    "not run": "not run: no small model, or no inputs for it, could be made here",
+    "error": "an error, which names what was not recorded",
+    "no attention": "no attention, as `record` says",
+    "not run": "not run: no small model or no inputs for it could be made here",
 }
+REASONS = {
+    "product of weights and values was not seen": "A module named like attention ran, and no "
+    "product of weights and values was seen in it.",
+    "may be attention": "Weights multiply something and may be attention. "
+    "If they are, `SoftmaxAdapter` records them.",
+    "no product of them with values": "Weights were made from queries and keys, and no product of "
+    "them with values was seen.",
+}
+"""Part of a message, and what a page says in place of the message."""
 
 
 def apart(name: str) -> dict[str, Any]:
@@ -75,7 +84,7 @@ def page(rows: list[dict[str, Any]]) -> Iterator[str]:
         families.setdefault(library or "transformers", []).append(row | {"name": name})
     versions = ", ".join(f"{package} {installed(package)}" for package in PACKAGES)
     yield f"With {versions}, Python {platform.python_version()}, on a CPU.\n"
-    yield f"| |{'|'.join(families)}|\n|---|{'---:|' * len(families)}"
+    yield f"| result | {' | '.join(families)} |\n|---|{'---:|' * len(families)}"
     for state, meaning in STATES.items():
         counts = (sum(row["state"] == state for row in those) for those in families.values())
         yield f"| {meaning} | {' | '.join(map(str, counts))} |"
@@ -88,18 +97,26 @@ def page(rows: list[dict[str, Any]]) -> Iterator[str]:
             if state in ("exact", "no attention"):
                 yield ", ".join(map(named, chosen)) + "."
             else:
-                yield from (f"- {row['name']}: {told_of(row)}" for row in chosen)
+                yield "| reason | models |\n|---|---|"
+                by_reason: dict[str, list[str]] = {}
+                for row in chosen:
+                    by_reason.setdefault(reason(row), []).append(row["name"])
+                yield from (f"| {why} | {', '.join(those)} |" for why, those in by_reason.items())
 
 
 def named(row: dict[str, Any]) -> str:
     """An architecture, with how many weights of the library's own are among the records, if few."""
     found, _, returned = row["returned"].partition(" of ")
-    return row["name"] + f" ({row['returned']})" * (found != returned)
+    name = row["name"].replace(", ", " with ")
+    return name + f" ({row['returned']})" * (found != returned)
 
 
-def told_of(row: dict[str, Any]) -> str:
-    """What came of it, without the paths of this machine."""
-    return re.sub(r"'/[^']*('|$)", "'...'", row["told"])[:MOST_TOLD]
+def reason(row: dict[str, Any]) -> str:
+    """Why it was not recorded, in a sentence, or its message without the paths of this machine."""
+    for part, sentence in REASONS.items():
+        if part in row["told"]:
+            return sentence
+    return re.sub(r"'/[^']*('|$)", "'...'", row["told"])[:MAX_MESSAGE_CHARS].replace("|", "\\|")
 
 
 def installed(package: str) -> str:
