@@ -34,10 +34,9 @@ from attnlens.audits.report import (
 from attnlens.audits.screen import Screening, TargetChoice, screen
 from attnlens.errors import InputError
 from attnlens.evidence.claim import MODEL, AblationSite, Claim, ClaimTest
-from attnlens.evidence.gather import MAX_HEAD_ITEMS
 from attnlens.evidence.result import claim_fields
 from attnlens.evidence.scores import divergence
-from attnlens.evidence.trial import Trial
+from attnlens.evidence.trial import MAX_HEAD_ITEMS, Trial
 from attnlens.evidence.verdict import MIN_SHARE
 from attnlens.files import Flags, Floats
 

@@ -51,11 +51,10 @@ from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow, to_tensor
 from attnlens.evidence import claim as generic
 from attnlens.evidence.claim import MODEL, AblationSite, ClaimTest
-from attnlens.evidence.gather import GatheredEvidence
 from attnlens.evidence.null import NullDistribution, ReferenceDistribution
 from attnlens.evidence.scores import divergence, log_odds
 from attnlens.evidence.shapley import Contributions, contributions
-from attnlens.evidence.trial import Trial
+from attnlens.evidence.trial import GatheredEvidence, Trial
 from attnlens.evidence.verdict import Q_LEVEL, TOO_FEW_LIKE_IT, Judgement, noticeable
 from attnlens.files import Floats
 

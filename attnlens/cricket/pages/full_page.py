@@ -31,6 +31,7 @@ from attnlens.cricket.pages.parts import (
 )
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.cricket.words.narrative import aim
+from attnlens.cricket.words.summary import before_after
 from attnlens.errors import count
 from attnlens.evidence.verdict import CHANCE
 from attnlens.render.canvas import Line, Page, Span, display_width, pad, terminal_page, width_of
@@ -163,21 +164,12 @@ def _add_title(
     page.flow([[(word, "")] for word in words.split()], indent=indent, gap=1, lead=[title])
     parts: list[Line] = [] if carries is None else [[(carries, "")]]
     if claim is not None and claim.verdict is not None:
-        parts.append([(f"hidden: {_effect_of(claim)}", "")])
+        parts.append([(f"hidden: {before_after(claim)}", "")])
         inconclusive = claim.reference or claim.verdict == "cannot be told"
         if claim.q is not None and not inconclusive:
             parts.append([(f"q {claim.q:.2f}" if claim.q >= 0.005 else "q <.01", "quiet")])
     sign, verdict, style = verdict_of(claim) if claim else VERDICTS[None]
     page.flow([*parts, [(f"{sign} {verdict}", style)]], indent=4, gap=3)
-
-
-def _effect_of(claim: Evidence) -> str:
-    """``P(4) 17 → 14%``, with a decimal where whole percent would look alike."""
-    change = claim.top_change
-    start, end = f"{100 * change.before:.0f}", f"{100 * change.after:.0f}"
-    if start == end:
-        start, end = f"{100 * change.before:.1f}", f"{100 * change.after:.1f}"
-    return f"P({change.outcome}) {f'{start}% same' if start == end else f'{start} → {end}%'}"
 
 
 _MATTERS: Final = {
