@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
+import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from attnlens.errors import InputError
+from attnlens.errors import AttnlensError, InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,7 +88,7 @@ def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> It
             leaves the old file or the new one, whole, and after this call the new one.
 
     Raises:
-        InputError: the folder does not exist, or cannot be written to.
+        InputError: the folder does not exist, or cannot be written to, or its disk is full.
     """
     check_writable(path)
     target = Path(os.path.realpath(path))  # a link stays one: what it points at is replaced
@@ -102,10 +105,67 @@ def written_beside(path: str | os.PathLike[str], *, lasting: bool = False) -> It
         os.replace(part, target)
         if lasting and os.name != "nt":  # where folders cannot be opened
             _settle(target.parent, os.O_RDONLY)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror or error})", path=path) from error
+    except (AttnlensError, BrokenPipeError):  # a pipe that broke is stdout or stderr
+        raise
+    except Exception as error:
+        if _error_number(error) is None:
+            raise
+        raise cannot_be_written(path, error) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """A block whose errors of the system's become the one line for a file not written."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_be_written(path, error) from error
+
+
+def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InputError:
+    """The one line for a file that the system refuses to write.
+
+    Args:
+        error: an `OSError`, or what a library raised after one.
+    """
+    number = _error_number(error)
+    reason = str(error) if number is None else os.strerror(number)
+    remedy = system_remedy(number, "write to another folder")
+    return InputError(f"cannot be written ({reason})", path=path, remedy=remedy)
+
+
+def system_remedy(number: int | None, otherwise: str) -> str:
+    """What to do about an error of the system's, by its number."""
+    return _SYSTEM_REMEDIES.get(number or 0, otherwise)
+
+
+_NO_ROOM: Final = "make room on the disk, or write to another one"
+_SYSTEM_REMEDIES: Final = {
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.ENFILE: "raise the limit on open files (ulimit -n)",
+    errno.ENAMETOOLONG: "give a shorter name",
+}
+
+_NUMBER_IN_TEXT: Final = re.compile(r"\(os error (\d+)\)")
+"""How the libraries that are written in Rust name the system's error."""
+
+
+def _error_number(error: BaseException | None) -> int | None:
+    """The system's number of an error, or of the one that it was raised after."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno is not None:
+            return error.errno
+        if found := _NUMBER_IN_TEXT.search(str(error)):
+            return int(found[1])
+        # torch says nothing of the system's error that it met.
+        error = error.__context__ if isinstance(error, RuntimeError) else None
+    return None
 
 
 def _settle(path: Path, how: int) -> None:
@@ -129,7 +189,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     try:
         if target.is_dir():
             raise InputError("is a directory", path=path, remedy="give a file to write")
-        if target.exists() and not target.is_file():
+        # Of the path, not of the target: what /dev/stdout leads to may have no name.
+        if os.path.exists(path) and not os.path.isfile(path):
             # Renaming over a device or a pipe would put a file in its place.
             raise InputError(
                 "is a device or a pipe", path=path, remedy="leave --out out and redirect stdout"
@@ -141,16 +202,64 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         trial.open("ab").close()
         trial.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(
-            f"cannot be written ({error.strerror or error})",
-            path=path,
-            remedy="write to another folder",
-        ) from error
+        raise cannot_be_written(path, error) from error
+
+
+_MAX_NAME_BYTES: Final = 200
+"""Of the target's name in that of a part: a file system takes 255 in all."""
 
 
 def _part_path(target: Path) -> Path:
-    """Where a file is written before it takes its place."""
-    return target.with_name(f"{target.name}.{os.getpid()}.part")
+    """Where a file is written before it takes its place.
+
+    The name is new each time: two threads, or two containers that share a folder and number their
+    processes alike, must not write to one part.
+    """
+    name = os.fsencode(target.name)[:_MAX_NAME_BYTES].decode("utf-8", "ignore")
+    return target.with_name(f"{name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+
+
+def lock(file: int) -> bool:
+    """Take an open file or folder, until it is closed; whether no other process had taken it.
+
+    Where the system or the file system has no locks (Windows, some network drives), nobody has.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        pass
+    return True
+
+
+@contextmanager
+def sharing(folder: Path) -> Iterator[Callable[[], bool]]:
+    """A block that many processes may be in at once, of one folder.
+
+    Yields:
+        whether no other process is in such a block of this folder.
+    """
+    if os.name == "nt":  # folders cannot be opened
+        yield lambda: True
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+
+    def is_alone() -> bool:
+        alone = lock(handle)
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        return alone
+
+    try:
+        is_alone()  # takes the folder
+        yield is_alone
+    finally:
+        os.close(handle)
 
 
 def render_json(data: object) -> str:

@@ -94,7 +94,10 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 2
-    assert done.stderr == b"attnlens: cannot be written or read (No space left on device)\n"
+    assert done.stderr == (
+        b"attnlens: stdout: cannot be written or read (No space left on device); "
+        b"make room on the disk, or write to another one\n"
+    )
 
 
 def test_a_terminal_without_our_characters_still_gets_a_page(

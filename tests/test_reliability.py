@@ -180,7 +180,10 @@ def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path: Path, sample_match_p
     environment = clean_environment(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
     done = run(tmp_path, words, env=environment, preexec_fn=little_room)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == "attnlens: page.html: cannot be written (File too large)"
+    assert done.stderr.splitlines()[-1] == (
+        "attnlens: page.html: cannot be written (File too large); "
+        "raise the limit on the size of a file (ulimit -f)"
+    )
     assert target.read_text() == "what was there\n"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from attnlens._version import VERSION
 from attnlens.cli.arguments import Parser
-from attnlens.cli.output import complain, serve_any_terminal
+from attnlens.cli.output import complain, drop, serve_any_terminal
+from attnlens.cli.signals import Terminated, ending_in_order
 from attnlens.errors import AttnlensError
+from attnlens.files import system_remedy
 
 DONE, INTERRUPTED = 0, 130
+
+_NO_MEMORY = re.compile(
+    "not enough memory|out of memory|allocate memory|failed to map segment|start new thread"
+    "|_find_and_load.* NULL"  # an import for which there was none
+)
+"""What torch, the loader of libraries and Python itself say where memory runs out."""
 
 _COMPLETION = "--print-completion"
 _FILES = ("MATCH", "SRC", "FILE", "PATH", "RECORDING", "EXPLANATION.json", "TEXT", "CSV")
@@ -106,9 +116,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     _open_streams()
     serve_any_terminal()
+    with ending_in_order():
+        try:
+            status = _run(sys.argv[1:] if arguments is None else list(arguments))
+            sys.stdout.flush()
+            return status
+        except Terminated:
+            raise
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        except Exception as error:
+            return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    """Say in one line what went wrong; the exit status."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # of anyio's tasks
+        error = error.exceptions[0]
+    if isinstance(error, AttnlensError):
+        return complain(_with_remedy(error))
+    if isinstance(error, BrokenPipeError):
+        # Whoever read us has seen enough.
+        drop(sys.stdout)
+        return DONE
+    if isinstance(error, OSError):
+        # A full disk, say. What is left would be complained about again on the way out.
+        drop(sys.stdout)
+        # A file that is written is named where it is; stdout has no name.
+        no_room = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        reason, name = error.strerror or error, error.filename or ("stdout" if no_room else None)
+        location = f"{name}: " if name else ""
+        remedy = system_remedy(error.errno, "check that it is there and that you may use it")
+        return complain(f"{location}cannot be written or read ({reason}); {remedy}")
+    if os.environ.get("ATTNLENS_DEBUG"):
+        raise error
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
+        detail = f" ({error})" if str(error) else ""
+        return complain(f"there is not enough memory{detail}; free some, or raise ulimit -v")
+    return complain(
+        f"a fault of ours, not of your input ({type(error).__name__}: {error}); "
+        "set ATTNLENS_DEBUG=1 to see where, and report it"
+    )
+
+
+def _run(words: list[str]) -> int:
+    """Parse the words and do what they say; the exit status."""
     try:
         parser = build_parser()
-        words = sys.argv[1:] if arguments is None else list(arguments)
         if _COMPLETION in words:
             _offer_completion(parser)
         elif removed := _removed(words):
@@ -118,30 +172,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.print_help()
             return DONE
         status: int = options.run(options)
-        sys.stdout.flush()
         return status
-    except SystemExit as stop:
+    except SystemExit as stop:  # argparse's, after it has said why
         return stop.code if isinstance(stop.code, int) else DONE
-    except AttnlensError as error:
-        return complain(_with_remedy(error))
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read us has seen enough.
-        _drop_output()
-        return DONE
-    except OSError as error:
-        # A full disk, say. What is left would be complained about again on the way out.
-        _drop_output()
-        location = f"{error.filename}: " if error.filename else ""
-        return complain(f"{location}cannot be written or read ({error.strerror or error})")
-    except Exception as error:
-        if os.environ.get("ATTNLENS_DEBUG"):
-            raise
-        return complain(
-            f"a fault of ours, not of your input ({type(error).__name__}: {error}); "
-            "set ATTNLENS_DEBUG=1 to see where, and report it"
-        )
 
 
 def _open_streams() -> None:
@@ -163,7 +196,3 @@ def _with_remedy(error: AttnlensError) -> str:
     if error.line is not None:
         return f"{error}; mend that line, or fetch the file again"
     return f"{error}; give a match file of Cricsheet's, JSON or CSV2"
-
-
-def _drop_output() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

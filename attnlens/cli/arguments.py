@@ -63,6 +63,10 @@ class Parser(argparse.ArgumentParser):
         """Exit with one line on stderr and status 2."""
         self.exit(complain(f"{message}; see `{self.prog} --help`"))
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help; argparse itself would end well where the disk is full."""
+        print(message, end="", file=file, flush=True)
+
     def all_arguments(self) -> Iterator[argparse.Action]:
         """The arguments of this parser and of its commands."""
         yield from self._actions

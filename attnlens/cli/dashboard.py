@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.arguments import Commands, add_shared, whole_number
 from attnlens.cli.output import progress, say
+from attnlens.cli.signals import end_at_once
 from attnlens.errors import InputError
 from attnlens.files import read_whole
 
@@ -84,6 +85,7 @@ def _run(options: argparse.Namespace) -> int:
         import webbrowser
 
         webbrowser.open(address + _first_page(matches, recordings))
+    end_at_once()
     server.run()
     return 0
 

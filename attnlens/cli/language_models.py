@@ -16,6 +16,7 @@ from attnlens.cli.arguments import (
 )
 from attnlens.cli.explain import add_ball_options, explain_named_ball
 from attnlens.cli.output import say, show
+from attnlens.cli.signals import end_at_once
 from attnlens.errors import EndpointError, InputError
 from attnlens.files import check_writable, read_whole
 
@@ -240,6 +241,7 @@ def _run_mcp(options: argparse.Namespace) -> int:
     if not folders.roots:
         say("no folder is given, so no match can be read")
     server = server_of(folders, session_of(options))
+    end_at_once()
     if not options.http:
         server.run("stdio")
         return 0

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -28,7 +28,21 @@ def say(text: str, before: str = "") -> None:
     """One line on stderr for whoever runs the command, whatever is in the text."""
     from attnlens.render.safe import on_one_line
 
-    print(f"{before}attnlens: {on_one_line(text)}", file=sys.stderr)
+    _tell(f"{before}attnlens: {on_one_line(text)}\n")
+
+
+def _tell(text: str) -> None:
+    """Write to stderr. If nobody reads it any more, or its disk is full, the work goes on."""
+    try:
+        print(text, end="", file=sys.stderr, flush=True)
+    except OSError:
+        drop(sys.stderr)
+
+
+def drop(stream: TextIO) -> None:
+    """Let nothing come out of a stream any more: Python would try again on the way out."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def complain(text: str) -> int:
@@ -112,7 +126,7 @@ def progress(text: str) -> None:
     if sys.stderr.isatty():
         from attnlens.render.safe import on_one_line
 
-        print(f"\r\x1b[2K{on_one_line(text)}", end="", file=sys.stderr, flush=True)
+        _tell(f"\r\x1b[2K{on_one_line(text)}")
 
 
 def progress_bar(done: int, total: int, counted: str) -> None:
@@ -126,7 +140,7 @@ def since_now() -> Callable[[str], None]:
     started = time.perf_counter()
 
     def report(text: str) -> None:
-        print(f"[{time.perf_counter() - started:6.0f} s] {text}", file=sys.stderr, flush=True)
+        _tell(f"[{time.perf_counter() - started:6.0f} s] {text}\n")
 
     return report
 

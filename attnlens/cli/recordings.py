@@ -28,9 +28,11 @@ from attnlens.cli.output import (
     utf8_stdout,
 )
 from attnlens.errors import InputError
-from attnlens.files import read_whole, render_json, write_text
+from attnlens.files import lock, read_whole, render_json, write_text, writing
 
 if TYPE_CHECKING:
+    from io import FileIO
+
     from attnlens.audits.loading import ModelSource
     from attnlens.files import Json
     from attnlens.recording.recording import Recording
@@ -179,34 +181,54 @@ def _audit_texts(options: argparse.Namespace) -> int:
     texts = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
     if not texts:
         raise InputError("holds no text", path=options.texts, remedy="give a text a line")
-    n_audited = _keep_audits(options.out, texts)
-    if n_audited == len(texts):
+    with writing(options.out):
+        done, _ = _audits_in(options.out, texts)
+    if done == len(texts):
         return 0
     model = _model(options)
     chosen = given_options(options, "target", "layers", "heads")
-    with open(options.out, "a", encoding="utf-8") as file:
-        for number, text in enumerate(texts[n_audited:], n_audited):
+    # Unbuffered, so that nothing is left to write if the disk is full.
+    with writing(options.out), open(options.out, "ab", buffering=0) as file:
+        if not lock(file.fileno()):
+            raise InputError(
+                "is being written by another process",
+                path=options.out,
+                remedy="wait until that has ended, or give another --out",
+            )
+        # Another process may have gone on while the model was read.
+        done, whole_bytes = _audits_in(options.out, texts)
+        file.truncate(whole_bytes)
+        for number in range(done, len(texts)):
             progress_bar(number, len(texts), "texts audited")
-            report = audit(model.model, text, tokens=model.tokens, **chosen)
-            file.write(json.dumps(report.to_dict(), ensure_ascii=False) + "\n")
-            file.flush()
+            report = audit(model.model, texts[number], tokens=model.tokens, **chosen)
+            _append(file, json.dumps(report.to_dict(), ensure_ascii=False).encode() + b"\n")
     progress("")
     return 0
 
 
-def _keep_audits(out: str, texts: list[str]) -> int:
-    """How many texts a file holds already; a last line cut short is taken away."""
+def _append(file: FileIO, line: bytes) -> None:
+    """Write a whole line or, where the disk is full, none."""
+    end, written = file.seek(0, os.SEEK_END), 0
+    try:
+        while written < len(line):
+            written += file.write(line[written:])
+    except OSError:
+        file.truncate(end)
+        raise
+
+
+def _audits_in(out: str, texts: list[str]) -> tuple[int, int]:
+    """How many texts a file holds already, and their bytes: a last line may be cut short."""
     if not os.path.exists(out):
-        return 0
+        return 0, 0
     with open(out, "rb+") as file:
         *lines, rest = file.read().split(b"\n")
-        ours = [_text_of(line) for line in lines] == texts[: len(lines)]
-        if not ours or not (rest.startswith(_BEGINS) or _BEGINS.startswith(rest)):
-            raise InputError(
-                "holds other audits than of these texts", path=out, remedy="give another --out"
-            )
-        file.truncate(sum(len(line) + 1 for line in lines))
-    return len(lines)
+    ours = [_text_of(line) for line in lines] == texts[: len(lines)]
+    if not ours or not (rest.startswith(_BEGINS) or _BEGINS.startswith(rest)):
+        raise InputError(
+            "holds other audits than of these texts", path=out, remedy="give another --out"
+        )
+    return len(lines), sum(len(line) + 1 for line in lines)
 
 
 def _text_of(line: bytes) -> str | None:
@@ -339,7 +361,7 @@ def _show_page(options: argparse.Namespace, recording: Recording) -> None:
     from tempfile import mkstemp
 
     handle, path = mkstemp(prefix="attnlens-", suffix=".html")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
+    with writing(path), os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     print(path, flush=True)
     if options.no_browser:

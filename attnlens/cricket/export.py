@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -35,7 +35,7 @@ from attnlens.cricket.predictor.window import one_thread
 from attnlens.cricket.readers import History, Report, read_match, read_matches, silent
 from attnlens.cricket.session import Session, file_digest
 from attnlens.errors import InputError
-from attnlens.files import written_beside
+from attnlens.files import check_writable, sharing, written_beside
 
 if TYPE_CHECKING:
     import pyarrow
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from attnlens.files import Json
 
 _METADATA_KEY: Final = b"attnlens"
+_IS_DEVICE: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+"""Names that lead to a device on Windows, whatever stands behind the dot."""
+
 _RESUME: Final = "run the same command again: finished matches are not explained again"
 
 
@@ -88,7 +91,7 @@ class MatchEntry:
     def file_name(self) -> str:
         """The name of its Parquet file: its id, with a checksum if a sign had to be replaced."""
         name = re.sub(r"[^\w.-]", "_", self.match_id, flags=re.ASCII)[:100].lstrip(".")
-        same = name == self.match_id
+        same = name == self.match_id and not _IS_DEVICE.match(name)
         checksum = "" if same else f"-{zlib.crc32(self.match_id.encode()):08x}"
         return f"{name}{checksum}.parquet"
 
@@ -136,27 +139,37 @@ def export_matches(
     past = tuple(os.fspath(path) for path in history)
     folder = Path(out)
     _check_folder(folder, [*(os.fspath(source) for source in sources), *past])
-    name = None if model is None else os.fspath(model)
-    sha256 = _session_of(name, past).predictor.sha256
-    digests = tuple(file_digest(path) or path for path in past)
-    task = ExportTask(name, sha256, past, outcome, evidence, digests)
-    problems: list[str] = []
-    entries = _entries(sources, problems, report, warn)
-    for problem in problems:
-        warn(problem)
-    waiting = [entry for entry in entries if not _is_finished(folder / entry.file_name, task)]
-    failed, warned = len(problems), set[str]()
-    for number, result in enumerate(_results(task, waiting, folder, workers, ray), 1):
-        report(f"{number} of {len(waiting)} matches | {result.entry.match_id}")
-        for line in result.unread_history:
-            if line not in warned:
-                warn(f"the history lacks {line}")
-                warned.add(line)
-        if result.problem is not None:
-            warn(result.problem)
-            failed += 1
+    with _cleared(folder):
+        task = _task_of(model, past, outcome, evidence)
+        problems: list[str] = []
+        entries = _entries(sources, problems, report, warn)
+        for problem in problems:
+            warn(problem)
+        waiting = [entry for entry in entries if not _is_finished(folder / entry.file_name, task)]
+        failed, warned = len(problems), set[str]()
+        for number, result in enumerate(_results(task, waiting, folder, workers, ray), 1):
+            report(f"{number} of {len(waiting)} matches | {result.entry.match_id}")
+            for line in result.unread_history:
+                if line not in warned:
+                    warn(f"the history lacks {line}")
+                    warned.add(line)
+            if result.problem is not None:
+                warn(result.problem)
+                failed += 1
     report("")
     return failed
+
+
+def _task_of(
+    model: str | os.PathLike[str] | None,
+    history: tuple[str, ...],
+    outcome: str | None,
+    evidence: bool,
+) -> ExportTask:
+    name = None if model is None else os.fspath(model)
+    sha256 = _session_of(name, history).predictor.sha256
+    digests = tuple(file_digest(path) or path for path in history)
+    return ExportTask(name, sha256, history, outcome, evidence, digests)
 
 
 def _check_folder(folder: Path, sources: Sequence[str]) -> None:
@@ -171,8 +184,28 @@ def _check_folder(folder: Path, sources: Sequence[str]) -> None:
     except OSError as error:
         problem = f"cannot be made ({error.strerror or error})"
         raise InputError(problem, path=folder, remedy="give a folder to write to") from None
-    for path in folder.glob("*.parquet.*.part"):  # of a process that was killed
-        path.unlink()
+    check_writable(folder / "0.parquet")
+
+
+@contextmanager
+def _cleared(folder: Path) -> Iterator[None]:
+    """A block before and after which parts of killed processes are deleted.
+
+    Not while another process writes to the folder: they may be its own.
+    """
+
+    def clear() -> None:
+        if is_alone():
+            for path in folder.glob("*.parquet.*.part"):
+                with suppress(OSError):  # another user's, perhaps
+                    path.unlink()
+
+    with sharing(folder) as is_alone:
+        clear()
+        try:
+            yield
+        finally:
+            clear()
 
 
 def _is_finished(path: Path, task: ExportTask) -> bool:
@@ -183,6 +216,8 @@ def _is_finished(path: Path, task: ExportTask) -> bool:
         raise InputError("is a link", path=path, remedy="choose another folder")
     if not path.exists():
         return False
+    if path.is_dir():
+        raise InputError("is a directory", path=path, remedy="choose another folder")
     try:
         metadata = pyarrow.parquet.read_schema(path).metadata or {}
         settings = json.loads(metadata.get(_METADATA_KEY, b"{}"))

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from attnlens._version import VERSION
 from attnlens.errors import InputError, RecordingError
-from attnlens.files import write_text, written_beside
+from attnlens.files import cannot_be_written, write_text, written_beside
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis
 from attnlens.recording.lazy import LazyAttention
@@ -130,7 +130,6 @@ def write_part(path: str | os.PathLike[str], records: Sequence[AttentionRecord])
     Raises:
         InputError: the file cannot be written.
     """
-    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     places = _Places()
@@ -145,10 +144,7 @@ def write_part(path: str | os.PathLike[str], records: Sequence[AttentionRecord])
         entries.append(entry)
     metadata = {"format": _FORMAT, "attnlens": VERSION, "records": json.dumps(entries)}
     with written_beside(path) as part_file:
-        try:
-            save_file(places.tensors, part_file, metadata)
-        except SafetensorError as error:
-            raise InputError(f"cannot be written ({error})", path=path) from error
+        save_file(places.tensors, part_file, metadata)
     return entries
 
 
@@ -240,8 +236,7 @@ class Stream:
         try:
             self._making.mkdir()
         except OSError as error:
-            reason = error.strerror or error
-            raise InputError(f"cannot be written ({reason})", path=path) from error
+            raise cannot_be_written(path, error) from error
         self._held: list[AttentionRecord] = []
         self._bytes = 0
         self._parts: list[Entry] = []
@@ -263,9 +258,7 @@ class Stream:
         try:
             os.rename(self._making, self.path)
         except OSError as error:
-            raise InputError(
-                f"cannot be written ({error.strerror or error})", path=self.path
-            ) from error
+            raise cannot_be_written(self.path, error) from error
 
     def drop(self) -> None:
         """Leave nothing behind of what was not finished."""
@@ -290,10 +283,16 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     """A block whose errors become the one line for a file that is none, or lies about itself."""
     from safetensors import SafetensorError
 
+    if os.path.exists(path) and not os.path.isfile(path):
+        # Opening a pipe would wait for whoever writes to it.
+        raise InputError("is a directory, a device or a pipe", path=path, remedy=SAVED)
     try:
+        if os.path.exists(path):
+            open(path, "rb").close()  # safetensors says of any file it may not open: no such file
         yield
     except (OSError, SafetensorError) as error:
-        problem = f"cannot be read as a recording ({error})"
+        reason = getattr(error, "strerror", None) or error
+        problem = f"cannot be read as a recording ({reason})"
         raise InputError(problem, path=path, remedy=SAVED) from error
     except _DAMAGE as error:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)

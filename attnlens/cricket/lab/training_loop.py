@@ -328,7 +328,8 @@ class RunState(Generic[M]):
 
     def save(self, path: Path, recipe: Schedule, mark: str) -> None:
         """Write the run, whole or not at all, so that it can go on after a power cut, too."""
-        with written_beside(path, lasting=True) as part:
+        # Into a file of Python's: of a path, torch would not say why it cannot be written.
+        with written_beside(path, lasting=True) as part, part.open("wb") as file:
             torch.save(
                 {
                     "run": {**asdict(recipe), "mark": mark},
@@ -339,7 +340,7 @@ class RunState(Generic[M]):
                     "history": self.history,
                     "seconds": self.seconds,
                 },
-                part,
+                file,
             )
 
     def go_on(self, path: Path, recipe: Schedule, mark: str) -> None:

@@ -21,6 +21,7 @@ from typing import IO, BinaryIO
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.readers.text import quoted
+from attnlens.files import system_remedy
 
 MEMBER_SEPARATOR = "::"
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
@@ -38,7 +39,8 @@ _DAMAGE = (OSError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError, Valu
 
 
 def unreadable(path: Path | str, error: OSError) -> MatchFileError:
-    return MatchFileError(f"cannot be read: {error.strerror or error}", path=path)
+    remedy = system_remedy(error.errno, "check its permissions and the disk it is on")
+    return MatchFileError(f"cannot be read: {error.strerror or error}", path=path, remedy=remedy)
 
 
 class Archive:
@@ -306,7 +308,10 @@ def is_zip(path: Path) -> bool:
     if not stat.S_ISREG(_status(path).st_mode):
         return False
     with _stream(path) as stream:
-        return stream.read(4) in _ZIP_MAGIC
+        try:
+            return stream.read(4) in _ZIP_MAGIC
+        except OSError as error:
+            raise unreadable(path, error) from None
 
 
 def open_one(source: Source) -> MatchFile:
@@ -397,7 +402,7 @@ def _in_folder(folder: Path) -> Iterator[FileOrError]:
         if entry.is_dir():
             # A link to a folder may lead back here.
             if not entry.is_symlink():
-                yield from _in_folder(entry)
+                yield from _in_inner_folder(entry)
         elif entry.is_file():
             if entry.suffix.lower() == ".zip":
                 yield from _in_zip(entry)
@@ -405,6 +410,14 @@ def _in_folder(folder: Path) -> Iterator[FileOrError]:
                 yield _or_error(partial(_open_path, entry))
         elif _is_expected(name) and not entry.exists():
             yield MatchFileError("a link to a file that is not there", path=entry)
+
+
+def _in_inner_folder(folder: Path) -> Iterator[FileOrError]:
+    """As `_in_folder`; one that cannot be listed is an error among the files."""
+    try:
+        yield from _in_folder(folder)
+    except MatchFileError as error:
+        yield error
 
 
 def _in_zip(path: Path) -> Iterator[FileOrError]:
