@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import signal
+import socket
 import threading
 import zlib
 from collections import Counter
@@ -433,6 +434,16 @@ def _begin_worker() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+_RAY_SECONDS: Final = 10
+
+
+def _check_ray_answers(address: str) -> None:
+    """Raise an `OSError` if nothing listens there: Ray itself would try for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host, int(port)), _RAY_SECONDS).close()
+
+
 @contextmanager
 def _ray_pool(workers: int) -> Iterator[_Submit]:
     """Workers of Ray, with one CPU each: of the cluster of RAY_ADDRESS, or of this machine.
@@ -451,7 +462,11 @@ def _ray_pool(workers: int) -> Iterator[_Submit]:
         os.environ.setdefault("RAY_AUTH_MODE", "disabled")
         local = {"num_cpus": workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
-        ray.init(**local, log_to_driver=False, logging_level=logging.ERROR)
+        try:
+            _check_ray_answers(os.environ.get("RAY_ADDRESS", ""))
+            ray.init(**local, log_to_driver=False, logging_level=logging.ERROR)
+        except Exception as error:  # Ray raises no narrower one where its processes do not start
+            raise RuntimeError(f"did not start: {error}") from error
         remote = ray.remote(_export_match)
         yield lambda *arguments: remote.remote(*arguments).future()
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
