@@ -14,6 +14,7 @@ import torch
 from attention_cases import Calls, encoder, reference, tensors
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recording_cases import same
 from refused import refused
 from torch import Tensor, nn
 
@@ -224,16 +225,6 @@ def test_probes_keep_rows_and_largest_weights_too() -> None:
     assert any("kept whole" in note for note in found["lazy"].notes)
 
 
-def same(one: Recording, other: Recording) -> None:
-    assert list(one) == list(other)
-    for old, new in zip(one.records(), other.records(), strict=True):
-        for name in ("site", "call", "axes", "rows", "key_count", "notes"):
-            assert getattr(old, name) == getattr(new, name)
-        for name in ("weights", "content", "bias", "keys", "residual"):
-            first, second = getattr(old, name), getattr(new, name)
-            assert first is second is None or torch.equal(first, second)
-
-
 @pytest.mark.parametrize("mode", [{}, {"rows": [1]}, {"top_k": 3}, {"lazy": True}])
 def test_a_folder_holds_what_memory_would(
     mode: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -251,8 +242,10 @@ def test_a_folder_holds_what_memory_would(
         return recording
 
     streamed = run(to=folder)
-    same(streamed, run())
-    same(load_recording(folder), streamed)
+    for other in (run(), load_recording(folder)):
+        assert list(other) == list(streamed)
+        for one, again in zip(streamed.records(), other.records(), strict=True):
+            same(one, again)
     index = json.loads((folder / "recording.json").read_text(encoding="utf-8"))
     parts = [part["file"] for part in index["parts"]]
     assert len(parts) > 1 or "rows" in mode

@@ -22,8 +22,6 @@ HEADS, WIDTH, CLOSE = 4, 3, {"atol": 1e-6, "rtol": 0}
 MIXES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "*": lambda w, v: (w.unsqueeze(-1) * v.unsqueeze(2)).sum(-2),
     "@": lambda w, v: w @ v,
-    "matmul": lambda w, v: torch.matmul(w, v),
-    "method": lambda w, v: w.matmul(v),
     "bmm": lambda w, v: torch.bmm(w.flatten(0, 1), v.flatten(0, 1)).unflatten(0, w.shape[:2]),
     "einsum": lambda w, v: torch.einsum("b h i j, b h j d -> b i h d", w, v).transpose(1, 2),
     "turned": lambda w, v: torch.einsum("jbhd,bhij->ibhd", v.permute(2, 0, 1, 3), w).permute(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from attnlens.errors import AttnlensError, RecordingError
-from attnlens.recording.calls import AttentionCall, thread_state
-from attnlens.recording.follower import Follower
+from attnlens.recording.calls import AttentionCall, Product
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.sites import Sites, SoftmaxAdapter
 from attnlens.recording.tracking import Pair
@@ -34,6 +33,75 @@ _WITHOUT_WEIGHTS: Final = ("linear", "lightning", "delta", "mamba", "ssm")
 _MAX_NAMES: Final = 6
 
 
+@dataclass(frozen=True, slots=True)
+class FoundCall:
+    """One attention call, and the block to be told of it.
+
+    ``call`` is None of a product that nobody changed: `Product.call` makes it, of views.
+    """
+
+    block: Block
+    site: str
+    call: AttentionCall | None = None
+    product: Product | None = None
+    is_again: bool = False
+
+    def with_tensors(self) -> AttentionCall:
+        """The call with values and outputs."""
+        if self.call is not None:
+            return self.call
+        assert self.product is not None
+        return self.product.call()
+
+    def report(self) -> None:
+        """Tell the block, or hold it back."""
+        weights = self.call.q if self.product is None and self.call else None
+        weights = self.product.weights if self.product is not None else weights
+        if weights is not None and weights.is_meta:
+            raise RecordingError(
+                f"{self.site}: tensors on the device meta have no values; run the model on another"
+            )
+        if thread_state.held is not None:
+            thread_state.held.append(self)
+        elif self.block.asks(self.site, self.is_again):
+            pair, call = None if self.product is None else self.product.pair, self.call
+            if call is None:
+                assert self.product is not None
+                call = self.product.call(self.block.follows)
+            self.block.tell(self.site, call, pair, self.is_again)
+
+
+class _ThreadState(threading.local):
+    def __init__(self) -> None:
+        self.followers: list[Any] = []
+        self.is_quiet = False
+        self.held: list[FoundCall] | None = None
+
+
+thread_state = _ThreadState()
+"""The followers of this thread; whether what they find is told to nobody for now, or held back."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """A block whose attention is told to nobody."""
+    before, thread_state.is_quiet = thread_state.is_quiet, True
+    try:
+        yield
+    finally:
+        thread_state.is_quiet = before
+
+
+@contextmanager
+def held() -> Iterator[list[FoundCall]]:
+    """A block whose attention is held back, until whoever may change it has."""
+    before, thread_state.held = thread_state.held, []
+    try:
+        yield thread_state.held
+    finally:
+        thread_state.held = before
+
+
 class Block:
     """A model's attention while a ``with`` block runs, in the thread of the block.
 
@@ -43,6 +111,7 @@ class Block:
     Attributes:
         probes: by site, which is the module that holds one.
         follows: whether values and what heads give are needed.
+        follower: what follows the operators of the model, while the block runs.
         known: sites that are attention by the type of their module.
         seen: how many calls each site made, wanted or not.
         missed: what may be attention at each site and was not recorded, and why.
@@ -58,6 +127,7 @@ class Block:
         self.sites = Sites(model)
         self.probes: dict[str, AttentionProbe] = {}
         self.follows = False
+        self.follower: Any = None
         self.seen: dict[str, int] = {}
         self.missed: dict[str, str] = {}
         self.refused: dict[str, str] = {}
@@ -99,26 +169,6 @@ class Block:
                 nn.modules.module.register_module_forward_hook(self._leave, always_call=True),
             ]
 
-    @contextmanager
-    def following(self) -> Iterator[None]:
-        """A block in which the model's operators are followed."""
-        with ExitStack() as stack:
-            if not self.needs_follower():
-                yield
-                return
-            # Compiled modules, and flex attention, would run code that was traced without us.
-            if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
-                _stance.come()
-                stack.callback(_stance.go)
-            # Copies of parameters that autocast made before are not known as parameters.
-            torch.clear_autocast_cache()
-            follower = Follower(self)
-            followers = thread_state.followers
-            followers.append(follower)
-            stack.callback(followers.remove, follower)
-            stack.enter_context(follower)
-            yield
-
     def needs_follower(self) -> bool:
         """Whether attention may come by another way than a probe."""
         return self.follows or not all(map(_has_only_probes, self.sites.kinds))
@@ -128,7 +178,7 @@ class Block:
             handle.remove()
         self.handles.clear()
 
-    # What a follower asks and tells
+    # What a `Follower` asks and tells
 
     @property
     def has_adapters(self) -> bool:
@@ -210,9 +260,8 @@ class Block:
 
     def claim(self, weights: Tensor, site: str, number: int) -> None:
         """Take down that a probe told of weights, so that their product is no call of its own."""
-        for follower in thread_state.followers:
-            if follower.block is self:
-                self._claimed[follower.pair_of(weights)] = site, number
+        if self.follower is not None:
+            self._claimed[self.follower.pair_of(weights)] = site, number
 
     def has_claimed(self, pair: Pair) -> bool:
         return pair in self._claimed
@@ -230,16 +279,13 @@ class Block:
             return
         if threading.get_ident() != self._thread:
             self._elsewhere.add(name)
-        elif module is self.model:
-            for follower in thread_state.followers:
-                if follower.block is self:
-                    follower.begin(arguments)
+        elif module is self.model and self.follower is not None:
+            self.follower.begin(arguments)
 
     def _leave(self, module: nn.Module, *_: Any) -> None:
-        if module is self.model and threading.get_ident() == self._thread:
-            for follower in thread_state.followers:
-                if follower.block is self:
-                    follower.plan.end()
+        is_here = threading.get_ident() == self._thread
+        if is_here and module is self.model and self.follower is not None:
+            self.follower.plan.end()
 
     def _count(self, module: nn.Module, *_: Any) -> None:
         """Takes down that a module ran that is called attention."""
@@ -327,30 +373,6 @@ class Block:
             f"if it has weights, {remedy}pass them through an AttentionProbe; if not, leave it out "
             f"with {self.leave_out}="
         )
-
-
-class _Stance:
-    """Compiled modules run uncompiled while any block of any thread is open."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._blocks = 0
-        self._set: Any = None
-
-    def come(self) -> None:
-        with self._lock:
-            if not self._blocks:
-                self._set = torch.compiler.set_stance("force_eager")
-            self._blocks += 1
-
-    def go(self) -> None:
-        with self._lock:
-            self._blocks -= 1
-            if not self._blocks:
-                self._set.__exit__(None, None, None)
-
-
-_stance: Final = _Stance()
 
 
 def _is_attention(name: str) -> bool:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
-from attnlens.errors import RecordingError
-from attnlens.recording.sites import Sites, local_of
+from attnlens.recording.sites import local_of
 from attnlens.recording.tracking import Axes, Dimension, Pair, TracedAxis, size_of
 
 
@@ -248,28 +245,6 @@ def _unpadded_length(frame: FrameType | None) -> int:
 _DROPPED: Final = "weights are those after dropout, which multiplied the values"
 
 
-class Watcher(Protocol):
-    """What a follower asks and tells of: see `attnlens.recording.block.Block`."""
-
-    model: nn.Module
-    sites: Sites
-    follows: bool
-
-    @property
-    def has_adapters(self) -> bool: ...
-    def asks(self, site: str, is_again: bool = False) -> bool: ...
-    def tell(
-        self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
-    ) -> None: ...
-    def is_named(self, site: str, module: nn.Module) -> bool: ...
-    def has_claimed(self, pair: Pair) -> bool: ...
-    def expect(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None: ...
-    def doubt(self, site: str, shape: tuple[int, ...], is_open: bool) -> None: ...
-    def refuse_flex(self, site: tuple[str, nn.Module] | None) -> None: ...
-    def lose(self, site: tuple[str, nn.Module] | None, operator: str, error: Exception) -> None: ...
-    def note_foreign(self, site: tuple[str, nn.Module] | None) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Product:
     """A product that may be one of weights and values.
@@ -353,75 +328,6 @@ class Product:
         if not positions or self.pair.origin == "learnt":
             return False
         return is_named or (None if self.pair.origin == "product" else False)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundCall:
-    """One attention call, and the block to be told of it.
-
-    ``call`` is None of a product that nobody changed: `Product.call` makes it, of views.
-    """
-
-    block: Watcher
-    site: str
-    call: AttentionCall | None = None
-    product: Product | None = None
-    is_again: bool = False
-
-    def with_tensors(self) -> AttentionCall:
-        """The call with values and outputs."""
-        if self.call is not None:
-            return self.call
-        assert self.product is not None
-        return self.product.call()
-
-    def report(self) -> None:
-        """Tell the block, or hold it back."""
-        weights = self.call.q if self.product is None and self.call else None
-        weights = self.product.weights if self.product is not None else weights
-        if weights is not None and weights.is_meta:
-            raise RecordingError(
-                f"{self.site}: tensors on the device meta have no values; run the model on another"
-            )
-        if thread_state.held is not None:
-            thread_state.held.append(self)
-        elif self.block.asks(self.site, self.is_again):
-            pair, call = None if self.product is None else self.product.pair, self.call
-            if call is None:
-                assert self.product is not None
-                call = self.product.call(self.block.follows)
-            self.block.tell(self.site, call, pair, self.is_again)
-
-
-class _ThreadState(threading.local):
-    def __init__(self) -> None:
-        self.followers: list[Any] = []
-        self.is_quiet = False
-        self.held: list[FoundCall] | None = None
-
-
-thread_state = _ThreadState()
-"""The followers of this thread; whether what they find is told to nobody for now, or held back."""
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """A block whose attention is told to nobody."""
-    before, thread_state.is_quiet = thread_state.is_quiet, True
-    try:
-        yield
-    finally:
-        thread_state.is_quiet = before
-
-
-@contextmanager
-def held() -> Iterator[list[FoundCall]]:
-    """A block whose attention is held back, until whoever may change it has."""
-    before, thread_state.held = thread_state.held, []
-    try:
-        yield thread_state.held
-    finally:
-        thread_state.held = before
 
 
 @dataclass(frozen=True, slots=True)

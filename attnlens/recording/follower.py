@@ -8,7 +8,9 @@ opened, so that the operators inside them are seen; everything else is found by 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -19,23 +21,20 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attnlens.errors import AttnlensError, RecordingError
+from attnlens.recording.block import Block, FoundCall, held, thread_state
 from attnlens.recording.calls import (
     FUSED,
     LAYERS,
     WITH_WEIGHTS,
     AttentionCall,
-    FoundCall,
     Pending,
     Product,
-    Watcher,
     flat,
     fused_call,
-    held,
     key_side,
     keys_of,
     padded_arguments,
     pending_of,
-    thread_state,
 )
 from attnlens.recording.rules import RULES, OperatorCall, axes_after
 from attnlens.recording.tracking import (
@@ -101,7 +100,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _should_skip_dynamo(cls) -> bool:
         return False  # or torch imports its compiler, a second and more
 
-    def __init__(self, block: Watcher) -> None:
+    def __init__(self, block: Block) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.tracker = Tracker(block.model)
         self.block = block
@@ -522,6 +521,52 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             product.pair.used = True
             FoundCall(self.block, site[0], None, product, is_again).report()
         return True
+
+
+@contextmanager
+def following(block: Block) -> Iterator[None]:
+    """A block in which the model's operators are followed."""
+    with ExitStack() as stack:
+        if not block.needs_follower():
+            yield
+            return
+        # Compiled modules, and flex attention, would run code that was traced without us.
+        if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
+            _stance.come()
+            stack.callback(_stance.go)
+        # Copies of parameters that autocast made before are not known as parameters.
+        torch.clear_autocast_cache()
+        follower = block.follower = Follower(block)
+        # They hold each other, and with them the weights that nobody else holds.
+        stack.callback(setattr, block, "follower", None)
+        thread_state.followers.append(follower)
+        stack.callback(thread_state.followers.remove, follower)
+        stack.enter_context(follower)
+        yield
+
+
+class _Stance:
+    """Compiled modules run uncompiled while any block of any thread is open."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._set: Any = None
+
+    def come(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._set = torch.compiler.set_stance("force_eager")
+            self._blocks += 1
+
+    def go(self) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                self._set.__exit__(None, None, None)
+
+
+_stance: Final = _Stance()
 
 
 def _chosen_by_number(axes: Axes, operands: Sequence[Axes], output: Tensor) -> Axes:

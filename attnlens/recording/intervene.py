@@ -17,8 +17,16 @@ from torch.overrides import TorchFunctionMode
 
 from attnlens.errors import InterventionError
 from attnlens.recording.axes import Positions
-from attnlens.recording.block import Block, reasons_of, some_of
-from attnlens.recording.calls import AttentionCall, FoundCall, arranged, held, quiet, thread_state
+from attnlens.recording.block import (
+    Block,
+    FoundCall,
+    held,
+    quiet,
+    reasons_of,
+    some_of,
+    thread_state,
+)
+from attnlens.recording.calls import AttentionCall, arranged
 from attnlens.recording.edits import (
     AXES,
     FOLLOWED,
@@ -34,6 +42,7 @@ from attnlens.recording.edits import (
     edits_asked,
     with_edited_values,
 )
+from attnlens.recording.follower import following
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.sites import SoftmaxAdapter, Which, adapters_of, matches, module_given
 from attnlens.recording.tracking import Pair, plain
@@ -133,7 +142,7 @@ def intervene(
         stack.callback(run.end)
         adapter_list = adapters_of(adapters, SoftmaxAdapter, InterventionError, _ONLY_SOFTMAXES)
         run.begin(adapter_list)
-        with run.following(), _Changes(run) if run.needs_follower() else nullcontext():
+        with following(run), _Changes(run) if run.needs_follower() else nullcontext():
             yield run.changed
         run.judge()
 
@@ -315,14 +324,9 @@ class _Changes(TorchFunctionMode):
         assert new is not None
         if product is None:
             return new.reshape(output.shape).to(output.dtype)
-        axes = [
-            follower.tracker.of(output)
-            for follower in thread_state.followers
-            if follower.block is self._run
-        ]
-        layout = product.layout
+        axes, layout = self._run.follower.tracker.of(output), product.layout
         groups = plain((layout.batch, layout.head, layout.query, layout.width))
-        result = arranged(new, groups, axes[0].dimensions).to(output.dtype)
+        result = arranged(new, groups, axes.dimensions).to(output.dtype)
         for follower in thread_state.followers:
             follower.tracker.put(result, follower.tracker.of(output))
         return result

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from attnlens.errors import IncompleteRecordingError, NothingRecordedError, RecordingError, count
 from attnlens.recording.attention_record import AttentionRecord
 from attnlens.recording.axes import Axis, Positions
-from attnlens.recording.block import UNCOMPILED, Block, reasons_of, some_of
-from attnlens.recording.calls import AttentionCall, quiet
+from attnlens.recording.block import UNCOMPILED, Block, quiet, reasons_of, some_of
+from attnlens.recording.calls import AttentionCall
 from attnlens.recording.capture import AXES, Capture
+from attnlens.recording.follower import following
 from attnlens.recording.lazy import without_autocast
 from attnlens.recording.probe import AttentionProbe
 from attnlens.recording.recording import Recording
@@ -118,7 +119,7 @@ def record(
             run.stream = Stream(to)
             stack.callback(run.stream.drop)
         run.watch()
-        with run.following():
+        with following(run):
             yield run.recording
         run.judge(patterns, expected)
         run.close()
