@@ -11,6 +11,7 @@ import copy
 import json
 import math
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -152,75 +153,34 @@ def points(moves: dict[str, float]) -> list[dict[str, Any]]:
     return [{"outcome": name, "points": round(moves.get(name, 0.0), 6)} for name in OUTCOMES]
 
 
-def claims(
-    medium: dict[str, Any], past: list[dict[str, Any]], before: float
-) -> list[dict[str, Any]]:
-    """Claims of both kinds, with every verdict, one for comparison, and two pictures."""
+def claims(medium: dict[str, Any], past: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The example's claims, of balls before this one: with every verdict, and for comparison."""
     labels = {ball["index"]: ball["label"] for ball in past}
     recent = [ball["index"] for ball in past[-35:]]
-    heads = {key: head["top_any"] for key, head in medium["attention_by_head"].items()}
-    few, chance = "too few other balls to compare with", "chance does as much"
-    elsewhere = "what they do reaches the prediction by other ways than this head"
-    boundaries = [ball["index"] for ball in past[-35:] if ball["boundary"]][-4:]
-    held, by_chance, unknown = "supported", "not better than chance", "cannot be told"
-    against, more = "contradicted", "other balls do more"
-    most, last_four = "the ball it attended to most", "the last 4 balls"
-    four = "the 4 balls it attended to most"
-    # Kind, what the claim calls it, balls, points of a four, q, verdict, reason.
-    kept: tuple[tuple[str, str, list[int], float, float | None, str | None, str | None], ...] = (
-        ("attended most", most, recent[-2:][:1], -3.1, 0.02, held, None),
-        ("attended", four, recent[-5:-1], -0.9, 0.31, by_chance, chance),
-        ("this over", "this over so far", recent[-1:], 0.4, None, unknown, few),
-        ("boundaries", "the last boundaries", boundaries, 0.7, 0.97, against, more),
-        ("last balls", last_four, recent[-4:], -1.9, 0.2, by_chance, chance),
-        ("head_0_recency", "head 0 (recency)", [], -0.1, 0.01, None, elsewhere),
-        ("head_1_same_bowler", "head 1", [], -0.4, 0.4, by_chance, chance),
-        ("head_2_same_batsman", "head 2 (same batsman)", [], -1.2, 0.03, held, None),
-        ("head_3_free", "head 3 (boundary)", [], -0.2, None, unknown, few),
-    )
+    balls = {key: head["top_any"] for key, head in medium["attention_by_head"].items()} | {
+        "attended most": recent[-2:][:1],
+        "attended": recent[-5:-1],
+        "this over": recent[-1:],
+        "boundaries": [ball["index"] for ball in past[-35:] if ball["boundary"]][-4:],
+        "last balls": recent[-4:],
+    }
     entries = []
-    for kind, name, balls, moved, q, verdict, reason in kept:
-        alone = kind.startswith("head")
-        removed = heads[kind] if alone else balls
-        if not removed:
-            continue
-        if len(recent) < 5 and verdict is not None:
-            q, verdict, reason = None, unknown, few
+    for claim in EXAMPLE["evidence"]:
+        removed = balls[claim["head"] or claim["kind"]]
         listed = ", ".join(labels[ball] for ball in sorted(removed))
-        null = None if q is None else [0.00001, 0.00009, 0.000231, 0.0004, 0.0009]
-        replaced = {"effect_nats": 0.002104, "effect_log_odds": 0.05, "p": 0.01}
-        spread = {"low": before - 0.02, "median": before - 0.005, "high": before + 0.01}
-        of_head = {"scale": "medium", "head": kind, "kind": "head", "removed_from": "head"}
-        of_head["claim"] = f"on the medium scale, {name} looked most at balls {listed}"
-        of_model = {"scale": None, "head": None, "kind": kind, "removed_from": "model"}
-        of_model["claim"] = f"{name} (balls {listed})"
-        like = "hidden from the same head" if alone else "beyond what distance explains"
-        after = round(before + moved / 100, 6)
-        entries.append(
-            {
-                **(of_head if alone else of_model),
-                "reference": kind == "last balls",
-                "removed": removed,
-                "outcome": "4",
-                "effect_nats": round(abs(moved) * 0.0006, 9),
-                "single_effects": [0.0001] * len(removed),
-                "share": None if not alone else 0.02 if verdict is None else 0.34,
-                "changes": points({"4": moved, "0": -moved * 0.75, "1": -moved * 0.25}),
-                "top_change": {"outcome": "4", "points": moved, "before": before, "after": after},
-                "control": f"other sets of as many balls, {like}",
-                "opposing": 1 if len(removed) > 2 else 0,
-                "controls": None if alone else {name: round(v, 6) for name, v in spread.items()},
-                "about": "played" if verdict == held and not alone else None,
-                "control_sets": 0 if q is None else 3999,
-                "control_median_nats": null and null[2],
-                "control_quantiles_nats": null,
-                "p": None if q is None else round(q / 2, 6),
-                "q": q,
-                "replaced": replaced if verdict == held and not alone else None,
-                "verdict": verdict,
-                "reason": reason,
-            }
-        )
+        entry = {
+            **claim,
+            "claim": re.sub(r"balls \d[\d., ]*", f"balls {listed}", claim["claim"]),
+            "removed": removed,
+            "single_effects": [0.0001] * len(removed),
+            "opposing": int(len(removed) > 2),
+            "about": claim["about"] and ("played", "happened")[len(past) % 2],
+        }
+        if len(recent) < 5 and claim["verdict"] is not None:
+            few = "too few other balls to compare with"
+            untested = dict.fromkeys(("q", "p", "control_median_nats", "control_quantiles_nats"))
+            entry |= {"verdict": "cannot be told", "reason": few, "control_sets": 0, **untested}
+        entries += [entry] * bool(removed)
     return entries
 
 
@@ -341,7 +301,7 @@ def explanation(
         "across_balls": maps,
         "fusion_weights": EXAMPLE["fusion_weights"],
         "past_balls": past_balls,
-        "evidence": claims(maps["medium"], past, probability[4]) if evidence else [],
+        "evidence": claims(maps["medium"], past) if evidence else [],
         "flags": [{"flag": flag, "text": text} for flag, text in texts.items() if text],
     }
     by_index = {entry["index"]: entry for entry in past_balls}
