@@ -60,7 +60,7 @@ _NUMERIC_PACKAGES: Final = ("torch", "numpy")
 
 
 def default_folder() -> Path | None:
-    """Where the system keeps what can be made again; ``None`` where there is no home."""
+    """The folder of caches of this system; ``None`` without a home folder."""
     cache_home = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(cache_home):  # the specification tells to ignore any other
         return Path(cache_home) / "attnlens"
@@ -87,10 +87,10 @@ def file_digest(path: str | os.PathLike[str]) -> str | None:
 
 
 def software() -> str:
-    """A digest of what answers: the version, the files of this package, and torch's version.
+    """A digest of the version, the files of this package, and the versions of torch and numpy.
 
-    The files count by name, size and time of change, so that a checkout under work never
-    answers with what it was before. Nothing is imported.
+    Files count by name, size and time of change, so that an edited checkout does not answer from
+    the cache. Nothing is imported.
     """
     parts = [VERSION]
     root = Path(__file__).resolve().parents[1]
@@ -140,7 +140,7 @@ class AnswerCache:
         return answer
 
     def put(self, key: str, answer: str) -> None:
-        """Keep an answer, and let go of others where there are too many."""
+        """Keep an answer, and delete old ones where there are too many."""
         packed = zlib.compress(answer.encode(), 6)
         with suppress(InputError, OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ class AnswerCache:
         return self.folder / f"{key}{ANSWER_SUFFIX}"
 
     def _make_room(self) -> None:
-        """Delete what was not used for longest, be it what a killed process left behind."""
+        """Delete the least recently used files, also those that a killed process left behind."""
         with os.scandir(self.folder) as entries:
             answers = [
                 (status.st_mtime, status.st_size, entry.path)
@@ -176,7 +176,7 @@ class AnswerCache:
 
 
 def _digest(key: str, packed: bytes) -> bytes:
-    """Of the bytes and of the key: an entry under another's name is damaged, too."""
+    """Includes the key: an entry under another's name is damaged, too."""
     return hashlib.sha256(key.encode() + packed).hexdigest().encode()
 
 
@@ -266,7 +266,6 @@ class Session:
             return Timeline(load_overs(self.overs), self.history)
 
     def _dated(self, match: Match) -> TrainedPredictor:
-        """The model with the ratings of the day before a match, where there is a history."""
         with self._lock:
             return self._balls.predictor_for(match)
 
@@ -291,10 +290,9 @@ class Session:
         match = self.read(match)
         reference = self.find(match, ball, innings)
         if reference.index > len(innings_numbered(match, reference.innings).deliveries):
-            named = {"batter": batter, "bowler": bowler}
             players = {
                 option: self._person(name, match, reference.innings, option)
-                for option, name in named.items()
+                for option, name in (("batter", batter), ("bowler", bowler))
                 if name is not None
             }
             return with_next_ball(match, reference.innings, **players), reference
@@ -333,7 +331,6 @@ class Session:
     def _explain(
         self, match: Match, reference: BallReference, evidence: bool, outcome: str | None
     ) -> Explanation:
-        """As another process worked it out before, where one did."""
         key = self._key(match.content, reference, outcome, evidence)
         cached = None if key is None or self._answers is None else self._answers.get(key)
         if cached is not None:
@@ -355,9 +352,9 @@ class Session:
         return explanation
 
     def _key(self, *question: object) -> str | None:
-        """What an explanation follows from; ``None`` where that cannot be told.
+        """The cache key of an explanation; ``None`` where nothing is cached.
 
-        The match counts as it was read, not by its bytes: that holds the files beside it, too.
+        The match counts as it was read, not by its bytes: that includes the files beside it.
         """
         from attnlens.cricket.predictor.calibration import SUFFIX, named_checkpoint
 
@@ -366,7 +363,7 @@ class Session:
             return None
         name, checkpoint = named_checkpoint(self.model)
         model = file_digest(checkpoint)
-        # How often a checkpoint's calls came true lies in a file beside it.
+        # The calibration file beside the checkpoint is quoted in explanations.
         quoted = file_digest(checkpoint.with_name(checkpoint.stem + SUFFIX))
         past = None if path is None else file_digest(path)
         if model is None or (path is not None and past is None):
@@ -402,13 +399,11 @@ class Session:
         evidence: bool = True,
     ) -> NextOver:
         """What the encoder-decoder expects of an over; see `next_over`."""
-        from attnlens.cricket.over.next_over import find_over
-
-        match = self.read(match)
-        question = find_over(match, over, innings)  # a wrong name should not wait for torch
-        from attnlens.cricket.over.next_over import choice_of
+        from attnlens.cricket.over.next_over import choice_of, find_over
         from attnlens.cricket.over.next_over import next_over as answered
 
+        match = self.read(match)
+        question = find_over(match, over, innings)
         with self._lock:
             trained = self._overs.predictor_for(match)
         return answered(
@@ -475,23 +470,20 @@ def _session(
     """The session that has answered such questions before, or a new one."""
     new = Session(model, overs=overs)
     with _lock:
-        past = [
-            session
-            for session in _sessions
-            if (session.history is None and history is None)
-            or (
-                session.history is not None
-                and history is not None
-                and session.history.is_same(history)
-            )
-        ]
+        past = [session for session in _sessions if _has_history(session, history)]
         # Another model reads the cached history: it may be one that can be read only once.
         new.history = past[0].history if past else None if history is None else History(history)
         names = new.model, new.overs
         session = next((old for old in past if (old.model, old.overs) == names), new)
-        others = (old for old in _sessions if old is not session)
-        _sessions[:] = [session, *others][:_MAX_SESSIONS]
+        older = (old for old in _sessions if old is not session)
+        _sessions[:] = [session, *older][:_MAX_SESSIONS]
         return session
+
+
+def _has_history(session: Session, history: Iterable[Match] | None) -> bool:
+    if session.history is None or history is None:
+        return session.history is history
+    return session.history.is_same(history)
 
 
 def explain(

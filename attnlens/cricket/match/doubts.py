@@ -12,8 +12,6 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -34,15 +32,15 @@ from attnlens.cricket.match.match import (
     Delivery,
     Doubt,
     Innings,
+    Match,
     StatedField,
 )
 from attnlens.cricket.match.scan import (
     MAX_RUNS_OFF_THE_BAT,
-    NOTHING,
     Case,
+    Check,
     InningsScan,
     Verdict,
-    Witness,
     changes_of,
     contradiction,
 )
@@ -73,9 +71,6 @@ _HANDLED: Final = "handled the ball"
 _LAST_HANDLED: Final = datetime.date(2017, 10, 1)
 """Since the Laws of 2017 (code of 1 October) it is obstructing the field."""
 
-_OFF_ANY_LEGAL_BALL = DISMISSALS - NOT_THE_BOWLERS
-"""How a bowler can dismiss the batter who faces, with no run."""
-
 _FROM_ANYWHERE = frozenset({"timed out", "retired out", "retired hurt", "retired not out"})
 """How someone can go who was not at the crease."""
 
@@ -98,64 +93,56 @@ class Finding(NamedTuple):
     field: str | None = None
 
 
-_OfMatch = Callable[[Case], Iterator[Finding]]
-_OfInnings = Callable[[Case, InningsScan], Iterator[Finding]]
-
-
-@dataclass(frozen=True, slots=True)
-class BallRule:
-    """What must hold of the balls of a match, or of each innings.
+class BallRule(NamedTuple):
+    """A rule about the balls of a match, or of each innings.
 
     Attributes:
         kind: its name in JSON.
-        holds: what must hold, in a sentence.
-        refused: whether a match in which it does not hold is refused.
-        find: where it does not hold in a match; ``None`` of a rule of each innings.
-        find_in: where it does not hold in an innings.
+        refused: whether a match that breaks it is refused.
+        of_innings: whether ``find`` also takes the scan of an innings.
+        find: yields where the rule is broken.
     """
 
     kind: str
-    holds: str
     refused: bool
-    find: _OfMatch | None = None
-    find_in: _OfInnings | None = None
-
-    def doubt(self, case: Case, finding: Finding) -> Doubt:
-        problem, ball, innings, over, field = finding
-        number, label, position = None if innings is None else innings.number, None, None
-        if ball is not None:
-            before = case.match.innings[: case.match.innings.index(innings)] if innings else ()
-            position = sum(len(side.deliveries) for side in before) + ball.index
-            over, label = ball.over, ball.label
-        return Doubt(self.kind, problem, number, over, label, self.refused, position, field)
+    of_innings: bool
+    find: Callable[..., Iterator[Finding]]
 
 
 RULES: Final[list[BallRule]] = []
 """Every rule about balls, refusals first."""
 
 
+def _rule(
+    kind: str, *, refused: bool = False, of_innings: bool = True
+) -> Callable[[Callable[..., Iterator[Finding]]], None]:
+    return lambda find: RULES.append(BallRule(kind, refused, of_innings, find))
+
+
 def doubts_of(case: Case) -> list[Doubt]:
     """Every doubt about the balls, refusals first; of each kind the first few, in order."""
     doubts = []
     for rule in RULES:
-        findings: list[Finding] = []
-        if rule.find is not None:
-            findings += rule.find(case)
-        elif rule.find_in is not None:
-            for scan in case.scans:
-                for finding in rule.find_in(case, scan):
-                    findings.append(finding._replace(innings=scan.innings))
-        if findings:
-            doubts += [rule.doubt(case, finding) for finding in findings[:_MAX_DOUBTS_A_RULE]]
+        if rule.of_innings:
+            findings = [
+                finding._replace(innings=scan.innings)
+                for scan in case.scans
+                for finding in rule.find(case, scan)
+            ]
+        else:
+            findings = list(rule.find(case))
+        doubts += [_doubt(rule, case.match, finding) for finding in findings[:_MAX_DOUBTS_A_RULE]]
     return doubts
 
 
-def _rule(kind: str, holds: str, refused: bool = False) -> Callable[[_OfMatch], None]:
-    return lambda find: RULES.append(BallRule(kind, holds, refused, find))
-
-
-def _innings_rule(kind: str, holds: str, refused: bool = False) -> Callable[[_OfInnings], None]:
-    return lambda find: RULES.append(BallRule(kind, holds, refused, find_in=find))
+def _doubt(rule: BallRule, match: Match, finding: Finding) -> Doubt:
+    problem, ball, innings, over, field = finding
+    number, label, position = None if innings is None else innings.number, None, None
+    if ball is not None:
+        before = match.innings[: match.innings.index(innings)] if innings else ()
+        position = sum(len(side.deliveries) for side in before) + ball.index
+        over, label = ball.over, ball.label
+    return Doubt(rule.kind, problem, number, over, label, rule.refused, position, field)
 
 
 def _pair(ball: Delivery) -> tuple[str, str]:
@@ -166,14 +153,14 @@ def _start(problem: str, scan: InningsScan) -> Finding:
     return Finding(problem, next(iter(scan.innings.deliveries), None), scan.innings)
 
 
-@_innings_rule("both-ends", "nobody bats at both ends", refused=True)
+@_rule("both-ends", refused=True)
 def _both_ends(_case: Case, scan: InningsScan) -> Iterator[Finding]:
     for _, ball in scan.pairs:
         if ball.batter == ball.non_striker != UNKNOWN_PLAYER:
             yield Finding(f"{ball.batter} is at both ends", ball)
 
 
-@_innings_rule("to-himself", "nobody bats and bowls on one ball", refused=True)
+@_rule("to-himself", refused=True)
 def _to_himself(case: Case, scan: InningsScan) -> Iterator[Finding]:
     for player in sorted(scan.batters.keys() & scan.bowlers.keys()):
         if sum(player in squad for squad in case.match.players.values()) > 1:
@@ -184,7 +171,7 @@ def _to_himself(case: Case, scan: InningsScan) -> Iterator[Finding]:
                 break
 
 
-@_rule("innings-twice", "no innings is there twice", refused=True)
+@_rule("innings-twice", refused=True, of_innings=False)
 def _twice(case: Case) -> Iterator[Finding]:
     by_figures: dict[tuple[int, int], InningsScan] = {}
     for scan in case.scans:
@@ -196,7 +183,7 @@ def _twice(case: Case) -> Iterator[Finding]:
             yield _start(f"every ball is as in innings {earlier.innings.number}", scan)
 
 
-@_rule("turns", "a side bats once, in a longer match twice", refused=True)
+@_rule("turns", refused=True, of_innings=False)
 def _turns(case: Case) -> Iterator[Finding]:
     allowed = 1 if case.limited else 2
     times: Counter[str] = Counter()
@@ -213,7 +200,7 @@ def _turns(case: Case) -> Iterator[Finding]:
             yield _start(f"{team} bats in both super overs", second)
 
 
-@_rule("both-sides", "nobody plays for both sides")
+@_rule("both-sides", of_innings=False)
 def _both_sides(case: Case) -> Iterator[Finding]:
     team_of: dict[str, str] = {}
     reported = set()
@@ -228,7 +215,7 @@ def _both_sides(case: Case) -> Iterator[Finding]:
                     yield Finding(problem, ball, scan.innings)
 
 
-@_rule("squad", "who plays is in the squad")
+@_rule("squad", of_innings=False)
 def _squads(case: Case) -> Iterator[Finding]:
     squads, reported = case.squads, set[str]()
     for scan in case.scans if squads else ():
@@ -241,7 +228,7 @@ def _squads(case: Case) -> Iterator[Finding]:
                 yield Finding(problem, players[player], innings, field=f"players.{team}")
 
 
-@_innings_rule("fielders", "a wicket has the fielders of its kind, and they field")
+@_rule("fielders")
 def _fielders(case: Case, scan: InningsScan) -> Iterator[Finding]:
     innings, exact = scan.innings, case.stated.exact
     batting = case.squads.get(innings.batting_team, frozenset())
@@ -254,7 +241,8 @@ def _fielders(case: Case, scan: InningsScan) -> Iterator[Finding]:
             if kind in DISMISSALS and (
                 number >= allowed.stop or (exact and number < allowed.start)
             ):
-                yield Finding(f"{wicket.player_out} is out {kind} with {_number(number)}", ball)
+                fielders = count(number, "fielder") if number else "no fielder"
+                yield Finding(f"{wicket.player_out} is out {kind} with {fielders}", ball)
             for name in names:
                 problem = _cannot_field(case, scan, ball, kind, name, batting, fielding)
                 if problem:
@@ -270,7 +258,7 @@ def _cannot_field(
     batting: frozenset[str],
     fielding: frozenset[str],
 ) -> str:
-    """Why somebody cannot have been the fielder of a wicket; empty where nothing is against it."""
+    """Why somebody cannot have been the fielder of a wicket; empty where he can."""
     if (kind == "caught and bowled") != (name == ball.bowler.name) and kind != "run out":
         # Tables without squads write so what is caught and bowled.
         if name == ball.bowler.name and (kind == "stumped" or (kind == "caught" and fielding)):
@@ -295,11 +283,7 @@ def _cannot_field(
     return f"{name} fields and is neither in a squad nor in the registry"
 
 
-def _number(fielders: int) -> str:
-    return count(fielders, "fielder") if fielders else "no fielder"
-
-
-@_innings_rule("over-numbers", "overs follow one another from 0")
+@_rule("over-numbers")
 def _over_numbers(_case: Case, scan: InningsScan) -> Iterator[Finding]:
     last = -1
     if scan.innings.super_over and scan.overs:
@@ -318,7 +302,7 @@ def _over_numbers(_case: Case, scan: InningsScan) -> Iterator[Finding]:
         last = number
 
 
-@_innings_rule("too-long", "no innings is longer than the match, or a super over, allows")
+@_rule("too-long")
 def _too_long(case: Case, scan: InningsScan) -> Iterator[Finding]:
     limit = case.match.overs
     if scan.innings.super_over:
@@ -333,7 +317,7 @@ def _too_long(case: Case, scan: InningsScan) -> Iterator[Finding]:
             yield Finding(problem, later.first, field="overs")
 
 
-@_innings_rule("over-length", "an over has its legal balls")
+@_rule("over-length")
 def _over_lengths(case: Case, scan: InningsScan) -> Iterator[Finding]:
     miscounted = case.miscounted
     words, odd = scan.odd_overs((miscounted or {}).get(scan.innings.number, ()))
@@ -341,7 +325,7 @@ def _over_lengths(case: Case, scan: InningsScan) -> Iterator[Finding]:
         yield Finding(words, over=odd[0].number)
 
 
-@_innings_rule("bowlers", "nobody bowls two overs running, or by turns in one")
+@_rule("bowlers")
 def _bowlers(_case: Case, scan: InningsScan) -> Iterator[Finding]:
     last = None
     for over in scan.overs:
@@ -354,7 +338,7 @@ def _bowlers(_case: Case, scan: InningsScan) -> Iterator[Finding]:
         last = over
 
 
-@_innings_rule("spell", "nobody bowls more than a fifth of the overs")
+@_rule("spell")
 def _spells(case: Case, scan: InningsScan) -> Iterator[Finding]:
     overs = case.match.overs
     if overs is None or not case.limited or scan.innings.super_over:
@@ -370,7 +354,7 @@ def _spells(case: Case, scan: InningsScan) -> Iterator[Finding]:
             yield Finding(f"{bowler} bowls {balls} balls, and {share} overs are the most")
 
 
-@_innings_rule("out-again", "who is out bats no more")
+@_rule("out-again")
 def _out_again(_case: Case, scan: InningsScan) -> Iterator[Finding]:
     balls, out = scan.innings.deliveries, set[str]()
     ends_of_pairs = {before.index for before, _ in scan.pairs if before is not None}
@@ -394,9 +378,9 @@ def _out_again(_case: Case, scan: InningsScan) -> Iterator[Finding]:
                 yield Finding(f"{player} stays after being out", balls[ball.index])
 
 
-@_innings_rule("gone", "who bats no more was out or retired")
+@_rule("gone")
 def _gone(_case: Case, scan: InningsScan) -> Iterator[Finding]:
-    """Somebody who was hurt may come back when another goes; many files do not mention it."""
+    # Somebody who was hurt may come back at a wicket, and many files do not mention the injury.
     for row, (before, ball) in enumerate(scan.pairs):
         if before is None:
             continue
@@ -410,7 +394,7 @@ def _gone(_case: Case, scan: InningsScan) -> Iterator[Finding]:
                 yield Finding(f"{player} bats no more and was not out", ball)
 
 
-@_innings_rule("ends", "who faces a ball follows from the runs")
+@_rule("ends")
 def _ends(case: Case, scan: InningsScan) -> Iterator[Finding]:
     if case.match.balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED:
         return  # two overs come from one end, or one
@@ -419,7 +403,7 @@ def _ends(case: Case, scan: InningsScan) -> Iterator[Finding]:
         yield Finding(problem, ball)
 
 
-@_innings_rule("wicket", "a wicket can fall so on such a ball")
+@_rule("wicket")
 def _wickets(case: Case, scan: InningsScan) -> Iterator[Finding]:
     for ball in scan.wicket_balls:
         for problem in _impossible_wickets(scan, ball, case.match.date):
@@ -433,10 +417,6 @@ def _wickets(case: Case, scan: InningsScan) -> Iterator[Finding]:
 def _impossible_wickets(
     scan: InningsScan, ball: Delivery, day: datetime.date | None
 ) -> Iterator[str]:
-    first = ball.wickets[0]
-    usual = first.kind in _OFF_ANY_LEGAL_BALL and first.player_out is ball.batter
-    if usual and len(ball.wickets) == 1 and not ball.runs_total:
-        return
     credited, pair = 0, _pair(ball)
     for wicket in ball.wickets:
         kind, player = wicket.kind, wicket.player_out.name
@@ -464,9 +444,9 @@ def _impossible_wickets(
         yield "two batters are out on one ball"
 
 
-@_innings_rule("free-hit", "nobody is out to the bowler on a free hit")
+@_rule("free-hit")
 def _free_hits(case: Case, scan: InningsScan) -> Iterator[Finding]:
-    """In leagues where a no-ball is two runs, not every one is followed by a free hit."""
+    # In leagues where a no-ball is two runs, not every one is followed by a free hit.
     first_day = case.match.date
     if not case.limited or first_day is None or first_day < _FREE_HITS_SINCE:
         return
@@ -481,18 +461,17 @@ def _free_hits(case: Case, scan: InningsScan) -> Iterator[Finding]:
                 break
 
 
-@_innings_rule("labels", "the labels of the balls follow from their order")
+@_rule("labels")
 def _labels(_case: Case, scan: InningsScan) -> Iterator[Finding]:
     if scan.odd_labels:
         yield Finding(scan.odd_labels)
 
 
-@_innings_rule("reviews", "a review is of the ball and its wicket")
+@_rule("reviews")
 def _reviews(case: Case, scan: InningsScan) -> Iterator[Finding]:
     for ball, key, review in scan.claims:
-        if key == "review":
-            for problem in _wrong_review(case, scan, ball, review):
-                yield Finding(problem, ball)
+        problems = _wrong_review(case, scan, ball, review) if key == "review" else ()
+        yield from (Finding(problem, ball) for problem in problems)
 
 
 def _wrong_review(case: Case, scan: InningsScan, ball: Delivery, review: Any) -> Iterator[str]:
@@ -514,16 +493,15 @@ def _wrong_review(case: Case, scan: InningsScan, ball: Delivery, review: Any) ->
         stands = (decision == "upheld") == (by == innings.bowling_team)
         out = any(wicket.kind not in NOT_THE_BOWLERS for wicket in ball.wickets)
         if stands != out:
-            what = "a wicket fell" if out else "no wicket fell"
-            yield f"the review by {by} was {decision}, and {what}"
+            fell = "a wicket fell" if out else "no wicket fell"
+            yield f"the review by {by} was {decision}, and {fell}"
 
 
-@_innings_rule("replacements", "who is replaced plays no more, and who comes in is in the squad")
+@_rule("replacements")
 def _replacements(case: Case, scan: InningsScan) -> Iterator[Finding]:
     for ball, key, value in scan.claims:
-        if key == "replacements":
-            for problem in _wrong_replacements(case, scan, ball, value):
-                yield Finding(problem, ball)
+        problems = _wrong_replacements(case, scan, ball, value) if key == "replacements" else ()
+        yield from (Finding(problem, ball) for problem in problems)
 
 
 def _wrong_replacements(
@@ -549,7 +527,6 @@ def _wrong_replacements(
 
 
 def _plays_on(case: Case, scan: InningsScan, ball: Delivery, player: str) -> bool:
-    """Whether somebody bats or bowls on a ball or after it."""
     later = case.scans[case.scans.index(scan) + 1 :]
     return any(player in after.batters or player in after.bowlers for after in later) or any(
         player in (*_pair(other), other.bowler.name)
@@ -557,7 +534,7 @@ def _plays_on(case: Case, scan: InningsScan, ball: Delivery, player: str) -> boo
     )
 
 
-@_innings_rule("runs", "runs of these kinds can come of one ball")
+@_rule("runs")
 def _runs(_case: Case, scan: InningsScan) -> Iterator[Finding]:
     for ball in scan.unusual_runs:
         runs = ball.runs_batter
@@ -574,7 +551,7 @@ def _runs(_case: Case, scan: InningsScan) -> Iterator[Finding]:
             yield Finding(f"{ball.extras['penalty']} penalty runs", ball)
 
 
-@_rule("after-the-end", "a chase ends when the target is reached")
+@_rule("after-the-end", of_innings=False)
 def _after_the_end(case: Case) -> Iterator[Finding]:
     chases = [scan.innings for scan in case.scans if scan.innings.super_over]
     for chase in (*(scan.innings for scan in case.main[1:] if case.decided), *chases):
@@ -583,7 +560,7 @@ def _after_the_end(case: Case) -> Iterator[Finding]:
             yield Finding(f"goes on after the target of {chase.target} is reached", last[0], chase)
 
 
-@_rule("ended-early", "an innings ends with its overs, its wickets or the target")
+@_rule("ended-early", of_innings=False)
 def _ended_early(case: Case) -> Iterator[Finding]:
     if not case.decided:
         return
@@ -610,10 +587,8 @@ def _ended_early(case: Case) -> Iterator[Finding]:
             )
 
 
-WITNESSES: Final[dict[str, Witness]] = {**particulars.WITNESSES, **results.WITNESSES}
+WITNESSES: Final[dict[str, tuple[str, Check]]] = {**particulars.WITNESSES, **results.WITNESSES}
 """What can confirm a field, by its pattern."""
-
-# Balls.
 
 BALL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "batter": ("both-ends", "to-himself", "both-sides", "squad", "gone", "out-again", "ends"),
@@ -634,18 +609,12 @@ BALL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Fields of a ball, and the kinds of doubt that contradict them."""
 
-_BALL_NAMES = {name: f"deliveries.{name}" for name in BALL_FIELDS}
-
 _ADDS_UP = frozenset({"label", "actual_delivery", "runs.extras", "runs.total"})
 """Fields of a ball that the other fields of it and of its over determine."""
 
 
 def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
-    """One statement a field of a ball for the whole match: on how many balls it is stated.
-
-    Args:
-        kinds: of every doubt.
-    """
+    """One statement for each field of a ball; ``kinds`` are those of every doubt."""
     balls = sum([len(innings.deliveries) for innings in case.match.innings])
     wickets = fielders = all_run = 0
     for scan in case.scans:
@@ -669,13 +638,8 @@ def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
             status, derived = (DERIVED, number) if name in _ADDS_UP else (confirmed, None)
             if kinds and not kinds.isdisjoint(against):
                 status = CONTRADICTS
-            yield StatedField(_BALL_NAMES[name], number, derived, status)
+            yield StatedField(f"deliveries.{name}", number, derived, status)
 
-
-# All of them.
-
-_statement: Callable[[tuple[str, Any, Any, str]], StatedField] = partial(tuple.__new__, StatedField)
-"""A statement of its fields in order, made in half the time."""
 
 TWICE: Final = "twice"
 """The kind of doubt where a file states a field in two places, and differently."""
@@ -689,11 +653,7 @@ _Field = tuple[str, str, str, Any]
 
 
 def _add_leaves(fields: list[_Field], prefix: str, pattern: str, part: str, node: Json) -> None:
-    """Add the fields under a node.
-
-    Args:
-        part: an innings' number; empty where the field's own key is the part.
-    """
+    """Add the fields under a node; ``part`` is empty where a field's own key is its part."""
     for key, value in node.items():
         if value is None or value == "":
             continue
@@ -718,17 +678,20 @@ def _stated_fields(case: Case) -> list[_Field]:
 
 def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdict]:
     """The kind of doubt and the verdict."""
-    witness = WITNESSES.get(pattern)
-    if witness is None:
-        return "", NOTHING
-    kind, _, check = witness
+    if pattern not in WITNESSES:
+        return "", Verdict(UNWITNESSED)
+    kind, check = WITNESSES[pattern]
     try:
-        return kind, check(case, value, part)
+        answer = check(case, value, part)
     except StopIteration:
-        problem = "the file states something of an innings that it does not have"
+        answer = "the file states something of an innings that it does not have"
     except (TypeError, ValueError, KeyError, AttributeError, IndexError):
-        problem = f"{pattern.rpartition('.')[2]} is not written as the format has it"
-    return kind, contradiction(problem)
+        answer = f"{pattern.rpartition('.')[2]} is not written as the format has it"
+    if isinstance(answer, str):
+        answer = contradiction(answer)
+    elif isinstance(answer, bool):
+        answer = Verdict(AGREES if answer else UNWITNESSED)
+    return kind, answer
 
 
 def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
@@ -746,7 +709,11 @@ def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
             status = AGREES
             if value != other:
                 kind, status, derived = TWICE, CONTRADICTS, other
-                problem = f"{field} is {_words(value)} in the file, and {_words(other)} in {source}"
+                first, second = (
+                    ", ".join(map(str, each)) if isinstance(each, list | tuple) else str(each)
+                    for each in (value, other)
+                )
+                problem = f"{field} is {first} in the file, and {second} in {source}"
         if problem:
             number = int(field.split(".")[1]) if field.startswith("innings.") else None
             if (number, problem) not in problems:
@@ -754,18 +721,14 @@ def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
                 doubts.append(Doubt(kind, problem, number, over, field=field))
         if field in in_doubt:
             status = CONTRADICTS
-        statements.append(_statement((field, value, derived, status)))
+        statements.append(StatedField(field, value, derived, status))
     statements += _ball_statements(case, {doubt.kind for doubt in doubts})
     statements += _unstated(case)
     return tuple(doubts), tuple(statements)
 
 
-def _words(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
 def _unstated(case: Case) -> Iterator[StatedField]:
-    """What the balls show and the file does not state; nothing where rain may have changed it."""
+    """Fields that the balls determine and the file lacks; none where rain may have changed them."""
     if not case.method_known:
         return
     no_rain = case.outcome.get("method") is None

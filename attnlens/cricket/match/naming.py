@@ -20,7 +20,7 @@ from attnlens.cricket.match.competition import (
 )
 from attnlens.cricket.match.ledger import balls_bowled
 from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player
-from attnlens.errors import InputError
+from attnlens.errors import InputError, count
 
 NOT_BOWLED = ""
 """The outcome of a ball that has not been bowled."""
@@ -51,14 +51,7 @@ class BallReference:
 
 @contextmanager
 def balls_of(path: str | None, remedy: str = f"a ball is named {GRAMMAR}") -> Iterator[None]:
-    """The balls that are named in the block are of this file, which their naming does not know.
-
-    Args:
-        remedy: how, where no better remedy is known.
-
-    Raises:
-        BallNotFoundError: as in the block, with the file.
-    """
+    """Add the file, and a remedy where there is none, to a `BallNotFoundError` of the block."""
     try:
         yield
     except BallNotFoundError as error:
@@ -97,7 +90,7 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
 
 
 def default_innings(match: Match, name: str) -> int:
-    """The innings of a ball or over that is named without one: 1; of ``next`` the one in play."""
+    """The innings of a ball or over named without one: the first; for ``next`` the last."""
     return match.innings[-1].number if name == "next" and match.innings else 1
 
 
@@ -107,24 +100,20 @@ def innings_numbered(match: Match, number: int) -> Innings:
     Raises:
         BallNotFoundError: the match has no such innings; the text lists those it has.
     """
+    names = []
     for innings in match.innings:
         if innings.number == number:
             return innings
-    names = [
-        f"{innings.number} ({innings.batting_team}{', super over' if innings.super_over else ''})"
-        for innings in match.innings
-    ]
-    raise BallNotFoundError(
-        f"there is no innings {number}; the match has "
-        + (f"innings {', '.join(names)}" if names else "no innings")
-    )
+        super_over = ", super over" if innings.super_over else ""
+        names.append(f"{innings.number} ({innings.batting_team}{super_over})")
+    available = f"innings {', '.join(names)}" if names else "no innings"
+    raise BallNotFoundError(f"there is no innings {number}; the match has {available}")
 
 
 def _index(innings: Innings, text: str) -> int:
     if text == "next":
         return len(innings.deliveries) + 1
-    if text == "last":
-        text = "-1"
+    text = "-1" if text == "last" else text
     name, legal = text.removeprefix(_LEGAL), text.startswith(_LEGAL)
     if _LABEL.fullmatch(name):
         kind = "legal ball" if legal else "label"
@@ -143,7 +132,6 @@ def _index(innings: Innings, text: str) -> int:
 
 
 def _called(innings: Innings, text: str) -> list[Delivery]:
-    """The balls that have that label or, with ``legal:``, that television calls so."""
     name = text.removeprefix(_LEGAL)
     if name == text:
         return [ball for ball in innings.deliveries if ball.label == name]
@@ -155,20 +143,16 @@ def _only(innings: Innings, name: str, balls: Sequence[Delivery]) -> int:
         raise _absent(innings, name)
     if len(balls) > 1:
         candidates = "; ".join(
-            f"{delivery.index} ({delivery.label}, {delivery.bowler} to {delivery.batter}, "
-            f"{delivery.runs_total} run{'' if delivery.runs_total == 1 else 's'})"
-            for delivery in balls[:_MAX_CANDIDATES]
+            f"{ball.index} ({ball.label}, {ball.bowler} to {ball.batter}, "
+            f"{count(ball.runs_total, 'run')})"
+            for ball in balls[:_MAX_CANDIDATES]
         )
-        raise BallNotFoundError(
-            f"{name} is carried by {len(balls)} deliveries of innings {innings.number}: "
-            f"{candidates}",
-            remedy="name one by its position",
-        )
+        problem = f"{name} is carried by {len(balls)} deliveries of innings {innings.number}"
+        raise BallNotFoundError(f"{problem}: {candidates}", remedy="name one by its position")
     return balls[0].index
 
 
 def _absent(innings: Innings, name: str, remedy: str | None = None) -> BallNotFoundError:
-    """There is no ball of that name; and what there is."""
     balls = innings.deliveries
     extent = f"{len(balls) or 'no'} deliveries"
     if balls:
@@ -179,24 +163,23 @@ def _absent(innings: Innings, name: str, remedy: str | None = None) -> BallNotFo
 
 
 def echo(match: Match, reference: BallReference) -> str:
-    """The line that says which ball was meant, in every way of counting.
+    """One line that identifies a ball in every way of counting.
 
-    A wide or no-ball has no legal number of its own; the line names the legal
-    ball that it comes before. A ball not yet bowled has its players where the
-    innings' last delivery stands for it.
+    A wide or no-ball has no legal number of its own: the line names the legal ball that it comes
+    before.
 
     Raises:
         BallNotFoundError: the match has no such ball.
     """
     innings = innings_numbered(match, reference.innings)
-    count = len(innings.deliveries)
-    if not 1 <= reference.index <= count + 1:
+    balls = len(innings.deliveries)
+    if not 1 <= reference.index <= balls + 1:
         raise _absent(innings, f"delivery {reference.index}")
-    bowled = reference.index <= count
+    bowled = reference.index <= balls
     ball = innings.deliveries[reference.index - 1] if bowled else unbowled(innings)
     players = f" | {ball.bowler} to {ball.batter}" if bowled else ""
     super_over = " (super over)" if innings.super_over else ""
-    where = f" of {count}" if ball.outcome else ", not yet bowled"
+    where = f" of {balls}" if ball.outcome else ", not yet bowled"
     number, actual = ordinal(ball.legal_balls_before + 1), ball.actual_delivery
     name = f"legal ball {number}" if actual is None else f"legal ball {actual} ({number})"
     if not ball.is_legal:
@@ -224,18 +207,18 @@ def people_of(match: Match) -> list[Player]:
 
 
 def find_players(name: str, *groups: Sequence[Player]) -> list[Player]:
-    """Whom a name means, in any case: those who have the whole name or id, else a part of it.
+    """The players whom a name may mean, of the first group with any; upper and lower case match.
 
-    Else those whose surname and first letter it has: ``Rohit Sharma`` is RG Sharma. The first group
-    that has any is taken. Several may be called so, or nobody.
+    They have the whole name or id; else the name as a part of theirs; else its surname and first
+    letter: ``Rohit Sharma`` is RG Sharma.
     """
     sought = " ".join(name.split()).casefold()
+    initialled = _initial_and_surname(sought)
     ways: tuple[Callable[[Player], bool], ...] = (
         lambda player: sought in (player.name.casefold(), player.key.casefold()),
         lambda player: bool(sought) and sought in player.name.casefold(),
         lambda player: " " in sought and _initial_and_surname(player.name) == initialled,
     )
-    initialled = _initial_and_surname(sought)
     matching = ({p.key: p for p in group if way(p)} for group in groups for way in ways)
     return list(next(filter(None, matching), {}).values())
 
@@ -252,15 +235,9 @@ def ordinal(number: int) -> str:
 
 
 def hint(match: Match, text: str, reference: BallReference) -> str | None:
-    """A line for the reader where ``7.4`` means one ball in the file and another on television.
+    """A warning where ``7.4`` means one ball in the file and another on television.
 
-    Args:
-        text: what was written.
-        reference: what `find_ball` made of it.
-
-    Returns:
-        ``None`` where both countings mean the same ball, or where ``text`` is
-        neither a label nor a legal ball's name.
+    It is ``None`` where both countings mean the same ball, and where ``text`` is no label.
     """
     written = text.strip().lower()
     prefix = _INNINGS_PREFIX.fullmatch(written)
@@ -322,13 +299,12 @@ def with_next_ball(
 ) -> Match:
     """The match with the ball not yet bowled as its innings' last delivery.
 
-    Who bats follows from the last ball: the runs that were run, and the change of ends
-    after an over. Who comes in after a wicket, and who bowls the next over, no file can
-    tell: they have to be named.
+    The batters follow from the last ball: the runs that were run, and the change of ends after an
+    over. A new batter and the bowler of a new over are in no file, and have to be named.
 
     Args:
         number: the innings.
-        batter, bowler: who faces and bowls, where the last ball does not tell.
+        batter, bowler: who faces and bowls, where the last ball does not determine it.
 
     Raises:
         BallNotFoundError: the innings is over, or has not begun and nobody is named.
@@ -363,7 +339,6 @@ def with_next_ball(
 
 
 def _refuse_impossible(innings: Innings, batter: Player, bowler: Player) -> None:
-    """Nobody bowls to his own side, bats for the other, or comes back after being out."""
     batted = {p.key for ball in innings.deliveries for p in (ball.batter, ball.non_striker)}
     bowled = {ball.bowler.key for ball in innings.deliveries}
     out = {w.player_out.key for ball in innings.deliveries for w in ball.wickets if w.counts}
@@ -376,10 +351,6 @@ def _refuse_impossible(innings: Innings, batter: Player, bowler: Player) -> None
 
 
 def _refuse_bowler(match: Match, innings: Innings, ball: Delivery) -> None:
-    """Nobody bowls in two overs in a row, or more than a fifth of a limited innings.
-
-    In overs of five balls the same bowler may go on for a second one.
-    """
     remedy, bowler = "name another bowler", ball.bowler
     before = {past.bowler.key for past in innings.deliveries if past.over == ball.over - 1}
     if bowler.key in before and match.balls_per_over != BALLS_PER_OVER_OF_THE_HUNDRED:
@@ -405,16 +376,14 @@ def why_over(match: Match, innings: Innings) -> str | None:
 
 
 def why_no_more(match: Match, innings: Innings) -> str | None:
-    """As `why_over`; and what rain or a captain ended has ended once the next has begun."""
+    """As `why_over`; and rain or a captain has ended an innings where another one follows it."""
     reason = why_over(match, innings)
-    if reason is None and innings.set_later:
+    if reason is not None:
+        return reason
+    if innings.set_later:
         return "it had ended, for its target was set afterwards"
-    later = [
-        side.number for side in match.innings if side.number > innings.number and side.deliveries
-    ]
-    if reason is None and later:
-        return f"it had ended, for innings {later[0]} came after it"
-    return reason
+    later = [side for side in match.innings if side.number > innings.number and side.deliveries]
+    return f"it had ended, for innings {later[0].number} came after it" if later else None
 
 
 def changed_ends(ball: Delivery) -> bool:
@@ -422,22 +391,18 @@ def changed_ends(ball: Delivery) -> bool:
     run = ball.runs_batter if not ball.boundary else 0
     run += ball.extras.get("byes", 0) + ball.extras.get("legbyes", 0)
     run += max(ball.extras.get("wides", 0) - 1, 0)
-    crossed: bool = run % 2 == 1
-    return crossed
+    return bool(run % 2)
 
 
 def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Player | None]:
-    """Who faces the next ball and who stands at the other end, as far as the file tells.
+    """Who faces the next ball and who stands at the other end; ``None`` for a new batter.
 
-    ``None`` stands for somebody who has yet to come in. After a wicket the one who stays
-    is at the end the runs took them to; which end the new one takes is not known, so the
-    new batter is taken to face unless the over has ended.
+    After a wicket the new batter is assumed to face, unless the over has ended.
     """
-    ends: list[Player | None] = [last.batter, last.non_striker]
     gone = {wicket.player_out.key for wicket in last.wickets}
+    ends = [None if p.key in gone else p for p in (last.batter, last.non_striker)]
     if changed_ends(last):
         ends.reverse()
-    ends = [None if player is None or player.key in gone else player for player in ends]
     if gone and ends[1] is None:
         ends.reverse()
     if over_ended(innings, last):

@@ -10,13 +10,13 @@ from typing import Any, Final
 from attnlens.cricket.match.competition import MENS_COMPETITIONS
 from attnlens.cricket.match.match import AGREES, DERIVED
 from attnlens.cricket.match.scan import (
-    NOTHING,
+    Answer,
     Case,
     Verdict,
     Witnesses,
     compared,
     contradiction,
-    listed,
+    joined,
 )
 from attnlens.errors import count
 
@@ -52,50 +52,47 @@ WITNESSES: Final = Witnesses()
 
 
 @WITNESSES.of(
-    "unwitnessed", "",
-    *("venue", "city", "event.match_number", "event.group", "event.stage", "event.sub_name"),
-)  # fmt: skip
-def _never(_case: Case, _value: Any, _part: str) -> Verdict:
-    return NOTHING
+    "", "venue", "city", "event.match_number", "event.group", "event.stage", "event.sub_name"
+)
+def _never(_case: Case, _value: Any, _part: str) -> Answer:
+    return False
 
 
 # The file.
 
 
-@WITNESSES.of("file", "the fields that a version has", "meta.data_version")
-def _data_version(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("file", "meta.data_version")
+def _data_version(case: Case, value: Any, _part: str) -> Answer:
     stated = case.stated
     version = tuple(map(int, value.split(".")[:2]))
     if stated.numbered_from is None or not any(i.deliveries for i in case.match.innings):
-        return NOTHING
+        return False
     if stated.numbered and version < stated.numbered_from:
-        return contradiction(f"the file states version {value} and has actual_delivery")
+        return f"the file states version {value} and has actual_delivery"
     if stated.exact and not stated.numbered and version == stated.numbered_from:
-        return contradiction(f"the file states version {value} and lacks actual_delivery")
+        return f"the file states version {value} and lacks actual_delivery"
     if stated.exact and version < (1, 1) and "uncontested" in case.match.toss:
-        return contradiction(
-            f"the file states version {value} and has toss.uncontested of version 1.1"
-        )
-    return Verdict(AGREES)
+        return f"the file states version {value} and has toss.uncontested of version 1.1"
+    return True
 
 
-@WITNESSES.of("dates", "a file is made after its match", "meta.created")
-def _created(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("dates", "meta.created")
+def _created(case: Case, value: Any, _part: str) -> Answer:
     created, last = datetime.date.fromisoformat(value), max(case.match.dates, default=None)
     if last is not None and created < last - datetime.timedelta(days=1):
-        return contradiction(f"the file was made on {created}, before the match of {last}")
+        return f"the file was made on {created}, before the match of {last}"
     if created > _tomorrow():
-        return contradiction(f"the file was made on {created}, which has not come")
-    return NOTHING
+        return f"the file was made on {created}, which has not come"
+    return False
 
 
-@WITNESSES.of("file", "the id of the table's rows", "match_id")
-def _match_id(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("file", "match_id")
+def _match_id(case: Case, value: Any, _part: str) -> Answer:
     return compared(value, case.match.match_id, f"the info is of match {value}", AGREES)
 
 
-@WITNESSES.of("missing", "a field that is missing is not there", "missing")
-def _missing(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("missing", "missing")
+def _missing(case: Case, value: Any, _part: str) -> Answer:
     info = case.stated.info
     reviews = any(key == "review" for scan in case.scans for _, key, _ in scan.claims)
     present = {
@@ -103,46 +100,44 @@ def _missing(case: Case, value: Any, _part: str) -> Verdict:
         "umpires": case.umpires,
         "reviews": reviews,
     }
-    wrong = [name for name in value if isinstance(name, str) and present.get(name)]
-    if wrong:
-        return contradiction(f"the file lists {listed(wrong)} as missing and has them")
-    known = [name for name in value if isinstance(name, str) and name in present]
-    return Verdict(AGREES) if known else NOTHING
+    fields = [name for name in value if isinstance(name, str) and name in present]
+    wrong = [name for name in fields if present[name]]
+    return f"the file lists {joined(wrong)} as missing and has them" if wrong else bool(fields)
 
 
 # The kind of match.
 
 
-@WITNESSES.of("type", "team_type, match_type_number and overs", "match_type")
-def _match_type(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("type", "match_type")
+def _match_type(case: Case, value: Any, _part: str) -> Answer:
     if value not in _TYPES:
-        return contradiction(f"{value} is no type of match in Cricsheet's format")
+        return f"{value} is no type of match in Cricsheet's format"
     info, team_type = case.stated.info, case.match.team_type
     if "match_type_number" in info and value not in _NUMBERED_TYPES:
-        return contradiction(f"the type is {value}, whose matches have no match_type_number")
+        return f"the type is {value}, whose matches have no match_type_number"
     if team_type == "club" and value in ("IT20", "ODI", "Test"):
-        return contradiction(f"the type is {value}, an international, and the teams are clubs")
+        return f"the type is {value}, an international, and the teams are clubs"
     if team_type == "international" and value == "MDM":
-        return contradiction("the type is MDM, and the teams are internationals: that is a Test")
-    numbered = team_type == "international" and value in _NUMBERED_TYPES
-    if numbered and case.stated.names_fielders and "match_type_number" not in info:
-        return contradiction(f"an international {value} has a match_type_number, and the file none")
-    return Verdict(AGREES) if team_type or "overs" in info else NOTHING
+        return "the type is MDM, and the teams are internationals: that is a Test"
+    has_number = team_type == "international" and value in _NUMBERED_TYPES
+    if has_number and case.stated.names_fielders and "match_type_number" not in info:
+        return f"an international {value} has a match_type_number, and the file none"
+    return bool(team_type or "overs" in info)
 
 
-@WITNESSES.of("type", "the teams and the type", "match_type_number")
-def _type_number(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("type", "match_type_number")
+def _type_number(case: Case, value: Any, _part: str) -> Answer:
     if type(value) is not int or value < 1:
-        return contradiction(f"match_type_number is {value}, not a number from 1")
+        return f"match_type_number is {value}, not a number from 1"
     if case.match.team_type == "club":
-        return contradiction(f"match_type_number is {value}, and matches of clubs have none")
-    return NOTHING
+        return f"match_type_number is {value}, and matches of clubs have none"
+    return False
 
 
-@WITNESSES.of("type", "match_type and the event", "team_type")
-def _team_type(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("type", "team_type")
+def _team_type(case: Case, value: Any, _part: str) -> Answer:
     if value not in ("international", "club"):
-        return contradiction(f"team_type is {value}, not international or club")
+        return f"team_type is {value}, not international or club"
     event = str(case.match.event.get("name", ""))
     derived = "club" if event in MENS_COMPETITIONS else None
     if " tour of " in event:
@@ -151,30 +146,28 @@ def _team_type(case: Case, value: Any, _part: str) -> Verdict:
         return contradiction(f"the teams are of type {value}, and the event is {event}", derived)
     stated = case.match.match_type in ("IT20", "ODI", "Test")
     confirmed = derived or stated or "match_type_number" in case.stated.info
-    return Verdict(AGREES) if confirmed else NOTHING
+    return bool(confirmed)
 
 
-@WITNESSES.of("type", "the name of the event", "gender")
-def _gender(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("type", "gender")
+def _gender(case: Case, value: Any, _part: str) -> Answer:
     if value not in ("male", "female"):
-        return contradiction(f"gender is {value}, not male or female")
+        return f"gender is {value}, not male or female"
     event = str(case.match.event.get("name", ""))
     derived = "female" if "women" in event.lower() else None
     men = event in MENS_COMPETITIONS or event.startswith("ICC ") or " tour of " in event
     if derived is None and (men or _OF_MEN.search(event)):
         derived = "male"
     if derived is None:
-        return NOTHING
+        return False
     return compared(value, derived, f"gender is {value}, and the event is {event}", AGREES)
 
 
-@WITNESSES.of("overs", "the longest innings, and the type", "overs")
-def _overs(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("overs", "overs")
+def _overs(case: Case, value: Any, _part: str) -> Answer:
     match_type = case.match.match_type
     if match_type in ("Test", "MDM"):
-        return contradiction(
-            f"the file states {value} overs a side, and a {match_type} has no limit"
-        )
+        return f"the file states {value} overs a side, and a {match_type} has no limit"
     if match_type in _TWENTY_OVER_TYPES and value != 20:
         # A known slip in Cricsheet's files, which readers correct with a note.
         slip = value == 50
@@ -186,14 +179,14 @@ def _overs(case: Case, value: Any, _part: str) -> Verdict:
     if longest == value and any(not scan.cut_short for scan in case.main):
         return Verdict(DERIVED, longest)
     target = case.stated.innings.get(2, {}).get("target", {})
-    return Verdict(AGREES) if str(target.get("overs")) == str(value) else NOTHING
+    return str(target.get("overs")) == str(value)
 
 
-@WITNESSES.of("overs", "the legal balls of most overs", "balls_per_over")
-def _balls_per_over(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("overs", "balls_per_over")
+def _balls_per_over(case: Case, value: Any, _part: str) -> Answer:
     lengths = [over.legal for scan in case.scans for over in scan.overs[:-1]]
     if len(lengths) < _MIN_OVERS:
-        return NOTHING
+        return False
     usual = max(set(lengths), key=lengths.count)
     return compared(value, usual, f"an over has {value} balls in the file, and most have {usual}")
 
@@ -205,191 +198,179 @@ def _tomorrow() -> datetime.date:
     return datetime.date.today() + datetime.timedelta(days=1)  # somewhere it is tomorrow
 
 
-@WITNESSES.of("dates", "the season", "dates")
-def _dates(case: Case, _value: Any, _part: str) -> Verdict:
+@WITNESSES.of("dates", "dates")
+def _dates(case: Case, _value: Any, _part: str) -> Answer:
     match, dates = case.match, case.match.dates
     if not dates:
-        return NOTHING
+        return False
     first, last = dates[0], dates[-1]
     if list(dates) != sorted(set(dates)):
-        return contradiction("the dates are not in order, or one comes twice")
+        return "the dates are not in order, or one comes twice"
     if (last - first).days > _MAX_DAYS[case.limited]:
-        return contradiction(f"it lasts from {first} to {last}")
+        return f"it lasts from {first} to {last}"
     if last > _tomorrow():
-        return contradiction(f"its date is {last}, which has not come")
+        return f"its date is {last}, which has not come"
     first_ever = _FIRST_DAYS.get(match.match_type or "", first)
     if first < first_ever:
-        return contradiction(
-            f"its date is {first}, and the first {match.match_type} was on {first_ever}"
-        )
-    return Verdict(AGREES) if match.season else NOTHING
+        return f"its date is {first}, and the first {match.match_type} was on {first_ever}"
+    return bool(match.season)
 
 
-@WITNESSES.of("dates", "the dates", "season")
-def _season(case: Case, _value: Any, _part: str) -> Verdict:
+@WITNESSES.of("dates", "season")
+def _season(case: Case, _value: Any, _part: str) -> Answer:
     match = case.match
     season = _SEASON.fullmatch(match.season or "")
     if season is None:
-        return contradiction(f"its season is {match.season}, not a year or two")
+        return f"its season is {match.season}, not a year or two"
     year, second = int(season[1]), season[2]
     if second is not None and int(second) % 100 != (year + 1) % 100:
-        return contradiction(f"its season is {match.season}, which is not one year and the next")
+        return f"its season is {match.season}, which is not one year and the next"
     if not match.dates:
-        return NOTHING
+        return False
     first = match.dates[0]
     month = 12 * (first.year - year) + first.month
     if month not in _SEASON_MONTHS[second is not None] and case.limited:
-        return contradiction(f"its date is {first}, and its season {match.season}")
-    return Verdict(AGREES)
+        return f"its date is {first}, and its season {match.season}"
+    return True
 
 
-@WITNESSES.of("event", "the teams of a tour", "event.name")
-def _event(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("event", "event.name")
+def _event(case: Case, value: Any, _part: str) -> Answer:
     if not isinstance(value, str) or " tour of " not in value:
-        return NOTHING
+        return False
     if any(team.removesuffix(" Women") in value for team in case.match.teams):
-        return Verdict(AGREES)
-    return contradiction(f"the event is {value}, and {' and '.join(case.match.teams)} played")
+        return True
+    return f"the event is {value}, and {' and '.join(case.match.teams)} played"
 
 
 # Who.
 
 
-@WITNESSES.of("teams", "the squads and the innings", "teams")
-def _teams(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("teams", "teams")
+def _teams(case: Case, value: Any, _part: str) -> Answer:
     if len(set(value)) != 2 or len(value) != 2:
-        return contradiction(f"its teams are {', '.join(value)}")
+        return f"its teams are {', '.join(value)}"
     squads = case.stated.info.get("players", {})
     batting = {innings.batting_team for innings in case.match.innings}
     strangers = (set(squads) | batting) - set(value)
     if strangers:
-        return contradiction(
-            f"its teams are {', '.join(value)}, and {listed(strangers)} is in the file"
-        )
-    return Verdict(AGREES) if squads or len(batting) == 2 else NOTHING
+        return f"its teams are {', '.join(value)}, and {joined(strangers)} is in the file"
+    return bool(squads or len(batting) == 2)
 
 
-@WITNESSES.of("squad", "the players on the balls", "players.*")
-def _squad(case: Case, value: Any, team: str) -> Verdict:
+@WITNESSES.of("squad", "players.*")
+def _squad(case: Case, value: Any, team: str) -> Answer:
     names = list(value)
     if case.match.teams and team not in case.match.teams:
-        return contradiction(f"{team} has a squad and did not play")
+        return f"{team} has a squad and did not play"
     if len(set(names)) != len(names):
         twice = {name for name in names if names.count(name) > 1}
-        return contradiction(f"{listed(twice)} is twice in the squad of {team}")
+        return f"{joined(twice)} is twice in the squad of {team}"
     if len(names) not in _SQUAD_SIZES:
-        return contradiction(f"the squad of {team} has {count(len(names), 'player')}")
+        return f"the squad of {team} has {count(len(names), 'player')}"
     for side, squad in case.squads.items():
         both = squad.intersection(names) - case.both_sides if side != team else ()
         if both:
-            return contradiction(f"{listed(both)} is in both squads")
-    return Verdict(AGREES) if case.seen_of.get(team) else NOTHING
+            return f"{joined(both)} is in both squads"
+    return bool(case.players_of.get(team))
 
 
-@WITNESSES.of("officials", "they do not play, and the registry has them", "officials.*")
-def _officials(case: Case, value: Any, role: str) -> Verdict:
-    if case.sound_officials:
-        return Verdict(AGREES) if case.stated.registry else NOTHING
+@WITNESSES.of("officials", "officials.*")
+def _officials(case: Case, value: Any, role: str) -> Answer:
     names = list(value)
     playing = case.everybody.intersection(names)
     if playing:
-        return contradiction(f"{listed(playing)} is an official and plays")
+        return f"{joined(playing)} is an official and plays"
     twice = [name for name in names if case.officials.count(name) > 1]
     if twice:
-        return contradiction(f"{listed(set(twice))} has two duties as an official")
+        return f"{joined(set(twice))} has two duties as an official"
     if role == "umpires" and len(names) > 3:
-        return contradiction(f"there are {len(names)} umpires")
+        return f"there are {len(names)} umpires"
     registry = case.stated.registry
     if not registry:
-        return NOTHING
+        return False
     strangers = set(names) - registry.keys()
     if strangers:
-        return contradiction(f"{listed(strangers)} is an official and not in the registry")
-    return Verdict(AGREES)
+        return f"{joined(strangers)} is an official and not in the registry"
+    return True
 
 
-@WITNESSES.of("registry", "the squads, the officials and the balls", "registry.people")
-def _registry(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("registry", "registry.people")
+def _registry(case: Case, value: Any, _part: str) -> Answer:
     if not value:
-        return NOTHING
+        return False
     if not _IDS.fullmatch(" ".join(value.values())):
         wrong = [name for name, identity in value.items() if not _IDS.fullmatch(identity)]
-        return contradiction(f"the id of {listed(wrong)} is not eight hexadecimal digits")
+        return f"the id of {joined(wrong)} is not eight hexadecimal digits"
     if len(set(value.values())) < len(value):
         shared = Counter(value.values()).most_common(1)[0][0]
         names = [name for name, identity in value.items() if identity == shared]
-        return contradiction(f"{listed(names)} have one id in the registry")
+        return f"{joined(names)} have one id in the registry"
     strangers = case.everybody.difference(value)
     if not case.squads:
-        return NOTHING
+        return False
     strangers = strangers.difference(case.respelt) if strangers else strangers
     if strangers:
-        return contradiction(f"{listed(strangers)} takes part and is not in the registry")
+        return f"{joined(strangers)} takes part and is not in the registry"
     idle = set(value).difference(case.everybody, case.officials)
     # Somebody of a match that goes on may still field.
     if idle and case.stated.names_fielders and case.has_two_sides and case.outcome:
-        return contradiction(f"{listed(idle)} is in the registry and nowhere else in the file")
-    return Verdict(AGREES)
+        return f"{joined(idle)} is in the registry and nowhere else in the file"
+    return True
 
 
-@WITNESSES.of("squad", "the squads", "player_of_match")
-def _player_of_match(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("squad", "player_of_match")
+def _player_of_match(case: Case, value: Any, _part: str) -> Answer:
     if not case.squads:
-        return NOTHING
+        return False
     strangers = set(value) - case.everybody
     if strangers:
-        return contradiction(f"{listed(strangers)} is player of the match and in neither squad")
+        return f"{joined(strangers)} is player of the match and in neither squad"
     if case.outcome.get("result") == "no result":
-        return contradiction(f"{listed(value)} is player of a match without a result")
-    return (
-        Verdict(AGREES)
-        if len(value) <= 2
-        else contradiction(f"{len(value)} are player of the match")
-    )
+        return f"{joined(value)} is player of a match without a result"
+    return len(value) <= 2 or f"{len(value)} are player of the match"
 
 
-@WITNESSES.of("squad", "the squads", "supersubs.*")
-def _supersubs(case: Case, value: Any, team: str) -> Verdict:
+@WITNESSES.of("squad", "supersubs.*")
+def _supersubs(case: Case, value: Any, team: str) -> Answer:
     if team not in case.match.teams:
-        return contradiction(f"{team} has a supersub and did not play")
+        return f"{team} has a supersub and did not play"
     if not case.squads:
-        return NOTHING
+        return False
     if value not in case.squads.get(team, ()):
-        return contradiction(f"{value} is the supersub of {team} and not in its squad")
-    return Verdict(AGREES)
+        return f"{value} is the supersub of {team} and not in its squad"
+    return True
 
 
-@WITNESSES.of("result", "the result", "bowl_out")
-def _bowl_out_balls(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("result", "bowl_out")
+def _bowl_out_balls(case: Case, value: Any, _part: str) -> Answer:
     if "bowl_out" not in case.outcome:
-        return contradiction("the file has a bowl-out, and its result names no winner of one")
+        return "the file has a bowl-out, and its result names no winner of one"
     hits = Counter(attempt["outcome"] == "hit" for attempt in value)
-    return Verdict(AGREES) if hits else NOTHING
+    return bool(hits)
 
 
 # The toss.
 
 
-@WITNESSES.of("toss", "the teams, and who bats first", "toss.winner", "toss.decision")
-def _toss(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("toss", "toss.winner", "toss.decision")
+def _toss(case: Case, value: Any, _part: str) -> Answer:
     match, toss = case.match, case.match.toss
     winner, decision = toss.get("winner"), toss.get("decision")
     if value == decision and decision not in ("bat", "field"):
-        return contradiction(f"the toss was decided to {decision}, not to bat or to field")
+        return f"the toss was decided to {decision}, not to bat or to field"
     if winner is not None and match.teams and winner not in match.teams:
-        return contradiction(f"{winner} won the toss and did not play")
+        return f"{winner} won the toss and did not play"
     if case.stated.names_fielders and (winner is None or decision is None):
-        return contradiction("the toss has a winner or a decision, and not both")
+        return "the toss has a winner or a decision, and not both"
     if not match.innings or winner not in match.teams or decision is None:
-        return NOTHING
+        return False
     bats = match.innings[0].batting_team
     if decision == ("field" if bats == winner else "bat"):
-        return contradiction(
-            f"{winner} won the toss and chose to {decision}, and {bats} bats first"
-        )
-    return Verdict(AGREES)
+        return f"{winner} won the toss and chose to {decision}, and {bats} bats first"
+    return True
 
 
-@WITNESSES.of("toss", "there is no decision without a toss", "toss.uncontested")
-def _uncontested(_case: Case, value: Any, _part: str) -> Verdict:
-    return NOTHING if value is True else contradiction(f"toss.uncontested is {value}, not true")
+@WITNESSES.of("toss", "toss.uncontested")
+def _uncontested(_case: Case, value: Any, _part: str) -> Answer:
+    return False if value is True else f"toss.uncontested is {value}, not true"

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from attnlens.cricket.match.competition import ALL_OUT
 from attnlens.cricket.match.ledger import outcome_words
-from attnlens.cricket.match.match import AGREES, DERIVED
+from attnlens.cricket.match.match import DERIVED
 from attnlens.cricket.match.scan import (
-    NOTHING,
     RAIN_RULES,
+    Answer,
     Case,
     InningsScan,
     Play,
@@ -20,7 +20,7 @@ from attnlens.cricket.match.scan import (
     Witnesses,
     compared,
     contradiction,
-    listed,
+    joined,
 )
 
 RESULT: Final = "result"
@@ -33,7 +33,6 @@ _MAX_POWERPLAY_OVERS = {(20, 6): 6, (20, 5): 5}
 """Overs of a powerplay, by overs a side and balls an over."""
 
 _LABEL = re.compile(r"([0-9]{1,3})\.([0-9]{1,2})")
-_MAX_NAMES_LISTED = 3
 _MIN_PENALTY, _MAX_PENALTY = 5, 30
 
 WITNESSES: Final = Witnesses()
@@ -65,29 +64,27 @@ def _played_out(case: Case) -> Verdict | None:
     if case.limited and len(batted) < 2:
         missing = "a second innings" if batted else "an innings"
         stated = outcome_words(match.outcome)
-        return contradiction(f"the stated result is {stated}, and the balls do not show {missing}")
+        return f"the stated result is {stated}, and the balls do not show {missing}"
     return None
 
 
-@WITNESSES.of(RESULT, "the balls of both innings", "outcome.winner")
-def _winner(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of(RESULT, "outcome.winner")
+def _winner(case: Case, value: Any, _part: str) -> Answer:
     match, outcome = case.match, case.outcome
     if match.teams and value not in match.teams:
-        return contradiction(f"{value} won the match and did not play")
+        return f"{value} won the match and did not play"
     if "result" in outcome or "eliminator" in outcome or "bowl_out" in outcome:
-        return contradiction(
-            f"the file states both a winner, {value}, and {_other_result(outcome)}"
-        )
+        return f"the file states both a winner, {value}, and {_other_result(outcome)}"
     short = _played_out(case)
     if short is not None:
         return short
     if any(scan.innings.super_over for scan in case.scans):
-        return contradiction(f"{value} won, and there is a super over, which follows a tie")
+        return f"{value} won, and there is a super over, which follows a tie"
     if not case.limited:
         return _long_match(case, value)
     play, by = case.play, outcome.get("by", {})
     if play is None:
-        return NOTHING
+        return False
     if _ahead_of_rain(play, value, outcome):
         return _ahead(case, play, play.winner or value, value)
     if play.winner is not None:
@@ -99,8 +96,8 @@ def _winner(case: Case, value: Any, _part: str) -> Verdict:
     if outcome.get("method") is None:
         # The chase stopped early: only the side that batted first can have won, by some runs.
         won = by and value == play.first.innings.batting_team
-        return NOTHING if won else _against_balls(case, None)
-    return _against_balls(case, None) if "wickets" in by else NOTHING
+        return False if won else _against_balls(case, None)
+    return "wickets" in by and _against_balls(case, None)
 
 
 def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
@@ -114,14 +111,14 @@ def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
     )
 
 
-def _ahead(case: Case, play: Play, derived: Any, value: Any) -> Verdict:
+def _ahead(case: Case, play: Play, derived: Any, value: Any) -> Answer:
     """The verdict on a winner or a margin of a side that was ahead of a rain rule.
 
     Files state what it was to have made by then, as the target; a few state the target of the whole
     innings, of which nothing follows.
     """
     if play.second.total <= play.to_beat and not play.full:
-        return NOTHING
+        return False
     return Verdict(DERIVED, value) if value == derived else _against_balls(case, derived)
 
 
@@ -131,11 +128,11 @@ def _other_result(outcome: Any) -> str:
     )
 
 
-def _long_match(case: Case, value: Any) -> Verdict:
+def _long_match(case: Case, value: Any) -> Answer:
     """The winner of a match in which each side may bat twice has more runs in all."""
     totals = _totals(case)
     if len(totals) < 2 or case.outcome.get("method") is not None:
-        return NOTHING
+        return False
     ahead = max(totals, key=lambda team: totals[team])
     rest = [total for team, total in totals.items() if team != ahead]
     if totals[ahead] == max(rest):
@@ -152,29 +149,26 @@ def _totals(case: Case) -> Counter[str]:
 
 @WITNESSES.of(
     RESULT,
-    "the balls of both innings",
     "outcome.by.runs",
     "outcome.by.wickets",
     "outcome.by.innings",
 )
-def _margin(case: Case, value: Any, unit: str) -> Verdict:
+def _margin(case: Case, value: Any, unit: str) -> Answer:
     outcome = case.outcome
     by = outcome.get("by", {})
     if "winner" not in outcome:
-        return contradiction(f"the file states a margin, {value} {unit}, and no winner")
+        return f"the file states a margin, {value} {unit}, and no winner"
     if outcome.get("method") == "Awarded":
-        return contradiction(f"the match was awarded, and the file states a margin, {value} {unit}")
+        return f"the match was awarded, and the file states a margin, {value} {unit}"
     if not case.limited:
         return _long_margin(case, value, unit)
     if len(by) > 1 or unit == "innings":
-        return contradiction(
-            f"the file states a margin of {' and '.join(by)} in a match of one innings a side"
-        )
+        return f"the file states a margin of {' and '.join(by)} in a match of one innings a side"
     if (unit == "wickets" and not 1 <= value <= ALL_OUT) or value < 1:
-        return contradiction(f"the file states a margin of {value} {unit}")
+        return f"the file states a margin of {value} {unit}"
     play = case.play
     if play is None:
-        return _played_out(case) or NOTHING
+        return _played_out(case) or False
     if _ahead_of_rain(play, outcome["winner"], outcome):
         return _ahead(case, play, play.second.total - play.to_beat, value)
     if play.by:
@@ -189,11 +183,11 @@ def _margin(case: Case, value: Any, unit: str) -> Verdict:
     return Verdict(DERIVED, value) if value == short_by else _against_balls(case, short_by)
 
 
-def _long_margin(case: Case, value: Any, unit: str) -> Verdict:
+def _long_margin(case: Case, value: Any, unit: str) -> Answer:
     totals, outcome = _totals(case), case.outcome
     winner, main = outcome["winner"], case.main
     if winner not in totals or len(totals) < 2 or outcome.get("method") is not None:
-        return NOTHING
+        return False
     turns = Counter(scan.innings.batting_team for scan in main)
     ahead = totals[winner] - max(total for team, total in totals.items() if team != winner)
     last = main[-1].innings.batting_team == winner
@@ -208,19 +202,19 @@ def _long_margin(case: Case, value: Any, unit: str) -> Verdict:
     return Verdict(DERIVED, value)
 
 
-@WITNESSES.of(RESULT, "the balls of both innings", "outcome.result")
-def _stated_draw(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of(RESULT, "outcome.result")
+def _stated_draw(case: Case, value: Any, _part: str) -> Answer:
     if value not in _RESULTS:
-        return contradiction(f"the file states the result {value}, which is none of the format")
+        return f"the file states the result {value}, which is none of the format"
     if case.limited and value == "draw":
-        return contradiction("the file states a draw, which a match of limited overs cannot be")
+        return "the file states a draw, which a match of limited overs cannot be"
     if value == "tie":
         return _tie(case)
     play = case.play
     if value == "no result" and any(scan.innings.super_over for scan in case.scans):
-        return contradiction("the file states no result, and there is a super over")
+        return "the file states no result, and there is a super over"
     if value != "no result" or play is None or play.result is None:
-        return NOTHING
+        return False
     shows = f"{play.winner} won" if play.winner else "a tie"
     return contradiction(
         f"the file states no result, and its balls show that the match ended: {shows} "
@@ -229,7 +223,7 @@ def _stated_draw(case: Case, value: Any, _part: str) -> Verdict:
     )
 
 
-def _tie(case: Case) -> Verdict:
+def _tie(case: Case) -> Answer:
     short = _played_out(case)
     if short is not None:
         return short
@@ -238,7 +232,7 @@ def _tie(case: Case) -> Verdict:
         return compared(len(set(totals.values())), 1, f"the file states a tie ({_scores(case)})")
     play = case.play
     if play is None:
-        return NOTHING
+        return False
     if play.second.total != play.to_beat:
         return _against_balls(case, play.winner)
     decider = _super_over_winner(case)
@@ -256,45 +250,37 @@ def _super_over_winner(case: Case) -> str | None:
     return (first if first.total > second.total else second).innings.batting_team
 
 
-@WITNESSES.of(RESULT, "the super overs", "outcome.eliminator", "outcome.bowl_out")
-def _decider(case: Case, value: Any, key: str) -> Verdict:
+@WITNESSES.of(RESULT, "outcome.eliminator", "outcome.bowl_out")
+def _decider(case: Case, value: Any, key: str) -> Answer:
     match = case.match
     means = "the super over" if key == "eliminator" else "the bowl-out"
     if match.teams and value not in match.teams:
-        return contradiction(f"{value} won {means} and did not play")
+        return f"{value} won {means} and did not play"
     if case.outcome.get("result") != "tie":
-        return contradiction(f"{value} won {means}, and the match was no tie")
+        return f"{value} won {means}, and the match was no tie"
     extra = [scan for scan in case.scans if scan.innings.super_over]
     if key == "bowl_out":
-        return (
-            contradiction(f"{value} won {means}, and there is a super over") if extra else NOTHING
-        )
+        return f"{value} won {means}, and there is a super over" if extra else False
     if len(extra) < 2:
-        return (
-            contradiction(f"{value} won {means}, and the balls show none")
-            if case.stated.exact
-            else NOTHING
-        )
+        return f"{value} won {means}, and the balls show none" if case.stated.exact else False
     derived = _super_over_winner(case)
     if derived is None:
-        return NOTHING  # boundaries decided
+        return False  # boundaries decided
     return compared(value, derived, f"{value} won {means} in the file, and {derived} by its balls")
 
 
-@WITNESSES.of(RESULT, "a rain rule changes the target or the overs", "outcome.method")
-def _method(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of(RESULT, "outcome.method")
+def _method(case: Case, value: Any, _part: str) -> Answer:
     if value not in _METHODS:
-        return contradiction(f"the file states the method {value}, which is none of the format")
+        return f"the file states the method {value}, which is none of the format"
     if value not in RAIN_RULES or not case.has_two_sides:
-        return NOTHING
+        return False
     first, second = case.main
     overs, target = case.match.overs, case.target
     full = (overs or 0) * second.innings.balls_per_over
     if target != first.total + 1 or not full or second.innings.target_balls != full:
-        return Verdict(AGREES) if target is not None else NOTHING
-    return contradiction(
-        f"the file states the method {value}, and target and overs are those without rain"
-    )
+        return target is not None
+    return f"the file states the method {value}, and target and overs are those without rain"
 
 
 # Innings.
@@ -304,30 +290,30 @@ def _scan_of(case: Case, number: str) -> InningsScan:
     return next(scan for scan in case.scans if scan.innings.number == int(number))
 
 
-@WITNESSES.of("squad", "the squads", "innings.*.team")
-def _batting_team(case: Case, value: Any, number: str) -> Verdict:
+@WITNESSES.of("squad", "innings.*.team")
+def _batting_team(case: Case, value: Any, number: str) -> Answer:
     batters = _scan_of(case, number).batters.keys()
-    return Verdict(AGREES) if batters & case.squads.get(value, frozenset()) else NOTHING
+    return bool(batters & case.squads.get(value, frozenset()))
 
 
-@WITNESSES.of("target", "the total of the first innings", "innings.*.target.runs")
-def _target_runs(case: Case, value: Any, number: str) -> Verdict:
+@WITNESSES.of("target", "innings.*.target.runs")
+def _target_runs(case: Case, value: Any, number: str) -> Answer:
     if number == "1":
-        return contradiction("the first innings has a target")
+        return "the first innings has a target"
     scan = _scan_of(case, number)
     if scan.innings.super_over:
         first = _scan_of(case, str(int(number) - 1))
         return compared(value, first.total + 1, f"the target of the super over is {value}")
     if number != "2" or not case.has_two_sides:
-        return NOTHING
+        return False
     if scan.innings.set_later and "wickets" in case.outcome.get("by", {}):
-        return contradiction(f"the chase goes on after the target of {value} is reached")
+        return f"the chase goes on after the target of {value} is reached"
     made = case.main[0].total
     if value == made + 1:
         return Verdict(DERIVED, value)
     outcome = case.outcome
     if outcome.get("method") is not None or not ("winner" in outcome or "tie" in outcome.values()):
-        return NOTHING
+        return False
     return contradiction(
         f"the target is {value} in the file, and innings 1 made {made}: "
         "it was revised, and the file does not say how",
@@ -335,16 +321,14 @@ def _target_runs(case: Case, value: Any, number: str) -> Verdict:
     )
 
 
-@WITNESSES.of(
-    "target", "the overs a side, and the length of both innings", "innings.*.target.overs"
-)
-def _target_overs(case: Case, value: Any, number: str) -> Verdict:
+@WITNESSES.of("target", "innings.*.target.overs")
+def _target_overs(case: Case, value: Any, number: str) -> Answer:
     if number == "1":
-        return contradiction("the first innings has a target")
+        return "the first innings has a target"
     scan, match = _scan_of(case, number), case.match
     innings = scan.innings
     if innings.super_over or not case.has_two_sides or number != "2":
-        return NOTHING
+        return False
     usual, words = innings.balls_per_over, f"the target is to be made in {value} overs"
     balls = innings.set_later.get("balls", innings.target_balls) or 0
     full = (match.overs or 0) * usual
@@ -355,30 +339,30 @@ def _target_overs(case: Case, value: Any, number: str) -> Verdict:
     outcome = case.outcome
     settled = "winner" in outcome or outcome.get("result") == "tie"
     if not full or not settled or outcome.get("method") is not None:
-        return NOTHING
+        return False
     first = case.main[0]
     bowled = len(first.overs) * usual
     if balls in (full, bowled) or (first.wickets >= ALL_OUT and bowled < balls):
-        return Verdict(AGREES)
+        return True
     first_had = f"the first side had {len(first.overs)}, and no method is stated"
     return contradiction(f"{words}, {first_had}", match.overs if bowled > balls else None)
 
 
-@WITNESSES.of("powerplays", "the overs of the innings", "innings.*.powerplays")
-def _powerplays(case: Case, value: Any, number: str) -> Verdict:
+@WITNESSES.of("powerplays", "innings.*.powerplays")
+def _powerplays(case: Case, value: Any, number: str) -> Answer:
     scan = _scan_of(case, number)
     innings = scan.innings
     if not scan.overs:
-        return NOTHING
+        return False
     last = scan.overs[-1].number
     spans = []
     for powerplay in value:
         kind, start, end = powerplay["type"], powerplay["from"], powerplay["to"]
         if kind not in _POWERPLAY_TYPES:
-            return contradiction(f"a powerplay is {kind}, which is no type of one")
+            return f"a powerplay is {kind}, which is no type of one"
         begin, stop = _LABEL.fullmatch(str(start)), _LABEL.fullmatch(str(end))
         if begin is None or stop is None:
-            return contradiction(f"a powerplay is from {start} to {end}, which are no balls")
+            return f"a powerplay is from {start} to {end}, which are no balls"
         first_over, first_ball = int(begin[1]), int(begin[2])
         over, ball = int(stop[1]), int(stop[2])
         length = scan.length_of(over)
@@ -400,23 +384,23 @@ def _powerplays(case: Case, value: Any, number: str) -> Verdict:
     allowed = _MAX_POWERPLAY_OVERS.get((case.match.overs or 0, innings.balls_per_over))
     overs = max((over + 1 - first_over for first_over, over in spans), default=0)
     if allowed is not None and overs > allowed:
-        return contradiction(f"a powerplay has {overs} overs, and {allowed} are the most")
+        return f"a powerplay has {overs} overs, and {allowed} are the most"
     if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
-        return contradiction("two powerplays overlap")
+        return "two powerplays overlap"
     if case.limited and not innings.super_over and spans and spans[0][0] > 1:
-        return contradiction("no powerplay begins with the innings")
-    return Verdict(AGREES)
+        return "no powerplay begins with the innings"
+    return True
 
 
-@WITNESSES.of("miscounted", "the legal balls of the over", "innings.*.miscounted_overs")
-def _miscounted(case: Case, value: Any, number: str) -> Verdict:
+@WITNESSES.of("miscounted", "innings.*.miscounted_overs")
+def _miscounted(case: Case, value: Any, number: str) -> Answer:
     scan = _scan_of(case, number)
     legal = {over.number: over.legal for over in scan.overs}
     umpires = case.umpires
     for over, facts in value.items():
         balls, umpire, bowled = int(facts["balls"]), facts.get("umpire"), legal.get(int(over))
         if bowled is None:
-            return contradiction(f"over {over} was miscounted, and the innings has no such over")
+            return f"over {over} was miscounted, and the innings has no such over"
         if balls != bowled:
             problem = (
                 f"over {over} was miscounted and had {balls} balls in the file, and has {bowled}"
@@ -433,69 +417,65 @@ def _miscounted(case: Case, value: Any, number: str) -> Verdict:
     return Verdict(DERIVED, {str(over): legal[int(over)] for over in value})
 
 
-@WITNESSES.of("innings", "a tie", "innings.*.super_over")
-def _super_over(case: Case, value: Any, number: str) -> Verdict:
+@WITNESSES.of("innings", "innings.*.super_over")
+def _super_over(case: Case, value: Any, number: str) -> Answer:
     if value is not True:
-        return contradiction(f"super_over is {value}, not true")
+        return f"super_over is {value}, not true"
     if int(number) < 3:
-        return contradiction("it is a super over, and those follow two innings")
+        return "it is a super over, and those follow two innings"
     totals = {scan.total for scan in case.main}
     if not case.limited or (len(totals) != 1 and case.outcome.get("method") is None):
-        return contradiction(f"it is a super over, and the match was no tie ({_scores(case)})")
+        return f"it is a super over, and the match was no tie ({_scores(case)})"
     extra = [scan for scan in case.scans if scan.innings.super_over]
     before = [scan.total for scan in extra[: (int(number) - 3) // 2 * 2]]
     if any(first != second for first, second in zip(before[::2], before[1::2], strict=False)):
-        return contradiction("it is a super over, and the one before it was decided")
-    return Verdict(AGREES)
+        return "it is a super over, and the one before it was decided"
+    return True
 
 
-@WITNESSES.of("innings", "the batters and the wickets", "innings.*.absent_hurt")
-def _absent(case: Case, value: Any, number: str) -> Verdict:
+@WITNESSES.of("innings", "innings.*.absent_hurt")
+def _absent(case: Case, value: Any, number: str) -> Answer:
     scan = _scan_of(case, number)
     team = scan.innings.batting_team
     batted = set(value) & scan.batters.keys()
     if batted:
-        return contradiction(f"{listed(batted)} was absent hurt and bats")
+        return f"{joined(batted)} was absent hurt and bats"
     strangers = set(value) - case.squads.get(team, frozenset(value))
     if strangers:
-        return contradiction(
-            f"{listed(strangers)} was absent hurt and is not in the squad of {team}"
-        )
+        return f"{joined(strangers)} was absent hurt and is not in the squad of {team}"
     gone = sum(len(ball.wickets) for ball in scan.wicket_balls)
     if gone + len(value) < ALL_OUT - 1:
-        return contradiction(f"{listed(value)} was absent hurt, and {gone} were out")
-    return Verdict(AGREES) if case.squads else NOTHING
+        return f"{joined(value)} was absent hurt, and {gone} were out"
+    return bool(case.squads)
 
 
-@WITNESSES.of(
-    "innings", "the stated result", "innings.*.penalty_runs.pre", "innings.*.penalty_runs.post"
-)
-def _penalty_runs(case: Case, value: Any, _part: str) -> Verdict:
+@WITNESSES.of("innings", "innings.*.penalty_runs.pre", "innings.*.penalty_runs.post")
+def _penalty_runs(case: Case, value: Any, _part: str) -> Answer:
     if value and not _MIN_PENALTY <= value <= _MAX_PENALTY:
-        return contradiction(f"{value} penalty runs are awarded; penalties are of 5 runs")
-    return Verdict(AGREES) if case.decided and case.play is not None else NOTHING
+        return f"{value} penalty runs are awarded; penalties are of 5 runs"
+    return bool(case.decided and case.play is not None)
 
 
-@WITNESSES.of("innings", "the type of match", "innings.*.declared")
-def _declared(case: Case, value: Any, _number: str) -> Verdict:
+@WITNESSES.of("innings", "innings.*.declared")
+def _declared(case: Case, value: Any, _number: str) -> Answer:
     if value is not True:
-        return contradiction(f"declared is {value}, not true")
+        return f"declared is {value}, not true"
     if case.limited:
-        return contradiction("the innings was declared in a match of limited overs")
-    return NOTHING
+        return "the innings was declared in a match of limited overs"
+    return False
 
 
-@WITNESSES.of("innings", "there is no ball", "innings.*.forfeited")
-def _forfeited(case: Case, value: Any, number: str) -> Verdict:
+@WITNESSES.of("innings", "innings.*.forfeited")
+def _forfeited(case: Case, value: Any, number: str) -> Answer:
     if value is not True:
-        return contradiction(f"forfeited is {value}, not true")
+        return f"forfeited is {value}, not true"
     if _scan_of(case, number).overs:
-        return contradiction("the innings was forfeited, and it has balls")
-    return Verdict(AGREES)
+        return "the innings was forfeited, and it has balls"
+    return True
 
 
-@WITNESSES.of("totals", "the balls", "innings.*.total")
-def _table_score(case: Case, value: Any, number: str) -> Verdict:
+@WITNESSES.of("totals", "innings.*.total")
+def _table_score(case: Case, value: Any, number: str) -> Answer:
     """A total in a table of results beside the balls: ``165/7``."""
     scan = _scan_of(case, number)
     derived = f"{scan.total}/{scan.wickets}"

@@ -18,7 +18,6 @@ from attnlens.cricket.match.match import (
     CONTRADICTS,
     DERIVED,
     UNKNOWN_PLAYER,
-    UNWITNESSED,
     Delivery,
     Facts,
     Innings,
@@ -35,7 +34,7 @@ RAIN_RULES: Final = frozenset({"D/L", "VJD"})
 
 _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_OVERS_LISTED = 4
-_MAX_UMPIRES = 3
+_MAX_NAMES = 3
 
 
 @dataclass(slots=True)
@@ -58,22 +57,17 @@ class InningsScan:
 
     Attributes:
         pairs: the first ball of every pair of batters, and the ball before it.
-        swapped_ends: balls on which the batters stand at each other's end, by the ball before and
-            the ball after.
+        swapped_ends: balls on which the batters stand at each other's end.
         unusual_runs: balls with extras, or with more runs off the bat than are believed.
-        batters, bowlers: who batted and bowled, with the first ball of the last pair and the first
-            over of each.
-        total, wickets: at the end.
+        batters, bowlers: by name, the first ball of the last pair, and of the first over.
         cut_short: whether it ended before its last over did.
-        surplus: legal balls that were bowled in overs after these were complete.
-        claims: what the file states of single balls that is kept nowhere else: the ball, the
-            field (``review`` or ``replacements``) and its value.
+        surplus: legal balls beyond the length of their overs.
+        claims: the ball, the field (``review`` or ``replacements``) and its value in the file.
         substitutes: fielders whom the file calls substitutes.
-        unnamed: balls with a fielder who has no name in the file, by index.
+        unnamed: indices of balls with a fielder who has no name in the file.
         odd_labels: labels that do not follow from the order of the balls, in words.
-        striker, non_striker, bowler: who is expected on the next ball; no bowler where an over
-            begins.
-        unclear_index: the last ball of which the striker does not follow from the ball before.
+        striker, non_striker, bowler: expected on the next ball; no bowler where an over begins.
+        unclear_index: the last ball whose striker does not follow from the ball before.
     """
 
     deliveries: list[Delivery]
@@ -100,7 +94,6 @@ class InningsScan:
     _swapped_index: int = 0
 
     def add_unexpected(self, ball: Delivery) -> None:
-        """Take in a ball that is not by, to and beside those who were expected."""
         batter, away, bowler, index = ball.batter, ball.non_striker, ball.bowler, ball.index
         if self.bowler is None:
             self.overs.append(Over(ball.over, ball, [bowler.name]))
@@ -117,7 +110,7 @@ class InningsScan:
             self.pairs.append((self.deliveries[index - 2] if index > 1 else None, ball))
 
     def add_eventful(self, ball: Delivery) -> int:
-        """Take in a ball with extras, a wicket or many runs; how often the batters crossed."""
+        """Add a ball with extras, a wicket or many runs; return how often the batters crossed."""
         if ball.wickets:
             self.wicket_balls.append(ball)
             self.unclear_index = ball.index + 1
@@ -130,7 +123,6 @@ class InningsScan:
         return ball.runs_total - (not ball.is_legal)
 
     def finish(self, innings: Innings) -> None:
-        """Work out what follows from the overs and pairs."""
         self.innings, overs = innings, self.overs
         if not overs:
             return
@@ -261,13 +253,13 @@ class Case:
         return {team: frozenset(names) for team, names in self.match.players.items() if names}
 
     @cached_property
-    def seen_of(self) -> dict[str, set[str]]:
+    def players_of(self) -> dict[str, set[str]]:
         """Who bats or bowls on a ball, by team."""
-        seen: dict[str, set[str]] = {}
+        names: dict[str, set[str]] = {}
         for scan in self.scans:
             for team, players in scan.by_team():
-                seen.setdefault(team, set()).update(players)
-        return seen
+                names.setdefault(team, set()).update(players)
+        return names
 
     @cached_property
     def both_sides(self) -> set[str]:
@@ -275,13 +267,13 @@ class Case:
         squads = list(self.squads.values())
         if len(squads) != 2 or squads[0].isdisjoint(squads[1]):
             return set()
-        seen = [self.seen_of.get(team, set()) for team in self.squads]
-        return set(squads[0] & squads[1]).intersection(*seen)
+        players = [self.players_of.get(team, set()) for team in self.squads]
+        return set(squads[0] & squads[1]).intersection(*players)
 
     @cached_property
     def everybody(self) -> set[str]:
         """Everybody in a squad, on a ball, or of whom the file states something else."""
-        names = set[str]().union(*self.squads.values(), *self.seen_of.values())
+        names = set[str]().union(*self.squads.values(), *self.players_of.values())
         names.update(filter(_is_text, self.stated.object("supersubs").values()))
         for scan in self.scans:
             for ball in scan.wicket_balls:
@@ -301,18 +293,6 @@ class Case:
         duties = self.stated.object("officials").values()
         lists = [names for names in duties if isinstance(names, list)]
         return [name for names in lists for name in filter(_is_text, names)]
-
-    @cached_property
-    def sound_officials(self) -> bool:
-        """Whether each official has one duty, stands in the registry and does not play."""
-        names = set(self.officials)
-        registered = not self.stated.registry or names <= self.stated.registry.keys()
-        return (
-            registered
-            and len(names) == len(self.officials)
-            and len(self.umpires) <= _MAX_UMPIRES
-            and names.isdisjoint(self.everybody)
-        )
 
     def claims(self, key: str) -> int:
         """How many balls have a review, or replacements."""
@@ -334,7 +314,7 @@ class Case:
         registry = self.stated.registry
         if self.stated.exact or not registry or not self.squads:
             return {}
-        played = set[str]().union(*self.seen_of.values())
+        played = set[str]().union(*self.players_of.values())
         squad = set[str]().union(*self.squads.values())
         results = {}
         for name in self.everybody - registry.keys() - squad:
@@ -401,7 +381,6 @@ class Play(NamedTuple):
 
 
 def _play_of(case: Case) -> Play | None:
-    """How the match went; ``None`` where its balls cannot decide it."""
     if not case.has_two_sides:
         return None
     first, second = case.main
@@ -444,14 +423,11 @@ def _same_surname(name: str, other: str) -> bool:
 
 def _same_initials(name: str, other: str) -> bool:
     """Whether the initials of one spelling are among those of the other."""
-    initials, others = (
+    first, second = (
         {sign for word in text.split() for sign in (word if word.isupper() else word[:1])}
         for text in (name, other)
     )
-    return initials <= others or others <= initials
-
-
-_MAX_NAMES_LISTED = 3
+    return first <= second or second <= first
 
 
 class Verdict(NamedTuple):
@@ -461,7 +437,7 @@ class Verdict(NamedTuple):
         status: one of ``derived agrees contradicts unwitnessed``.
         derived: the value that follows from the rest of the file, where one does.
         problem: of a contradiction, a sentence.
-        over: of a contradiction, the over of which it is.
+        over: of a contradiction, its over.
     """
 
     status: str
@@ -470,53 +446,41 @@ class Verdict(NamedTuple):
     over: int | None = None
 
 
-NOTHING = Verdict(UNWITNESSED)
+Answer = Verdict | str | bool
+"""A verdict; or the problem of a contradiction; or whether another statement confirms the value."""
 
-Check = Callable[[Case, Any, str], Verdict]
+Check = Callable[[Case, Any, str], Answer]
+"""Compares a stated value with the rest of the file.
 
-
-class Witness(NamedTuple):
-    """What can confirm a field.
-
-    Attributes:
-        kind: the kind of doubt where it contradicts.
-        holds: what confirms it, in words; empty where nothing can.
-        check: compares a stated value; takes the case, the value, and the part of the field's name
-            that stands for ``*`` in its pattern: an innings' number, a team or a role.
-    """
-
-    kind: str
-    holds: str
-    check: Check
-
+It takes the case, the value, and the part of the field's name that stands for ``*`` in its pattern:
+an innings' number, a team or a role.
+"""
 
 NO_CLAIM: Final = frozenset({"meta.revision"})
 """Fields that say nothing about the match."""
 
 
-class Witnesses(dict[str, Witness]):
-    """Witnesses by the pattern of their field: a path in Cricsheet JSON without ``info``, with
-    ``*`` for an innings' number, a team or a role.
+class Witnesses(dict[str, tuple[str, Check]]):
+    """The kind of doubt and the check of each field.
+
+    Keys are paths in Cricsheet JSON without ``info``, with ``*`` for an innings' number, a team or
+    a role.
     """
 
-    def of(self, kind: str, holds: str, *patterns: str) -> Callable[[Check], Check]:
+    def of(self, kind: str, *patterns: str) -> Callable[[Check], None]:
         """Add the function that follows as the witness of these fields."""
-
-        def add(check: Check) -> Check:
-            self.update(dict.fromkeys(patterns, Witness(kind, holds, check)))
-            return check
-
-        return add
+        return lambda check: self.update(dict.fromkeys(patterns, (kind, check)))
 
 
 def contradiction(problem: str, derived: Any = None, over: int | None = None) -> Verdict:
     return Verdict(CONTRADICTS, derived, problem, over)
 
 
-def listed(names: Any) -> str:
+def joined(names: Any) -> str:
+    """The first few of these names in order, as a list."""
     names = sorted(names)
-    more = f" and {len(names) - _MAX_NAMES_LISTED} more" if len(names) > _MAX_NAMES_LISTED else ""
-    return ", ".join(names[:_MAX_NAMES_LISTED]) + more
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
 
 
 def compared(value: Any, derived: Any, problem: str, status: str = DERIVED) -> Verdict:
