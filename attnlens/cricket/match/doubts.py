@@ -193,8 +193,7 @@ def _turns(case: Case) -> Iterator[Finding]:
         if times[team] > allowed:
             turns = "once" if allowed == 1 else "twice"
             yield _start(f"{team} bats again, and a side bats {turns}", scan)
-    extra = [scan for scan in case.scans if scan.innings.super_over]
-    for first, second in zip(extra[::2], extra[1::2], strict=False):
+    for first, second in zip(case.super_overs[::2], case.super_overs[1::2], strict=False):
         team = second.innings.batting_team
         if first.innings.batting_team == team:
             yield _start(f"{team} bats in both super overs", second)
@@ -244,8 +243,7 @@ def _fielders(case: Case, scan: InningsScan) -> Iterator[Finding]:
                 fielders = count(number, "fielder") if number else "no fielder"
                 yield Finding(f"{wicket.player_out} is out {kind} with {fielders}", ball)
             for name in names:
-                problem = _cannot_field(case, scan, ball, kind, name, batting, fielding)
-                if problem:
+                if problem := _cannot_field(case, scan, ball, kind, name, batting, fielding):
                     yield Finding(problem, ball)
 
 
@@ -553,8 +551,8 @@ def _runs(_case: Case, scan: InningsScan) -> Iterator[Finding]:
 
 @_rule("after-the-end", of_innings=False)
 def _after_the_end(case: Case) -> Iterator[Finding]:
-    chases = [scan.innings for scan in case.scans if scan.innings.super_over]
-    for chase in (*(scan.innings for scan in case.main[1:] if case.decided), *chases):
+    chases = [*(case.main[1:] if case.decided else ()), *case.super_overs]
+    for chase in (scan.innings for scan in chases):
         last = chase.deliveries[-1:]
         if chase.target is not None and any(ball.score_before >= chase.target for ball in last):
             yield Finding(f"goes on after the target of {chase.target} is reached", last[0], chase)
@@ -633,8 +631,7 @@ def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
     }
     confirmed = AGREES if case.squads or case.decided else UNWITNESSED
     for name, against in BALL_FIELDS.items():
-        number = counts[name]
-        if number:
+        if number := counts[name]:
             status, derived = (DERIVED, number) if name in _ADDS_UP else (confirmed, None)
             if kinds and not kinds.isdisjoint(against):
                 status = CONTRADICTS

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile
 from typing import Final, Literal, NamedTuple
 
 from attnlens.cricket.match.competition import (
@@ -56,8 +57,6 @@ _HOW_OUT: Final = {
 _WICKETS_BEFORE_A_HAT_TRICK: Final = 2
 
 
-# ---- how long an innings is, and how much of it is left
-
 Phase = Literal["powerplay", "middle overs", "death overs"]
 _DEATH_SHARE: Final = 0.25
 _LONGEST_WITH_PHASES = 120
@@ -78,8 +77,8 @@ def innings_length(innings: Innings) -> str:
 def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
     """Legal balls left to the innings before a delivery; ``None`` without a limit.
 
-    An over that has ended counts as an over, whatever the umpires counted in it; an over that the
-    file says they miscounted has as many balls as it says.
+    An over that has ended counts as one over, also where the umpires miscounted. The present over
+    has as many balls as the file says, where it says that they miscounted it.
     """
     quota = quota_of(match, innings)
     if quota is None:
@@ -93,12 +92,8 @@ def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
 
 def _bowled_of_over(innings: Innings, ball: Delivery) -> int:
     """Legal balls of a delivery's over before it."""
-    bowled = 0
-    for past in reversed(innings.deliveries[: ball.index - 1]):
-        if past.over != ball.over:
-            break
-        bowled += past.is_legal
-    return bowled
+    past = reversed(innings.deliveries[: ball.index - 1])
+    return sum(earlier.is_legal for earlier in takewhile(lambda b: b.over == ball.over, past))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +138,10 @@ def rate_unit(balls_per_over: int) -> str:
 
 
 def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None:
-    """The phase of a ball of a twenty-over innings, or of a shortened one; else ``None``.
+    """The phase of a ball of an innings of at most twenty overs; else ``None``.
 
-    The powerplays are those of the file. Where it has none, the first takes 30% of the innings (25%
-    in The Hundred). The last quarter are the death overs.
+    The powerplays are those of the file. Where it has none, the first 30% of the innings are one
+    (25% in The Hundred). The last quarter are the death overs.
     """
     quota = quota_of(match, innings)
     if quota is None or quota > _LONGEST_WITH_PHASES or innings.super_over:
@@ -162,7 +157,7 @@ def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None
 
 
 def ground(venue: str | None, city: str | None) -> str:
-    """Where a match was played: the city is not said again where the ground's name has it."""
+    """Where a match was played; the city is left out where the ground's name contains it."""
     return ", ".join(filter(None, (venue, city if (city or "") not in (venue or "") else None)))
 
 
@@ -273,9 +268,16 @@ def scorecard(innings: Innings) -> Card:
         for kind, runs in ball.extras.items():
             card.extras[kind] += runs
         for wicket in ball.wickets:
-            _leave(card, batting, ball, wicket)
-    for over in maidens(innings):
-        bowling[over].maidens += 1
+            out = wicket.player_out
+            # Somebody who is timed out has neither faced a ball nor stood at the other end.
+            line = batting.setdefault(out.key, Batting(out, len(batting) + 1))
+            line.out = how_out(wicket, ball.bowler)
+            if wicket.counts:
+                number, score = len(card.falls) + 1, ball.score_before + ball.runs_total
+                location = (ball.index, ball.label, ball.actual_delivery)
+                card.falls.append(Fall(number, score, out.name, wicket.kind, *location))
+    for bowler_key in maidens(innings):
+        bowling[bowler_key].maidens += 1
     card.extras["penalty"] += sum(innings.penalty_runs.values())
     card.batting, card.bowling = list(batting.values()), list(bowling.values())
     return card
@@ -285,12 +287,12 @@ TotalsBy = Literal["batter", "bowler", "over"]
 
 
 class Total(NamedTuple):
-    """The deliveries of an innings that a batter faced, a bowler bowled or an over had.
+    """The deliveries of a batter, a bowler or an over in an innings.
 
     Attributes:
         rows: their positions in the innings, from 0.
         runs: off the bat of a batter, charged to a bowler, all of an over.
-        wickets: credited to a bowler; of a batter how often he was out; of an over all that fell.
+        wickets: times a batter was out, those credited to a bowler, all of an over.
     """
 
     name: str
@@ -300,38 +302,32 @@ class Total(NamedTuple):
 
 
 def totals(innings: Innings, by: TotalsBy) -> list[Total]:
-    """What came of the deliveries of every batter, bowler or over, in order of appearance."""
-    fallen = (wicket for ball in innings.deliveries for wicket in ball.wickets if wicket.counts)
-    out = Counter(wicket.player_out.name for wicket in fallen)
+    """The totals of every batter, bowler or over of an innings, in order of appearance."""
     rows: dict[str, list[int]] = {}
     for row, ball in enumerate(innings.deliveries):
-        names = {
-            "batter": ball.batter.name,
-            "bowler": ball.bowler.name,
-            "over": f"over {ball.over}",
-        }
-        rows.setdefault(names[by], []).append(row)
+        name = f"over {ball.over}" if by == "over" else getattr(ball, by).name
+        rows.setdefault(name, []).append(row)
+    fallen = [wicket for ball in innings.deliveries for wicket in ball.wickets if wicket.counts]
+    out = Counter(wicket.player_out.name for wicket in fallen)
     results = []
     for name, own in rows.items():
         balls = [innings.deliveries[row] for row in own]
-        runs = {
-            "batter": sum(ball.runs_batter for ball in balls),
-            "bowler": sum(map(charged_runs, balls)),
-            "over": sum(ball.runs_total for ball in balls),
-        }
-        wickets = {
-            "batter": out[name],
-            "bowler": sum(ball.bowlers_wickets for ball in balls),
-            "over": sum(wicket.counts for ball in balls for wicket in ball.wickets),
-        }
-        results.append(Total(name, tuple(own), runs[by], wickets[by]))
+        runs, wickets = {
+            "batter": (sum(ball.runs_batter for ball in balls), out[name]),
+            "bowler": (sum(map(charged_runs, balls)), sum(ball.bowlers_wickets for ball in balls)),
+            "over": (
+                sum(ball.runs_total for ball in balls),
+                sum(wicket.counts for ball in balls for wicket in ball.wickets),
+            ),
+        }[by]
+        results.append(Total(name, tuple(own), runs, wickets))
     return results
 
 
 class Encounter(NamedTuple):
-    """What came of the balls between two players: balls faced, runs, and wickets of the bowler's.
+    """Balls faced, runs and the bowler's wickets between two players.
 
-    Runs are off the bat by bowler, and as charged to the bowler by batter.
+    Runs are off the bat where the opponent is a bowler, and charged to the bowler otherwise.
     """
 
     name: str
@@ -372,17 +368,6 @@ def maidens(innings: Innings) -> Iterator[str]:
         bowlers = {ball.bowler.key for ball in balls}
         if finished and len(bowlers) == 1 and not any(map(charged_runs, balls)):
             yield bowlers.pop()
-
-
-def _leave(card: Card, batting: dict[str, Batting], ball: Delivery, wicket: Wicket) -> None:
-    out = wicket.player_out
-    # Someone can be out without having faced a ball or stood at the other end: timed out.
-    line = batting.setdefault(out.key, Batting(out, len(batting) + 1))
-    line.out = how_out(wicket, ball.bowler)
-    if wicket.counts:
-        number, score = len(card.falls) + 1, ball.score_before + ball.runs_total
-        location = (ball.index, ball.label, ball.actual_delivery)
-        card.falls.append(Fall(number, score, out.name, wicket.kind, *location))
 
 
 def how_out(wicket: Wicket, bowler: Player) -> str:
@@ -437,11 +422,10 @@ class DerivedResult:
 
 
 def derived_result(match: Match) -> DerivedResult | None:
-    """The result that follows from the balls of two innings.
+    """The result that follows from the balls of two innings; ``None`` where they do not decide it.
 
-    ``None`` where they do not decide it: no second innings, an innings that ended early or a match
-    without a limit, a chase that stopped below a target set by a rain rule, or a target that was
-    set during the chase.
+    They do not without a second innings or a limit of overs, where an innings ended early, where a
+    chase stopped below a target of a rain rule, and where the target was set during the chase.
     """
     main = [innings for innings in match.innings if not innings.super_over]
     if len(main) != 2 or main[0].batting_team == main[1].batting_team or not main[1].deliveries:
@@ -449,8 +433,7 @@ def derived_result(match: Match) -> DerivedResult | None:
     first, second = main
     if second.set_later or quota_of(match, second) is None:
         return None
-    by_rule = match.outcome.get("method") is not None
-    if by_rule and second.target is None:
+    if second.target is None and match.outcome.get("method") is not None:
         return None
     to_beat = first.total if second.target is None else second.target - 1
     complete = innings_complete(match, second)
@@ -460,10 +443,9 @@ def derived_result(match: Match) -> DerivedResult | None:
 def result_of_chase(
     chase: Innings, total: int, wickets: int, to_beat: int, *, complete: bool
 ) -> DerivedResult | None:
-    """The result of a chase that made this total; ``None`` where it stopped before it was complete.
+    """The result of a chase with this total; ``None`` where it stopped before it was complete.
 
     Args:
-        total, wickets: of the chase.
         to_beat: the score that had to be passed.
         complete: whether the side has no ball or no batter left.
     """
@@ -479,7 +461,7 @@ def result_of_chase(
 def innings_complete(match: Match, innings: Innings) -> bool:
     """Whether the side has no ball or no batter left, or has reached its target.
 
-    A batter who retired or, as some files do not say, was hurt may have ended it with nine out.
+    Whoever retired counts as out: batters who are hurt can end an innings with nine wickets.
     """
     if not innings.deliveries:
         return False
@@ -492,12 +474,13 @@ def innings_complete(match: Match, innings: Innings) -> bool:
 
 
 def outcome_of(match: Match) -> Facts:
-    """The outcome that the balls bear: as stated, unless something in the file contradicts it.
+    """The stated outcome; where it is missing or contradicted, what the balls show.
 
-    Where it is contradicted or not stated, it is what the balls show; empty where they do not
-    decide the match.
+    It is empty where the balls do not decide the match.
     """
-    if not match.contradicts("outcome") and (match.outcome or not _shows_a_winner(match)):
+    # A file that states no result, and would state a rain rule, has a statement of the winner.
+    derives_winner = any(each.field == "outcome.winner" for each in match.statements)
+    if not match.contradicts("outcome") and (match.outcome or not derives_winner):
         return match.outcome
     result = derived_result(match)
     if result is None:
@@ -505,11 +488,6 @@ def outcome_of(match: Match) -> Facts:
     return Facts.not_none(
         winner=result.winner, by=result.by or None, result=None if result.winner else "tie"
     )
-
-
-def _shows_a_winner(match: Match) -> bool:
-    """Whether the file states no result, and would state a rain rule, so that the balls decide."""
-    return any(each.field == "outcome.winner" for each in match.statements)
 
 
 def outcome_words(outcome: Facts) -> str | None:
@@ -530,29 +508,27 @@ def outcome_words(outcome: Facts) -> str | None:
 
 
 def result_sentence(match: Match) -> str | None:
-    """``India won by 11 runs``; ``None`` where neither the file nor its balls tell a result.
+    """``India won by 11 runs``; ``None`` where neither the file nor its balls have a result.
 
-    A result that the balls do not bear is attributed to the file, beside what the balls show.
+    A result that the balls contradict is attributed to the file, beside what the balls show.
     """
-    stated, shown = outcome_words(match.outcome), outcome_words(outcome_of(match))
+    stated, by_balls = outcome_words(match.outcome), outcome_words(outcome_of(match))
     if stated is None:
-        return shown
+        return by_balls
     if not match.contradicts("outcome"):
         for key in ("eliminator", "bowl_out"):
             won = f"{match.outcome.get(key)} won"
             stated = stated.replace(won, attributed(match, won, f"outcome.{key}"))
         return attributed(match, stated, "outcome.winner", "outcome.result")
-    if shown is not None and shown != stated:
-        return f"the file says {stated}; its balls show {shown}"
+    if by_balls is not None and by_balls != stated:
+        return f"the file says {stated}; its balls show {by_balls}"
     batted = sum(bool(side.deliveries) and not side.super_over for side in match.innings)
     missing = ("it has no ball", "its balls do not show a second innings", "its balls do not")
     return f"the file says {stated}; {missing[min(batted, 2)]}"
 
 
 def attributed(match: Match, text: str, *fields: str) -> str:
-    """A sentence about stated fields: as it is where the rest of the file confirms each of them,
-    else with ``the file says``.
-    """
+    """A sentence about stated fields, after ``the file says`` unless all of them are confirmed."""
     statuses = {statement.status for statement in match.statements if statement.field in fields}
     return text if statuses <= {DERIVED, AGREES} else f"the file says {text}"
 
@@ -574,7 +550,7 @@ def _player_data(player: Player) -> Json:
 
 
 def _figures(of: object, names: str) -> Json:
-    """Attributes by their names, which stand apart by spaces; rates to two places."""
+    """The attributes of these names, separated by spaces; rates are rounded to two places."""
     values = {name: plain(getattr(of, name)) for name in names.split()}
     return {name: round(v, 2) if isinstance(v, float) else v for name, v in values.items()}
 
@@ -588,14 +564,12 @@ class ScorebookEntry:
     """The scorebook before a delivery.
 
     Attributes:
-        batting, other, bowling: the lines of who faces, of the batter at the other end, and of who
-            bowls.
-        partnership_runs, partnership_balls: of the two at the crease; extras count as runs, and
-            wides are no balls.
+        batting, other, bowling: the lines of the batter, of the non-striker and of the bowler.
+        partnership_runs, partnership_balls: extras count as runs, and wides are no balls.
         over_runs: the runs of this over so far.
         latest: the last balls, oldest first, as `ball_sign` writes them.
         hat_trick: whether a wicket would be the bowler's third with three balls running.
-        free_hit: whether the ball is a free hit: after a no-ball, and on through its wides.
+        free_hit: as `free_hits` has it.
     """
 
     batting: Batting

@@ -18,7 +18,7 @@ OUTCOME_INDEX: Final[dict[str, int]] = {name: position for position, name in enu
 
 
 class OutcomeNames(NamedTuple):
-    """What an outcome is called: in a sentence, in an id, beside a figure, and otherwise."""
+    """The names of an outcome: in a sentence, in an id, beside a figure, and others."""
 
     words: str
     thing: str
@@ -75,7 +75,7 @@ DISMISSALS: Final[frozenset[str]] = NOT_THE_BOWLERS | {
 
 
 BOWLERS_SHARE_OF_WICKETS: Final = 0.92
-"""Wickets of T20 cricket that are credited to the bowler; a forecast of a wicket has the others."""
+"""The share of wickets in T20 cricket that are credited to the bowler."""
 
 
 def classify(
@@ -201,7 +201,7 @@ class Player:
 
 
 UNKNOWN_PLAYER = Player("not known")
-"""Stands where a format does not say who it was and the rules cannot tell."""
+"""Stands for a player whom the format does not name and the rules cannot determine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,12 +299,11 @@ class Doubt(NamedTuple):
     """Something in a match that cannot be, or is hard to believe.
 
     Attributes:
-        kind: which rule does not hold: a name in `attnlens.cricket.match.doubts.RULES`.
+        kind: a name in `attnlens.cricket.match.doubts.RULES`.
         problem: a sentence.
-        innings, over, ball: where, as far as it has a place: the innings from 1, the over and the
-            ball's label as the file has them.
+        innings, over, ball: the innings from 1, the over and the ball's label in the file.
         refused: whether the match is refused for it.
-        position: the ball's place among all of the match, from 1.
+        position: the ball's position in the match, from 1.
         field: the stated field that cannot be true, as in `StatedField`.
     """
 
@@ -339,8 +338,8 @@ class StatedField(NamedTuple):
         stated: its value; of the balls, on how many it is stated; ``None`` where the file has none.
         derived: the value that follows from the rest of the file, ``None`` where none does.
         status: ``derived`` where the balls determine it, and the file states the same or nothing;
-            ``agrees`` where another statement confirms it; ``contradicts`` where the balls or
-            another statement cannot be true beside it; ``unwitnessed`` where nothing confirms it.
+            ``agrees`` where another statement confirms it; ``contradicts`` where it cannot be true
+            beside the balls or another statement; ``unwitnessed`` otherwise.
     """
 
     field: str
@@ -360,8 +359,7 @@ class Innings:
         penalty_runs: runs awarded outside any delivery, ``{"pre": 0, "post": 5}``.
         declared: whether the side declared; ``None`` where the format cannot tell.
         set_later: the file's target, ``{"runs": 44, "balls": 44}``, where it was set after the
-            chase began; what was chased is then not known, and ``target`` and ``target_balls``
-            are those of a match without rain. Empty otherwise.
+            chase began; ``target`` and ``target_balls`` are then those of a match without rain.
         powerplays: in order; none where the file has none.
         miscounted: overs in which the file says that the umpires miscounted, and their legal balls.
     """
@@ -468,7 +466,7 @@ class Match:
         return self.dates[0] if self.dates else None
 
     def contradicts(self, prefix: str) -> bool:
-        """Whether a stated field, or one within it, contradicts: ``outcome``, ``toss.winner``."""
+        """Whether a stated field, such as ``outcome``, or one within it is contradicted."""
         return any(
             statement.status == CONTRADICTS and f"{statement.field}.".startswith(f"{prefix}.")
             for statement in self.statements
@@ -476,9 +474,7 @@ class Match:
 
     @property
     def content(self) -> str:
-        """Every field but where it was read from, as text: two files that tell the same have
-        the same.
-        """
+        """Every field but the source, as text: files of the same content have the same."""
         unread = ("source", "statements")
         values = {name: value for name, value in _fields(self).items() if name not in unread}
         return repr({**values, "innings": [_fields(innings) for innings in self.innings]})

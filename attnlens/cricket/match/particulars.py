@@ -252,8 +252,7 @@ def _teams(case: Case, value: Any, _part: str) -> Answer:
         return f"its teams are {', '.join(value)}"
     squads = case.stated.info.get("players", {})
     batting = {innings.batting_team for innings in case.match.innings}
-    strangers = (set(squads) | batting) - set(value)
-    if strangers:
+    if strangers := (set(squads) | batting) - set(value):
         return f"its teams are {', '.join(value)}, and {joined(strangers)} is in the file"
     return bool(squads or len(batting) == 2)
 
@@ -278,8 +277,7 @@ def _squad(case: Case, value: Any, team: str) -> Answer:
 @WITNESSES.of("officials", "officials.*")
 def _officials(case: Case, value: Any, role: str) -> Answer:
     names = list(value)
-    playing = case.everybody.intersection(names)
-    if playing:
+    if playing := case.everybody.intersection(names):
         return f"{joined(playing)} is an official and plays"
     twice = [name for name in names if case.officials.count(name) > 1]
     if twice:
@@ -289,8 +287,7 @@ def _officials(case: Case, value: Any, role: str) -> Answer:
     registry = case.stated.registry
     if not registry:
         return False
-    strangers = set(names) - registry.keys()
-    if strangers:
+    if strangers := set(names) - registry.keys():
         return f"{joined(strangers)} is an official and not in the registry"
     return True
 
@@ -323,8 +320,7 @@ def _registry(case: Case, value: Any, _part: str) -> Answer:
 def _player_of_match(case: Case, value: Any, _part: str) -> Answer:
     if not case.squads:
         return False
-    strangers = set(value) - case.everybody
-    if strangers:
+    if strangers := set(value) - case.everybody:
         return f"{joined(strangers)} is player of the match and in neither squad"
     if case.outcome.get("result") == "no result":
         return f"{joined(value)} is player of a match without a result"

@@ -47,7 +47,10 @@ def _scores(case: Case) -> str:
     )
 
 
-def _against_balls(case: Case, derived: Any) -> Verdict:
+def _by_balls(case: Case, value: Any, derived: Any) -> Verdict:
+    """Whether a part of the stated result is what the balls show."""
+    if value == derived:
+        return Verdict(DERIVED, value)
     caution = "" if case.stated.exact else "; penalty runs may be missing from this format"
     stated, scores = outcome_words(case.match.outcome), _scores(case)
     return contradiction(
@@ -55,8 +58,8 @@ def _against_balls(case: Case, derived: Any) -> Verdict:
     )
 
 
-def _played_out(case: Case) -> Verdict | None:
-    """A contradiction where a side won by play, and there was too little of it."""
+def _played_out(case: Case) -> str | None:
+    """The problem where a side won by play and the file shows no second innings."""
     match, outcome = case.match, case.outcome
     if outcome.get("method") not in (None, *RAIN_RULES):
         return None
@@ -73,12 +76,12 @@ def _winner(case: Case, value: Any, _part: str) -> Answer:
     match, outcome = case.match, case.outcome
     if match.teams and value not in match.teams:
         return f"{value} won the match and did not play"
-    if "result" in outcome or "eliminator" in outcome or "bowl_out" in outcome:
-        return f"the file states both a winner, {value}, and {_other_result(outcome)}"
-    short = _played_out(case)
-    if short is not None:
-        return short
-    if any(scan.innings.super_over for scan in case.scans):
+    for key in ("result", "eliminator", "bowl_out"):
+        if key in outcome:
+            return f"the file states both a winner, {value}, and {key} {outcome[key]}"
+    if problem := _played_out(case):
+        return problem
+    if case.super_overs:
         return f"{value} won, and there is a super over, which follows a tie"
     if not case.limited:
         return _long_match(case, value)
@@ -88,20 +91,18 @@ def _winner(case: Case, value: Any, _part: str) -> Answer:
     if _ahead_of_rain(play, value, outcome):
         return _ahead(case, play, play.winner or value, value)
     if play.winner is not None:
-        return Verdict(DERIVED, value) if value == play.winner else _against_balls(
-            case, play.winner
-        )  # fmt: skip
+        return _by_balls(case, value, play.winner)
     if play.result is not None or play.second.total == play.to_beat:
-        return _against_balls(case, None)
+        return _by_balls(case, value, None)
     if outcome.get("method") is None:
         # The chase stopped early: only the side that batted first can have won, by some runs.
         won = by and value == play.first.innings.batting_team
-        return False if won else _against_balls(case, None)
-    return "wickets" in by and _against_balls(case, None)
+        return False if won else _by_balls(case, value, None)
+    return "wickets" in by and _by_balls(case, value, None)
 
 
 def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
-    """Whether rain ended the chase while its side was ahead of a rain rule, which wins by runs."""
+    """Whether rain ended the chase while its side was ahead, which is a win by runs."""
     chase = play.second
     return bool(
         outcome.get("method") in RAIN_RULES
@@ -114,30 +115,23 @@ def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
 def _ahead(case: Case, play: Play, derived: Any, value: Any) -> Answer:
     """The verdict on a winner or a margin of a side that was ahead of a rain rule.
 
-    Files state what it was to have made by then, as the target; a few state the target of the whole
-    innings, of which nothing follows.
+    The target of most files is what the side was to have made by then. A few state the target of
+    the whole innings, which decides nothing.
     """
     if play.second.total <= play.to_beat and not play.full:
         return False
-    return Verdict(DERIVED, value) if value == derived else _against_balls(case, derived)
-
-
-def _other_result(outcome: Any) -> str:
-    return next(
-        f"{key} {outcome[key]}" for key in ("result", "eliminator", "bowl_out") if key in outcome
-    )
+    return _by_balls(case, value, derived)
 
 
 def _long_match(case: Case, value: Any) -> Answer:
-    """The winner of a match in which each side may bat twice has more runs in all."""
     totals = _totals(case)
     if len(totals) < 2 or case.outcome.get("method") is not None:
         return False
     ahead = max(totals, key=lambda team: totals[team])
     rest = [total for team, total in totals.items() if team != ahead]
     if totals[ahead] == max(rest):
-        return _against_balls(case, None)
-    return Verdict(DERIVED, value) if value == ahead else _against_balls(case, ahead)
+        return _by_balls(case, value, None)
+    return _by_balls(case, value, ahead)
 
 
 def _totals(case: Case) -> Counter[str]:
@@ -172,15 +166,9 @@ def _margin(case: Case, value: Any, unit: str) -> Answer:
     if _ahead_of_rain(play, outcome["winner"], outcome):
         return _ahead(case, play, play.second.total - play.to_beat, value)
     if play.by:
-        return (
-            Verdict(DERIVED, value)
-            if play.by == {unit: value}
-            else _against_balls(case, play.by.get(unit))
-        )
-    if unit == "wickets":
-        return _against_balls(case, None)
-    short_by = play.to_beat - play.second.total
-    return Verdict(DERIVED, value) if value == short_by else _against_balls(case, short_by)
+        return _by_balls(case, value, play.by.get(unit))
+    short_by = None if unit == "wickets" else play.to_beat - play.second.total
+    return _by_balls(case, value, short_by)
 
 
 def _long_margin(case: Case, value: Any, unit: str) -> Answer:
@@ -197,9 +185,7 @@ def _long_margin(case: Case, value: Any, unit: str) -> Answer:
         derived["innings"] = 1
     if last:
         derived["wickets"] = ALL_OUT - main[-1].wickets
-    if unit not in derived or value != derived[unit]:
-        return _against_balls(case, derived.get(unit))
-    return Verdict(DERIVED, value)
+    return _by_balls(case, value, derived.get(unit))
 
 
 @WITNESSES.of(RESULT, "outcome.result")
@@ -209,9 +195,9 @@ def _stated_draw(case: Case, value: Any, _part: str) -> Answer:
     if case.limited and value == "draw":
         return "the file states a draw, which a match of limited overs cannot be"
     if value == "tie":
-        return _tie(case)
+        return _tie(case, value)
     play = case.play
-    if value == "no result" and any(scan.innings.super_over for scan in case.scans):
+    if value == "no result" and case.super_overs:
         return "the file states no result, and there is a super over"
     if value != "no result" or play is None or play.result is None:
         return False
@@ -223,10 +209,9 @@ def _stated_draw(case: Case, value: Any, _part: str) -> Answer:
     )
 
 
-def _tie(case: Case) -> Answer:
-    short = _played_out(case)
-    if short is not None:
-        return short
+def _tie(case: Case, value: Any) -> Answer:
+    if problem := _played_out(case):
+        return problem
     if not case.limited:
         totals = _totals(case)
         return compared(len(set(totals.values())), 1, f"the file states a tie ({_scores(case)})")
@@ -234,18 +219,19 @@ def _tie(case: Case) -> Answer:
     if play is None:
         return False
     if play.second.total != play.to_beat:
-        return _against_balls(case, play.winner)
+        return _by_balls(case, value, play.winner)
     decider = _super_over_winner(case)
     if decider and not {"eliminator", "bowl_out"} & case.outcome.keys():
         return contradiction(f"{decider} won the super over, and the result is a tie", decider)
-    return Verdict(DERIVED, "tie")
+    return Verdict(DERIVED, value)
 
 
 def _super_over_winner(case: Case) -> str | None:
-    """Who won the last super over by its runs; ``None`` where there is none, or it was tied."""
-    extra = [scan for scan in case.scans if scan.innings.super_over]
-    first, second = extra[-2:] if len(extra) > 1 else (None, None)
-    if first is None or second is None or first.total == second.total:
+    """The winner of the last super over by its runs; ``None`` without one, or if it was tied."""
+    if len(case.super_overs) < 2:
+        return None
+    first, second = case.super_overs[-2:]
+    if first.total == second.total:
         return None
     return (first if first.total > second.total else second).innings.batting_team
 
@@ -258,10 +244,9 @@ def _decider(case: Case, value: Any, key: str) -> Answer:
         return f"{value} won {means} and did not play"
     if case.outcome.get("result") != "tie":
         return f"{value} won {means}, and the match was no tie"
-    extra = [scan for scan in case.scans if scan.innings.super_over]
     if key == "bowl_out":
-        return f"{value} won {means}, and there is a super over" if extra else False
-    if len(extra) < 2:
+        return f"{value} won {means}, and there is a super over" if case.super_overs else False
+    if len(case.super_overs) < 2:
         return f"{value} won {means}, and the balls show none" if case.stated.exact else False
     derived = _super_over_winner(case)
     if derived is None:
@@ -426,8 +411,7 @@ def _super_over(case: Case, value: Any, number: str) -> Answer:
     totals = {scan.total for scan in case.main}
     if not case.limited or (len(totals) != 1 and case.outcome.get("method") is None):
         return f"it is a super over, and the match was no tie ({_scores(case)})"
-    extra = [scan for scan in case.scans if scan.innings.super_over]
-    before = [scan.total for scan in extra[: (int(number) - 3) // 2 * 2]]
+    before = [scan.total for scan in case.super_overs[: (int(number) - 3) // 2 * 2]]
     if any(first != second for first, second in zip(before[::2], before[1::2], strict=False)):
         return "it is a super over, and the one before it was decided"
     return True
@@ -437,11 +421,9 @@ def _super_over(case: Case, value: Any, number: str) -> Answer:
 def _absent(case: Case, value: Any, number: str) -> Answer:
     scan = _scan_of(case, number)
     team = scan.innings.batting_team
-    batted = set(value) & scan.batters.keys()
-    if batted:
+    if batted := set(value) & scan.batters.keys():
         return f"{joined(batted)} was absent hurt and bats"
-    strangers = set(value) - case.squads.get(team, frozenset(value))
-    if strangers:
+    if strangers := set(value) - case.squads.get(team, frozenset(value)):
         return f"{joined(strangers)} was absent hurt and is not in the squad of {team}"
     gone = sum(len(ball.wickets) for ball in scan.wicket_balls)
     if gone + len(value) < ALL_OUT - 1:

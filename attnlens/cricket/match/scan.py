@@ -325,10 +325,14 @@ class Case:
                 results[name] = alike[0]
         return results
 
-    @property
+    @cached_property
     def main(self) -> list[InningsScan]:
         """Its innings without super overs."""
         return [scan for scan in self.scans if not scan.innings.super_over]
+
+    @cached_property
+    def super_overs(self) -> list[InningsScan]:
+        return [scan for scan in self.scans if scan.innings.super_over]
 
     @property
     def has_two_sides(self) -> bool:

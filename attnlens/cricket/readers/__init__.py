@@ -52,15 +52,14 @@ _FORMATS: Final[tuple[Format, ...]] = (
 
 
 def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
-    """The match in one file.
+    """Read the match in one file; its format is detected from its content.
 
     Args:
-        source: a path, or ``archive.zip::member``; where a file holds several
-            matches, ``file::match_id``. The format is told by content.
-        growing: whether somebody may be writing it: a last line without an end is left out.
+        source: a path, ``archive.zip::member``, or ``file::match_id`` of a file of several matches.
+        growing: leave out a last line without an end, since the file may be half written.
 
     Raises:
-        MatchFileError: what is wrong, and on which line where there is one.
+        MatchFileError: what is wrong, and on which line.
     """
     location = source_of(source)
     file = open_one(location)
@@ -73,7 +72,6 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
             )
     if growing:
         file = file.whole_lines()
-    # A table that is not read to its end is closed, whatever holds the generator.
     with closing(format_of(file).matches(file)) as matches:
         match = next(matches, None)
         second = None if file.selected_id is not None else next(matches, None)
@@ -94,21 +92,18 @@ def read_matches(
     on_error: Literal["stop", "skip"] = "stop",
     skipped: list[MatchFileError] | None = None,
 ) -> Iterator[Match]:
-    """The matches of a file, a folder (with the folders and zips in it) or a zip, one at a time.
+    """Yield the matches of a file, a zip or a folder (with the folders and zips in it).
 
-    They come by the names of their files, and as they stand in a file. README files,
-    ``_info.csv``, tables of results, files that promise no match, and
-    ``all_matches.csv`` beside the matches it holds are passed over.
+    Files are read in order of name. README files, ``_info.csv``, tables of results, files of other
+    kinds, and ``all_matches.csv`` beside the matches that it holds are left out.
 
     Args:
-        on_error: ``stop`` raises at the first match that cannot be read; ``skip``
-            goes on with the next one.
-        skipped: receives the errors that ``skip`` passed over, one for each match
-            or file: how many there are and why.
+        on_error: ``stop`` raises at the first match that cannot be read; ``skip`` continues with
+            the next one.
+        skipped: receives the errors that ``skip`` passed over, one for each match or file.
 
     Raises:
-        MatchFileError: at once, where the source itself cannot be opened; while
-            iterating, where a match in it cannot be read.
+        MatchFileError: the source cannot be opened, or while iterating, a match cannot be read.
         InputError: ``on_error`` is something else.
     """
     if on_error not in ("stop", "skip"):
@@ -123,7 +118,7 @@ def read_matches(
 
 
 def _matches(source: Source, refused: list[MatchFileError] | None) -> Iterator[Match]:
-    """Every match; what is wrong goes to ``refused``, or is raised where there is no such list."""
+    """Every match; errors go to ``refused``, or are raised where there is no such list."""
     for file in _files(source, refused):
         try:
             add = None if refused is None else refused.append
@@ -139,25 +134,25 @@ def _files(source: Source, refused: list[MatchFileError] | None) -> Iterator[Mat
     if not source.is_collection:
         yield open_one(source)
         return
-    seen_any = False
+    is_empty = True
     for file in files_in(source.path):
         try:
             if isinstance(file, MatchFileError):
                 raise file
             if _recognized_format(file) or (file.expected and not kaggle.is_results_table(file)):
-                seen_any = True
+                is_empty = False
                 yield file
         except MatchFileError as error:
-            seen_any = True
+            is_empty = False
             if refused is None:
                 raise
             refused.append(error)
-    if not seen_any:
+    if is_empty:
         raise MatchFileError("there are no match files in it", path=source.path)
 
 
 def member_names(path: str | PathLike[str]) -> list[str]:
-    """The names of the files in a zip or folder that promise a match, which are not opened."""
+    """The names of the files in a zip or folder whose suffix is a match file's."""
     files = [file for file in files_in(Path(path)) if isinstance(file, MatchFile)]
     return [
         file.display.removeprefix(f"{path}{MEMBER_SEPARATOR}") for file in files if file.expected
@@ -181,11 +176,6 @@ def _recognized_format(file: MatchFile) -> Format | None:
 
 
 def format_of(file: MatchFile) -> Format:
-    """The format of a file.
-
-    Raises:
-        MatchFileError: it is none that is read; what it looks like instead.
-    """
     form = _recognized_format(file)
     if form is not None:
         return form
@@ -211,7 +201,6 @@ def silent(_: str) -> None: ...
 
 
 def warn_caller(text: str) -> None:
-    """What whoever calls attnlens should know."""
     warnings.warn(text, stacklevel=2)
 
 
@@ -224,12 +213,11 @@ def matches_to_learn(
     """Every match that ratings can learn from.
 
     Args:
-        skipped: takes in the files that could not be read; they are passed over.
-        report: takes passing words of progress; an empty text at the end.
-        progress_text: those words, with a place for the number of matches.
+        skipped: receives the errors of files that cannot be read.
+        report: receives ``progress_text`` with the number of matches, and an empty text at the end.
 
     Raises:
-        InputError: after the last one, where there was none.
+        InputError: the sources hold no match.
     """
     number = 0
     for source in sources:
@@ -249,16 +237,16 @@ def matches_to_learn(
 
 
 class History:
-    """Earlier matches, read when they are first needed. What can be read only once is kept.
+    """Earlier matches, read when they are first needed. An iterator is read once and cached.
 
     Args:
-        given: matches, or a file, a folder or a zip to read them from.
-        report: takes passing words of progress.
-        tell: takes a line about files that cannot be read, and so teach nothing.
-        sources: several files, folders and zips, in place of ``given``.
+        source: matches, or a file, a folder or a zip to read them from.
+        report: receives lines of progress.
+        tell: receives a warning about files that cannot be read.
+        sources: several files, folders and zips, in place of ``source``.
 
     Attributes:
-        skipped: the files that could not be read.
+        skipped: the errors of files that could not be read.
     """
 
     def __init__(
@@ -285,7 +273,7 @@ class History:
         """Every match.
 
         Raises:
-            InputError: a file holds none, or what can be read only once was read before.
+            InputError: there is none, or an iterator was used up before.
         """
         if self._sources:
             return self._read()
@@ -307,7 +295,7 @@ class History:
             self._tell(f"{lost}, and taught nothing, such as {self.skipped[0]}")
 
     def is_same(self, source: Iterable[Match] | File) -> bool:
-        """Whether this is what is given: the same object, the same file or the same matches."""
+        """Whether a source is this one: the same object, the same file or the same matches."""
         if self.path is not None:
             return source == self.path
         if isinstance(self._source, Collection) and isinstance(source, Collection):

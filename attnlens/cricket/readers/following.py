@@ -17,7 +17,7 @@ SETTLED: Final = 2.0
 """Seconds without a change after which a last line without an end is taken as it stands."""
 
 _MAX_BALLS_CORRECTED = 6
-"""So many balls may be missing of those that were there: a correction. More is a damaged file."""
+"""Balls that a correction may remove; a file that loses more is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class News:
     """A match as it stands, and what is new.
 
     Attributes:
-        bowled: the balls that were not there before, in their order.
-        corrected: whether a ball that was there before reads otherwise now.
-        another: whether this is another match than was there before: all its balls are new.
+        bowled: the new balls, in order.
+        corrected: whether an earlier ball has changed.
+        another: whether this is another match than before, so that all its balls are new.
     """
 
     match: Match
@@ -46,16 +46,15 @@ class Growing:
 
     Args:
         source: the file, or ``archive.zip::member``.
-        clock: seconds, from any beginning.
-        match: as it was read already, where `newer` is to be called. A file that is deleted,
-            cannot be read, holds fewer balls than before or another match leaves it as it was.
+        clock: seconds, from any origin.
+        match: as it was read already, for `newer`. It stays where the file is deleted, cannot be
+            read, loses balls or holds another match.
 
     Attributes:
-        error: why the file could not be read the last time it was tried.
-        settled: whether the file has been left alone, so that what is wrong with it will stay so.
+        error: why the file could not be read the last time.
+        settled: whether the file has not changed for `SETTLED` seconds.
         as_of: when ``match`` was read, in seconds since 1970; at first, when the file was written.
-        trouble: why the file is not as ``match`` is, in one line; ``None`` where it is, or may soon
-            be: it was left alone for less than `SETTLED` seconds.
+        trouble: why the file of a settled state differs from ``match``, in one line, or ``None``.
     """
 
     def __init__(
@@ -79,11 +78,11 @@ class Growing:
         return _signature(self.source) is not None
 
     def poll(self) -> News | None:
-        """What is new; ``None`` where nothing is, or what there is cannot be read yet.
+        """What is new; ``None`` where nothing is, or the file cannot be read yet.
 
-        A writer may be half way through a line or a document: a last line without an end is left
-        for the next time, and a file that cannot be read is tried again when it has changed or
-        has been left alone for `SETTLED` seconds.
+        A writer may be half way through a line or a document. A last line without an end is left
+        for the next call, and a file that cannot be read is tried again when it has changed or has
+        settled.
         """
         time_now, signature = self._clock(), _signature(self.source)
         if signature != self._signature:
@@ -122,7 +121,7 @@ class Growing:
         return News(match, bowled, corrected, another)
 
     def newer(self) -> Match | None:
-        """The match where it is good and has changed since the last call."""
+        """The match where it continues the one before and has changed since the last call."""
         news, previous, name = self.poll(), self.match, os.path.basename(self.source)
         if news is not None:
             self._refusal = None if previous is None else _refusal(previous, news.match)
@@ -133,7 +132,6 @@ class Growing:
             problem = self.error.without_folder()
         elif self._refusal is not None:
             problem = f"{name}: {self._refusal}"
-        # Told once it has been so for a while, and until it is not so any more.
         if problem is None or self.settled:
             self.trouble = problem
         if news is None or self._refusal is not None or news.match == previous:
@@ -151,7 +149,7 @@ def _balls(match: Match) -> dict[BallReference, Delivery]:
 
 
 def _signature(source: str) -> tuple[int, int, int] | None:
-    """What changes when the file on disk does: of a zip's member, the zip."""
+    """Time, size and number of the file on disk; of a zip's member, of the zip."""
     try:
         status = os.stat(source if os.path.exists(source) else source.partition("::")[0])
     except OSError:
@@ -160,7 +158,6 @@ def _signature(source: str) -> tuple[int, int, int] | None:
 
 
 def _refusal(before: Match, after: Match) -> str | None:
-    """Why a match is not a continuation of the one that was followed."""
     same = before.match_id == after.match_id and (
         None in (before.date, after.date) or before.date == after.date
     )

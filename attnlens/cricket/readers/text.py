@@ -27,9 +27,6 @@ EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
 MAX_OVER = 999
 """The highest over label accepted; the longest innings on record ended in its 336th over."""
 
-_MAX_BALL_DIGITS = 3
-"""Digits of a ball's number in its over: more are a decimal fraction, or damage."""
-
 MAX_RUNS_A_BALL = 99
 """The most runs accepted on one delivery, by the bat or in extras."""
 
@@ -46,6 +43,7 @@ _BINARY_KINDS = (
     (b"\xfe\xff", "UTF-16 text"),
 )
 _NUMBERS = re.compile(r"([0-9]{1,4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,4})")
+_LABEL = re.compile(r"([0-9]{1,5})\.[0-9]{1,3}")  # more digits are a decimal fraction, or damage
 _OVERS_AND_BALLS = re.compile(r"([0-9]{1,4})(?:\.([0-9]{1,2}))?")
 _MONTH_NAMED = re.compile(r"([A-Za-z]{3,9})\.? ?([0-9]{1,2}), ?([0-9]{4})")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -82,18 +80,15 @@ def quoted(value: object) -> str:
     """A foreign value inside a message: short, printable, on one line."""
     if value is None:
         return "missing"
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return str(value).lower()
     if isinstance(value, int):
         return str(value) if abs(value) < 10**12 else "a huge number"
     text = str(value)
-    return repr(
-        text if len(text) <= _MAX_QUOTED_CHARACTERS else text[: _MAX_QUOTED_CHARACTERS - 1] + "…"
-    )
+    is_long = len(text) > _MAX_QUOTED_CHARACTERS
+    return repr(text[: _MAX_QUOTED_CHARACTERS - 1] + "…" if is_long else text)
 
 
 def lines(text: str) -> io.StringIO:
@@ -134,17 +129,9 @@ def whole_number(digits: str, longest: int = 4) -> int | None:
 
 
 def over_of(label: str, column: str, wrong: WrongHere) -> int:
-    over, dot, ball = label.partition(".")
-    if (
-        dot
-        and over.isdigit()
-        and ball.isdigit()
-        and label.isascii()
-        and len(ball) <= _MAX_BALL_DIGITS
-    ):
-        number = int(over[:5])
-        if number <= MAX_OVER:
-            return number
+    match = _LABEL.fullmatch(label)
+    if match is not None and int(match[1]) <= MAX_OVER:
+        return int(match[1])
     raise wrong(f"{column} is {quoted(label)}, not over and ball such as 7.4")
 
 
@@ -162,23 +149,17 @@ def balls_in(overs: str, balls_per_over: int) -> int | None:
 
 
 def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
-    """The date of ``2023-10-05``, ``05-10-2023``, ``07/04/18`` or ``Mar 22, 2025``.
+    """The date of ``2023-10-05``, ``05-10-2023``, ``07/04/18`` or ``Mar 22, 2025``, or ``None``.
 
     Args:
         day_first: whether the day comes before the month where the year is last.
-
-    Returns:
-        ``None`` where it is no date.
     """
     numbers = _NUMBERS.fullmatch(text.strip())
     month_match = _MONTH_NAMED.fullmatch(text.strip())
     try:
         if month_match is not None:
-            year, month, day = (
-                int(month_match[3]),
-                _MONTHS.index(month_match[1][:3].lower()) + 1,
-                int(month_match[2]),
-            )
+            month = _MONTHS.index(month_match[1][:3].lower()) + 1
+            year, day = int(month_match[3]), int(month_match[2])
         elif numbers is None:
             return None
         elif len(numbers[1]) > 2:
@@ -280,11 +261,11 @@ class JsonObject:
 
 
 def place_in_words(document: Json, path: JsonPath, nouns: Mapping[str | int, str]) -> str:
-    """Where a path leads, in words: ``innings 2, over 14, delivery 3: runs.batter ``.
+    """A path in words: ``innings 2, over 14, delivery 3: runs.batter ``.
 
     Args:
-        nouns: what a member of each list is called; a member that has its noun
-            as a whole-number key is known by that number, not by its position.
+        nouns: the name of a member of each list. A member that has its noun as a whole-number key
+            is called by that number, not by its position.
     """
     words: list[str] = []
     node: Any = document
@@ -348,12 +329,12 @@ class _LocatingDecoder(json.JSONDecoder):
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """The line, from 1, where a value begins; ``None`` where it is nested too deeply to be found.
+    """The line, from 1, where a value begins; ``None`` where it is nested too deeply.
 
     Args:
         text: a JSON text that has been parsed without error, or has a key twice.
-        path: keys and positions from the root, such as ``("innings", 0, "overs")``.
-            Where the path ends early, the last value on it is meant.
+        path: keys and positions from the root, such as ``("innings", 0, "overs")``. Where it
+            leads nowhere, the last value on it counts.
 
     Raises:
         DoubledKey: an object has a key twice; with its line.
