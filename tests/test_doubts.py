@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from wrong_matches import KINDS, mutant
+from wrong_matches import KINDS, PROBLEMS, mutant
 
 from attnlens.cli import main
 from attnlens.cricket.errors import ImpossibleMatchError, MatchFileError
@@ -68,41 +68,6 @@ def test_every_impossible_match_is_told_and_every_rule_tells_of_one(
             seen |= {(doubt.kind, doubt.refused) for doubt in found}
             assert found or not result[1], (kind, number)
     assert seen >= {(rule.kind, rule.refused) for rule in RULES}
-
-
-PROBLEMS = {
-    "a_stranger_takes_a_catch": "Nobody Known fields and is in neither squad",
-    "the_batting_side_takes_a_catch": "fields for the other side",
-    "nobody_takes_a_catch": "is out caught with no fielder",
-    "the_bowler_stumps": "is the fielder of a batter out stumped",
-    "another_takes_the_bowlers_own_catch": "takes the catch of a batter out caught and bowled",
-    "somebody_is_vaporised": "which is no way to be out",
-    "somebody_who_bats_is_timed_out": "bats and is timed out",
-    "runs_are_scored_off_a_catch": "is out caught, and runs are scored",
-    "both_batters_are_out": "two batters are out on one ball",
-    "the_other_batter_is_out": "did not face the ball",
-    "somebody_is_bowled_off_a_wide": "is out bowled off a wide",
-    "a_wicket_falls_on_a_free_hit": "is out bowled on a free hit",
-    "a_ball_is_numbered_otherwise": "has actual_delivery 7.9",
-    "a_review_of_another_match": "the review is by Atlantis",
-    "a_review_that_changes_nothing": "was upheld, and no wicket fell",
-    "a_review_of_the_bowler": "who is not at the crease",
-    "who_was_replaced_plays_on": "was replaced and plays on",
-    "a_stranger_comes_in": "Nobody Known takes part in a replacement",
-    "somebody_comes_in_for_another_team": "comes in for Atlantis",
-    "somebody_comes_in_to_bowl_and_does_not": "is not the bowler of the ball",
-    "a_review_that_decides_nothing": "the decision of the review is perhaps",
-    "a_review_that_is_a_list": "the review is not written as the format has it",
-    "somebody_from_the_pavilion_is_run_out": "is out and was not at the crease",
-    "the_bowler_takes_two_wickets_on_a_ball": "the bowler takes 2 wickets with one ball",
-    "somebody_comes_in_for_himself": "comes in for himself",
-    "a_wide_is_hit": "a wide with other runs than wides",
-    "three_penalty_runs": "3 penalty runs",
-    "more_runs_than_can_be": "runs off the bat",
-    "byes_off_a_hit": "byes with other runs",
-    "a_single_to_the_rope_all_run": "non_boundary is stated of 1 run",
-}
-"""What is said of a ball after a change, whatever else is."""
 
 
 @pytest.mark.parametrize("change", PROBLEMS)

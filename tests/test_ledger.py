@@ -1,4 +1,4 @@
-"""The ledger against figures counted from raw files, and that nothing else counts."""
+"""The ledger and scorecards against raw files and by hand, and that nothing else counts."""
 
 from __future__ import annotations
 
@@ -11,19 +11,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import attnlens
+from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.ledger import (
+    Batting,
+    ball_sign,
     balls_left,
+    card_data,
     derived_result,
     innings_length,
     phase_before,
+    result_sentence,
     scorebook,
     scorebook_before,
+    scorecard,
 )
-from attnlens.cricket.match.match import BOWLERS_SHARE_OF_WICKETS, Facts, Innings, Match
-from attnlens.cricket.readers import read_match
+from attnlens.cricket.match.match import BOWLERS_SHARE_OF_WICKETS, Facts, Innings, Match, Player
+from attnlens.cricket.pages.match_page import render_scorecard
+from attnlens.cricket.readers import read_match, read_matches
+from attnlens.render.canvas import display_width
+from attnlens.render.numbers import number
 
 NOT_THE_BOWLERS = {
     "run out", "retired hurt", "retired out", "retired not out", "obstructing the field",
@@ -88,6 +98,8 @@ def test_every_entry_is_what_the_raw_file_counts_to(
                     "stand": (entry.partnership_runs, entry.partnership_balls),
                     "over": entry.over_runs,
                 }
+                assert entry.latest == tuple(map(ball_sign, innings.deliveries[:index][-6:]))
+                assert bowling.overs == ".".join(map(str, divmod(bowling.legal_balls, 6)))
                 n_entries += 1
             last = innings.deliveries[-1]
             assert scorebook_before(innings, last) == entry
@@ -191,25 +203,25 @@ def test_the_hundred_counts_balls(shared_data: Path) -> None:
 
 
 def test_bowlers_have_their_share_of_wickets(shared_data: Path) -> None:
-    credited = n_wickets = 0
     with zipfile.ZipFile(shared_data / ARCHIVE) as archive:
-        for name in archive.namelist():
-            if not name.endswith(".json"):
-                continue
-            for innings in json.loads(archive.read(name))["innings"]:
-                for _, ball in raw_deliveries(innings):
-                    kinds = [wicket["kind"] for wicket in ball.get("wickets", [])]
-                    credited += sum(kind not in NOT_THE_BOWLERS for kind in kinds)
-                    n_wickets += sum(
-                        "hurt" not in kind and kind != "retired not out" for kind in kinds
-                    )
-    assert credited / n_wickets == pytest.approx(BOWLERS_SHARE_OF_WICKETS, abs=0.03)
+        documents = [json.loads(archive.read(n)) for n in archive.namelist() if ".json" in n]
+    kinds = [
+        wicket["kind"]
+        for document in documents
+        for innings in document["innings"]
+        for _, ball in raw_deliveries(innings)
+        for wicket in ball.get("wickets", [])
+        if wicket["kind"] not in ("retired hurt", "retired not out")
+    ]
+    share = sum(kind not in NOT_THE_BOWLERS for kind in kinds) / len(kinds)
+    assert share == pytest.approx(BOWLERS_SHARE_OF_WICKETS, abs=0.03)
 
 
 COUNTED = {"legal_balls_before", "is_legal", "charged_runs", "runs_extras"}
 """Names that only somebody who counts for himself has use for."""
 
 SUMS = {"sum", "len", "Counter"}
+SUMMED = {"wickets", "extras", "runs_total", "runs_batter"}
 
 
 def attributes_in(tree: ast.AST) -> set[str]:
@@ -228,10 +240,66 @@ def test_no_page_or_sentence_counts_for_itself() -> None:
         assert not attributes_in(tree) & COUNTED, f"{path}: {attributes_in(tree) & COUNTED}"
         for call in ast.walk(tree):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") in SUMS:
-                over_balls = attributes_in(call) & {
-                    "wickets",
-                    "extras",
-                    "runs_total",
-                    "runs_batter",
-                }
+                over_balls = attributes_in(call) & SUMMED
                 assert not over_balls, f"{path}:{call.lineno} counts {over_balls}"
+
+
+def adds_up(match: Match) -> None:
+    """What must hold of any scorecard, whoever played."""
+    for innings in match.innings:
+        card = scorecard(innings)
+        extras = sum(card.extras.values())
+        assert sum(line.runs for line in card.batting) + extras == innings.total
+        charged = sum(line.runs for line in card.bowling)
+        unearned = card.extras["byes"] + card.extras["legbyes"] + card.extras["penalty"]
+        assert charged + unearned == innings.total
+        assert sum(line.legal_balls for line in card.bowling) == innings.legal_balls
+        assert len(card.falls) == innings.wickets
+        assert [fall.wicket for fall in card.falls] == list(range(1, innings.wickets + 1))
+        wides = sum("wides" in ball.extras for ball in innings.deliveries)
+        assert sum(line.balls for line in card.batting) == len(innings.deliveries) - wides
+
+
+def test_real_scorecards_add_up(shared_data: Path) -> None:
+    names = ("json/t20i_women", "json/test_men", "json/hundred_men", "json/misc_torture")
+    count = 0
+    for name in names:
+        for match in read_matches(shared_data / "formats" / name):
+            adds_up(match)
+            count += 1
+    assert count > 20
+
+
+def test_a_scorecard_as_it_was_printed(shared_data: Path, snapshot: SnapshotAssertion) -> None:
+    match = read_match(f"{shared_data / 't20s_male_json.zip'}::1223952.json")
+    # India named twelve: a concussion substitute bowled.
+    assert card_data(match, scorecard(match.innings[0])) == snapshot
+    assert result_sentence(match) == "India won by 11 runs"
+    page = render_scorecard(match, width=80, color=False)
+    assert "did not bat Mohammed Shami, T Natarajan, YS Chahal" in page
+
+
+def test_strike_rates_are_rounded_once() -> None:
+    for balls in range(1, 90):
+        for runs in range(120):
+            rate = Batting(Player("A"), 1, runs, balls).strike_rate
+            assert abs(float(number(rate, 1)) - 100 * runs / balls) <= 0.05 + 1e-9
+
+
+def test_results_in_words(shared_data: Path) -> None:
+    archive = shared_data / "t20s_male_json.zip"
+    sentences = {
+        "237242": "tie, the file says New Zealand won a bowl-out",
+        "1354799": "the file says no result",
+        "412684": "New Zealand won by 7 runs (D/L)",
+    }
+    for name, expected in sentences.items():
+        assert result_sentence(read_match(f"{archive}::{name}.json")) == expected
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_the_page_fits_its_width(width: int) -> None:
+    match = simulate_match(3)
+    page = render_scorecard(match, width=width, color=False)
+    assert max(map(display_width, page.splitlines())) <= width
+    assert "\x1b" not in page

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import re
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -63,19 +67,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 DOCUMENT = document()
-DOCUMENT_PATHS = paths_of(DOCUMENT)
+PATHS = st.sampled_from(paths_of(DOCUMENT))
 
 
 @QUICK
-@given(
-    edits=st.lists(
-        st.tuples(
-            st.sampled_from(DOCUMENT_PATHS), st.one_of(st.sampled_from(VALUES), st.just(...))
-        ),
-        min_size=1,
-        max_size=4,
-    )
-)
+@given(edits=st.lists(st.tuples(PATHS, st.sampled_from([*VALUES, ...])), min_size=1, max_size=4))
 def test_json_of_other_types_and_without_keys(folder: Path, edits: list[tuple[Any, Any]]) -> None:
     content = copy.deepcopy(DOCUMENT)
     for path, value in edits:
@@ -129,3 +125,32 @@ def test_no_file_takes_many_times_its_size_in_memory(folder: Path, data: bytes) 
     finally:
         tracemalloc.stop()
     assert peak <= 10 * len(data) + 32 * 2**20
+
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def test_a_thousand_damaged_files(shared_data: Path) -> None:
+    words = [sys.executable, "benchmarks/fuzz_readers.py", str(shared_data), "--mutants=1000"]
+    found = subprocess.run(
+        [*words, "--seed=7"], capture_output=True, text=True, check=False, cwd=REPOSITORY
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    counts = re.search(r"^all +(\d+) +(\d+)$", found.stdout, re.MULTILINE)
+    assert counts is not None
+    read, refused = int(counts[1]), int(counts[2])
+    assert read + refused == 1000
+    # Neither everything let through nor everything refused would show anything.
+    assert read > 200
+    assert refused > 200
+    assert "\nbroken: 0\n" in found.stdout
+
+
+def test_without_real_matches_a_test_fails_where_they_are_required(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    env = {**os.environ, "ATTNLENS_SHARED_DATA": str(tmp_path), "ATTNLENS_REQUIRE_DATA": "1"}
+    found = subprocess.run(
+        [*words, "-k", "thousand"], capture_output=True, text=True, check=False, env=env
+    )
+    assert found.returncode == 1, found.stdout
+    assert "real matches are not here: looked for" in found.stdout

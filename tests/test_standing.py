@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -13,37 +12,13 @@ from numpy.typing import NDArray
 from attnlens.cricket.explain.reading import subject_outcome
 from attnlens.cricket.lab.simulator import simulate_match
 from attnlens.cricket.match.ledger import (
-    ball_sign,
     phase_before,
     scorebook_before,
-    scorecard,
 )
 from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Player, Wicket
 from attnlens.evidence.shapley import contributions
 
 MATCH = simulate_match(3)
-
-
-@pytest.mark.parametrize("number", [0, 1])
-def test_figures_are_those_of_a_scorecard_of_the_balls_before(number: int) -> None:
-    innings = MATCH.innings[number]
-    for ball in innings.deliveries[::7]:
-        before = dataclasses.replace(innings, deliveries=innings.deliveries[: ball.index - 1])
-        card, standing = scorecard(before), scorebook_before(innings, ball)
-        batting = {line.player.key: (line.runs, line.balls) for line in card.batting}
-        bowling = {line.player.key: (line.runs, line.wickets, line.overs) for line in card.bowling}
-        mine = standing.batting.runs, standing.batting.balls
-        assert mine == batting.get(ball.batter.key, (0, 0))
-        bowled = standing.bowling.runs, standing.bowling.wickets, standing.bowling.overs
-        assert bowled == bowling.get(ball.bowler.key, (0, 0, "0.0"))
-        fell = card.falls[-1].index if card.falls else 0
-        stand = before.deliveries[fell:]
-        assert standing.partnership_balls == sum("wides" not in past.extras for past in stand)
-        assert standing.partnership_runs == sum(past.runs_total for past in stand)
-        assert standing.latest == tuple(ball_sign(past) for past in before.deliveries[-6:])
-        assert standing.over_runs == sum(
-            past.runs_total for past in before.deliveries if past.over == ball.over
-        )
 
 
 def test_a_hat_trick_ball_is_the_third_of_the_bowlers_own() -> None:

@@ -66,9 +66,29 @@ class Play:
     def another(self, place: Place, *, batting: bool) -> str:
         """Somebody of one of the two sides who has nothing to do with a ball."""
         squads = self.match["info"]["players"].items()
-        names = next(names for team, names in squads if (team == place.innings["team"]) == batting)
+        names = next(names for team, names in squads if (team == place.team) == batting)
         busy = {*pair(place.ball), place.ball["bowler"]}
         return self.dice.choice([name for name in names if name not in busy])
+
+    def fallen(self) -> Place:
+        """A ball with one wicket that counts, and another ball after it."""
+        return self.one_of([
+            place
+            for place in self.balls()
+            if len(place.ball.get("wickets", ())) == 1
+            and not place.ball["wickets"][0]["kind"].startswith("retired")
+            and place.ball["wickets"][0]["player_out"] in pair(place.ball)
+            and (not place.in_last_over or place.at < len(place.deliveries) - 1)
+        ])  # fmt: skip
+
+    def caught(self) -> Place:
+        place = self.fallen()
+        need(place.wicket["kind"] == "caught")
+        return place
+
+    def bowling(self, place: Place) -> str:
+        teams = self.match["info"]["teams"]
+        return str(next(team for team in teams if team != place.team))
 
     def states_total(self, innings: Document) -> bool:
         """Whether the file says elsewhere what this innings made."""
@@ -98,6 +118,16 @@ class Place:
         return self.deliveries[self.at]
 
     @property
+    def wicket(self) -> Document:
+        wicket: Document = self.ball["wickets"][0]
+        return wicket
+
+    @property
+    def team(self) -> str:
+        """The side that bats."""
+        return str(self.innings["team"])
+
+    @property
     def inside(self) -> bool:
         return 0 < self.at < len(self.deliveries) - 1
 
@@ -109,6 +139,10 @@ class Place:
     @property
     def in_last_over(self) -> bool:
         return self.over == len(self.innings["overs"]) - 1
+
+
+Choice = Callable[[Play], Place]
+Alteration = Callable[[Play, Place], Any]
 
 
 def plain(ball: Document) -> bool:
@@ -163,17 +197,6 @@ class Changes(Play):
         innings, at = self.over()
         gone = innings["overs"].pop(at)
         return innings, bool(scored(*gone["deliveries"]) and self.states_total(innings))
-
-    def _fallen(self) -> Place:
-        """A ball with one wicket that counts, and another ball after it."""
-        return self.one_of([
-            place
-            for place in self.balls()
-            if len(place.ball.get("wickets", ())) == 1
-            and not place.ball["wickets"][0]["kind"].startswith("retired")
-            and place.ball["wickets"][0]["player_out"] in pair(place.ball)
-            and (not place.in_last_over or place.at < len(place.deliveries) - 1)
-        ])  # fmt: skip
 
     def an_over_is_cut_out(self) -> None:
         self._cut_out()
@@ -240,23 +263,6 @@ class Changes(Play):
             add_runs(ball, 4)
         return scored(*last["deliveries"][-1:]) < 8
 
-    def a_wide_becomes_a_bye(self) -> None:
-        place = self.ball(extras_only("wides"))
-        need(not ("wickets" in place.ball or place.in_last_over))
-        place.ball["extras"] = {"byes": place.ball["extras"]["wides"]}
-
-    def extras_do_not_add_up(self) -> None:
-        extras = self.ball(lambda ball: "extras" in ball).ball["extras"]
-        extras[next(iter(extras))] += 1
-
-    def a_fielder_bats(self) -> None:
-        place = self.quiet_ball()
-        place.ball["batter"] = self.another(place, batting=False)
-
-    def somebody_from_the_pavilion_bats(self) -> None:
-        place = self.quiet_ball()
-        place.ball["batter"] = self.another(place, batting=True)
-
     def another_bowls_in_the_middle_of_an_over(self) -> None:
         place = self.ball(plain)
         need(len({ball["bowler"] for ball in place.deliveries}) == 1)
@@ -300,14 +306,6 @@ class Changes(Play):
         first, second = self.match["innings"][:2]
         first["team"], second["team"] = second["team"], first["team"]
 
-    def a_wicket_is_taken_away(self) -> None:
-        del self._fallen().ball["wickets"]
-
-    def the_other_batter_is_out(self) -> None:
-        place = self._fallen()
-        wicket = place.ball["wickets"][0]
-        wicket["player_out"] = next(iter(pair(place.ball) - {wicket["player_out"]}))
-
     def somebody_is_out_twice(self) -> None:
         chosen = self.innings()
         places = [place for place in self.balls() if place.innings is chosen]
@@ -318,61 +316,17 @@ class Changes(Play):
         at = self.dice.randrange(1, len(wickets))
         wickets[at]["player_out"] = wickets[at - 1]["player_out"]
 
-    def _caught(self) -> tuple[Place, Document]:
-        place = self._fallen()
-        wicket = place.ball["wickets"][0]
-        need(wicket["kind"] == "caught")
-        return place, wicket
-
-    def a_stranger_takes_a_catch(self) -> None:
-        self._caught()[1]["fielders"] = [{"name": "Nobody Known"}]
-
-    def the_batting_side_takes_a_catch(self) -> None:
-        place, wicket = self._caught()
-        wicket["fielders"] = [{"name": self.another(place, batting=True)}]
-
-    def nobody_takes_a_catch(self) -> None:
-        self._caught()[1]["fielders"] = []
-
     def one_of_the_eleven_catches_as_a_substitute(self) -> None:
-        place, wicket = self._caught()
+        place = self.caught()
         squads = self.match["info"]["players"].items()
-        [fielding] = [names for team, names in squads if team != place.innings["team"]]
+        [fielding] = [names for team, names in squads if team != place.team]
         need(len(fielding) == 11)
-        wicket["fielders"] = [
-            {"name": self.another(place, batting=False), "substitute": True},
-        ]
-
-    def somebody_retires_hurt_and_stays(self) -> None:
-        places = [place for place in self.balls() if place.quiet and place.inside]
-        place = self.dice.choice(places)
-        place.ball["wickets"] = [
-            {"kind": "retired hurt", "player_out": place.ball["non_striker"]},
-        ]
+        fielder = {"name": self.another(place, batting=False), "substitute": True}
+        place.wicket["fielders"] = [fielder]
 
     def the_ball_is_handled_after_2017(self) -> None:
         need(self.match["info"]["dates"][0] >= "2017-10-01")
-        self._caught()[1].update(kind="handled the ball", fielders=[])
-
-    def the_bowler_stumps(self) -> None:
-        place, wicket = self._caught()
-        wicket |= {"kind": "stumped", "fielders": [{"name": place.ball["bowler"]}]}
-
-    def another_takes_the_bowlers_own_catch(self) -> None:
-        self._caught()[1]["kind"] = "caught and bowled"
-
-    def somebody_is_vaporised(self) -> None:
-        self._caught()[1]["kind"] = "vaporised"
-
-    def somebody_who_bats_is_timed_out(self) -> None:
-        self._caught()[1].update(kind="timed out", fielders=[])
-
-    def runs_are_scored_off_a_catch(self) -> None:
-        add_runs(self._caught()[0].ball, 1)
-
-    def both_batters_are_out(self) -> None:
-        ball = self._caught()[0].ball
-        ball["wickets"].append({"kind": "run out", "player_out": ball["non_striker"]})
+        self.caught().wicket.update(kind="handled the ball", fielders=[])
 
     def a_wicket_falls_on_a_free_hit(self) -> None:
         place = self.ball(plain)
@@ -382,122 +336,122 @@ class Changes(Play):
         no_ball["runs"] |= {"extras": 1, "total": no_ball["runs"]["total"] + 1}
         place.ball["wickets"] = bowled(place.ball)
 
-    def a_ball_is_numbered_otherwise(self) -> None:
-        self.quiet_ball().ball["actual_delivery"] = "7.9"
 
-    def a_review_of_another_match(self) -> None:
-        ball = self.quiet_ball().ball
-        ball["review"] = {"by": "Atlantis", "batter": ball["batter"], "decision": "struck down"}
-
-    def a_review_that_changes_nothing(self) -> None:
-        place = self.quiet_ball()
-        review = {"by": self._bowling(place), "batter": place.ball["batter"], "decision": "upheld"}
-        place.ball["review"] = review
-
-    def a_review_of_the_bowler(self) -> None:
-        place = self.quiet_ball()
-        ball, by = place.ball, place.innings["team"]
-        ball["review"] = {"by": by, "batter": ball["bowler"], "decision": "upheld"}
-
-    def a_review_that_decides_nothing(self) -> None:
-        place = self.quiet_ball()
-        place.ball["review"] = {"by": place.innings["team"], "decision": "perhaps"}
-
-    def a_review_that_is_a_list(self) -> None:
-        self.quiet_ball().ball["review"] = ["upheld"]
-
-    def somebody_from_the_pavilion_is_run_out(self) -> None:
-        place, wicket = self._caught()
-        wicket |= {"kind": "run out", "player_out": self.another(place, batting=True)}
-
-    def the_bowler_takes_two_wickets_on_a_ball(self) -> None:
-        ball = self._caught()[0].ball
-        ball["wickets"].append({"kind": "bowled", "player_out": ball["batter"]})
-
-    def somebody_comes_in_for_himself(self) -> None:
-        place = self.quiet_ball()
-        name = self.another(place, batting=True)
-        change = {"in": name, "out": name, "team": place.innings["team"]}
-        place.ball["replacements"] = {"match": [change]}
-
-    def _bowling(self, place: Place) -> str:
-        teams = self.match["info"]["teams"]
-        return str(next(team for team in teams if team != place.innings["team"]))
-
-    def _replaced(self, kind: str, **change: str) -> None:
-        place = self.quiet_ball()
-        team = place.innings["team"]
-        whole = {"in": self.another(place, batting=True), "out": place.ball["batter"],
-                 "team": team, "reason": "unknown"} | change  # fmt: skip
-        place.ball["replacements"] = {kind: [whole]}
-
-    def who_was_replaced_plays_on(self) -> None:
-        self._replaced("match")
-
-    def a_stranger_comes_in(self) -> None:
-        self._replaced("match", **{"in": "Nobody Known"})
-
-    def somebody_comes_in_for_another_team(self) -> None:
-        self._replaced("match", team="Atlantis")
-
-    def somebody_comes_in_to_bowl_and_does_not(self) -> None:
-        self._replaced("role", role="bowler")
-
-    def the_other_side_won(self) -> None:
-        teams, outcome = self.match["info"]["teams"], self.match["info"]["outcome"]
-        outcome["winner"] = next(team for team in teams if team != outcome["winner"])
-
-    def by_another_margin(self) -> None:
-        by = self.match["info"]["outcome"]["by"]
-        unit = next(iter(by))
-        by[unit] += self.dice.choice([-1, 1, 2]) if by[unit] > 1 else 1
-
-    def the_toss_was_not_followed(self) -> None:
-        toss = self.match["info"]["toss"]
-        need("decision" in toss)
-        toss["decision"] = {"bat": "field", "field": "bat"}[toss["decision"]]
-
-    def another_target(self) -> None:
-        target = self.match["innings"][1].get("target", {})
-        need(bool(target))
-        target["runs"] += self.dice.choice([-7, -2, -1, 1, 3, 10])
-
-    def in_days_to_come(self) -> None:
-        self.match["info"]["dates"] = [f"{self.dice.randint(2090, 2999)}-05-01"]
-
-    def before_the_game_was(self) -> None:
-        self.match["info"]["dates"] = [f"{self.dice.randint(1877, 2001)}-05-01"]
-
-    def in_another_season(self) -> None:
-        info = self.match["info"]
-        year = int(str(info["season"])[:4]) - self.dice.randint(2, 9)
-        need(year > 2003)
-        info["dates"] = [f"{year}-05-01"]
+def a_ball(fits: Callable[[Document], bool]) -> Choice:
+    return lambda play: play.ball(fits)
 
 
-BALL_CHANGES: dict[str, tuple[Callable[[Document], bool], Callable[[Play, Place], None]]] = {
+def replaced(kind: str, **change: str) -> Alteration:
+    """Somebody of the batting side comes in for the batter."""
+    return lambda play, at: at.ball.update(replacements={kind: [{
+        "in": play.another(at, batting=True), "out": at.ball["batter"], "team": at.team,
+        "reason": "unknown", **change,
+    }]})  # fmt: skip
+
+
+PLAIN, QUIET, FALLEN, CAUGHT = a_ball(plain), Play.quiet_ball, Play.fallen, Play.caught
+
+BALL_CHANGES: dict[str, tuple[Choice, Alteration, str]] = {
     "more_runs_than_can_be": (
-        plain, lambda play, place: add_runs(place.ball, play.dice.randint(8, 60))),
-    "byes_off_a_hit": (extras_only("legbyes"), lambda _, place: add_runs(place.ball, 1)),
-    "a_wide_is_hit": (is_wide_alone, lambda _, place: add_runs(place.ball, 4)),
-    "three_penalty_runs": (plain, lambda _, place: place.ball.update(
-        extras={"penalty": 3}, runs={"batter": 0, "extras": 3, "total": 3})),
+        PLAIN, lambda play, at: add_runs(at.ball, play.dice.randint(8, 60)), "runs off the bat"),
+    "byes_off_a_hit": (
+        a_ball(extras_only("legbyes")), lambda _, at: add_runs(at.ball, 1), "byes with other runs"),
+    "a_wide_is_hit": (
+        a_ball(is_wide_alone), lambda _, at: add_runs(at.ball, 4), "a wide with other runs"),
+    "three_penalty_runs": (PLAIN, lambda _, at: at.ball.update(
+        extras={"penalty": 3}, runs={"batter": 0, "extras": 3, "total": 3}), "3 penalty runs"),
     "a_single_to_the_rope_all_run": (
-        lambda ball: plain(ball) and ball["runs"]["batter"] == 1,
-        lambda _, place: place.ball["runs"].update(non_boundary=True)),
+        a_ball(lambda ball: plain(ball) and ball["runs"]["batter"] == 1),
+        lambda _, at: at.ball["runs"].update(non_boundary=True),
+        "non_boundary is stated of 1 run"),
+    "extras_do_not_add_up": (a_ball(lambda ball: "extras" in ball), lambda _, at: at.ball[
+        "extras"].update(dict.fromkeys(at.ball["extras"], 9)), ""),
+    "a_wide_becomes_a_bye": (
+        lambda play: play.one_of([at for at in play.balls() if at.inside and not at.in_last_over
+                                  and extras_only("wides")(at.ball) and "wickets" not in at.ball]),
+        lambda _, at: at.ball.update(extras={"byes": at.ball["extras"]["wides"]}), ""),
     "one_batter_at_both_ends": (
-        plain, lambda _, place: place.ball.update(non_striker=place.ball["batter"])),
-    "the_batter_bowls": (
-        plain,
-        lambda play, place: place.ball.update(bowler=play.dice.choice(sorted(pair(place.ball))))),
+        PLAIN, lambda _, at: at.ball.update(non_striker=at.ball["batter"]), "is at both ends"),
+    "a_fielder_bats": (
+        QUIET, lambda play, at: at.ball.update(batter=play.another(at, batting=False)), ""),
+    "somebody_from_the_pavilion_bats": (
+        QUIET, lambda play, at: at.ball.update(batter=play.another(at, batting=True)), ""),
+    "the_batter_bowls": (PLAIN, lambda play, at: at.ball.update(
+        bowler=play.dice.choice(sorted(pair(at.ball)))), "bats and bowls on one ball"),
     "a_batter_of_the_side_bowls": (
-        plain, lambda play, place: place.ball.update(bowler=play.another(place, batting=True))),
-    "somebody_unknown_bowls": (plain, lambda _, place: place.ball.update(bowler="Nobody Known")),
-    "a_wicket_is_added": (plain, lambda _, place: place.ball.update(wickets=bowled(place.ball))),
+        PLAIN, lambda play, at: at.ball.update(bowler=play.another(at, batting=True)), ""),
+    "somebody_unknown_bowls": (PLAIN, lambda _, at: at.ball.update(bowler="Nobody Known"), ""),
+    "a_wicket_is_added": (PLAIN, lambda _, at: at.ball.update(wickets=bowled(at.ball)), ""),
     "somebody_is_bowled_off_a_wide": (
-        is_wide_alone, lambda _, place: place.ball.update(wickets=bowled(place.ball))),
+        a_ball(is_wide_alone), lambda _, at: at.ball.update(wickets=bowled(at.ball)),
+        "is out bowled off a wide"),
+    "somebody_retires_hurt_and_stays": (QUIET, lambda _, at: at.ball.update(wickets=[
+        {"kind": "retired hurt", "player_out": at.ball["non_striker"]}]), ""),
+    "a_wicket_is_taken_away": (FALLEN, lambda _, at: at.ball.pop("wickets"), ""),
+    "the_other_batter_is_out": (FALLEN, lambda _, at: at.wicket.update(
+        player_out=next(iter(pair(at.ball) - {at.wicket["player_out"]}))),
+        "did not face the ball"),
+    "a_stranger_takes_a_catch": (
+        CAUGHT, lambda _, at: at.wicket.update(fielders=[{"name": "Nobody Known"}]),
+        "Nobody Known fields and is in neither squad"),
+    "the_batting_side_takes_a_catch": (
+        CAUGHT, lambda play, at: at.wicket.update(
+            fielders=[{"name": play.another(at, batting=True)}]), "fields for the other side"),
+    "nobody_takes_a_catch": (
+        CAUGHT, lambda _, at: at.wicket.update(fielders=[]), "is out caught with no fielder"),
+    "the_bowler_stumps": (CAUGHT, lambda _, at: at.wicket.update(
+        kind="stumped", fielders=[{"name": at.ball["bowler"]}]),
+        "is the fielder of a batter out stumped"),
+    "another_takes_the_bowlers_own_catch": (
+        CAUGHT, lambda _, at: at.wicket.update(kind="caught and bowled"),
+        "takes the catch of a batter out caught and bowled"),
+    "somebody_is_vaporised": (
+        CAUGHT, lambda _, at: at.wicket.update(kind="vaporised"), "which is no way to be out"),
+    "somebody_who_bats_is_timed_out": (
+        CAUGHT, lambda _, at: at.wicket.update(kind="timed out", fielders=[]),
+        "bats and is timed out"),
+    "runs_are_scored_off_a_catch": (
+        CAUGHT, lambda _, at: add_runs(at.ball, 1), "is out caught, and runs are scored"),
+    "both_batters_are_out": (CAUGHT, lambda _, at: at.ball["wickets"].append(
+        {"kind": "run out", "player_out": at.ball["non_striker"]}),
+        "two batters are out on one ball"),
+    "somebody_from_the_pavilion_is_run_out": (CAUGHT, lambda play, at: at.wicket.update(
+        kind="run out", player_out=play.another(at, batting=True)),
+        "is out and was not at the crease"),
+    "the_bowler_takes_two_wickets_on_a_ball": (
+        CAUGHT, lambda _, at: at.ball["wickets"].extend(bowled(at.ball)),
+        "the bowler takes 2 wickets with one ball"),
+    "a_ball_is_numbered_otherwise": (
+        QUIET, lambda _, at: at.ball.update(actual_delivery="7.9"), "has actual_delivery 7.9"),
+    "a_review_of_another_match": (QUIET, lambda _, at: at.ball.update(review={
+        "by": "Atlantis", "batter": at.ball["batter"], "decision": "struck down"}),
+        "the review is by Atlantis"),
+    "a_review_that_changes_nothing": (QUIET, lambda play, at: at.ball.update(review={
+        "by": play.bowling(at), "batter": at.ball["batter"], "decision": "upheld"}),
+        "was upheld, and no wicket fell"),
+    "a_review_of_the_bowler": (QUIET, lambda _, at: at.ball.update(review={
+        "by": at.team, "batter": at.ball["bowler"], "decision": "upheld"}),
+        "who is not at the crease"),
+    "a_review_that_decides_nothing": (QUIET, lambda _, at: at.ball.update(
+        review={"by": at.team, "decision": "perhaps"}), "the decision of the review is perhaps"),
+    "a_review_that_is_a_list": (QUIET, lambda _, at: at.ball.update(review=["upheld"]),
+        "the review is not written as the format has it"),
+    "who_was_replaced_plays_on": (QUIET, replaced("match"), "was replaced and plays on"),
+    "a_stranger_comes_in": (QUIET, replaced("match", **{"in": "Nobody Known"}),
+        "Nobody Known takes part in a replacement"),
+    "somebody_comes_in_for_another_team": (
+        QUIET, replaced("match", team="Atlantis"), "comes in for Atlantis"),
+    "somebody_comes_in_to_bowl_and_does_not": (
+        QUIET, replaced("role", role="bowler"), "is not the bowler of the ball"),
+    "somebody_comes_in_for_himself": (QUIET, lambda play, at: replaced(
+        "match", **dict.fromkeys(("in", "out"), play.another(at, batting=True)))(play, at),
+        "comes in for himself"),
 }  # fmt: skip
-"""By name, the balls that fit and what is changed on one of them."""
+"""By name: how a ball is chosen, what is changed on it, and what the doubt about it says."""
+
+PROBLEMS = {name: problem for name, (_, _, problem) in BALL_CHANGES.items() if problem} | {
+    "a_wicket_falls_on_a_free_hit": "is out bowled on a free hit",
+}
 
 
 KINDS = (*(name for name in vars(Changes) if not name.startswith("_")), *BALL_CHANGES)
@@ -509,8 +463,8 @@ def mutant(sound: str, kind: str, dice: random.Random) -> tuple[str, bool] | Non
     impossible = True
     try:
         if kind in BALL_CHANGES:
-            fits, change = BALL_CHANGES[kind]
-            change(changes, changes.ball(fits))
+            choose, change, _ = BALL_CHANGES[kind]
+            change(changes, choose(changes))
         else:
             impossible = getattr(changes, kind)() is not False
     except NoWay:
