@@ -25,14 +25,7 @@ def ball(bat: int = 0, *, wicket: bool = False, **extras: int) -> Delivery:
         runs_extras=sum(extras.values()),
         runs_total=bat + sum(extras.values()),
         extras=Facts(extras),
-        outcome=classify(
-            runs_batter=bat,
-            wides=extras.get("wides", 0),
-            noballs=extras.get("noballs", 0),
-            byes=extras.get("byes", 0),
-            legbyes=extras.get("legbyes", 0),
-            counted_wicket=wicket,
-        ),
+        outcome=classify(bat, extras, counted_wicket=wicket),
         is_legal="wides" not in extras and "noballs" not in extras,
     )
 

@@ -621,7 +621,7 @@ def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
             fielders += bool(ball.wickets[0].fielders)
         all_run += sum([ball.non_boundary for ball in scan.unusual_runs])
     counts = dict.fromkeys(BALL_FIELDS, balls) | {
-        "actual_delivery": balls if case.stated.numbered else 0,
+        "actual_delivery": balls if case.stated.has_actual_delivery else 0,
         "runs.non_boundary": all_run,
         "wickets.kind": wickets,
         "wickets.player_out": wickets,

@@ -78,25 +78,21 @@ BOWLERS_SHARE_OF_WICKETS: Final = 0.92
 """The share of wickets in T20 cricket that are credited to the bowler."""
 
 
-def classify(
-    *, runs_batter: int, wides: int, noballs: int, byes: int, legbyes: int, counted_wicket: bool
-) -> str:
-    """The outcome class of one delivery.
+def classify(runs_batter: int, extras: Mapping[str, int], *, counted_wicket: bool) -> str:
+    """The outcome class of one delivery, whose ``extras`` are runs by the kinds that occurred.
 
     A counted wicket comes first; else a wide; else a no-ball; else runs off the
     bat (7 or more count as 6); else ``bye`` when byes or leg byes ran; else ``0``.
     """
     if counted_wicket:
         return "W"
-    if wides:
+    if "wides" in extras:
         return "wd"
-    if noballs:
+    if "noballs" in extras:
         return "nb"
     if runs_batter:
         return str(min(runs_batter, 6))
-    if byes or legbyes:
-        return "bye"
-    return "0"
+    return "bye" if "byes" in extras or "legbyes" in extras else "0"
 
 
 def parse_outcome(name: str) -> str:

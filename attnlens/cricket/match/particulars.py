@@ -65,11 +65,11 @@ def _never(_case: Case, _value: Any, _part: str) -> Answer:
 def _data_version(case: Case, value: Any, _part: str) -> Answer:
     stated = case.stated
     version = tuple(map(int, value.split(".")[:2]))
-    if stated.numbered_from is None or not any(i.deliveries for i in case.match.innings):
+    if stated.actual_delivery_since is None or not any(i.deliveries for i in case.match.innings):
         return False
-    if stated.numbered and version < stated.numbered_from:
+    if stated.has_actual_delivery and version < stated.actual_delivery_since:
         return f"the file states version {value} and has actual_delivery"
-    if stated.exact and not stated.numbered and version == stated.numbered_from:
+    if stated.exact and not stated.has_actual_delivery and version == stated.actual_delivery_since:
         return f"the file states version {value} and lacks actual_delivery"
     if stated.exact and version < (1, 1) and "uncontested" in case.match.toss:
         return f"the file states version {value} and has toss.uncontested of version 1.1"

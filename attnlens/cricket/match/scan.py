@@ -192,8 +192,8 @@ class Stated:
         innings: by number, each without its overs.
         second: fields that the file states in two places: where else, and the value there.
         exact: whether the format has every field: JSON alone.
-        numbered: whether the balls have an ``actual_delivery``.
-        numbered_from: the version of the format since which they have.
+        has_actual_delivery: whether the balls have an ``actual_delivery``.
+        actual_delivery_since: the version of the format since which they have.
     """
 
     meta: Json = field(default_factory=dict)
@@ -201,13 +201,13 @@ class Stated:
     innings: dict[int, Json] = field(default_factory=dict)
     second: dict[str, tuple[str, Any]] = field(default_factory=dict)
     exact: bool = False
-    numbered: bool = False
-    numbered_from: tuple[int, int] | None = None
+    has_actual_delivery: bool = False
+    actual_delivery_since: tuple[int, int] | None = None
 
     @property
     def names_fielders(self) -> bool:
         """Whether the format has fielders: tables have had them since they number the balls."""
-        return self.exact or self.numbered
+        return self.exact or self.has_actual_delivery
 
     def object(self, key: str) -> Json:
         """The object at a key of ``info``, empty where there is none."""

@@ -41,23 +41,16 @@ MAX_INNINGS = 20
 
 _NO_EXTRAS = Facts()
 _MAX_ODDITIES = 50
-_NUMBERS = tuple(map(str, range(MAX_BALLS_AN_INNINGS + 1)))
 _OFF_THE_BAT = tuple(
-    classify(runs_batter=runs, wides=0, noballs=0, byes=0, legbyes=0, counted_wicket=False)
-    for runs in range(MAX_RUNS_A_BALL + 1)
+    classify(runs, {}, counted_wicket=False) for runs in range(MAX_RUNS_A_BALL + 1)
 )
-
 
 _delivery: Callable[[tuple[Any, ...]], Delivery] = partial(tuple.__new__, Delivery)
 """A delivery of its fields in order, made in half the time: most of reading is making them."""
 
 
 class People(dict[str, Player]):
-    """Players by the file's name for them, made on first use.
-
-    Raises:
-        TypeError: looked up by something that is not a name.
-    """
+    """Players by their names in the file, made on first use; a `TypeError` for another key."""
 
     def __init__(self, registry: Mapping[str, str]) -> None:
         super().__init__()
@@ -81,19 +74,15 @@ class People(dict[str, Player]):
 
 @dataclass
 class InningsDraft:
-    """An innings being read; ``None`` marks what the format did not say.
-
-    `add` appends deliveries in file order and works out what the rules decide:
-    label, legality, the ball as television counts it, the outcome, the score.
+    """An innings being read; ``None`` marks what the format does not state.
 
     Attributes:
-        labels_count_legal: the file's labels are television's, which a wide
-            shares with the next ball.
+        labels_count_legal: whether a wide shares its label with the next ball, as on television.
         miscounted: overs in which the file says that the umpires miscounted, and their legal balls.
-        restored: labels that had lost a last zero and were put right.
+        restored: labels that had lost a last zero and were corrected.
         wickets: those that count.
-        legal_in_over: legal balls of the over that was bowled last.
-        scan: the innings for the rules that doubt.
+        legal_in_over: legal balls of the last over.
+        scan: the innings for the rules about its balls.
     """
 
     number: int
@@ -119,9 +108,7 @@ class InningsDraft:
     def __post_init__(self) -> None:
         self.scan = InningsScan(self.deliveries)
         self._score = self.penalty_before
-        self._over = -1
-        self._of_over = ""
-        self._in_over = 0
+        self._over, self._in_over = -1, 0
 
     def add(
         self,
@@ -137,22 +124,19 @@ class InningsDraft:
         actual_delivery: str | None = None,
         non_boundary: bool = False,
     ) -> None:
-        """Append one delivery.
+        """Append the next delivery, with what the rules decide: label, legality, outcome, score.
 
         Args:
             over: as the file labels it, from 0.
             runs_batter, runs_extras: from 0 to `MAX_RUNS_A_BALL`.
             extras: runs by kind, adding up to ``runs_extras``; zeros are allowed.
-            label, actual_delivery: the file's own, where it has them; they win
-                over what the rules give, and a difference is an oddity.
+            label, actual_delivery: those of the file; a difference from the rules is an oddity.
         """
         if over != self._over:
-            self._start_over(over)
-        self._in_over = in_over = self._in_over + 1
-        legal_number = self.legal_in_over + 1
-        by_rule = actual = self._of_over + _NUMBERS[in_over]
-        if legal_number != in_over:
-            actual = self._of_over + _NUMBERS[legal_number]
+            self._over, self._in_over, self.legal_in_over = over, 0, 0
+            self.scan.bowler = None
+        self._in_over += 1
+        by_rule, actual = f"{over}.{self._in_over}", f"{over}.{self.legal_in_over + 1}"
         if label is None:
             label = by_rule
         elif label != by_rule or self.labels_count_legal:
@@ -167,14 +151,7 @@ class InningsDraft:
             kinds = Facts(occurred)
             legal = "wides" not in occurred and "noballs" not in occurred
             fallen = sum(wicket.counts for wicket in wickets)
-            outcome = classify(
-                runs_batter=runs_batter,
-                wides=occurred.get("wides", 0),
-                noballs=occurred.get("noballs", 0),
-                byes=occurred.get("byes", 0),
-                legbyes=occurred.get("legbyes", 0),
-                counted_wicket=fallen > 0,
-            )
+            outcome = classify(runs_batter, occurred, counted_wicket=fallen > 0)
         else:
             outcome = _OFF_THE_BAT[runs_batter]
         runs = crossed = runs_batter + runs_extras
@@ -221,7 +198,7 @@ class InningsDraft:
             self.legal_in_over += 1
 
     def _check_label(self, label: str, by_rule: str, actual: str) -> str:
-        """The file's label, put right where a spreadsheet made 0.1 of 0.10."""
+        """The file's label, corrected where a spreadsheet made 0.1 of 0.10."""
         if self.labels_count_legal:
             if label != actual:
                 self._odd(f"ball {actual} by count is labelled {label}")
@@ -232,34 +209,22 @@ class InningsDraft:
             self._odd(f"ball {by_rule} by position is labelled {label}")
         return label
 
-    def _start_over(self, over: int) -> None:
-        self._over, self._of_over = over, f"{over}."
-        self.scan.bowler = None
-        self._in_over = 0
-        self.legal_in_over = 0
-
     def _odd(self, text: str) -> None:
         if len(self.oddities) < _MAX_ODDITIES:
             self.oddities.append(text)
 
     @property
     def total(self) -> int:
-        """Runs, with every penalty run known."""
+        """Runs, penalty runs included."""
         return self._score + self.penalty_after
-
-    @property
-    def overs_begun(self) -> int:
-        return len({over.number for over in self.scan.overs})
 
     @property
     def last_over(self) -> int:
         return max((over.number for over in self.scan.overs), default=-1)
 
     def odd_labels(self) -> str:
-        """What is odd about the labels, in words; empty where nothing is."""
-        if not self.oddities:
-            return ""
-        labels = Counter(ball.label for ball in self.deliveries)
+        """Which labels are odd, in words."""
+        labels = Counter(ball.label for ball in self.deliveries) if self.oddities else {}
         repeated = [label for label, times in labels.items() if times > 1]
         if repeated and not self.labels_count_legal:
             return (
@@ -301,11 +266,11 @@ _MAX_LISTED = 3
 
 @dataclass
 class MatchDraft:
-    """A match being read; ``None`` and empty mark what the format did not say.
+    """A match being read; ``None`` and empty mark what the format does not state.
 
-    ``method_known`` says whether a rain rule would be in ``outcome["method"]``. ``stated`` is what
-    the file states beside the balls. Penalty runs outside a delivery and overs that the umpires
-    miscounted are in formats that are ``stated.exact``: in JSON alone.
+    Attributes:
+        method_known: whether a rain rule would be in ``outcome["method"]``.
+        stated: what the file states beside the balls.
     """
 
     match_id: str
@@ -365,17 +330,11 @@ class MatchDraft:
         }
         match = Match(**values, **made)
         miscounted = {innings.number: innings.miscounted for innings in self.innings}
+        of_format = miscounted if self.stated.exact else None
         scans = [innings.scan for innings in self.innings]
-        case = Case(
-            match,
-            scans,
-            limited,
-            miscounted if self.stated.exact else None,
-            self.stated,
-            length_known,
-            self.method_known,
+        doubts, statements = reconcile(
+            Case(match, scans, limited, of_format, self.stated, length_known, self.method_known)
         )
-        doubts, statements = reconcile(case)
         if doubts and doubts[0].refused:
             raise ImpossibleMatchError(doubts[0], path=self.source)
         notes = () if self.stated.exact else _perhaps_miscounted(scans)
@@ -384,7 +343,7 @@ class MatchDraft:
         return self._without_wrong_lengths(match) if doubts else match
 
     def _without_wrong_lengths(self, match: Match) -> Match:
-        """The same match with the overs a side where the balls contradict the overs of a target."""
+        """The match with the derived overs where the balls contradict the overs of a target."""
         wrong = {
             statement.field: statement.derived
             for statement in match.statements
@@ -453,7 +412,9 @@ class MatchDraft:
         # More than two innings of a limited-overs match come of a tie.
         totals = {innings.total for innings in self.innings if innings.number <= 2}
         return len(totals) == 1 and all(
-            innings.overs_begun <= 1 for innings in self.innings if innings.number > 2
+            len({over.number for over in innings.scan.overs}) <= 1
+            for innings in self.innings
+            if innings.number > 2
         )
 
     def _settle_super_overs(self, limited: bool, balls_per_over: int) -> None:
@@ -462,9 +423,7 @@ class MatchDraft:
             if innings.super_over is None:
                 innings.super_over = limited and innings.number > 2
                 unmarked = unmarked or innings.super_over
-            if not innings.super_over:
-                continue
-            if innings.number % 2:
+            if not innings.super_over or innings.number % 2:
                 continue
             innings.target_balls = innings.target_balls or balls_per_over
             if innings.target is None and position:
@@ -494,7 +453,8 @@ class MatchDraft:
                 f"innings 2 has no target in the file: {second.target}, "
                 f"one more than innings 1{caution}"
             )
-        if _set_later(second, first.total + 1):
+        passed = second.deliveries and second.deliveries[-1].score_before >= second.target
+        if passed and second.target != first.total + 1:
             second.set_later = Facts.not_none(runs=second.target, balls=second.target_balls)
             second.target, second.target_balls, method = first.total + 1, None, None
             self.notes.append(
@@ -513,12 +473,6 @@ def _perhaps_miscounted(scans: list[InningsScan]) -> Iterator[str]:
                 f"innings {scan.innings.number}: {words}: the umpires may have miscounted, "
                 "which is not in this format"
             )
-
-
-def _set_later(chase: InningsDraft, usual: int) -> bool:
-    if chase.target in (None, usual) or not chase.deliveries:
-        return False
-    return chase.deliveries[-1].score_before >= chase.target
 
 
 def _some(items: list[str], separator: str = ", ") -> str:

@@ -92,7 +92,7 @@ class TableFormat:
         """The matches of the table, or the one that ``file.selected_id`` names.
 
         Args:
-            refused: receives what is wrong with one of several; without it, it is raised.
+            refused: receives the error of a match; without it, the error is raised.
         """
         begin, selected = self.reader(file), file.selected_id
         match_ids: dict[str | None, None] = {}
@@ -214,9 +214,9 @@ class Table:
         return MatchFileError("not UTF-8 text", path=self.display, remedy="save it as UTF-8")
 
     def rows(self) -> Iterator[Row]:
-        """Rows as long as the header and one blank field more; or what is wrong with one.
+        """Rows, or what is wrong with one.
 
-        The blank field is what `picker` takes for columns that are not there.
+        A row has a blank field at its end, which `picker` takes for columns that are not there.
         """
         width = len(self.header)
         while True:
@@ -237,9 +237,9 @@ class Table:
                 yield self.wrong(f"this row has {len(fields)} fields, the header {width}", cut)
 
     def by_match(self, id_column: str) -> Iterator[tuple[str | None, Row]]:
-        """Rows with the id of their match; a row that is wrong belongs to the match before it.
+        """Rows with the id of their match; a damaged row belongs to the match before it.
 
-        Where there is no id, the match is called as the file is.
+        The id of a match without one is the stem of the file.
         """
         position = self.position(id_column)
         raw = match_id = None
@@ -274,23 +274,24 @@ _OF_A_BALL = (
 _PARTICULARS = {"start_date": "dates", "season": "season", "venue": "venue"}
 """Columns that state the same of the match in every row, and the fields that they state."""
 
-_NUMBERED_FROM = {1: (1, 8), 2: (2, 3)}
+_ACTUAL_DELIVERY_SINCE = {1: (1, 8), 2: (2, 3)}
 """The versions of the original CSV and of CSV2 that added ``actual_delivery``."""
 
 _BLANK = ("", "0")
 
 
 def _stated(info: InfoRows | None, major: int) -> Stated:
-    """What an info states, in JSON's shape, of a format of which this is the major version."""
+    """What an info states, in JSON's shape; ``major`` is the version of the format."""
+    since = _ACTUAL_DELIVERY_SINCE[major]
     if info is None:
-        return Stated(numbered_from=_NUMBERED_FROM[major])
+        return Stated(actual_delivery_since=since)
     version = ".".join(map(str, info.version))
     return Stated(
         {"data_version": version} if version else {},
         dict(info.info),
         info.innings,
         dict(info.second),
-        numbered_from=_NUMBERED_FROM[major],
+        actual_delivery_since=since,
     )
 
 
@@ -300,12 +301,10 @@ class BallRows:
 
     Args:
         draft: what is known without the rows.
-        pick: from a row to its fields in the order of `_OF_A_BALL`, blank where there is nothing;
-            there may be any number of fielders.
+        pick: from a row to its fields in the order of `_OF_A_BALL`, with any number of fielders.
         wrong: makes the error that names the row's line.
-        info: tells each innings its target in the end.
+        info: has the target of each innings.
         labels_count_legal: whether a wide shares its label with the next ball.
-        numbered: whether the format has ``actual_delivery``.
         particulars: from a row to the columns of `_PARTICULARS`, in a format that has them.
     """
 
@@ -315,7 +314,6 @@ class BallRows:
     info: InfoRows | None = None
     labels_count_legal: bool = False
     particulars: Callable[[list[str]], Sequence[str]] | None = None
-    numbered: bool = False
     _particulars: Sequence[str] = field(default=(), init=False)
     _innings: InningsDraft | None = field(default=None, init=False)
     _innings_as_written: tuple[str, str, str] | None = field(default=None, init=False)
@@ -370,7 +368,6 @@ class BallRows:
         )
 
     def _take_particulars(self, particulars: Sequence[str]) -> None:
-        """Compare what every row states of the match with the first row."""
         first = self._particulars = self._particulars or particulars
         for name, before, text in zip(_PARTICULARS.values(), first, particulars, strict=True):
             if before != text:
@@ -410,7 +407,6 @@ class BallRows:
     def _wicket(
         self, prefix: str, kind: str, out: str, fielders: Sequence[str]
     ) -> tuple[Wicket, ...]:
-        """The wicket of the columns that begin so, if one fell."""
         kind = kind.strip()
         if not kind and out.strip():
             raise self.wrong(f"{prefix}player_dismissed is set, and {prefix}wicket_type is blank")
@@ -422,13 +418,8 @@ class BallRows:
 
     def build(self) -> Match:
         draft = self.draft
-        sides = [
-            side
-            for innings in draft.innings
-            for side in (innings.batting_team, innings.bowling_team)
-        ]
+        sides = [side for i in draft.innings for side in (i.batting_team, i.bowling_team)]
         draft.teams = draft.teams or tuple(dict.fromkeys(sides))
-        draft.stated.numbered = self.numbered
         if self.info is not None:
             self.info.mark(draft.innings, draft.balls_per_over or 6)
         return draft.build()
@@ -453,6 +444,7 @@ class Csv2Reader:
             stated=_stated(info, 2),
             **facts_of(JsonObject({} if info is None else info.info)),
         )
+        draft.stated.has_actual_delivery = "actual_delivery" in table.header
         dates = self._dates(table, date, notes)
         if dates and draft.dates:
             same = [day.isoformat() for day in draft.dates]
@@ -477,12 +469,11 @@ class Csv2Reader:
             table.wrong,
             info,
             particulars=particulars,
-            numbered="actual_delivery" in table.header,
         )
 
     @cached_property
     def _day_first(self) -> bool | None:
-        """Whether dates have the day first; every row is asked where the first cannot tell."""
+        """Whether dates have the day first, by the first date that shows it, if any does."""
         with closing(Table(self._file, _REQUIRED)) as table:
             position = table.position("start_date")
             dates = (row[position] for row in table.rows() if isinstance(row, list))
@@ -492,7 +483,7 @@ class Csv2Reader:
             return day_comes_first((first, *dict.fromkeys(dates)))
 
     def _info_of(self, match_id: str, notes: list[str]) -> InfoRows | None:
-        """What is known of a match beside its rows, from the table's own file or the match's."""
+        """The info beside the table, or the one of this match, if there is any."""
         info = self._info
         if info is not None:
             if info.match_id in (None, match_id):
@@ -560,10 +551,8 @@ def match_of(file: MatchFile) -> Match:
 
     facts = facts_of(JsonObject(info.info))
     draft = MatchDraft(match_id, file.display, stated=_stated(info, 1), **facts)
-    numbered = bool(rows) and len(rows[0][1]) == _FIELDS_FROM_1_8
-    builder = BallRows(
-        draft, lambda row: _as_csv2(row, draft.teams, wrong), wrong, info, numbered=numbered
-    )
+    draft.stated.has_actual_delivery = bool(rows) and len(rows[0][1]) == _FIELDS_FROM_1_8
+    builder = BallRows(draft, lambda row: _as_csv2(row, draft.teams, wrong), wrong, info)
     for line, row in rows:  # noqa: B007  # `wrong` reads it
         builder.add(row)
     draft.notes.append("a ball of this format has room for one wicket only")

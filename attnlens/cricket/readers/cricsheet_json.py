@@ -89,7 +89,7 @@ OtherRow = Callable[[list[str], int], None]
 
 
 def facts_of(info: JsonObject) -> dict[str, Any]:
-    """What is known of a match without its innings, by the names of a draft's fields."""
+    """The fields of a draft that the info states."""
     dates = []
     for position, text in enumerate(info.members("dates")):
         try:
@@ -102,7 +102,7 @@ def facts_of(info: JsonObject) -> dict[str, Any]:
         if not isinstance(identity, str):
             raise people.wrong(f"is {quoted(identity)}, not an id", name)
     season = info.value.get("season")
-    toss, outcome = info.inner("toss"), info.inner("outcome")
+    event, toss, outcome = map(info.inner, ("event", "toss", "outcome"))
     by = outcome.inner("by")
     results = ("winner", "result", "eliminator", "bowl_out", "method")
     margin = {unit: by.number(unit) for unit in ("innings", "runs", "wickets")}
@@ -111,7 +111,13 @@ def facts_of(info: JsonObject) -> dict[str, Any]:
         "dates": tuple(dates),
         # A bare year in some files, and text in others.
         "season": str(season) if type(season) is int else info.text("season"),
-        "event": _event_of(info.inner("event")),
+        # The number and the group are numbers in some files and text in others.
+        "event": Facts.not_none(
+            **{
+                key: event.value[key] if type(event.value.get(key)) is int else event.text(key)
+                for key in ("name", "match_number", "group", "stage", "sub_name")
+            }
+        ),
         "teams": tuple(info.texts("teams", "a team's name")),
         "toss": Facts.not_none(
             winner=toss.text("winner"),
@@ -128,24 +134,13 @@ def facts_of(info: JsonObject) -> dict[str, Any]:
     }
 
 
-def _event_of(event: JsonObject) -> Facts:
-    """The competition; match_number and group are numbers in some files and text in others."""
-    return Facts.not_none(
-        **{
-            key: event.value[key] if type(event.value.get(key)) is int else event.text(key)
-            for key in ("name", "match_number", "group", "stage", "sub_name")
-        }
-    )
-
-
 class InfoRows:
-    """What info rows say, checked.
+    """Info rows, checked, in JSON's shape.
 
     Attributes:
-        info: as JSON has it.
-        innings: likewise, by number.
-        second: fields that a second row states otherwise, as `Stated` has them.
-        version: of the file, empty where it does not say.
+        innings: by number.
+        second: fields that a second row states differently, as in `Stated`.
+        version: of the file, or empty.
     """
 
     def __init__(self, display: str) -> None:
@@ -166,7 +161,7 @@ class InfoRows:
         return people
 
     def add(self, key: str, values: Sequence[str], line: int) -> None:
-        """Take in one row; keys not known are let pass."""
+        """Add one row; rows of other keys are left out."""
         value = values[0].strip()
         rest = values[1] if len(values) > 1 else ""
         if key == "registry":
@@ -203,7 +198,7 @@ class InfoRows:
             self._put(key, value, line)
 
     def _put(self, key: str, value: str, line: int) -> None:
-        """Take in a row of one value; of several such rows the first counts."""
+        """Add a row of one value; of several such rows the first counts."""
         *folders, name = INFO_PATHS[key]
         node = self.info
         for folder in folders:
@@ -228,7 +223,7 @@ class InfoRows:
             facts[key] = True
 
     def _set(self, node: Json, name: str, value: object, field: str) -> None:
-        """Set a value; one that is there stays, and another is a second statement of the field."""
+        """Set a value unless there is one; a different one is a second statement of the field."""
         if node.setdefault(name, value) != value:
             self.second[field] = ("another row of the info", value)
 
@@ -236,7 +231,7 @@ class InfoRows:
         return MatchFileError(problem, path=self._display, line=line)
 
     def mark(self, innings: Sequence[InningsDraft], balls_per_over: int) -> None:
-        """Tell each innings its target, and whether it was declared or a super over."""
+        """Set the target of each innings, and whether it was declared or a super over."""
         version = self.version or (0,)
         says_innings = version >= _SAYS_INNINGS_FROM.get(version[0], (sys.maxsize,))
         for draft in innings:
@@ -251,11 +246,7 @@ class InfoRows:
 
 
 def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoRows:
-    """Read an ``_info.csv``, or the info rows of a file that has more.
-
-    Args:
-        other: receives the rows of other kinds, which are refused without it.
-    """
+    """Read an ``_info.csv``, or the info rows of a file; ``other`` receives the other rows."""
 
     def wrong(problem: str, remedy: str | None = None) -> MatchFileError:
         return MatchFileError(problem, path=display, line=reader.line_num, remedy=remedy)
@@ -284,7 +275,7 @@ def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoR
 
 
 _NEWEST_MINOR = 2
-_NUMBERED_FROM = (1, 2)
+_ACTUAL_DELIVERY_SINCE = (1, 2)
 """The version that added ``actual_delivery``."""
 
 _PART_NOUNS: Mapping[str | int, str] = {
@@ -328,7 +319,7 @@ def _key_twice(file: MatchFile, text: str, error: DoubledKey) -> MatchFileError:
 
 
 def _path_of(document: Json, position: int | None) -> JsonPath:
-    """Where a ball stands, by its place in the match; its innings where there is no ball."""
+    """The path of a ball, by its position in the match; that of the innings without one."""
     left = position or 1
     for number, innings in enumerate(document["innings"]):
         for over_position, over in enumerate(innings.get("overs", ())):
@@ -393,7 +384,8 @@ def _match(document: Json, file: MatchFile) -> Match:
         notes.append("the file has no registry of people: players are known by name")
     missing = [key for key in ("match_type", "dates", "teams") if not facts[key]]
     notes += [f"info.{key} is missing" for key in missing]
-    stated = Stated(meta.value, info.value, exact=True, numbered_from=_NUMBERED_FROM)
+    since = _ACTUAL_DELIVERY_SINCE
+    stated = Stated(meta.value, info.value, exact=True, actual_delivery_since=since)
     draft = MatchDraft(file.stem, file.display, notes=notes, stated=stated, **facts)
     if "innings" not in document:
         raise root.wrong("innings are missing; this may be only part of a match")
@@ -537,7 +529,7 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
             runs.get("non_boundary") is True,
         )
         if actual is not None:
-            match.stated.numbered = True
+            match.stated.has_actual_delivery = True
         if fallen:
             _add_fielders(draft, delivery["wickets"])
         if "review" in delivery:
@@ -552,7 +544,6 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
 
 
 def _add_fielders(draft: InningsDraft, wickets: Sequence[Json]) -> None:
-    """Take in which fielders are substitutes, and where one has no name."""
     for wicket in wickets:
         for fielder in wicket.get("fielders", ()):
             if "name" not in fielder:
@@ -562,7 +553,7 @@ def _add_fielders(draft: InningsDraft, wickets: Sequence[Json]) -> None:
 
 
 def _replacements(replacements: object, location: str) -> Iterator[str]:
-    """Who came in for whom before the delivery that carries this; nothing of what is not clear."""
+    """Who came in for whom before a delivery, in sentences."""
     for kind, texts in islice(changes_of(replacements), _MAX_NOTES):
         became = f"became {texts['role']}" if "role" in texts else "changed role"
         does = "came in" if kind == "match" else became
@@ -627,5 +618,5 @@ def _diagnose(delivery: Any, over: JsonObject, position: int) -> NoReturn:
     raise ball.wrong("are not a list of kind, player_out and fielders", "wickets")
 
 
-# Whether it is JSON at all; what kind is told when reading it.
+# Any JSON: the reader then says what kind it is.
 FORMAT = DocumentFormat(lambda file: file.is_json, match_of)

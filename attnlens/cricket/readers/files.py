@@ -1,7 +1,6 @@
 """Bytes of match files from a path, a folder or a zip, within limits.
 
-A zip's member is weighed before and while it is unpacked, and nothing is written to a place that
-a member names.
+The size of a zip's member is checked before and while it is unpacked, and no file is written.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _MAX_MEMBERS = 200_000
 
 _RATIO_APPLIES_FROM = 2**20
 _ENCRYPTED = 0x1
-# What is not implemented is a RuntimeError.
+# A NotImplementedError is a RuntimeError.
 _DAMAGE = (OSError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
 
 
@@ -167,10 +166,10 @@ class MatchFile:
         name: the file's own name, without folders.
         display: how messages name it: the path, or ``archive.zip::member``.
         size: in bytes, as the folder or zip says.
-        open: a new stream from the first byte.
-        sibling_file: the file of that name beside this one, ``None`` where there is none.
+        open: opens a new stream.
+        sibling_file: finds the file of a name beside this one.
         siblings: the names of the files beside it.
-        selected_id: the match that was asked for with ``file::match_id``.
+        selected_id: the match of ``file::match_id``.
     """
 
     name: str
@@ -191,7 +190,7 @@ class MatchFile:
 
     @property
     def expected(self) -> bool:
-        """Whether its suffix promises a match, so that it is an error if it is none."""
+        """Whether its suffix is a match file's, so that any other content is an error."""
         return _is_expected(self.name)
 
     @property
@@ -224,7 +223,7 @@ class MatchFile:
             return stream.read(_HEAD_BYTES)
 
     def sibling(self, name: str) -> tuple[str, bytes] | None:
-        """How messages name the file of that name beside this one, and its bytes."""
+        """The display name and the bytes of a file beside this one."""
         file = self.sibling_file(name)
         return None if file is None else (file.display, file.data)
 
@@ -234,12 +233,11 @@ class MatchFile:
         return MatchFileError(problem, path=self.display, line=line, remedy=remedy)
 
     def check_selected(self, match_id: str) -> None:
-        """Whether the one match in it is the one that was asked for."""
         if self.selected_id not in (None, match_id):
             raise self.wrong(f"has no match {quoted(self.selected_id)}", f"it has {match_id}")
 
     def whole_lines(self) -> MatchFile:
-        """A table's lines that have an end; a document, which is whole or not, as it is."""
+        """The same table without a last line that has no end; a JSON file as it is."""
         if self.is_json:
             return self
         data = self.data[: self.data.rfind(b"\n") + 1]
@@ -286,7 +284,6 @@ class Source:
 
 
 def source_of(source: str | os.PathLike[str]) -> Source:
-    """What ``file``, ``file::match_id``, ``a.zip::member`` and so on name."""
     text = os.fspath(source)
     if not isinstance(text, str) or not text or "\0" in text:
         raise MatchFileError(f"{text!r} is not a file name")
@@ -323,8 +320,8 @@ def open_one(source: Source) -> MatchFile:
 def files_in(path: Path) -> Iterator[FileOrError]:
     """Files of a folder (and the folders and zips in it) or zip, by name.
 
-    Files that are known not to be a match (README, ``_info.csv``, the all-in-one
-    table beside the matches it holds) and hidden files are left out.
+    Hidden files and files that are no match are left out: README, ``_info.csv``, and the table of
+    all matches beside the matches that it holds.
     """
     return _in_folder(path) if path.is_dir() else _in_zip(path)
 
