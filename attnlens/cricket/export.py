@@ -1,6 +1,6 @@
-"""Every ball of many matches explained: a Parquet file for each match, whole or not there.
+"""Explanations of every ball of many matches: one Parquet file a match, whole or missing.
 
-A match whose file is there is not explained again, so the same call resumes a run.
+A match that has its file is not explained again, so the same call resumes a run.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _RESUME: Final = "run the same command again: finished matches are not explained
 
 @dataclass(frozen=True, slots=True)
 class ExportTask:
-    """What every match is explained with.
+    """The model and the options of a run.
 
     Attributes:
-        sha256: of the checkpoint ``model``: a worker that finds other weights refuses.
-        history_digests: the SHA-256 of each history file, or its path where it is a folder.
+        sha256: of the checkpoint ``model``; a worker refuses other weights.
+        history_digests: the SHA-256 of each history file, or the path of a folder.
     """
 
     model: str | None
@@ -70,7 +70,7 @@ class ExportTask:
     history_digests: tuple[str, ...] = ()
 
     def settings(self) -> Json:
-        """What the rows of a file follow from, beside the match."""
+        """The settings that determine the rows of a file, apart from the match."""
         return {
             "version": VERSION,
             "model": self.sha256,
@@ -90,11 +90,11 @@ class MatchEntry:
 
     @property
     def file_name(self) -> str:
-        """The name of its Parquet file: its id, with a checksum if a sign had to be replaced."""
+        """The name of its Parquet file: its id, with a checksum if a character was replaced."""
         name = re.sub(r"[^\w.-]", "_", self.match_id, flags=re.ASCII)[:100].lstrip(".")
-        same = name == self.match_id and not _IS_DEVICE.match(name)
-        checksum = "" if same else f"-{zlib.crc32(self.match_id.encode()):08x}"
-        return f"{name}{checksum}.parquet"
+        if name != self.match_id or _IS_DEVICE.match(name):
+            name += f"-{zlib.crc32(self.match_id.encode()):08x}"
+        return f"{name}.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +127,11 @@ def export_matches(
         history: matches that bring the ratings to each match's date; they may be the same.
         workers: processes.
         ray: run the processes by Ray, on the cluster of ``RAY_ADDRESS`` or on this machine.
-        report: takes passing words of progress.
-        warn: takes a line for each match that cannot be read, or whose id another file has.
+        report: receives lines of progress.
+        warn: receives a line for each match that cannot be read, or whose id another file has.
 
     Returns:
-        How many files or matches could not be read.
+        The number of files or matches that could not be read.
 
     Raises:
         InputError: a source cannot be opened, the folder holds files of another model or other
@@ -353,7 +353,7 @@ def schema() -> pyarrow.Schema:
     import pyarrow
 
     text, number, figure = pyarrow.string(), pyarrow.int32(), pyarrow.float64()
-    chances = [f"{kind}_{outcome}" for kind in ("p", "usual") for outcome in OUTCOMES]
+    probabilities = [f"{kind}_{outcome}" for kind in ("p", "usual") for outcome in OUTCOMES]
     fusion = [f"fusion_{name}" for name in ("within_ball", *SCALE_NAMES)]
     return pyarrow.schema(
         {
@@ -366,7 +366,7 @@ def schema() -> pyarrow.Schema:
             **dict.fromkeys(("runs", "runs_batter"), number),
             **dict.fromkeys(("super_over", "free_hit"), pyarrow.bool_()),
             **dict.fromkeys(("actual", "top"), text),
-            **dict.fromkeys(chances, figure),
+            **dict.fromkeys(probabilities, figure),
             **dict.fromkeys(("surprise_bits", "entropy_bits"), figure),
             **dict.fromkeys(("win_before", "win_after", *fusion), figure),
             "subject": text,
@@ -405,7 +405,7 @@ _Submit = Callable[[ExportTask, MatchEntry, Path], "Future[ExportedMatch]"]
 
 @contextmanager
 def _process_pool(workers: int) -> Iterator[_Submit]:
-    """Processes of this machine, which end with this one, however it ends."""
+    """Processes of this machine, which end with this one."""
     earlier = set(active_children())
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker)
     try:
@@ -446,10 +446,7 @@ def _check_ray_answers(address: str) -> None:
 
 @contextmanager
 def _ray_pool(workers: int) -> Iterator[_Submit]:
-    """Workers of Ray, with one CPU each: of the cluster of RAY_ADDRESS, or of this machine.
-
-    They read the sources and the checkpoint, and write the folder, by the same paths.
-    """
+    """Workers of Ray, one CPU each, which read and write files by the same paths as this one."""
     # No usage statistics are sent, and a local cluster needs no password.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")

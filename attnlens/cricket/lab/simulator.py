@@ -410,10 +410,10 @@ _MAX_FIELDERS = 3
 def write_match(
     match: Match, path: str | os.PathLike[str], *, elevens: Elevens | None = None
 ) -> None:
-    """Write ``path``: JSON where it ends so, else CSV2 with ``<stem>_info.csv`` beside.
+    """Write a match as Cricsheet JSON 1.1.0, or as CSV2 2.3.0 with ``<stem>_info.csv`` beside.
 
-    Each is written beside its place and renamed, the info first, so that a reader never meets
-    half a match. JSON holds no match id: readers take the file's stem.
+    The suffix of ``path`` decides. Each file is renamed into its place, the info first, so that a
+    reader never meets half a match. JSON holds no match id: readers take the file's stem.
 
     Args:
         elevens: the players of each team; without it, those who batted or bowled.
@@ -431,13 +431,7 @@ def write_match(
 def texts_of(
     match: Match, form: str, stem: str, *, elevens: Elevens | None = None
 ) -> dict[str, str]:
-    """The files of a match: name and text, the match first.
-
-    Args:
-        form: ``json`` or ``csv2``.
-        stem: of the names.
-        elevens: as for `write_match`.
-    """
+    """The names and texts of the files of a match, the match first; ``form`` is json or csv2."""
     info = _info(match, elevens or sides_of(match))
     if form == "json":
         document = {
@@ -476,7 +470,8 @@ def _info(match: Match, sides: Elevens) -> Json:
 
 
 def _info_rows(match: Match, info: Json) -> Iterator[Sequence[str]]:
-    """The rows of an ``_info.csv``; those with several values follow the key named here."""
+    """The rows of an ``_info.csv``."""
+    # Rows of several values, by the key that they follow.
     following: dict[str, list[tuple[str, ...]]] = {
         "balls_per_over": [("team", team) for team in info["teams"]],
         "season": [("date", date.replace("-", "/")) for date in info["dates"]],
@@ -513,7 +508,7 @@ def _innings_rows(match: Match) -> Iterator[tuple[str, ...]]:
 
 
 def _target(innings: Innings) -> tuple[int | None, str | None]:
-    """The file's target: runs; and overs and balls: 49 balls are 8.1, and 50 overs are 50."""
+    """The target in a file: runs, and overs and balls, where 49 balls are 8.1."""
     target = innings.set_later or Facts.not_none(runs=innings.target, balls=innings.target_balls)
     if "balls" not in target:
         return target.get("runs"), None
@@ -569,7 +564,6 @@ def _json_innings(innings: Innings) -> Json:
 
 
 def _delivery(ball: Delivery) -> Json:
-    """A delivery as JSON has it, whose label is its place in the over."""
     runs = {"batter": ball.runs_batter, "extras": ball.runs_extras, "total": ball.runs_total}
     row: Json = {"batter": ball.batter.name, "bowler": ball.bowler.name}
     if ball.extras:
@@ -577,19 +571,20 @@ def _delivery(ball: Delivery) -> Json:
     row["non_striker"] = ball.non_striker.name
     row["runs"] = {**runs, "non_boundary": True} if ball.non_boundary else runs
     if ball.wickets:
-        row["wickets"] = [_wicket(wicket) for wicket in ball.wickets]
+        row["wickets"] = [
+            {"player_out": wicket.player_out.name, "kind": wicket.kind}
+            | (
+                {"fielders": [{"name": name} for name in wicket.fielders]}
+                if wicket.fielders
+                else {}
+            )
+            for wicket in ball.wickets
+        ]
     return row
 
 
-def _wicket(wicket: Wicket) -> Json:
-    fallen: Json = {"player_out": wicket.player_out.name, "kind": wicket.kind}
-    if wicket.fielders:
-        fallen["fielders"] = [{"name": name} for name in wicket.fielders]
-    return fallen
-
-
 def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
-    """Who batted and bowled for each team; the rest of the eleven is not in a match."""
+    """Who batted and bowled for each team."""
     sides: dict[str, dict[Player, None]] = {team: {} for team in match.teams}
     for innings in match.innings:
         batting = sides.setdefault(innings.batting_team, {})
@@ -601,7 +596,7 @@ def sides_of(match: Match) -> dict[str, tuple[Player, ...]]:
 
 
 def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
-    """Ids by name, in order of name, of everyone whose id is known."""
+    """Ids by name, in order of name, of everyone with an id."""
     people = {
         player
         for elevens in (sides, sides_of(match))
@@ -614,7 +609,7 @@ def registry_of(match: Match, sides: Elevens) -> dict[str, str]:
 
 
 def text_of(rows: Iterable[Sequence[str]]) -> str:
-    """Rows as CSV, with the line ends Cricsheet has."""
+    """Rows as CSV, with the line ends of Cricsheet."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

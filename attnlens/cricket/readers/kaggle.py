@@ -1,6 +1,6 @@
 """The Kaggle tables of IPL deliveries, in three layouts, and the tables of results beside them.
 
-`_LAYOUTS` maps columns to fields; `_MatchRows` corrects what a layout gets wrong, or refuses it.
+`_LAYOUTS` maps columns to fields. `_MatchRows` corrects the defects of a layout, or refuses them.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _teams_of(result: Row) -> list[str]:
 
 
 def _facts_of(result: Row, teams: Sequence[str]) -> dict[str, Any]:
-    """What a row of results says, by the names of a draft's fields; teams spelt as these."""
+    """The fields of a draft that a row of results states, with the spelling of these teams."""
     spelling = {_team_key(team): team for team in teams}
     names = ("team1", "team2", "toss_winner", "winner")
     row = result | {name: spelling.get(_team_key(result[name]), result[name]) for name in names}
@@ -243,11 +243,11 @@ def _number(text: str) -> int | None:
 
 
 class _MatchRows:
-    """The rows of one match, kept until the last is there, since some traps show only then.
+    """The rows of one match, collected first, since some defects show only at the end.
 
     Attributes:
         balls: the rows.
-        innings: the number of the innings that the row at hand is of.
+        innings: the number of the present row's innings.
     """
 
     def __init__(
@@ -323,8 +323,8 @@ class _MatchRows:
     def _find_doubled_extras(self) -> None:
         """Find whether the batter's runs contain the extras.
 
-        Off a wide, a bye or a leg bye the batter has no runs, so where every such ball has as
-        many as its extras, they are the extras, and where none has, they are not.
+        The batter has no runs off a wide, a bye or a leg bye. Where every such ball has as many as
+        its extras, they are the extras.
         """
         contained = apart = unclear = 0
         for row in self._with_lines():
@@ -362,7 +362,6 @@ class _MatchRows:
         draft.venue = first["venue"] or None
 
     def _add_non_strikers(self) -> None:
-        """Work out who was at the other end, and who bats in a super over."""
         partners: list[str | None] = []
         for number in dict.fromkeys(row["innings"] for row in self.balls):
             rows = [row for row in self.balls if row["innings"] == number]
@@ -380,7 +379,7 @@ class _MatchRows:
         self.note("labels count legal balls: a wide or no-ball shares its label with the next ball")
 
     def _exchange_teams(self, number: str, rows: Sequence[Row]) -> None:
-        """Put the teams of a super over right where its batters batted for the other side."""
+        """Exchange the teams of a super over whose batters batted for the other side."""
         sides = {row["batter"]: row["batting_team"] for row in self.balls if row["innings"] in "12"}
         batted_for = {sides[row["batter"]] for row in rows if row["batter"] in sides}
         if batted_for == {rows[0]["bowling_team"]}:
@@ -407,7 +406,7 @@ class _MatchRows:
         ]
 
     def _number_innings(self, row: Row) -> None:
-        """Number a row's innings; super overs on from the innings before, whatever is written."""
+        """Number a row's innings; super overs are counted on from the innings before."""
         column = self.layout.columns["innings"]
         written = number_in(row["innings"], column, 1, MAX_INNINGS, self.wrong)
         if written < self._written_innings:
@@ -490,7 +489,6 @@ class _MatchRows:
         return {kinds[0]: 1, kinds[1]: extra - 1}
 
     def _take_result(self) -> None:
-        """Put what the table of results says into the draft, where it is of this match."""
         draft, result = self.draft, self.result
         sides = [side for i in draft.innings for side in (i.batting_team, i.bowling_team)]
         teams = tuple(dict.fromkeys(sides))
@@ -529,7 +527,7 @@ class _MatchRows:
             )
 
     def _compare_scores(self) -> None:
-        # This layout does not mention rain rules.
+        # This layout has no rain rules.
         self.draft.method_known = False
         scores = [] if self.result is None else _scores(self.result)
         for innings, score in zip(self.draft.innings, scores, strict=False):
@@ -539,7 +537,7 @@ class _MatchRows:
             facts["total"] = f"{score[0]}/{score[1]}"
 
     def _result_follows(self, scores: Sequence[tuple[int, int]]) -> bool:
-        """Whether the result follows from the scores beside it, so that no rain changed them."""
+        """Whether the result follows from the scores beside it, so that rain changed nothing."""
         if len(scores) != _MAIN_INNINGS:
             return False
         margin, lead = self.draft.outcome.get("by", {}), scores[0][0] - scores[1][0]
@@ -547,14 +545,13 @@ class _MatchRows:
 
 
 def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
-    """The non-striker of each ball of an innings, ``None`` where it cannot be told.
+    """The non-striker of each ball of an innings, ``None`` where he is unknown.
 
-    Two batters stand together until one is out. Those who faced while they stood
-    together, and the one who was out at the end, are the two; where only one of
-    them is seen, the other is the one who stayed in from the pair before.
+    Two batters stand together until one is out. They are those who faced in that time and the one
+    who was out; where only one of them appears, the other stayed in from the pair before.
 
     Args:
-        balls: the striker, and who was out on that ball or an empty text.
+        balls: the batter, and who was out on that ball or an empty text.
     """
     spans: list[list[tuple[str, str]]] = [[]]
     for ball in balls:
@@ -567,7 +564,6 @@ def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
         pair = {name for ball in span for name in ball if name}
         if len(pair) == 1 and stayed is not None:
             pair.add(stayed)
-        # Of a pair that is not two there is nobody to tell.
         other = dict(zip(pair, reversed(list(pair)), strict=True)) if len(pair) == 2 else {}
         partners += [other.get(striker) for striker, _ in span]
         stayed = other.get(span[-1][1])
