@@ -17,8 +17,7 @@ from attnlens.cli.explain import _sentence
 from attnlens.cricket.errors import MatchFileError
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.naming import BallReference
-from attnlens.cricket.readers import read_match
-from attnlens.cricket.readers.following import SETTLED, Growing
+from attnlens.cricket.readers import SETTLED, Growing, read_match
 
 SAMPLE = Path(__file__).resolve().parent.parent / "sample_data" / "match.csv"
 LINES = SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)

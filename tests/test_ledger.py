@@ -99,7 +99,9 @@ def test_every_entry_is_what_the_raw_file_counts_to(
                     "over": entry.over_runs,
                 }
                 assert entry.latest == tuple(map(ball_sign, innings.deliveries[:index][-6:]))
-                assert bowling.overs == ".".join(map(str, divmod(bowling.legal_balls, 6)))
+                assert bowling.overs == ".".join(
+                    map(str, divmod(bowling.legal_balls, innings.balls_per_over))
+                )
                 n_entries += 1
             last = innings.deliveries[-1]
             assert scorebook_before(innings, last) == entry

@@ -35,8 +35,8 @@ from attnlens.cricket.match.match import (
     Match,
     StatedField,
 )
-from attnlens.cricket.match.results import RESULT
 from attnlens.cricket.match.scan import NO_CLAIM
+from attnlens.cricket.match.witnesses import RESULT
 from attnlens.cricket.pages.match_page import render_scorecard
 from attnlens.cricket.predictor.win import won
 from attnlens.cricket.readers import cricsheet_csv, cricsheet_json, kaggle, read_match, read_matches

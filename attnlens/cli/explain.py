@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attnlens.cricket.explain.types import Explanation
-    from attnlens.cricket.readers.following import News
+    from attnlens.cricket.readers import News
     from attnlens.cricket.session import Session
     from attnlens.files import Json
 
@@ -343,7 +343,7 @@ def follow(options: argparse.Namespace, show_page: Callable[[Explanation], int])
     Args:
         show_page: print the next ball's explanation, where each ball is not one line.
     """
-    from attnlens.cricket.readers.following import Growing
+    from attnlens.cricket.readers import Growing
 
     session = session_of(options)
     growing, last_problem, quiet = Growing(options.match), "", time.monotonic()

@@ -40,7 +40,7 @@ from attnlens.cricket.lab.training_loop import (
 )
 from attnlens.cricket.lab.winning import dated_contests, fit_win, win_rows
 from attnlens.cricket.match.match import Match
-from attnlens.cricket.match.results import RESULT
+from attnlens.cricket.match.witnesses import RESULT
 from attnlens.cricket.over.encoder_decoder import OverModel, OverSizes
 from attnlens.cricket.over.features import RATED, OverRow, encode_overs
 from attnlens.cricket.over.next_over import TrainedOvers, save_overs, token_runs

@@ -23,7 +23,7 @@ from attnlens.cricket.lab.figures import Estimate
 from attnlens.cricket.lab.held_out import HeldOut, last_day, sides
 from attnlens.cricket.match.competition import KINDS, competition_of, table_of
 from attnlens.cricket.match.match import OUTCOME_INDEX, Innings, Match
-from attnlens.cricket.match.results import RESULT
+from attnlens.cricket.match.witnesses import RESULT
 from attnlens.cricket.predictor.day_tables import summary_of
 from attnlens.cricket.predictor.form import Form
 from attnlens.cricket.predictor.ratings import by_date

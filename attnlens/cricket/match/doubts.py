@@ -3,8 +3,7 @@
 A file can be well formed and describe a match that nobody played. What a rule finds stands in the
 notes of the match; where no answer about the match could be right, the match is refused. An over
 is doubted only where the Laws of Cricket leave no room. `reconcile` also compares what the file
-states of the match with its balls: every field of every format has a witness (`particulars` and
-`results`), or stands in `NO_CLAIM`.
+states of the match with its balls: every field has a witness, or stands in `NO_CLAIM`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from attnlens.cricket.match import particulars, results
 from attnlens.cricket.match.competition import (
     ALL_OUT,
     BALLS_PER_OVER_OF_THE_HUNDRED,
@@ -38,12 +36,12 @@ from attnlens.cricket.match.match import (
 from attnlens.cricket.match.scan import (
     MAX_RUNS_OFF_THE_BAT,
     Case,
-    Check,
     InningsScan,
     Verdict,
     changes_of,
     contradiction,
 )
+from attnlens.cricket.match.witnesses import WITNESSES
 from attnlens.errors import count
 from attnlens.files import Json
 
@@ -584,9 +582,6 @@ def _ended_early(case: Case) -> Iterator[Finding]:
                 innings,
             )
 
-
-WITNESSES: Final[dict[str, tuple[str, Check]]] = {**particulars.WITNESSES, **results.WITNESSES}
-"""What can confirm a field, by its pattern."""
 
 BALL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "batter": ("both-ends", "to-himself", "both-sides", "squad", "gone", "out-again", "ends"),
