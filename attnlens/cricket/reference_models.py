@@ -53,7 +53,7 @@ def reference_model(name: str) -> tuple[ReferenceModel, Path | None]:
     """The entry of a name or of a checkpoint's file, and the file.
 
     Raises:
-        InputError: neither; the names there are are told.
+        InputError: it is neither; the message lists the names.
         CheckpointError: a file that is no checkpoint of these models.
     """
     return chosen(name, MODELS, {shipped: named_checkpoint(shipped)[1] for shipped in SHIPPED})

@@ -203,22 +203,22 @@ _MAX_SESSIONS: Final = 4
 
 
 class Session:
-    """Answers about balls by one model, its ratings brought to each match's date.
+    """Answers about balls by one model, with the ratings of each match's date.
 
-    The model is loaded and the history read when the first answer needs them; ratings of a day and
-    the last explanations are cached.
+    The model is loaded and the history read when the first answer needs them. Ratings of a day and
+    the last explanations are cached. Every method takes a match or a file to read one from.
 
     Args:
         model: a checkpoint, or ``bundled`` (the default) or ``measured``.
-        history: earlier matches to bring the ratings to a match's date with: any iterable, or
-            a file, a folder or a zip of them. It is read once.
-        overs: the encoder-decoder that `over` asks; ``cricket`` by default.
-        cache: a folder in which explanations are kept for other processes, too.
-        report: takes passing words of progress.
-        tell: takes a line about files of the history that cannot be read.
+        history: earlier matches to update the ratings with: any iterable, or a file, a folder or
+            a zip of them. It is read once.
+        overs: the encoder-decoder for `over`; ``cricket`` by default.
+        cache: a folder of explanations that other processes use, too.
+        report: receives lines of progress.
+        tell: receives a warning about files of the history that cannot be read.
 
-    Every method takes a match or a file to read one from, and raises `AttnlensError` where the
-    file, the ball or the checkpoint cannot be used.
+    Raises:
+        AttnlensError: from every method, where the file, the ball or the checkpoint cannot be used.
     """
 
     def __init__(
@@ -270,11 +270,11 @@ class Session:
             return self._balls.predictor_for(match)
 
     def read(self, match: Match | File) -> Match:
-        """A match, read where a file is given."""
+        """The match itself, or the match in a file."""
         return match if isinstance(match, Match) else read_match(match)
 
     def find(self, match: Match, ball: BallName, innings: int | None = None) -> BallReference:
-        """Which ball is meant, see `find_ball`."""
+        """The ball of a name, see `find_ball`."""
         return ball if isinstance(ball, BallReference) else find_ball(match, ball, innings)
 
     def ball(
@@ -286,7 +286,7 @@ class Session:
         batter: str | None = None,
         bowler: str | None = None,
     ) -> tuple[Match, BallReference]:
-        """A match that has the ball, also where it is not yet bowled, and which ball it is."""
+        """The match and the reference of a ball; one not yet bowled is added to the match."""
         match = self.read(match)
         reference = self.find(match, ball, innings)
         if reference.index > len(innings_numbered(match, reference.innings).deliveries):
@@ -423,7 +423,7 @@ class Session:
         evidence: bool = True,
         report: Callable[[int, int], None] | None = None,
     ) -> MatchStory:
-        """A match's story, see `story`; ``report`` gets how many balls are tested, of how many."""
+        """A match's story, see `story`; ``report`` receives the balls tested and their number."""
         from attnlens.cricket.story.tell import tell
 
         match = self.read(match)
@@ -467,11 +467,11 @@ _lock = threading.Lock()
 def _session(
     model: File | None, history: Iterable[Match] | None = None, overs: File | None = None
 ) -> Session:
-    """The session that has answered such questions before, or a new one."""
+    """A session of this model and history, a former one where possible."""
     new = Session(model, overs=overs)
     with _lock:
         past = [session for session in _sessions if _has_history(session, history)]
-        # Another model reads the cached history: it may be one that can be read only once.
+        # Another model uses the same history, since an iterator can be read only once.
         new.history = past[0].history if past else None if history is None else History(history)
         names = new.model, new.overs
         session = next((old for old in past if (old.model, old.overs) == names), new)
@@ -502,17 +502,15 @@ def explain(
 
     Args:
         match: a match, or a file to read one from.
-        ball: position in the innings from 1 (wides and no-balls included), ``"last"``,
-            a label such as ``"7.4"``, or any other form of `find_ball`; by default the ball that
-            moved the match most.
-        innings: from 1; the first unless ``ball`` says otherwise.
+        ball: position in the innings from 1 (wides and no-balls included), ``"last"``, a label
+            such as ``"7.4"``, or any other form of `find_ball`; by default the ball that moved
+            the match most.
+        innings: from 1; the first unless ``ball`` names one.
         model: a checkpoint, or ``bundled`` (the default) or ``measured``.
         evidence: run the interventions; without them attention is shown, not tested.
-        history: matches to bring the ratings to the match's date with.
-        outcome: explain this outcome, such as ``"4"``: effects and verdicts are about its
-            chance alone.
-        batter: who faces ``"next"``, where the file cannot tell.
-        bowler: who bowls it, likewise.
+        history: earlier matches to update the ratings with.
+        outcome: explain the probability of this outcome, such as ``"4"``.
+        batter, bowler: who faces and bowls ``"next"``, where the last ball does not determine it.
 
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
@@ -548,12 +546,11 @@ def story(
     history: Iterable[Match] | None = None,
     evidence: bool = True,
 ) -> MatchStory:
-    """A match told: who won, who was winning ball by ball, where it turned, and who beat
-    expectation.
+    """The story of a match: win probabilities, turning points, and players above expectation.
 
     Args:
         match: as for `explain`, as are ``model`` and ``history``.
-        evidence: test what is told of turning points and of the most surprising balls.
+        evidence: test the claims about turning points and the most surprising balls.
 
     Raises:
         AttnlensError: the file or the checkpoint cannot be used.
@@ -577,11 +574,10 @@ def what_if(
 
     Args:
         match: as for `explain`, as are ``innings``, ``model`` and ``history``.
-        ball: as for `explain`; ``"next"`` may be asked about without naming anybody.
-        bowler: who bowls instead: somebody of the match, or anybody whom the ratings know, by
-            name or registry id.
+        ball: as for `explain`; ``"next"`` needs no names.
+        bowler: who bowls instead, by name or registry id: a player of the match or of the ratings.
         batter: who faces instead, likewise.
-        target: what is chased.
+        target: the target of the chase.
         changes: past balls and the outcomes they had instead, ``{43: 6, "7.1": "W"}``;
             ``"last"`` is the ball before the one asked about.
 
@@ -614,9 +610,9 @@ def next_over(
             ``"2:12"`` of the second innings.
         model: an encoder-decoder's checkpoint, or ``cricket`` (the default).
         samples: overs to draw, for the distribution of runs and wickets.
-        temperature: draw the over's tokens too, instead of taking the likeliest; 1 as it says.
-        top_k: draw from so many of the likeliest tokens only.
-        seed: of whatever is drawn.
+        temperature: draw the over's tokens at this temperature, instead of taking the likeliest.
+        top_k: draw from this number of likeliest tokens only.
+        seed: of all draws.
         evidence: run the interventions; without them attention is shown, not tested.
 
     Raises:

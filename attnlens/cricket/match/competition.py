@@ -1,8 +1,7 @@
 """The competition of a match, its kind of T20 cricket, and how many balls a side may face.
 
-Files name an event: a league by its name in every season, an international series by a name of
-its own, of which nothing was ever seen before. So all internationals of men, or of women, are
-one competition.
+A league has the same name in every season, and each international series has a name of its own. So
+all internationals of men, or of women, are one competition.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ KIND_SIZE: Final = 3
 
 
 def competition_of(match: Match) -> str:
-    """What the competition's level is kept under; empty where the file does not tell."""
+    """The key of the competition's level; empty where the file has no event."""
     event = event_of(match)
     if match.team_type != "international" and " tour of " not in event:
         return event
@@ -55,7 +54,7 @@ def venue_key(match: Match) -> str:
 
 
 def era_of(match: Match) -> str:
-    """What the level of the day is kept under: men's cricket and women's apart."""
+    """The key of the level of the day: men's cricket and women's apart."""
     return match.gender or "male"
 
 
@@ -116,10 +115,9 @@ def quota_of(match: Match, innings: Innings) -> int | None:
 
 
 def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
-    """The length of a first innings that was shortened before it began.
+    """The legal balls of a first innings that was shortened before it began.
 
-    A file tells it by a shorter chase that was set one run more than the total, or by a shorter
-    powerplay; the chase then had as many balls.
+    The sign is a shorter chase whose target is one run more than the total, or a shorter powerplay.
     """
     chase = next((side for side in match.innings if side.number == 2), None)
     length = quota if chase is None else chase.target_balls or quota
@@ -140,11 +138,11 @@ PHASES: Final = ("powerplay", "middle", "death")
 
 
 def phase_of(legal_balls: int, quota: int | None) -> int:
-    """The third of an innings that ratings and encoders know a ball by: 0, 1 or 2.
+    """The phase of a ball for ratings and encoders: 0, 1 or 2.
 
-    They are the first 36, the next 54 and the last 30 balls of 120, and in proportion of a shorter
-    or longer innings; without a quota every ball is in the middle one. A page tells the phase by
-    the file's powerplays (`attnlens.cricket.match.ledger.phase_before`).
+    They are the first 36, the next 54 and the last 30 balls of 120, or the same shares of another
+    quota. Without a quota every ball is in the middle one. Pages use the file's powerplays
+    (`attnlens.cricket.match.ledger.phase_before`).
     """
     if not quota:
         return 1
