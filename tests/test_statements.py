@@ -25,7 +25,7 @@ from wrong_statements import (
 
 from attnlens.cli import main
 from attnlens.cricket.lab.simulator import simulate, texts_of
-from attnlens.cricket.match.doubts import BALL_FIELDS, WITNESSES
+from attnlens.cricket.match.doubts import BALL_FIELDS
 from attnlens.cricket.match.ledger import outcome_of, result_sentence
 from attnlens.cricket.match.match import (
     AGREES,
@@ -36,7 +36,7 @@ from attnlens.cricket.match.match import (
     StatedField,
 )
 from attnlens.cricket.match.scan import NO_CLAIM
-from attnlens.cricket.match.witnesses import RESULT
+from attnlens.cricket.match.witnesses import RESULT, WITNESSES
 from attnlens.cricket.pages.match_page import render_scorecard
 from attnlens.cricket.predictor.win import won
 from attnlens.cricket.readers import cricsheet_csv, cricsheet_json, kaggle, read_match, read_matches

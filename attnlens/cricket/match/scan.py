@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
 from attnlens.cricket.match.competition import ALL_OUT
@@ -22,7 +23,6 @@ from attnlens.cricket.match.match import (
     Facts,
     Innings,
     Match,
-    Player,
 )
 from attnlens.files import Json
 
@@ -51,27 +51,24 @@ class Over:
 class InningsScan:
     """An innings as the rules look at it. Players are known by name.
 
-    It grows while the innings is read: the reader sets the expected players after each ball, and
-    calls `add_unexpected` for a ball with other players and `add_eventful` for one with extras, a
-    wicket or many runs. That costs less than a second pass over all balls.
-
     Attributes:
+        claims: the ball, the field (``review`` or ``replacements``) and its value in the file.
+        substitutes: fielders whom the file calls substitutes.
+        unnamed: indices of balls with a fielder who has no name in the file.
+        odd_labels: labels that do not follow from the order of the balls, in words.
         pairs: the first ball of every pair of batters, and the ball before it.
         swapped_ends: balls on which the batters stand at each other's end.
         unusual_runs: balls with extras, or with more runs off the bat than are believed.
         batters, bowlers: by name, the first ball of the last pair, and of the first over.
         cut_short: whether it ended before its last over did.
         surplus: legal balls beyond the length of their overs.
-        claims: the ball, the field (``review`` or ``replacements``) and its value in the file.
-        substitutes: fielders whom the file calls substitutes.
-        unnamed: indices of balls with a fielder who has no name in the file.
-        odd_labels: labels that do not follow from the order of the balls, in words.
-        striker, non_striker, bowler: expected on the next ball; no bowler where an over begins.
-        unclear_index: the last ball whose striker does not follow from the ball before.
     """
 
-    deliveries: list[Delivery]
-    innings: Innings = field(init=False)
+    innings: Innings
+    claims: list[tuple[Delivery, str, Any]]
+    substitutes: set[str]
+    unnamed: set[int]
+    odd_labels: str
     overs: list[Over] = field(default_factory=list)
     pairs: list[tuple[Delivery | None, Delivery]] = field(default_factory=list)
     swapped_ends: list[Delivery] = field(default_factory=list)
@@ -79,65 +76,58 @@ class InningsScan:
     wicket_balls: list[Delivery] = field(default_factory=list)
     batters: dict[str, Delivery] = field(default_factory=dict)
     bowlers: dict[str, Delivery] = field(default_factory=dict)
-    total: int = 0
-    wickets: int = 0
+    total: int = field(init=False)
+    wickets: int = field(init=False)
     surplus: int = 0
     cut_short: bool = False
-    claims: list[tuple[Delivery, str, Any]] = field(default_factory=list)
-    substitutes: set[str] = field(default_factory=set)
-    unnamed: set[int] = field(default_factory=set)
-    odd_labels: str = ""
-    striker: Player | None = None
-    non_striker: Player | None = None
-    bowler: Player | None = None
-    unclear_index: int = 1
-    _swapped_index: int = 0
 
-    def add_unexpected(self, ball: Delivery) -> None:
-        batter, away, bowler, index = ball.batter, ball.non_striker, ball.bowler, ball.index
-        if self.bowler is None:
-            self.overs.append(Over(ball.over, ball, [bowler.name]))
-            self.striker, self.non_striker = self.non_striker, self.striker
-        elif bowler.name != self.overs[-1].bowlers[-1]:
-            self.overs[-1].bowlers.append(bowler.name)
-        self.bowler = bowler
-        if batter is self.non_striker and away is self.striker:
-            if index != self.unclear_index:
-                if self._swapped_index == index - 1:
-                    self.swapped_ends.append(self.deliveries[index - 2])
-                self._swapped_index = index
-        elif batter is not self.striker or away is not self.non_striker:
-            self.pairs.append((self.deliveries[index - 2] if index > 1 else None, ball))
-
-    def add_eventful(self, ball: Delivery) -> int:
-        """Add a ball with extras, a wicket or many runs; return how often the batters crossed."""
-        if ball.wickets:
-            self.wicket_balls.append(ball)
-            self.unclear_index = ball.index + 1
-        if ball.runs_extras or ball.runs_batter > MAX_RUNS_OFF_THE_BAT or ball.non_boundary:
-            self.unusual_runs.append(ball)
-            # In some leagues a no-ball is two runs, of which none is run.
-            if "penalty" in ball.extras or ball.extras.get("noballs", 0) > 1:
-                self.unclear_index = ball.index + 1
-        # Of wides and no-balls one is not run.
-        return ball.runs_total - (not ball.is_legal)
-
-    def finish(self, innings: Innings) -> None:
-        self.innings, overs = innings, self.overs
-        if not overs:
-            return
-        last, usual = innings.deliveries[-1], innings.balls_per_over
-        ends = [over.first.legal_balls_before for over in overs[1:]]
-        for over, end in zip(overs, (*ends, last.legal_balls_before + last.is_legal), strict=True):
-            over.legal = end - over.first.legal_balls_before
-            self.surplus += max(over.legal - usual, 0)
-            for name in over.bowlers:
-                self.bowlers.setdefault(name, over.first)
-        self.cut_short = overs[-1].legal < usual
+    def __post_init__(self) -> None:
+        self.total, self.wickets = self.innings.total, self.innings.wickets
+        self._scan_balls()
         for _, ball in self.pairs:
             self.batters[ball.batter.name] = self.batters[ball.non_striker.name] = ball
+        for over, after in zip_longest(self.overs, self.overs[1:]):
+            end = self.innings.legal_balls if after is None else after.first.legal_balls_before
+            over.legal = end - over.first.legal_balls_before
+            self.surplus += max(over.legal - self.innings.balls_per_over, 0)
+            for name in over.bowlers:
+                self.bowlers.setdefault(name, over.first)
+        self.cut_short = bool(self.overs) and self.overs[-1].legal < self.innings.balls_per_over
         self.batters.pop(_UNKNOWN, None)
         self.bowlers.pop(_UNKNOWN, None)
+
+    def _scan_balls(self) -> None:
+        before = striker = non_striker = None
+        # The last ball on which the batters had swapped ends, and the last one whose striker does
+        # not follow from the ball before.
+        swapped_index, unclear_index = 0, 1
+        for ball in self.innings.deliveries:
+            batter, away, bowler, index = ball.batter, ball.non_striker, ball.bowler, ball.index
+            if before is None or before.over != ball.over:
+                self.overs.append(Over(ball.over, ball, [bowler.name]))
+                striker, non_striker = non_striker, striker
+            elif bowler is not before.bowler and bowler.name != before.bowler.name:
+                self.overs[-1].bowlers.append(bowler.name)
+            if batter is striker and away is non_striker:
+                pass
+            elif batter is not non_striker or away is not striker:
+                self.pairs.append((before, ball))
+            elif index != unclear_index:
+                if before is not None and swapped_index == index - 1:
+                    self.swapped_ends.append(before)
+                swapped_index = index
+            if ball.wickets:
+                self.wicket_balls.append(ball)
+                unclear_index = index + 1
+            if ball.extras or ball.runs_batter > MAX_RUNS_OFF_THE_BAT or ball.non_boundary:
+                self.unusual_runs.append(ball)
+                # In some leagues a no-ball is two runs, of which none is run.
+                if "penalty" in ball.extras or ball.extras.get("noballs", 0) > 1:
+                    unclear_index = index + 1
+            # Of wides and no-balls one is not run.
+            crossed = (ball.runs_total - (not ball.is_legal)) % 2
+            striker, non_striker = (away, batter) if crossed else (batter, away)
+            before = ball
 
     def by_team(self) -> tuple[tuple[str, dict[str, Delivery]], ...]:
         innings = self.innings
@@ -145,7 +135,7 @@ class InningsScan:
 
     def takes_part_for_long(self, name: str) -> bool:
         """Whether somebody bowls a whole over, or bats for more than a ball."""
-        starts = [ball.index for _, ball in self.pairs] + [len(self.deliveries) + 1]
+        starts = [ball.index for _, ball in self.pairs] + [len(self.innings.deliveries) + 1]
         return any(over.bowlers == [name] for over in self.overs) or any(
             name in (ball.batter.name, ball.non_striker.name) and starts[row + 1] - ball.index > 1
             for row, (_, ball) in enumerate(self.pairs)
@@ -156,7 +146,7 @@ class InningsScan:
         for row, over in enumerate(self.overs):
             if over.number == number:
                 rest = self.overs[row + 1 : row + 2]
-                end = rest[0].first.index if rest else len(self.deliveries) + 1
+                end = rest[0].first.index if rest else len(self.innings.deliveries) + 1
                 return end - over.first.index
         return 0
 

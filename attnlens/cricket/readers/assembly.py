@@ -26,7 +26,6 @@ from attnlens.cricket.match.match import (
     classify,
 )
 from attnlens.cricket.match.scan import (
-    MAX_RUNS_OFF_THE_BAT,
     Case,
     InningsScan,
     Stated,
@@ -82,7 +81,7 @@ class InningsDraft:
         restored: labels that had lost a last zero and were corrected.
         wickets: those that count.
         legal_in_over: legal balls of the last over.
-        scan: the innings for the rules about its balls.
+        claims, substitutes, unnamed: as `InningsScan` has them.
     """
 
     number: int
@@ -100,13 +99,15 @@ class InningsDraft:
     deliveries: list[Delivery] = field(default_factory=list, init=False)
     oddities: list[str] = field(default_factory=list, init=False)
     restored: list[str] = field(default_factory=list, init=False)
+    claims: list[tuple[Delivery, str, Any]] = field(default_factory=list, init=False)
+    substitutes: set[str] = field(default_factory=set, init=False)
+    unnamed: set[int] = field(default_factory=set, init=False)
     set_later: Facts = field(default_factory=Facts, init=False)
     wickets: int = field(default=0, init=False)
     legal_balls: int = field(default=0, init=False)
     legal_in_over: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.scan = InningsScan(self.deliveries)
         self._score = self.penalty_before
         self._over, self._in_over = -1, 0
 
@@ -134,7 +135,6 @@ class InningsDraft:
         """
         if over != self._over:
             self._over, self._in_over, self.legal_in_over = over, 0, 0
-            self.scan.bowler = None
         self._in_over += 1
         by_rule, actual = f"{over}.{self._in_over}", f"{over}.{self.legal_in_over + 1}"
         if label is None:
@@ -154,7 +154,7 @@ class InningsDraft:
             outcome = classify(runs_batter, occurred, counted_wicket=fallen > 0)
         else:
             outcome = _OFF_THE_BAT[runs_batter]
-        runs = crossed = runs_batter + runs_extras
+        runs = runs_batter + runs_extras
         delivery = _delivery(
             (
                 len(self.deliveries) + 1,
@@ -178,19 +178,6 @@ class InningsDraft:
             )
         )
         self.deliveries.append(delivery)
-        scan = self.scan
-        if (
-            batter is not scan.striker
-            or non_striker is not scan.non_striker
-            or bowler is not scan.bowler
-        ):
-            scan.add_unexpected(delivery)
-        if extras or wickets or runs_batter > MAX_RUNS_OFF_THE_BAT or non_boundary:
-            crossed = scan.add_eventful(delivery)
-        if crossed & 1:
-            scan.striker, scan.non_striker = non_striker, batter
-        else:
-            scan.striker, scan.non_striker = batter, non_striker
         self._score += runs
         self.wickets += fallen
         if legal:
@@ -220,7 +207,7 @@ class InningsDraft:
 
     @property
     def last_over(self) -> int:
-        return max((over.number for over in self.scan.overs), default=-1)
+        return max((ball.over for ball in self.deliveries), default=-1)
 
     def odd_labels(self) -> str:
         """Which labels are odd, in words."""
@@ -233,7 +220,7 @@ class InningsDraft:
             )
         return _some(self.oddities, "; ")
 
-    def build(self, balls_per_over: int) -> Innings:
+    def build(self, balls_per_over: int) -> InningsScan:
         innings = Innings(
             number=self.number,
             batting_team=self.batting_team,
@@ -249,10 +236,8 @@ class InningsDraft:
             powerplays=self.powerplays,
             miscounted=tuple(sorted(self.miscounted.items())),
         )
-        self.scan.total, self.scan.wickets = self.total, self.wickets
-        self.scan.odd_labels = self.odd_labels()
-        self.scan.finish(innings)
-        return innings
+        facts = self.claims, self.substitutes, self.unnamed, self.odd_labels()
+        return InningsScan(innings, *facts)
 
 
 _TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
@@ -315,9 +300,10 @@ class MatchDraft:
                     f"innings {innings.number}: {_some(innings.restored)} had lost a last zero, "
                     "as spreadsheets do: put right from the order of the rows"
                 )
+        scans = [innings.build(balls_per_over) for innings in self.innings]
         made: dict[str, Any] = {
             "balls_per_over": balls_per_over,
-            "innings": tuple(innings.build(balls_per_over) for innings in self.innings),
+            "innings": tuple(scan.innings for scan in scans),
             "notes": tuple(self.notes),
             "players": Facts(self.players),
             "doubts": (),
@@ -331,7 +317,6 @@ class MatchDraft:
         match = Match(**values, **made)
         miscounted = {innings.number: innings.miscounted for innings in self.innings}
         of_format = miscounted if self.stated.exact else None
-        scans = [innings.scan for innings in self.innings]
         doubts, statements = reconcile(
             Case(match, scans, limited, of_format, self.stated, length_known, self.method_known)
         )
@@ -412,7 +397,7 @@ class MatchDraft:
         # More than two innings of a limited-overs match come of a tie.
         totals = {innings.total for innings in self.innings if innings.number <= 2}
         return len(totals) == 1 and all(
-            len({over.number for over in innings.scan.overs}) <= 1
+            len({ball.over for ball in innings.deliveries}) <= 1
             for innings in self.innings
             if innings.number > 2
         )

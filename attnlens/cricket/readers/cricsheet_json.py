@@ -533,10 +533,10 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
         if fallen:
             _add_fielders(draft, delivery["wickets"])
         if "review" in delivery:
-            draft.scan.claims.append((draft.deliveries[-1], "review", delivery["review"]))
+            draft.claims.append((draft.deliveries[-1], "review", delivery["review"]))
         if "replacements" in delivery:
             claim = (draft.deliveries[-1], "replacements", delivery["replacements"])
-            draft.scan.claims.append(claim)
+            draft.claims.append(claim)
             match.notes += _replacements(
                 delivery["replacements"],
                 f"innings {draft.number}, before ball {draft.deliveries[-1].label}",
@@ -547,9 +547,9 @@ def _add_fielders(draft: InningsDraft, wickets: Sequence[Json]) -> None:
     for wicket in wickets:
         for fielder in wicket.get("fielders", ()):
             if "name" not in fielder:
-                draft.scan.unnamed.add(len(draft.deliveries))
+                draft.unnamed.add(len(draft.deliveries))
             elif fielder.get("substitute") is True:
-                draft.scan.substitutes.add(fielder["name"])
+                draft.substitutes.add(fielder["name"])
 
 
 def _replacements(replacements: object, location: str) -> Iterator[str]:
