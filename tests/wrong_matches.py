@@ -68,7 +68,7 @@ class Play:
         squads = self.match["info"]["players"].items()
         names = next(names for team, names in squads if (team == place.team) == batting)
         busy = {*pair(place.ball), place.ball["bowler"]}
-        return self.dice.choice([name for name in names if name not in busy])
+        return str(self.dice.choice([name for name in names if name not in busy]))
 
     def fallen(self) -> Place:
         """A ball with one wicket that counts, and another ball after it."""
