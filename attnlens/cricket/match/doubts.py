@@ -219,7 +219,7 @@ def _squads(case: Case) -> Iterator[Finding]:
         innings = scan.innings
         for team, players in scan.by_team():
             strangers = players.keys() - squads.get(team, players.keys()) - reported
-            for player in sorted(strangers - case.respelt.keys() if strangers else ()):
+            for player in sorted(strangers - case.respelt if strangers else ()):
                 reported.add(player)
                 problem = f"{player} is not in the squad of {team}"
                 yield Finding(problem, players[player], innings, field=f"players.{team}")
@@ -315,9 +315,8 @@ def _too_long(case: Case, scan: InningsScan) -> Iterator[Finding]:
 
 @_rule("over-length")
 def _over_lengths(case: Case, scan: InningsScan) -> Iterator[Finding]:
-    miscounted = case.miscounted
-    words, odd = scan.odd_overs((miscounted or {}).get(scan.innings.number, ()))
-    if odd and not (miscounted is None and scan.may_be_miscounted(odd)):
+    words, odd = scan.odd_overs([over for over, _ in scan.innings.miscounted])
+    if odd and (case.stated.exact or not scan.may_be_miscounted(odd)):
         yield Finding(words, over=odd[0].number)
 
 
@@ -721,7 +720,7 @@ def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
 
 def _unstated(case: Case) -> Iterator[StatedField]:
     """Fields that the balls determine and the file lacks; none where rain may have changed them."""
-    if not case.method_known:
+    if not case.stated.method_known:
         return
     no_rain = case.outcome.get("method") is None
     target = case.stated.innings.get(2, {}).get("target") or {}

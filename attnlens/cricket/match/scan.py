@@ -7,7 +7,7 @@ one that cannot be true beside the balls or another statement contradicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
@@ -184,6 +184,7 @@ class Stated:
         exact: whether the format has every field: JSON alone.
         has_actual_delivery: whether the balls have an ``actual_delivery``.
         actual_delivery_since: the version of the format since which they have.
+        method_known: whether a rain rule would be in the outcome.
     """
 
     meta: Json = field(default_factory=dict)
@@ -193,6 +194,7 @@ class Stated:
     exact: bool = False
     has_actual_delivery: bool = False
     actual_delivery_since: tuple[int, int] | None = None
+    method_known: bool = True
 
     @property
     def names_fielders(self) -> bool:
@@ -215,22 +217,15 @@ class Case:
     """A match as the rules look at it, and what its file states.
 
     Attributes:
-        scans: of its innings, finished.
+        scans: of its innings.
         limited: whether each side was to bat once.
-        miscounted: by innings, the overs in which the file says that the umpires miscounted;
-            ``None`` where its format cannot.
         stated: what the file states beside the balls.
-        length_known: whether it says how many balls the chase could have.
-        method_known: whether a rain rule would be in the outcome.
     """
 
     match: Match
     scans: list[InningsScan]
     limited: bool
-    miscounted: Mapping[int, Collection[int]] | None
     stated: Stated
-    length_known: bool
-    method_known: bool
 
     @cached_property
     def outcome(self) -> Json:
@@ -295,30 +290,37 @@ class Case:
         return umpires if isinstance(umpires, list) else []
 
     @cached_property
-    def respelt(self) -> dict[str, str]:
-        """Names on the balls that the ``_info.csv`` beside a table spells otherwise, and how.
+    def respelt(self) -> set[str]:
+        """Names on the balls that the ``_info.csv`` beside a table spells differently.
 
         Cricsheet's CSV2 has a few: ``A van der Merwe`` is ``Adri van der Merwe`` in the info. The
         name in the table is then in no registry, and a name of the squad is in no row.
         """
         registry = self.stated.registry
         if self.stated.exact or not registry or not self.squads:
-            return {}
+            return set()
         played = set[str]().union(*self.players_of.values())
         squad = set[str]().union(*self.squads.values())
-        results = {}
-        for name in self.everybody - registry.keys() - squad:
-            alike = [other for other in registry if _same_surname(name, other)]
-            if any(scan.takes_part_for_long(name) for scan in self.scans):
-                alike += [other for other in sorted(squad - played) if _same_initials(name, other)]
-            if alike:
-                results[name] = alike[0]
-        return results
+        return {
+            name
+            for name in self.everybody - registry.keys() - squad
+            if any(_same_surname(name, other) for other in registry)
+            or (
+                any(scan.takes_part_for_long(name) for scan in self.scans)
+                and any(_same_initials(name, other) for other in squad - played)
+            )
+        }
 
     @cached_property
     def main(self) -> list[InningsScan]:
         """Its innings without super overs."""
         return [scan for scan in self.scans if not scan.innings.super_over]
+
+    @property
+    def length_known(self) -> bool:
+        """Whether the file states how many balls a side could have."""
+        targets = (innings.get("target") or {} for innings in self.stated.innings.values())
+        return any(target.get("overs") for target in targets)
 
     @cached_property
     def super_overs(self) -> list[InningsScan]:
@@ -401,7 +403,7 @@ def _is_text(value: object) -> bool:
 
 
 def changes_of(replacements: object) -> Iterator[tuple[str, dict[str, str]]]:
-    """The changes before a ball: ``match`` or ``role``, and the texts of each."""
+    """The changes before a ball: the kind (``match`` or ``role``) and the texts of each."""
     kinds = replacements if isinstance(replacements, dict) else {}
     for kind in ("match", "role"):
         changes = kinds.get(kind)

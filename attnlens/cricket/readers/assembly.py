@@ -253,9 +253,7 @@ _MAX_LISTED = 3
 class MatchDraft:
     """A match being read; ``None`` and empty mark what the format does not state.
 
-    Attributes:
-        method_known: whether a rain rule would be in ``outcome["method"]``.
-        stated: what the file states beside the balls.
+    ``stated`` is what the file states beside the balls.
     """
 
     match_id: str
@@ -277,11 +275,9 @@ class MatchDraft:
     notes: list[str] = field(default_factory=list)
     players: dict[str, list[str]] = field(default_factory=dict)
     people: People = field(default_factory=lambda: People({}))
-    method_known: bool = True
     stated: Stated = field(default_factory=lambda: Stated(exact=True))
 
     def build(self) -> Match:
-        length_known = any(innings.target_balls for innings in self.innings)
         self.notes += self.people.notes()
         balls_per_over = self._balls_per_over()
         self._settle_length(balls_per_over)
@@ -315,11 +311,7 @@ class MatchDraft:
             if member.name not in made
         }
         match = Match(**values, **made)
-        miscounted = {innings.number: innings.miscounted for innings in self.innings}
-        of_format = miscounted if self.stated.exact else None
-        doubts, statements = reconcile(
-            Case(match, scans, limited, of_format, self.stated, length_known, self.method_known)
-        )
+        doubts, statements = reconcile(Case(match, scans, limited, self.stated))
         if doubts and doubts[0].refused:
             raise ImpossibleMatchError(doubts[0], path=self.source)
         notes = () if self.stated.exact else _perhaps_miscounted(scans)
@@ -433,7 +425,7 @@ class MatchDraft:
                 self.notes.append(f"innings 2 has no target in the file ({method} changed it)")
                 return
             second.target = first.total + 1
-            caution = "" if self.method_known else ", unless rain changed it"
+            caution = "" if self.stated.method_known else ", unless rain changed it"
             self.notes.append(
                 f"innings 2 has no target in the file: {second.target}, "
                 f"one more than innings 1{caution}"

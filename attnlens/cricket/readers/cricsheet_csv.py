@@ -284,7 +284,7 @@ def _stated(info: InfoRows | None, major: int) -> Stated:
     """What an info states, in JSON's shape; ``major`` is the version of the format."""
     since = _ACTUAL_DELIVERY_SINCE[major]
     if info is None:
-        return Stated(actual_delivery_since=since)
+        return Stated(actual_delivery_since=since, method_known=False)
     version = ".".join(map(str, info.version))
     return Stated(
         {"data_version": version} if version else {},
@@ -440,7 +440,6 @@ class Csv2Reader:
             match_id,
             table.display,
             notes=notes,
-            method_known=info is not None,
             stated=_stated(info, 2),
             **facts_of(JsonObject({} if info is None else info.info)),
         )

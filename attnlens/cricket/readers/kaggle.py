@@ -271,8 +271,7 @@ class _MatchRows:
             overs=20,
             balls_per_over=_BALLS_PER_OVER,
             event=Facts(name="Indian Premier League"),
-            stated=Stated(),
-            method_known=result is not None,
+            stated=Stated(method_known=result is not None),
         )
         self.note(
             "the columns are those of the IPL tables on Kaggle: a men's match of 20 overs; "
@@ -498,7 +497,7 @@ class _MatchRows:
             other = f"{' v '.join(_teams_of(result))} is the match {draft.match_id}"
             self.note(f"{other} in the table of results beside it: not used")
             self.result = result = None
-            draft.method_known = False
+            draft.stated.method_known = False
         if result is None:
             self.note("there is no result beside it: result and toss are not known")
             return
@@ -528,7 +527,7 @@ class _MatchRows:
 
     def _compare_scores(self) -> None:
         # This layout has no rain rules.
-        self.draft.method_known = False
+        self.draft.stated.method_known = False
         scores = [] if self.result is None else _scores(self.result)
         for innings, score in zip(self.draft.innings, scores, strict=False):
             if innings.number == _MAIN_INNINGS and self._result_follows(scores):
