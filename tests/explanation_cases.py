@@ -20,7 +20,7 @@ from attnlens.cricket.explain.reading import heat_map as heat_map_of
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.predictor.scales import Scale, WindowBall
-from attnlens.cricket.predictor.temporal import WHOLE
+from attnlens.cricket.predictor.temporal import WHOLE_RELATIONS
 from attnlens.cricket.words.narrative import narrate
 from attnlens.cricket.words.summary import summarize_temporal_attention
 
@@ -104,8 +104,8 @@ def heat_map(scale: Scale, now: dict[str, Any], past: list[dict[str, Any]]) -> d
     patterns = ["recency", *sees[1:]]
     earned = ["recency", "unspecialised", "same_batsman", "boundary", *["unspecialised"] * 2]
     if scale == "whole":
-        sees = patterns = list(WHOLE[:heads])
-        earned = [WHOLE[0], *["unspecialised"] * 2]
+        sees = patterns = list(WHOLE_RELATIONS[:heads])
+        earned = [WHOLE_RELATIONS[0], *["unspecialised"] * 2]
     chance, rows, own = random.Random(len(past) + heads), [], []
     for head, pattern in enumerate(patterns):
         scores = [

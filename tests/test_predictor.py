@@ -53,7 +53,7 @@ from attnlens.cricket.predictor.relations import (
     relate_overs,
     take,
 )
-from attnlens.cricket.predictor.temporal import HEADS, WHOLE
+from attnlens.cricket.predictor.temporal import HEADS, WHOLE_RELATIONS
 from attnlens.cricket.predictor.tensors import TODAY_DEVIATION, InningsArrays, rate_today
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import training_batch, truncate, window_batch
@@ -204,14 +204,15 @@ def looked_at(innings: Sequence[Bowled], now: int, visible: set[int]) -> dict[st
     """The past balls that each head of the scale ``whole`` should see, by what it is named for."""
     return {
         name: [key for key in sorted(visible) if sees(name, now, key, innings, visible)]
-        for name in WHOLE
+        for name in WHOLE_RELATIONS
     }
 
 
 def seen(weights: Tensor) -> dict[str, list[int]]:
     """The past balls ``(head, key + 1)`` that have a weight, by head."""
     return {
-        name: np.flatnonzero(row[:-1]).tolist() for name, row in zip(WHOLE, weights, strict=True)
+        name: np.flatnonzero(row[:-1]).tolist()
+        for name, row in zip(WHOLE_RELATIONS, weights, strict=True)
     }
 
 
@@ -246,7 +247,7 @@ def test_a_head_of_the_whole_innings_sees_its_relation_alone(
     everybody = Balls(**columns, last_in_over=last)
     current, past = take(everybody, [now]), take(everybody, slice(0, now))
     shown = torch.tensor([[[key in visible for key in range(now)]]])
-    attention = RelationAttention(4, len(WHOLE), null=1.5, only=WHOLE)
+    attention = RelationAttention(4, len(WHOLE_RELATIONS), null=1.5, only=WHOLE_RELATIONS)
     with torch.no_grad():
         _, weights = attention(
             torch.ones(1, 1, 4),

@@ -39,9 +39,9 @@ from attnlens.cricket.match.naming import innings_numbered, people_of
 from attnlens.cricket.predictor.predictor import Prediction
 from attnlens.cricket.predictor.scales import (
     QUESTIONS,
+    RELATION_BALLS,
     SCALE_QUESTIONS,
     SCALES,
-    SEEN,
     UNSPECIALISED,
     head_id,
     head_key,
@@ -231,8 +231,8 @@ def _heads(predictor: TrainedPredictor, scale: str) -> Iterator[Json]:
         zip(earned, head_patterns(scale, len(earned)), strict=True)
     ):
         sentences = [f"The {scale} scale: {SCALE_QUESTIONS[scale]}"]
-        if scale == "whole" and pattern in SEEN:
-            sentences.append(f"It may look at {SEEN[pattern]} alone")
+        if scale == "whole" and pattern in RELATION_BALLS:
+            sentences.append(f"It may look at {RELATION_BALLS[pattern]} alone")
         if name in QUESTIONS:
             sentences.append(f"Its name asks: {QUESTIONS[name]}?")
         yield {

@@ -35,7 +35,7 @@ from attnlens.cricket.predictor.scales import (
     WindowBall,
     head_key,
 )
-from attnlens.cricket.predictor.temporal import WHOLE
+from attnlens.cricket.predictor.temporal import WHOLE_RELATIONS
 from attnlens.cricket.predictor.tensors import InningsArrays
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.window import BallWindow
@@ -469,7 +469,7 @@ def scale_attention(
 
 def head_patterns(scale: str, heads: int) -> list[str | None]:
     """What each head of a scale started as, or on ``whole`` is restricted to."""
-    patterns = WHOLE if scale == "whole" else STARTING_PATTERNS
+    patterns = WHOLE_RELATIONS if scale == "whole" else STARTING_PATTERNS
     return [*patterns, *[None] * heads][:heads]
 
 

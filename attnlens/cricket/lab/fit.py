@@ -147,7 +147,7 @@ def rated(
     with the ratings as they are and teach nothing.
     """
     for day, played in by_date(matches):
-        known = ratings.complete_until
+        learnt_until = ratings.complete_until
         updates = []
         for match in played:
             innings = []
@@ -157,7 +157,7 @@ def rated(
                 innings.append((side, arrays.base, arrays.outcome))
             if innings:
                 updates.append((match, innings))
-        if not updates or (known is not None and day <= known):
+        if not updates or (learnt_until is not None and day <= learnt_until):
             continue
         ratings.learn_day(day, [ratings.update_of(*update) for update in updates])
         report(f"ratings up to {day}")

@@ -358,7 +358,7 @@ class HeadStudy:
         full = self.recorded.probabilities
         probe = self.model.get_submodule(f"{SITES[scale]}.probe")
         visible = [batch[scale] for batch in self.recorded.key_visible]
-        shares = [seen.astype(float) for seen in visible]
+        shares = [keys.astype(float) for keys in visible]
         if relation is not None:
             shares = [batch[scale][..., relation] for batch in self.recorded.key_shares]
 
@@ -396,8 +396,8 @@ class HeadStudy:
 
     def can_name(self, scale: str, head: int) -> bool:
         """Whether a head looks at past balls on enough of the sample."""
-        looked = np.isfinite(self.recorded.looks[scale].shares[:, head]).all(-1)
-        return bool(looked.sum() >= _MIN_BALLS)
+        attends = np.isfinite(self.recorded.looks[scale].shares[:, head]).all(-1)
+        return bool(attends.sum() >= _MIN_BALLS)
 
     def candidates(self, scale: str, head: int) -> list[int]:
         """Relations that meet conditions 1 and 2, the one with most departure first."""
@@ -593,9 +593,9 @@ _STRONGEST: Final = 5
 def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
     """The mean share of past attention that the ball so many deliveries back gets, from 1 back."""
     shares = looks.shares[:, head]
-    looked = np.isfinite(shares).all(-1)
+    attends = np.isfinite(shares).all(-1)
     rows = [
-        np.where(looks.distance[looked] == back, shares[looked], 0.0).sum(-1)
+        np.where(looks.distance[attends] == back, shares[attends], 0.0).sum(-1)
         for back in range(1, _DISTANCES + 1)
     ]
     return [finite(row.mean()) if len(row) else None for row in rows]
@@ -604,16 +604,16 @@ def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
 def _strongest(study: HeadStudy, looks: HeadAttention, head: int) -> list[Json]:
     """The sampled balls that look at one earlier ball most: both by number, and the share."""
     shares = np.nan_to_num(looks.shares[:, head])
-    most = shares.max(-1)
-    found: list[Json] = []
-    for row in np.argsort(-most, kind="stable")[:_STRONGEST].tolist():
-        if most[row] > 0:
+    largest = shares.max(-1)
+    rows: list[Json] = []
+    for row in np.argsort(-largest, kind="stable")[:_STRONGEST].tolist():
+        if largest[row] > 0:
             innings, ball = study.sample.places[row]
             past = ball - int(looks.distance[row, shares[row].argmax()])
             match = study.sample.matches[row]
             where = {"match_id": match, "innings": innings, "ball": ball, "looked_at": past}
-            found.append({**where, "share": rounded(most[row])})
-    return found
+            rows.append({**where, "share": rounded(largest[row])})
+    return rows
 
 
 _FAVOURED_LIFT: Final = 1.25

@@ -190,8 +190,8 @@ def point(
 
 def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
     """What it costs that on each past ball what was expected happened, nats ``(past,)``."""
-    kept = np.concatenate([np.ones((1, past), bool), ~np.eye(past, dtype=bool)])
-    full, *replaced = ExpectedOutcomes(model, batch).under_masks(kept)
+    masks = np.concatenate([np.ones((1, past), bool), ~np.eye(past, dtype=bool)])
+    full, *replaced = ExpectedOutcomes(model, batch).under_masks(masks)
     effects: Floats = divergence(full, np.array(replaced))
     return effects
 

@@ -67,16 +67,16 @@ def parts_from_usual(
     The groups are those of `attnlens.cricket.explain.claims.contributions_of`; with them go the
     log-odds of the prediction, ``(11,)``.
     """
-    past, others = len(window.past), [name for name in KNOWLEDGE if name != _SCOREBOARD]
+    past, names = len(window.past), [name for name in KNOWLEDGE if name != _SCOREBOARD]
 
     def predict(masks: Flags) -> Floats:
-        knowledge = {group: masks[:, past + n] for n, group in enumerate(others)}
+        knowledge = {group: masks[:, past + n] for n, group in enumerate(names)}
         knowledge[_SCOREBOARD] = np.ones(len(masks), bool)
         probs = under_knowledge(predictor.model, window.batch, masks[:, :past], knowledge)
         return log_odds_of_each(probs)
 
-    groups = {group: [past + number] for number, group in enumerate(others)} | groups_of(window)
-    shared = contributions(predict, groups, range(past + len(others)))
+    groups = {group: [past + number] for number, group in enumerate(names)} | groups_of(window)
+    shared = contributions(predict, groups, range(past + len(names)))
     board = shared.baseline - log_odds_of_each(scoreboard_baseline(window))
     parts = {_SCOREBOARD: board, **dict(zip(shared.groups, shared.table, strict=True))}
     return parts, shared.full

@@ -310,8 +310,8 @@ def evaluate_states(held: HeldOut, report: Report = silent) -> EvaluatedStates:
             in_range.append(np.where(values.contest.chase, np.nan, inside))
         kinds.append(kind_of(match))
         ends = [values for _, values in valued]
-        whole = len(ends) == 2 and not is_revised(match)
-        jumps.append(1 - ends[0].actual[-1] - ends[1].before[0] if whole else np.nan)
+        comparable = len(ends) == 2 and not is_revised(match)
+        jumps.append(1 - ends[0].actual[-1] - ends[1].before[0] if comparable else np.nan)
         moves.append(sum(np.abs(each.before[1:] - each.actual[:-1]).sum() for each in ends))
     rows = win_rows(contests)
     if not rows:
@@ -343,7 +343,7 @@ def win_evaluation(
     Args:
         baselines: of ``logistic`` and ``boosted_trees``.
     """
-    others, left_out = state_models(held, states.rows, baselines, report)
+    baseline_probs, left_out = state_models(held, states.rows, baselines, report)
     match = states.rows["match"].astype(np.int64)
     groups = {"all": np.ones(len(states.kinds), bool)}
     for kind in dict.fromkeys(states.kinds):
@@ -360,7 +360,9 @@ def win_evaluation(
             *_fitted_note(held),
             *(f"left out {name}: {reason}" for name, reason in left_out.items()),
         ),
-        "kinds": {kind: _figures(states, chosen, others) for kind, chosen in groups.items()},
+        "kinds": {
+            kind: _figures(states, chosen, baseline_probs) for kind, chosen in groups.items()
+        },
         "reliability": reliability(
             states.probabilities,
             label,
@@ -457,7 +459,7 @@ def _fitted_note(held: HeldOut) -> tuple[str, ...]:
     return (f"the value of states was fitted on {inside} of the matches",) if inside else ()
 
 
-def _figures(states: EvaluatedStates, chosen: Flags, others: Mapping[str, Floats]) -> Json:
+def _figures(states: EvaluatedStates, chosen: Flags, baseline_probs: Mapping[str, Floats]) -> Json:
     """The figures of some matches ``(matches,)``."""
     every = states.rows["match"].astype(np.int64)
     balls = chosen[every]
@@ -477,7 +479,7 @@ def _figures(states: EvaluatedStates, chosen: Flags, others: Mapping[str, Floats
         "ece": calibration_gap(probs, label, equal_bins(probs)),
         "differences": {
             name: Estimate.resampled(squares - (other[balls] - label) ** 2, bootstrap)
-            for name, other in others.items()
+            for name, other in baseline_probs.items()
         },
         "slope": _slope(defended, came),
         "excess": Estimate.resampled(
@@ -490,8 +492,8 @@ def _figures(states: EvaluatedStates, chosen: Flags, others: Mapping[str, Floats
 
 
 def _mean(values: Floats) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else None
+    finite = values[~np.isnan(values)]
+    return float(finite.mean()) if len(finite) else None
 
 
 def _slope(probs: Floats, came: Floats) -> Estimate:
@@ -539,7 +541,7 @@ def render_winning(page: Page, document: Json) -> None:
     page.blank()
     page.paragraph("at the end of first innings, the side that batted", "heading", indent=0)
     rows = [
-        [(kind, "name"), *part["slope"].cells(2), *_points(part["excess"]), *_others(part)]
+        [(kind, "name"), *part["slope"].cells(2), *_points(part["excess"]), *_range_and_moves(part)]
         for kind, part in kinds.items()
     ]
     heads = ["slope", "", "said minus came", "", "in 80% range", "jump", "moves"]
@@ -560,7 +562,7 @@ def _points(estimate: Estimate) -> tuple[str, str]:
     return f"{100 * estimate.value:+.1f}", interval(estimate.ci, 1, scale=100, sign="+")
 
 
-def _others(part: Json) -> tuple[str, ...]:
+def _range_and_moves(part: Json) -> tuple[str, ...]:
     coverage = part["coverage"].value
     gaps = part["jump"], part["moves"]
     return (

@@ -18,7 +18,7 @@ from attnlens.cricket.explain.types import (
 )
 from attnlens.cricket.match.ledger import ground
 from attnlens.cricket.match.match import Outcome
-from attnlens.cricket.predictor.scales import SEEN, head_words
+from attnlens.cricket.predictor.scales import RELATION_BALLS, head_words
 from attnlens.cricket.story.story_types import MatchStory, Played
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
@@ -179,7 +179,7 @@ def by_carries(inner: HeatMap | LongHeatMap) -> list[tuple[str, HeadAttention]]:
 
 def sight(head: HeadAttention) -> str | None:
     """``sees only this batter's balls``, of a head that is restricted."""
-    return None if head.sees is None else f"sees only {SEEN.get(head.sees, head.sees)}"
+    return None if head.sees is None else f"sees only {RELATION_BALLS.get(head.sees, head.sees)}"
 
 
 def head_name(key: str, head: HeadAttention) -> str:

@@ -54,6 +54,7 @@ KNOWLEDGE: Final[dict[str, tuple[str, ...]]] = {
 }
 """Groups of knowledge that can be taken away from a query, and the nodes they cover."""
 
+_RECORD_NODES: Final = (("striker", "batsman"), ("bowler", "bowler"))
 _KNOWLEDGE_RATINGS: Final[dict[str, tuple[str, ...]]] = {
     "venue and teams": ("venue", "teams", "today"),
     "striker's record": ("striker",),
@@ -180,10 +181,10 @@ class FullModel(nn.Module):
     def expected_of_past(self, past: Batch) -> Tensor:
         """What was expected of each past ball before it was bowled, ``(batch, key, outcome)``."""
         ratings = past["ratings"]
-        known = {role: past.get(f"{role}_known") for role in ("striker", "bowler")}
+        masks = {role: past.get(f"{role}_known") for role in ("striker", "bowler")}
         striker, bowler = (
             ratings[role] if mask is None else ratings[role] * mask[..., None]
-            for role, mask in known.items()
+            for role, mask in masks.items()
         )
         expected = (past["prior"] + striker + bowler + ratings["era"]).softmax(-1)
         return step("P", expected, "what was expected of each past ball")
@@ -191,9 +192,8 @@ class FullModel(nn.Module):
     def past(self, batch: Batch) -> Tensor:
         """Vectors of the past balls, ``(batch, key, hidden_dim)``."""
         past = batch["past"]
-        known = {role: past.get(f"{role}_known") for role in ("striker", "bowler")}
         surprise = past["happened"][..., : self.sizes.outcomes] - self.expected_of_past(past)
-        masks = {"batsman_identity": known["striker"], "bowler_identity": known["bowler"]}
+        masks = {f"{node}_identity": past.get(f"{role}_known") for role, node in _RECORD_NODES}
         nodes = {
             name: step(
                 f"N_{{{name}}}",

@@ -164,8 +164,8 @@ class Ratings:
     def complete_until(self) -> datetime.date | None:
         """The last day that the ratings and every day table have learnt."""
         days = [self.until, *(table.until for table in self.day_tables.values())]
-        known = [day for day in days if day is not None]
-        return min(known) if len(known) == len(days) else None
+        learnt = [day for day in days if day is not None]
+        return min(learnt) if len(learnt) == len(days) else None
 
     def copy(self, *, blank: bool = False) -> Ratings:
         """A copy that later days do not change; ``blank``: one that knows names and no match."""

@@ -50,7 +50,7 @@ QUESTIONS: Final[dict[str, str]] = {
 }
 """The question that each relation answers, and that of a head without one."""
 
-SEEN: Final[dict[str, str]] = {
+RELATION_BALLS: Final[dict[str, str]] = {
     "same_bowler": "this bowler's balls",
     "same_batsman": "this batter's balls",
     "same_matchup": "balls of this batter and this bowler",

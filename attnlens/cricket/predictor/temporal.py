@@ -137,7 +137,7 @@ _COUNTED: Final = (
     *("same_batsman", "same_bowler", "same_matchup", "same_stand", "last_12", "last_24"),
     *("over_boundary", "wicket_adjacent", "boundary"),
 )
-WHOLE: Final = tuple(relation for relation in _COUNTED for _ in range(2))
+WHOLE_RELATIONS: Final = tuple(relation for relation in _COUNTED for _ in range(2))
 """What each head of the scale ``whole`` is restricted to: two count each relation."""
 
 _WHOLE_HEAD_DIM: Final = 8
@@ -346,7 +346,12 @@ class MultiScaleTemporalEncoder(nn.Module):
         def encoder(scale: str) -> TemporalEncoder:
             attention: dict[str, Any] = {"only": patterns}
             if scale == "whole":
-                attention = {"only": WHOLE, "null": _NULL, "head_dim": _WHOLE_HEAD_DIM, "reach": 0}
+                attention = {
+                    "only": WHOLE_RELATIONS,
+                    "null": _NULL,
+                    "head_dim": _WHOLE_HEAD_DIM,
+                    "reach": 0,
+                }
             return TemporalEncoder(
                 ball_dim,
                 hidden_dim,
@@ -450,8 +455,8 @@ class MultiScaleTemporalEncoder(nn.Module):
                 in_window = (distance > 0) & (distance < window)
                 reached = in_window.flatten(0, 1).any(0).nonzero()[:, 0]
                 first = int(reached[0]) if len(reached) else visible.shape[-1]
-                seen = everywhere if scale == "whole" else visible
-                hidden = ~seen | (distance >= window)
+                scale_visible = everywhere if scale == "whole" else visible
+                hidden = ~scale_visible | (distance >= window)
                 placed = encoder.embed(
                     key[:, first:], past.over[:, first:], past.ball_in_over[:, first:]
                 )

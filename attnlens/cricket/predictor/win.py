@@ -52,8 +52,8 @@ class States:
     @property
     def over(self) -> Flags:
         """Whether balls or wickets are spent."""
-        spent: Flags = (self.left == 0) | (self.wickets == 0)
-        return spent
+        ended: Flags = (self.left == 0) | (self.wickets == 0)
+        return ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +336,8 @@ class WinModel:
             )
             best = np.maximum.reduce(list(fewer))
             values = np.where(states.left > FINISH, np.maximum(values, best), best)
-        least = 1 / (1 + np.exp(MAX_LOG_ODDS))
-        values = values.clip(least, 1 - least)
+        lowest = 1 / (1 + np.exp(MAX_LOG_ODDS))
+        values = values.clip(lowest, 1 - lowest)
         values = np.where(states.over, 0.5 * (needed == 1), values)
         return np.where(needed <= 0, 1.0, values)
 
@@ -414,11 +414,11 @@ class WinModel:
         if not set(_STORED) <= set(tensors):
             return None
         arrays = {name: tensors[name].numpy().astype(np.float64) for name in _STORED}
-        one = np.ones(1)
+        ones = np.ones(1)
         sizes = {
-            "chase": chase_features(*[one] * 9).shape[-1],
-            "remaining": remaining_features(*[one] * 6).shape[-1],
-            "variance": variance_features(*[one] * 4).shape[-1],
+            "chase": chase_features(*[ones] * 9).shape[-1],
+            "remaining": remaining_features(*[ones] * 6).shape[-1],
+            "variance": variance_features(*[ones] * 4).shape[-1],
             "quantiles": N_QUANTILES,
         }
         if any(arrays[name].shape != (size,) for name, size in sizes.items()):
