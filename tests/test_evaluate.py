@@ -214,7 +214,7 @@ def test_what_is_usual_is_judged_by_the_balls(
         assert competition["outcomes"][name] == figures
     page = evaluate(*files, "--usual", "--history", *history)
     assert "what is usual, by small" in page
-    assert "usual minus came, points" in page
+    assert "usual minus observed, points" in page
     for more in (("--calibration-out", "y.json"), ("--win",)):
         attnlens_here.refused("lab", "evaluate", *files, "--usual", *more, *model_of(sources))
 
@@ -300,7 +300,7 @@ def test_the_page_fits_where_it_is_shown(
 def test_bad_usage_is_one_line(sources: Path, attnlens_here: Here) -> None:
     later, model = sources / "later.zip", model_of(sources)
     for words, complaint in (
-        (("--baselines", "trees"), "'trees' is no baseline; use prior, logistic"),
+        (("--baselines", "trees"), "'trees' is not a baseline; use prior, logistic"),
         (("--out", "no/where.json"), "its folder does not exist"),
         (("--until", "2024-01-06"), "no match was played from 2024-01-07 on"),
         (("--from", "2025-01-01"), "no match was played in these days"),

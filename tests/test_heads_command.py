@@ -22,7 +22,7 @@ from attnlens.attention.heads import departure
 from attnlens.cricket.explain.reading import SITES
 from attnlens.cricket.lab.simulator import simulate_match, write_match
 from attnlens.cricket.predictor.relations import STARTING_PATTERNS
-from attnlens.cricket.predictor.temporal import WHOLE
+from attnlens.cricket.predictor.temporal import WHOLE_RELATIONS
 from attnlens.cricket.predictor.trained import save_predictor
 from attnlens.evidence.scores import Bootstrap
 
@@ -127,10 +127,10 @@ def test_the_document(heads: Heads) -> None:
         np.testing.assert_allclose(values, table, atol=1e-6)
         whole = scale["scale"] == "whole"
         names = [head["head"].split("_", 2)[2] for head in scale["heads"]]
-        assert names[:2] == list((WHOLE if whole else STARTING_PATTERNS)[:2])
+        assert names[:2] == list((WHOLE_RELATIONS if whole else STARTING_PATTERNS)[:2])
         sees = [head["sees"] for head in scale["heads"]]
         assert sees == list(
-            WHOLE if whole else (None, *STARTING_PATTERNS[1:], *[None] * 9)[: len(sees)]
+            WHOLE_RELATIONS if whole else (None, *STARTING_PATTERNS[1:], *[None] * 9)[: len(sees)]
         )
     assert data["scales"][0]["heads"][1]["biases"][1]["start"] == 2.0
     for head in heads:

@@ -158,9 +158,9 @@ def test_the_page_has_80_columns(season: Path, attnlens_here: Here) -> None:
 
 def test_one_evaluation_at_a_time(season: Path, attnlens_here: Here) -> None:
     refusal = attnlens_here.refused(*words_of(season), "--win")
-    assert "--win and --reasons are 2 evaluations" in refusal
+    assert "--win and --reasons exclude each other" in refusal
     refusal = attnlens_here.refused("lab", "evaluate", season / "later.zip", "--balls", "3")
-    assert "--balls is of --reasons" in refusal
+    assert "--balls needs --reasons" in refusal
 
 
 def explanation_with(slope: dict[str, float] | None, group: str) -> Explanation:

@@ -46,7 +46,7 @@ def test_settings_reach_the_model_and_the_card(attnlens_here: Here) -> None:
         (("--head-balls", "0"), "'0' is not a number from 1 to 999999"),
         (("--epochs", "0"), "epochs is between 1 and 4096"),
         (("--device", "cuda"), "torch finds no GPU here; use --device cpu"),
-        (("--model", "cricket", "--teacher", "boosted_trees"), "is not for --model cricket"),
+        (("--model", "cricket", "--teacher", "boosted_trees"), "does not apply to --model cricket"),
         (("--model", "cricket", "--set", "smoothing=2"), "smoothing is between 0 and 1"),
         (("--model", "cricket", "--set", "tokens=9"), "there is no setting 'tokens'"),
     ],

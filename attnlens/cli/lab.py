@@ -1,8 +1,4 @@
-"""``attnlens lab``: what trains, simulates and measures models.
-
-``train``, ``ratings``, ``evaluate``, ``faithfulness``, ``heads``, ``planted``, ``simulate`` and
-``text-train``.
-"""
+"""``attnlens lab``: train, simulate and measure models."""
 
 from __future__ import annotations
 
@@ -76,7 +72,7 @@ def _add_train(commands: Commands) -> None:
         run=_train,
         help="train a predictor on match files",
         description="Train a predictor, and the ratings it needs, on the matches of SRC, "
-        "split by date. On one machine, the same seed, matches and --threads give the same model.",
+        "split by date. On one machine the same seed, matches and --threads give the same model.",
     )
     add_shared(parser, "sources")
     add_shared(parser, "--out", required=True, help="the checkpoint to write")
@@ -94,37 +90,37 @@ def _add_train(commands: Commands) -> None:
         type=date,
     )
     parser.option("--epochs", "N", "passes over the matches", type=int)
-    parser.option("--seed", "N", "of everything random", type=int)
+    parser.option("--seed", "N", "random seed (default 5)", type=int)
     parser.option("--hidden-dim", "N", "width of the predictor", type=int)
     parser.option(
         "--set",
         "NAME=VALUE",
-        "any other number of the recipe or of the predictor's sizes, such as "
-        "learning_rate=0.001, dropout=0.2 or heads.medium=8; may be given often",
+        "any other setting of the recipe or of the model's sizes, such as learning_rate=0.001, "
+        "dropout=0.2 or heads.medium=8; repeatable",
         action="append",
         default=[],
     )
     parser.add_argument(
         "--teacher",
         choices=("boosted_trees",),
-        help="learn from what boosted trees on every running total say, too",
+        help="also distil from gradient-boosted trees trained on all running totals",
     )
     parser.add_argument(
         "--device",
         choices=("cpu", "cuda"),
         default="cpu",
-        help="where to compute; torchrun starts several processes, each with a GPU of its own",
+        help="device to train on; with torchrun each process uses its own GPU",
     )
     parser.option(
         "--head-balls",
         "N",
-        "balls on which heads can earn their names (default 200; fewer is faster)",
+        "sampled balls on which heads earn their names (default 200; fewer is faster)",
         type=whole_number(1, MAX_COUNT),
     )
-    # Starting very many would bring the process down.
+    # Very many threads would crash the process.
     parser.option("--threads", "N", "default: all cores", type=whole_number(1, _MAX_THREADS))
     parser.option(
-        "--state", "FILE", "keep the run's state here after every epoch, and go on from it"
+        "--state", "FILE", "save the run's state here after every epoch, and resume from it"
     )
 
 
@@ -133,8 +129,8 @@ def _train(options: argparse.Namespace) -> int:
     for name in ("teacher", "head_balls", "hidden_dim") if options.model == "cricket" else ():
         if getattr(options, name):
             raise InputError(
-                f"--{name.replace('_', '-')} is not for --model cricket",
-                remedy="leave it out; its sizes are --set's",
+                f"--{name.replace('_', '-')} does not apply to --model cricket",
+                remedy="leave it out; set sizes with --set",
             )
     from pathlib import Path
 
@@ -163,10 +159,10 @@ def _add_ratings(commands: Commands) -> None:
         "ratings",
         run=_ratings,
         help="bring player and venue ratings up to date without retraining",
-        description="Write a copy of the checkpoint whose ratings have learnt every match of SRC "
-        "that is later than they are, date by date; the network's weights stay as they are. "
-        "A table that the checkpoint lacks, such as the levels of competitions, learns every match "
-        "of SRC. Exit status 1 where there is nothing newer.",
+        description="Write a copy of the checkpoint whose ratings have learnt every later match of "
+        "SRC, date by date. The network's weights do not change. A table that the checkpoint "
+        "lacks, such as the levels of competitions, learns every match of SRC. Exit status 1 if "
+        "there is no later match.",
     )
     add_shared(parser, "sources")
     add_shared(parser, "--out", required=True, help="the checkpoint to write")
@@ -174,8 +170,7 @@ def _add_ratings(commands: Commands) -> None:
     parser.option(
         "--win-until",
         "DATE",
-        "fit the value of states, which says who is winning, again: on the matches of SRC up to "
-        "this day",
+        "refit the win probabilities on the matches of SRC up to this day",
         type=date,
     )
     add_formats(parser)
@@ -227,18 +222,17 @@ def _learnt_sentence(
     out: str,
     fitted: datetime.date | None,
 ) -> str:
-    """What was learnt, in words, and what was not."""
     skipped = ""
     if added.already_known:
         matches = count(added.already_known, "match", "matches")
-        skipped += f"; {matches} up to then teach nothing new"
+        skipped += f"; {matches} already known"
     if added.undated:
         skipped += f"; {count(added.undated, 'match', 'matches')} without a date left out"
     if added.completed:
         matches = count(added.completed, "match", "matches")
-        skipped += f"; {matches} up to then taught the tables that the checkpoint lacked"
+        skipped += f"; {matches} already known filled in tables that the checkpoint lacked"
     if fitted is not None:
-        skipped += f"; value of states fitted on matches until {fitted}"
+        skipped += f"; win probabilities fitted on matches until {fitted}"
     elif not added.matches and not added.completed:
         return f"nothing newer than {before}: no file written{skipped}"
     learnt = count(added.matches, "match", "matches")
@@ -249,44 +243,44 @@ def _add_evaluate(commands: Commands) -> None:
     parser = commands.add_parser(
         "evaluate",
         run=_evaluate,
-        help="log-loss, Brier, calibration and accuracy, beside the baselines",
-        description="Judge a predictor on the matches of SRC that were played after its "
-        "training, with ratings as of each match's date, beside baselines fitted on the dates "
-        "it was trained on. Intervals are 95%, from resampling whole matches.",
+        help="log-loss, Brier score, calibration and accuracy, with baselines",
+        description="Evaluate a predictor on the matches of SRC that were played after its "
+        "training, with ratings as of each match's date. Baselines are fitted on the dates the "
+        "predictor was trained on. Intervals are 95%, from resampling whole matches.",
     )
     _add_matches(parser)
-    history_help = "more matches for the ratings and for the baselines to be fitted on"
+    history_help = "more matches, for the ratings and for fitting the baselines"
     add_shared(parser, "--history", nargs="+", help=history_help)
     parser.option(
         "--baselines",
         "NAMES",
-        f"of {','.join(_BASELINES)} (default all), or none; the trees take minutes",
+        f"any of {','.join(_BASELINES)} (default all), or none; the trees take minutes",
         type=_baselines,
         default=_BASELINES,
     )
     parser.flag(
         "--win",
-        "judge instead who is winning before every ball, beside models of the state alone",
+        "evaluate win probabilities before every ball instead, against models of the state alone",
     )
     parser.flag(
         "--usual",
-        "judge instead what is usual in each competition, which explanations compare with",
+        "evaluate what is usual in each competition instead, the reference of explanations",
     )
     parser.flag(
         "--reasons",
-        "judge instead the reasons: for each kind, the slope of what came on what explanations say",
+        "evaluate reasons instead: for each kind, the slope of what happened on the explanation",
     )
     parser.option(
         "--balls",
         "N",
-        "sampled balls of --reasons (default 6600)",
+        "balls to sample with --reasons (default 6600)",
         type=whole_number(1, MAX_COUNT),
     )
     parser.option(
         "--calibration-out",
         "FILE",
-        "write how often calls came true, per outcome and level; as NAME.calibration.json "
-        "beside NAME.safetensors, explanations quote it; with --reasons, add the slopes to it",
+        "write how often each outcome happened, by predicted probability; explanations quote "
+        "NAME.calibration.json beside NAME.safetensors; with --reasons, add the slopes to it",
     )
 
 
@@ -294,31 +288,31 @@ def _add_faithfulness(commands: Commands) -> None:
     parser = commands.add_parser(
         "faithfulness",
         run=_faithfulness,
-        help="does attention say which past balls mattered?",
-        description="Over a sample of balls with at least 36 before them: what hiding past balls "
-        "does to the prediction, and how well attention and other scores tell it, beside "
-        "recency, uniform and random scores. Measured on the matches of SRC after the model's "
-        "training; earlier ones bring its ratings up to date.",
+        help="measure whether attention identifies the past balls that mattered",
+        description="On a sample of balls with at least 36 before them, measure what hiding past "
+        "balls does to the prediction, and how well attention and other scores agree with it, "
+        "against recency, uniform and random scores. Only matches of SRC after the model's "
+        "training are measured; earlier ones bring its ratings up to date.",
     )
     _add_matches(parser, sample=True)
     parser.option(
         "--wide",
         "N",
-        "balls of any place in an innings for the log-loss with, without and with scrambled "
-        "past (default 5000)",
+        "balls from anywhere in an innings, for the log-loss with the past, without it and with "
+        "it scrambled (default 5000)",
         type=whole_number(0, MAX_COUNT),
         default=5000,
     )
     parser.flag(
         "--stability",
-        "measure instead how often subject, top ball and verdicts stay under changes that should "
-        "not matter",
+        "measure instead how often subject, top ball and verdicts stay the same under changes that "
+        "should not matter",
     )
-    parser.option("--against", "MODEL", "another checkpoint to compare with, with --stability")
+    parser.option("--against", "MODEL", "with --stability, another checkpoint to compare with")
     parser.option(
         "--claims",
         "N",
-        "balls to compare verdicts on, with --stability (default 100)",
+        "with --stability, balls to compare verdicts on (default 100)",
         type=whole_number(0, MAX_COUNT),
     )
 
@@ -327,28 +321,32 @@ def _add_heads(commands: Commands) -> None:
     parser = commands.add_parser(
         "heads",
         run=_heads,
-        help="what every head does on many balls, and the name it has earned",
-        description="For every scale and head: its learnt biases, what it looks at beside what "
-        "even attention would, with 95% intervals, what the prediction loses without it, and "
-        "the name it has earned by both. Measured on the matches of SRC after the model's "
-        "training; earlier ones bring its ratings up to date.",
+        help="measure what each head does, and the name it has earned",
+        description="For every scale and head: its learnt biases, what it attends to against "
+        "uniform attention, what the prediction loses without it, and the name it has earned by "
+        "both, with 95% intervals. Only matches of SRC after the model's training are measured; "
+        "earlier ones bring its ratings up to date.",
     )
     _add_matches(parser, sample=True)
 
 
 def _add_matches(parser: Parser, *, sample: bool = False) -> None:
-    """Matches, the model, where the answer goes, and of a ``sample`` how many balls it has."""
+    """Add the options of a measurement; those of a sample of balls where ``sample``."""
     add_shared(parser, "sources", "--model")
     if sample:
         add_shared(parser, "--history")
         parser.option("--balls", "N", "default 500", type=whole_number(1, MAX_COUNT), default=500)
         parser.option(
-            "--seed", "N", "of the sample; default 5", type=whole_number(0, MAX_COUNT), default=5
+            "--seed",
+            "N",
+            "seed of the sample; default 5",
+            type=whole_number(0, MAX_COUNT),
+            default=5,
         )
     add_shared(parser, "--from", "--until")
     parser.flag(
         "--allow-in-sample",
-        "take matches inside the model's training dates too: flattering figures",
+        "also measure matches inside the model's training dates: the figures look too good",
     )
     add_formats(parser)
     add_shared(parser, "--out")
@@ -361,7 +359,7 @@ def _baselines(text: str) -> tuple[str, ...]:
     for name in names:
         if name not in _BASELINES:
             raise argparse.ArgumentTypeError(
-                f"{name!r} is no baseline; use {', '.join(_BASELINES)}, or none"
+                f"{name!r} is not a baseline; use {', '.join(_BASELINES)}, or none"
             )
     return tuple(name for name in _BASELINES if name in names)
 
@@ -371,11 +369,11 @@ def _evaluate(options: argparse.Namespace) -> int:
     modes = [name for name in ("win", "usual", "reasons") if getattr(options, name)]
     if len(modes) > 1:
         names = " and ".join(f"--{name}" for name in modes)
-        raise InputError(f"{names} are {len(modes)} evaluations", remedy="ask for one at a time")
+        raise InputError(f"{names} exclude each other", remedy="give one of them")
     if options.balls is not None and not options.reasons:
-        raise InputError("--balls is of --reasons", remedy="leave it out; every ball is evaluated")
+        raise InputError("--balls needs --reasons", remedy="leave it out; every ball is evaluated")
     if options.calibration_out is not None and (options.win or options.usual):
-        raise InputError("--calibration-out is of outcomes", remedy=f"leave out --{modes[0]}")
+        raise InputError(f"--calibration-out does not go with --{modes[0]}", remedy="leave one out")
     if options.win:
         return _evaluate_win(options)
     if options.reasons:
@@ -445,7 +443,7 @@ def _faithfulness(options: argparse.Namespace) -> int:
         return _stability(options)
     for name in ("against", "claims"):
         if getattr(options, name) is not None:
-            raise InputError(f"--{name} is of --stability", remedy="add it, or leave this out")
+            raise InputError(f"--{name} needs --stability", remedy="add it, or leave this out")
     from attnlens.cricket.lab.attention_faithfulness import measure, render_faithfulness
 
     def document(held: HeldOut) -> Json:
@@ -486,7 +484,7 @@ def _measure_held_out(
     *,
     digits: int | None = None,
 ) -> int:
-    """Measure the model on held-out matches, and write JSON, rounded to ``digits``, or a page."""
+    """Measure the model on held-out matches; write a page, or JSON rounded to ``digits``."""
     from attnlens.cricket.lab.figures import to_json
     from attnlens.cricket.lab.held_out import held_out
     from attnlens.cricket.session import Session
@@ -520,19 +518,19 @@ def _add_planted(commands: Commands) -> None:
     parser = commands.add_parser(
         "planted",
         run=_planted,
-        help="train on matches with known dependencies, and see whether they are found",
-        description="Simulate matches played by rules, so that it is known which past balls "
-        "each ball depends on and by how much; train a small predictor on them; then ask "
-        "whether attention and hiding balls point at those balls, and how often a claim that "
-        "should not be is called supported. docs/evidence.md says what each figure means.",
+        help="train on matches with known dependencies, and test whether they are found",
+        description="Simulate matches played by rules, so that it is known which past balls each "
+        "ball depends on and by how much. Train a small predictor on them. Then measure whether "
+        "attention and hiding balls identify those balls, and how often a false claim is called "
+        "supported. docs/evidence.md explains each figure.",
     )
-    parser.flag("--quick", "a small version that runs every part and finds little")
+    parser.flag("--quick", "a small version that runs every part, for a test")
     for name, low, words in (
         ("--matches", 1, "simulated matches to train on (default 300)"),
         ("--epochs", 1, "passes over them (default 8)"),
-        ("--balls", 1, "balls to ask every method about (default 200)"),
-        ("--claims", 1, "balls to pass verdicts on (default 50)"),
-        ("--seed", 0, "of everything random (default 5)"),
+        ("--balls", 1, "balls to score every method on (default 200)"),
+        ("--claims", 1, "balls to give verdicts on (default 50)"),
+        ("--seed", 0, "random seed (default 5)"),
     ):
         parser.option(name, "N", words, type=whole_number(low, MAX_COUNT))
     add_formats(parser)
@@ -545,7 +543,7 @@ def _planted(options: argparse.Namespace) -> int:
     from attnlens.cricket.lab.figures import to_json
     from attnlens.cricket.lab.planted_truth import FULL, QUICK, planted, render_planted
 
-    check_files(options)  # before the work, not after it
+    check_files(options)  # before the slow part
     changed = given_options(options, "matches", "epochs", "balls", "claims", "seed")
     plan = dataclasses.replace(QUICK if options.quick else FULL, **changed)
     data = to_json(planted(plan, report=since_now()))
@@ -566,14 +564,14 @@ def _add_simulate(commands: Commands) -> None:
     parser.option(
         "--matches",
         "N",
-        "how many, with the seeds that follow (default 1)",
+        "number of matches, with consecutive seeds (default 1)",
         type=whole_number(1, _MAX_MATCHES),
         default=1,
     )
     parser.add_argument(
         "--format",
         choices=("csv2", "json"),
-        help="of a zip (default csv2); a file's name tells",
+        help="format in a zip (default csv2); of one file its suffix decides",
     )
 
 
@@ -599,11 +597,11 @@ def _add_text_train(commands: Commands) -> None:
         "text-train",
         run=_text_train,
         help="train on a CSV of sentence pairs",
-        description="Train an encoder-decoder on sentence pairs. A tenth of the inputs, and every "
-        "pair of some combinations of answers, is held out, and how many of those are answered "
-        "right is said. On one machine, the same pairs and seed give the same weights.",
+        description="Train an encoder-decoder on sentence pairs. A tenth of the inputs, and all "
+        "pairs of some combinations of answers, are held out; the accuracy on them is printed. On "
+        "one machine the same pairs and seed give the same weights.",
     )
-    parser.option("csv", "CSV", "sentence pairs, a pair a row, columns named in the first row")
+    parser.option("csv", "CSV", "sentence pairs, one a row, with column names in the first row")
     parser.option(
         "--columns", "A,B", "the names of the two columns, input first (default the first two)"
     )
@@ -613,19 +611,21 @@ def _add_text_train(commands: Commands) -> None:
         ("epochs", 1, 10_000, "default 30"),
         ("seed", 0, MAX_SEED, "default 0"),
         ("batch", 1, 10_000, "default 64"),
-        ("width", 1, 4096, "of the vectors (default 64)"),
-        ("heads", 1, 64, "of each attention (default 4)"),
+        ("width", 1, 4096, "width of the vectors (default 64)"),
+        ("heads", 1, 64, "heads of each attention (default 4)"),
         ("d-ff", 1, 16_384, "width inside the feed-forward networks (default 128)"),
         ("encoder-layers", 1, 24, "default 1"),
         ("decoder-layers", 1, 24, "default 1"),
     ):
         parser.option(f"--{name}", "N", words, type=whole_number(low, high))
-    parser.option("--learning-rate", "X", "at its highest (default 0.003)", type=number(0, 1))
+    parser.option(
+        "--learning-rate", "X", "highest learning rate (default 0.003)", type=number(0, 1)
+    )
     parser.option(
         "--leading",
         "N",
-        "the first N tokens of an answer say who, not what: they are no part of the "
-        "combinations that are held out (default 0)",
+        "the first N tokens of an answer are names: leave them out of the combinations that are "
+        "held out (default 0)",
         type=whole_number(0, 100),
         default=0,
     )
@@ -634,7 +634,7 @@ def _add_text_train(commands: Commands) -> None:
 def _separator(text: str) -> str:
     sign = "\t" if text in ("tab", "\\t") else text
     if len(sign) != 1 or sign in '\r\n"' or not sign.isascii():
-        raise argparse.ArgumentTypeError(f"{text!r} is not one sign, such as `;` or `tab`")
+        raise argparse.ArgumentTypeError(f"{text!r} is not one character, such as `;` or `tab`")
     return sign
 
 

@@ -1,7 +1,7 @@
 """Does attention say which past balls mattered? Figures over a sample of balls.
 
-A past ball that is hidden exists for no head; the scoreboard stays. Every method gives one score
-per past ball of one query, the higher the more, and is compared with what hiding does:
+A hidden past ball exists for no head; the scoreboard stays. Every method gives one score per past
+ball of one query. The scores are compared with what hiding the balls does:
 
 - attention: the sum over heads of a head's share of past attention times what the head carries
   (`attnlens.cricket.explain.reading.Paths`).
@@ -12,7 +12,7 @@ per past ball of one query, the higher the more, and is compared with what hidin
   layer's output from its input.
 - gradient_x_input: of the log-odds of the likeliest outcome with respect to the ball's vector.
 - kl_jacobian: the same of every outcome at once (`attnlens.attention.flow.kl_jacobian`).
-- structure: no attention: trees that see distance, who played and what happened
+- structure: no attention, but trees that see distance, who played and what happened
   (`attnlens.cricket.lab.attention_faithfulness`).
 - recency: minus the distance.
 - uniform: attention with each head's weights spread evenly over the balls it may see.
@@ -117,7 +117,7 @@ def attributions(model: FullModel, batch: Batch) -> dict[str, Floats]:
 
 
 def signed_attributions(model: FullModel, batch: Batch, outcome: int) -> dict[str, Floats]:
-    """Scores ``(past,)`` of the methods that tell what a ball adds to an outcome's log-odds."""
+    """Scores ``(past,)`` of the methods with a sign, which score an outcome's log-odds."""
     with _past_vectors(model) as vectors:
         prediction, paths = predict_paths(model, batch)
     return {
@@ -141,10 +141,9 @@ def _gradient_times_input(prediction: Prediction, vectors: Tensor, outcome: int)
 
 @contextmanager
 def _past_vectors(model: FullModel) -> Iterator[list[Tensor]]:
-    """The past balls' vectors of the passes inside, as leaves that gradients reach.
+    """The past balls' vectors ``(1, past, width)`` of the passes inside, as leaves of the graph.
 
-    ``(1, past, width)`` each. What made them is cut off, so a gradient counts every use of a
-    past ball and stops there.
+    A gradient counts every use of a past ball and stops there.
     """
     vectors: list[Tensor] = []
 
@@ -189,13 +188,12 @@ def _value_norm(model: FullModel, paths: Paths, keys: Mapping[str, Tensor]) -> F
 
 
 def _matrix(module: nn.Module) -> Tensor:
-    """A linear layer's weight, cut from what it was made of."""
     assert isinstance(module, nn.Linear)
     return module.weight.detach().double()
 
 
 _STRUCTURE_BALLS: Final = 3
-"""Balls that the trees of `structure` are fitted on besides, for each that is judged."""
+"""Further balls that the trees of `structure` are fitted on, for each measured ball."""
 
 RANDOM: Final = "random"
 _COMPARED: Final[tuple[str, ...]] = ("recency", "uniform")
@@ -212,11 +210,11 @@ class MeasuredBall:
     """One sampled ball; losses and divergences in nats.
 
     Attributes:
-        attention, effects: of each past ball, oldest first, its score and what hiding it costs.
-        intact, hide_all: log-loss of what happened, and with all past balls hidden.
+        attention, effects: score and effect of hiding of each past ball, oldest first.
+        intact, hide_all: log-loss of what happened, with the past and with all of it hidden.
         scramble_cost: rise of the log-loss, mean over permutations of past outcomes.
         scramble_kl, hide_all_kl: divergence of the prediction from the intact one.
-        methods: method to figure to value.
+        methods: figures by method and name.
         controls: `removal_figures` of each random ordering.
     """
 
@@ -237,9 +235,9 @@ class MeasuredBall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FaithfulnessSample:
-    """A sample of balls, measured; ``wider`` as of `wider_sample`.
+    """A measured sample of balls; ``wider`` is from `wider_sample`.
 
-    ``left_out`` says of methods that could not be fitted why.
+    ``left_out`` holds the methods that could not be fitted, with the reason.
     """
 
     balls: tuple[MeasuredBall, ...]
@@ -291,7 +289,7 @@ class FaithfulnessSample:
         }
 
     def _method(self, method: str) -> Json:
-        """One method's figures, how far they are from the controls', and from random orderings."""
+        """One method's figures, and their differences from controls and random orderings."""
         values = self._values(method)
         random = {
             name: np.array([[control[name] for control in ball.controls] for ball in self.balls])
@@ -345,7 +343,7 @@ def measure(
     chosen = sample(innings, balls, seed)
     if not chosen:
         raise InputError(f"no ball has {BEFORE} before it", remedy="give longer innings")
-    # The trees get more balls than are judged: they should not lose for want of examples.
+    # The trees get more balls than are measured, so that they do not lose for lack of data.
     fitted_on = [*chosen, *sample(innings, _STRUCTURE_BALLS * balls, seed + 1)]
     removals = []
     for number, (row, position) in enumerate(fitted_on):
@@ -377,7 +375,7 @@ def fitted_structure(
     removals: Sequence[SingleRemovals],
     seed: int,
 ) -> tuple[dict[str, list[Floats]], dict[str, str]]:
-    """Scores of each ball's past by structure alone, by the method's name; or why there are none.
+    """Scores of each ball's past by structure alone, by method; or the reason why there are none.
 
     Args:
         chosen: balls, each a row of ``innings`` and a position.
@@ -399,9 +397,9 @@ def measure_ball(
     removed: SingleRemovals,
     structures: Mapping[str, Floats],
 ) -> MeasuredBall:
-    """Everything about one ball.
+    """Measure one ball.
 
-    ``removed`` is of `remove_past`; ``structures`` are scores by methods beside `attributions`.
+    ``removed`` is from `remove_past`; ``structures`` are scores of methods beyond `attributions`.
     """
     arrays = encoded.arrays
     batch = window_batch(arrays, position)
@@ -454,7 +452,7 @@ def _correlations(
     """Rank agreement with single-ball effects, over the last 36 balls and over all.
 
     Args:
-        signed_score: with its sign, where the method tells one.
+        signed_score: the score with its sign, where the method has one.
         effects: nats of each past ball; ``signed``: what each adds to the log-odds of the ball's
             subject, ``(past,)``.
         same_players: whether each ball had the same batter, and the same bowler, ``(2, past)``.
@@ -493,8 +491,8 @@ def render_faithfulness(page: Page, document: Json) -> None:
     page.paragraph("what past balls are worth, nats (95% over matches)", "heading", indent=0)
     losses = document["log_loss"]
     rows = [
-        ("most telling past ball hidden, KL", document["largest_single_ball_effect_nats"]),
-        ("the same over hiding all, KL", document["largest_share_of_hiding_all"]),
+        ("most influential past ball hidden, KL", document["largest_single_ball_effect_nats"]),
+        ("its share of hiding all, KL", document["largest_share_of_hiding_all"]),
         ("past outcomes scrambled, KL", document["scramble_kl_nats"]),
         ("past outcomes scrambled, log-loss", document["scramble_cost_nats"]),
         ("all past balls hidden, log-loss", losses["worth_of_past"]),
@@ -513,13 +511,13 @@ def render_faithfulness(page: Page, document: Json) -> None:
         page.paragraph(f"left out {name}: {reason}", "quiet")
     page.blank()
     page.paragraph(
-        "Rank agreement describes the model on average and proves no single claim; the scoreboard "
-        "stays in all of this."
+        "Rank agreement describes the model on average and proves no single claim. The scoreboard "
+        "is never hidden."
     )
 
 
 def add_opening(page: Page, document: Json, question: str) -> None:
-    """What was asked of which balls, and what a reader should know first."""
+    """The question, its sample of balls, and notes on the figures."""
     days = " to ".join(dict.fromkeys(day for day in document["dates"] if day))
     matches = count(document["matches"], "match", "matches")
     sample = ", ".join(filter(None, (matches, days)))
@@ -530,14 +528,13 @@ def add_opening(page: Page, document: Json, question: str) -> None:
 
 
 def _add_figures(page: Page, rows: Sequence[tuple[str, Estimate]], digits: int) -> None:
-    """A row per figure, with its interval."""
     cells = [[words, *figure.cells(digits)] for words, figure in rows]
     add_table(page, [Words(), Column(style="name"), Words(style="quiet")], cells)
 
 
 def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
-    """A row per method; controls set apart. Columns that do not fit are left to ``--json``."""
-    page.paragraph("which scores agree with what hiding balls did", "heading", indent=0)
+    """A row per method. Columns that do not fit are only in ``--json``."""
+    page.paragraph("agreement of scores with the effects of hiding balls", "heading", indent=0)
     columns = [Words(), Words("Spearman, last 36", gap=1)]
     subheads: list[Cell] = ["", ("(95% over matches)", "quiet")]
     directions: list[Cell] = [("faithful is", "quiet"), ("more", "quiet")]
@@ -554,20 +551,20 @@ def _add_methods(page: Page, methods: Mapping[str, Json]) -> None:
     styles = ["quiet" if name in CONTROL_ROWS else "" for name in methods]
     add_table(page, columns, rows, styles=["", "", "name", *styles[1:]])
     page.paragraph(
-        "first k: the 1, 2, 4, 8 and 16 balls with the highest scores; areas: balls hidden, or "
-        "brought back, one share after another; all in nats against the full prediction; "
-        "with sign: Spearman with what each ball adds to the log-odds of the page's outcome, of "
-        "attention and gradient x input with their own sign; "
-        "wrong sign: how often one of the first k holds the likeliest outcome down",
+        "First k: the 1, 2, 4, 8 and 16 balls with the highest scores. Areas: balls are hidden, or "
+        "restored, in order of their score. Both are in nats against the full prediction. With "
+        "sign: Spearman with what each ball adds to the log-odds of the page's outcome; attention "
+        "and gradient x input keep their sign. Wrong sign: how often one of the first k lowers the "
+        "likeliest outcome.",
         "quiet",
     )
     page.blank()
-    page.paragraph("Spearman of attention, last 36, less", "heading", indent=0)
+    page.paragraph("Spearman of attention, last 36, minus", "heading", indent=0)
     gaps = [
         (words, methods["attention"][f"minus_{control}"]["spearman_last36"])
         for control, words in (
             ("recency", "that of recency"),
-            ("uniform", "that of even attention in the same windows"),
+            ("uniform", "that of uniform attention in the same windows"),
         )
     ]
     _add_figures(page, gaps, 2)

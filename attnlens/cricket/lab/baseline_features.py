@@ -106,7 +106,6 @@ def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
 
 
 def _encoded_columns(arrays: InningsArrays) -> BallColumns:
-    """Columns that an innings' arrays have already."""
     nodes = arrays.nodes
     batting, bowling = nodes["team_context"][:, :12], nodes["team_context"][:, 12:]
     ratings = {
@@ -347,7 +346,6 @@ def _first_innings(balls: BallColumns) -> Columns:
 
 
 def _striker(balls: BallColumns, striker: Groups) -> Columns:
-    """What the striker has done in this innings."""
     runs, n_balls = striker.sums(balls["runs_batter"]), striker.sums(~balls["wd"])
     yield "position", balls["position"]
     yield "striker runs", runs
@@ -370,7 +368,7 @@ def _capped(balls_since: Integers, limit: int = _MAX_BALLS_SINCE) -> Integers:
 
 
 def _stand(balls: BallColumns) -> Columns:
-    """The batter at the other end, and what the two have made together."""
+    """The non-striker's figures in this innings, and those of the partnership."""
     # The other end's figures are those of his own balls as striker, asked at this ball.
     n_balls = len(balls["match"])
     keys = np.concatenate([balls["batter in innings"], balls["non_striker in innings"]])
@@ -384,7 +382,6 @@ def _stand(balls: BallColumns) -> Columns:
 
 
 def _bowler(balls: BallColumns, bowler: Groups) -> Columns:
-    """What the bowler has done in this innings."""
     legal, conceded = bowler.sums(balls["legal"]), bowler.sums(balls["bowlers_runs"])
     yield "bowler balls", legal
     yield "bowler runs", conceded
@@ -425,7 +422,6 @@ def _last_balls(balls: BallColumns) -> Columns:
 
 
 def _single_balls(balls: BallColumns) -> Columns:
-    """The balls just before, one by one, and the over before."""
     innings, over = Groups(balls["innings"]), Groups(balls["over in innings"])
     for steps in (1, 2, 3):
         yield f"outcome {steps} before", innings.earlier(balls["outcome"], steps)
@@ -441,7 +437,6 @@ def _single_balls(balls: BallColumns) -> Columns:
 
 
 def _ratings(balls: BallColumns) -> Columns:
-    """The ratings, their joint expectation, and how much they rest on."""
     yield "expected", np.log(np.maximum(_expected(balls), 1e-9))
     for name in _RATED:
         yield f"rating {name}", balls[f"rating {name}"]

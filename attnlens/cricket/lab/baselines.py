@@ -87,7 +87,7 @@ def fit_logistic(table: FeatureTable) -> Predict:
 
 
 def _spread(table: FeatureTable) -> Floats32:
-    """The columns with class numbers as flags, and over and wickets as flags besides."""
+    """The columns, with class numbers, overs and wickets as one-hot flags."""
     categories = {
         "outcome 1 before": (-1, len(OUTCOMES)),
         "outcome 2 before": (-1, len(OUTCOMES)),

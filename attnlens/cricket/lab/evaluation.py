@@ -50,11 +50,11 @@ DRAWS, SEED = 1000, 5
 """Resamples of the intervals, and what they are drawn with."""
 
 _CALIBRATED_OUTCOMES: Final = ("4", "6", "W")
-"""Outcomes with a calibration table of their own: those that turn a match."""
+"""Outcomes with a calibration table of their own."""
 
 _OUTCOME_BINS: Final = 10
 MIN_MATCHES: Final = 20
-"""Fewer matches of a competition are too few to judge on."""
+"""A competition with fewer matches has no row."""
 
 _TABLE_BINS: Final = 16
 """Bins per outcome of a calibration table: about 2,000 balls each on the development test."""
@@ -94,7 +94,7 @@ def forecasts(held: HeldOut, report: Report = silent) -> Iterator[tuple[EncodedI
 
 
 def judge(held: HeldOut, report: Report = silent) -> EvaluatedBalls:
-    """Ask the predictor about every ball of the matches, with the ratings of their dates."""
+    """The predictor's forecast of every ball of the matches, with the ratings of their dates."""
     innings, tables = zip(*forecasts(held, report), strict=True)
     sizes = tuple((encoded.match_id, encoded.innings, len(encoded.arrays)) for encoded in innings)
     match_ids, numbers, counts = zip(*sizes, strict=True)
@@ -140,7 +140,7 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
 
     Log-loss in nats, Brier, expected calibration error, and how often the likeliest outcome came;
     ``paired_difference``: the model's log-loss less that of each baseline, ball by ball;
-    ``outside_training``: matches of another kind than those of the training.
+    ``outside_training``: matches that differ in kind from those of the training.
     """
     bootstrap = Bootstrap(balls.match, draws=DRAWS, seed=SEED)
     losses = log_losses(balls.probabilities, balls.actual)
@@ -185,14 +185,14 @@ def evaluation(held: HeldOut, balls: EvaluatedBalls, baselines: BaselineForecast
 
 
 def remarks(document: Json) -> list[str]:
-    """What a reader of the document's figures should know first."""
+    """Notes that qualify the document's figures."""
     lines = list(document["notes"])
     outside = document["outside_training"]
     if outside["matches"]:
         kinds = ", ".join(f"{number} {kind}" for kind, number in outside["kinds"].items())
         lines.append(
-            f"{outside['matches']} of {document['matches']} matches are unlike those the model was "
-            f"trained on ({kinds})"
+            f"{outside['matches']} of {document['matches']} matches differ in kind from the training "
+            f"matches ({kinds})"
         )
     left_out = document["left_out"]
     for reason in dict.fromkeys(left_out.values()):
@@ -210,8 +210,6 @@ def _breakdowns(
     gaps: Mapping[str, Floats],
     bootstrap: Bootstrap,
 ) -> Json:
-    """The balls by phase, innings, outcome, kind of cricket, and competition."""
-
     def subset(rows: Flags) -> Json:
         return {"balls": int(rows.sum()), "log_loss": Estimate.resampled(losses, bootstrap, rows)}
 
@@ -280,7 +278,7 @@ def _reliability(balls: EvaluatedBalls, bootstrap: Bootstrap) -> dict[str, list[
 def reliability(
     predicted: Floats, came_true: Flags | Floats, bins: Integers, bootstrap: Bootstrap
 ) -> list[Json]:
-    """What was predicted beside what came, per bin; bins without rows are left out.
+    """The predicted and the observed share per bin; bins without rows are left out.
 
     ``predicted`` is a probability per row ``(rows,)``, ``came_true`` whether it came true, ``bins``
     the row's bin, as of `equal_bins` or `filled_bins`.
@@ -297,7 +295,7 @@ def reliability(
 
 
 def calibration_table(held: HeldOut, balls: EvaluatedBalls) -> Json:
-    """For each outcome, balls with about the same probability and how often it happened.
+    """For each outcome, bins of similar probability and how often it happened.
 
     The data of a file that a checkpoint carries (`attnlens.cricket.predictor.calibration`). Bins
     are equally filled. ``most`` is the highest probability in a bin, ``happened_ci`` the 95%
@@ -343,7 +341,7 @@ _KIND_COLUMNS: Final = (
     _NAME,
     *map(Close, ("matches", "balls", "log-loss", "ECE", "luck", "minus trees", "")),
 )
-_OUTCOME_COLUMNS: Final = (*_LOSS_COLUMNS, Close("said"), Close("came"), Close())
+_OUTCOME_COLUMNS: Final = (*_LOSS_COLUMNS, Close("predicted"), Close("observed"), Close())
 
 
 @terminal_page(min_width=64)
@@ -352,7 +350,7 @@ def render_evaluation(page: Page, document: Json) -> None:
     checkpoint, by = document["checkpoint"], document["by"]
     add_title(page, document, "{name} on {balls} of {matches}, {first} to {last}")
     until = checkpoint["trained_until"]
-    trained = f"trained until {until}" if until else "training dates not told"
+    trained = f"trained until {until}" if until else "training dates unknown"
     page.paragraph(f"checkpoint {checkpoint['sha256'][:12]}, {trained}", "quiet", indent=0)
     fitted_on = document["baselines_fitted_on"]["matches"]
     if fitted_on:
@@ -386,16 +384,16 @@ def render_evaluation(page: Page, document: Json) -> None:
     add("by outcome", _OUTCOME_COLUMNS, rows)
     draws = document["bootstrap"]["draws"]
     page.paragraph(
-        f"Log-loss in nats; Brier summed over the outcomes; ECE of the likeliest outcome; luck: "
-        f"what the ECE of an exactly right forecast stays below in 19 of 20 cases. Brackets hold "
-        f"95% of {draws} resamples of whole matches.",
+        f"Log-loss in nats; Brier score summed over the outcomes; ECE of the likeliest outcome. "
+        f"Luck: the ECE of a perfect forecast is below this in 19 of 20 cases. Brackets hold 95% "
+        f"of {draws} resamples of whole matches.",
         "quiet",
         indent=0,
     )
 
 
 def add_title(page: Page, document: Json, title: str) -> None:
-    """A line of which model, balls, matches and days the figures are."""
+    """A title with the model, balls, matches and days of the figures."""
     first, last = (document["dates"][end] or "undated" for end in ("first", "last"))
     words = title.format(
         name=document["checkpoint"]["name"],
@@ -408,7 +406,6 @@ def add_title(page: Page, document: Json, title: str) -> None:
 
 
 def _compared(page: Page, document: Json) -> None:
-    """The model and the baselines, the best log-loss on top; then their differences."""
     everyone = [("model", document["model"]), *document["baselines"].items()]
     everyone.sort(key=lambda row: row[1]["log_loss"].required_value)
     rows: list[list[Cell]] = []
@@ -434,10 +431,10 @@ def _compared(page: Page, document: Json) -> None:
 
 
 def add_calibration(page: Page, title: str, bins: Sequence[Json]) -> None:
-    """What was predicted beside what came, a row per bin."""
+    """The predicted and the observed share, a row per bin."""
     page.paragraph(title, "heading", indent=0)
     rows = [[percent(row["predicted"], 1), *_observed(row), f"{row['balls']:,}"] for row in bins]
-    add_table(page, [Column("said"), Close("came"), Close(), Close("balls")], rows)
+    add_table(page, [Column("predicted"), Close("observed"), Close(), Close("balls")], rows)
     page.blank()
 
 
@@ -447,7 +444,6 @@ def _observed(part: Json) -> tuple[str, str]:
 
 
 def _kind_cells(kind: Json) -> list[Cell]:
-    """Its size, the model's figures, and the difference between the model and the trees."""
     gap = kind.get("minus", {}).get("boosted_trees")
     return [
         str(kind["matches"]),
@@ -535,7 +531,7 @@ def render_usual(page: Page, document: Json) -> None:
         [words, *losses[name].cells(4, sign=sign)]
         for words, name, sign in (
             ("usual", "usual", ""),
-            ("the scoreboard alone", "scoreboard", ""),
+            ("scoreboard alone", "scoreboard", ""),
             ("difference", "difference", "+"),
         )
     ]
@@ -556,8 +552,8 @@ def render_usual(page: Page, document: Json) -> None:
         page.blank()
 
     add("usual, %", "{usual:.1f}")
-    add("came, %", "{came:.1f}")
-    add("usual minus came, points", "{difference.value:+.2f}")
+    add("observed, %", "{came:.1f}")
+    add("usual minus observed, points", "{difference.value:+.2f}")
     page.paragraph(
         f"Log-loss in nats a ball. Brackets hold 95% of {DRAWS} resamples of whole matches; those "
         "of each difference are in the JSON.",

@@ -1,11 +1,11 @@
-"""What every head does, measured on many balls, and the name it has earned by that.
+"""What each head does, measured on many balls, and the name it has earned.
 
 A head earns the name of a relation when, over a sample of balls of many matches,
 
-1. *it looks there*: it pays the relation's balls at least `MIN_LIFT` times what attention
-   spread evenly would pay (the lower end of the 95% interval, whole matches resampled);
-2. *not only because they are near*: it pays them more than its own profile over distance
-   would (again the lower end; recency itself is exempt);
+1. *it looks there*: its weight on the relation's balls is at least `MIN_LIFT` times that of uniform
+   attention (the lower end of the 95% interval, whole matches resampled);
+2. *not only because they are near*: the weight is above what the head's own profile over distance
+   would give (again the lower end; recency itself is exempt);
 3. *those balls are what it uses*: hiding them from this head alone moves the prediction more
    than hiding as many other balls drawn at random from what it sees (the lower end);
 4. *it matters*: on at least `_MIN_SHARE_OF_BALLS` (the lower end) that hiding is as large as
@@ -14,9 +14,8 @@ A head earns the name of a relation when, over a sample of balls of many matches
 Of several relations that pass, the name is that of the one which accounts for most of the
 head's departure from uniform attention (`attnlens.attention.heads.departure`).
 
-A head that is restricted to a relation sees nothing else, so 1 to 3 hold by construction and
-cannot be tested. It earns that name, and no other, where 4 holds: on enough balls it matters to
-hide from it all that it sees.
+A head that is restricted to a relation sees nothing else, so 1 to 3 hold by construction. It earns
+that name, and no other, if 4 holds for hiding everything it sees.
 
 Importance is by mean ablation: what the head puts out is replaced by its mean over the
 sample (Zhang & Nanda 2023 on why the mean and not zero).
@@ -193,7 +192,7 @@ def record_sample(model: FullModel, sample: HeadSample, inputs: Sequence[str]) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ScaleKeys:
-    """How a scale's keys stand to the balls of the innings, for one batch.
+    """How a scale's keys relate to the balls of the innings, for one batch.
 
     Attributes:
         visible, relations, distance: as in `HeadAttention` with ``(innings, query)`` for ``row``.
@@ -340,7 +339,6 @@ class HeadStudy:
         return attention_at(self.model, SITES[scale]).only[head]
 
     def _probabilities(self, hook: Callable[[int], AbstractContextManager[None]]) -> Floats:
-        """Of every sampled ball under an intervention."""
         return probabilities(self.model, self.sample, self.past, hook)
 
     def hiding(self, scale: str, head: int, relation: int | None = None) -> Json:
@@ -537,17 +535,16 @@ def head_report(held: HeldOut, *, balls: int, seed: int = 5, report: Report = si
 
 
 def _rank(rows: Sequence[Json]) -> None:
-    """Add the rank to each importance: 1 where the ablation moves the prediction most."""
     ordered = sorted(rows, key=lambda row: -(row["importance"]["nats"].value or 0.0))
     for rank, row in enumerate(ordered, 1):
         row["importance"]["rank"] = rank
 
 
 def _head(study: HeadStudy, scale: str, number: int, names: Sequence[HeadName]) -> Json:
-    """One head: what it sees and started as, the name it has earned, and its figures.
+    """One head: what it may see, how it started, the name it has earned, and its figures.
 
-    ``sees`` is what it is restricted to, and ``hiding`` what hiding all of that does; both are null
-    for a head that sees every ball of its scale.
+    ``sees`` is the relation it is restricted to, and ``hiding`` the effect of hiding all of that.
+    Both are null for a head that sees every ball of its scale.
     """
     name, looks = names[number], study.recorded.looks[scale]
     pattern = head_patterns(scale, len(names))[number]
@@ -591,7 +588,7 @@ _STRONGEST: Final = 5
 
 
 def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
-    """The mean share of past attention that the ball so many deliveries back gets, from 1 back."""
+    """The mean share of past attention by distance, from one ball back."""
     shares = looks.shares[:, head]
     attends = np.isfinite(shares).all(-1)
     rows = [
@@ -602,7 +599,7 @@ def _mean_by_distance(looks: HeadAttention, head: int) -> list[float | None]:
 
 
 def _strongest(study: HeadStudy, looks: HeadAttention, head: int) -> list[Json]:
-    """The sampled balls that look at one earlier ball most: both by number, and the share."""
+    """The sampled balls with the largest share on one earlier ball; both balls, and the share."""
     shares = np.nan_to_num(looks.shares[:, head])
     largest = shares.max(-1)
     rows: list[Json] = []
@@ -638,18 +635,18 @@ _HEAD_COLUMNS: Final = (
     *_IMPORTANCE_COLUMNS,
 )
 _LEGEND: Final = (
-    "sees: the only balls that a head may look at; it earns that name, and no other, where it "
-    "matters to hide them all from it",
-    "bias: how much of a head's preference among balls is its learnt bias and not content",
+    "sees: the only balls that a head may look at; it earns that name, and no other, if hiding "
+    "them all from it matters",
+    "bias: the share of a head's preference among balls that is learnt bias, not content",
     "self: weight on the current ball itself, or on nothing (whole): nothing in the past matters",
-    "x1.50 [1.40, 1.60]: gets 1.5 times what even attention would give; 95% interval, "
+    "x1.50 [1.40, 1.60]: gets 1.5 times what uniform attention would give; 95% interval, "
     "whole matches resampled",
-    "hidden: on how many balls it matters to hide those balls from this head alone; 'no': on "
+    "hidden: the share of balls on which hiding those balls from this head alone matters; 'no': "
     "too few, or no more than hiding other balls",
-    "moves, matters, KL, rank: with what it says replaced by its average: the largest change "
-    "of an outcome in points, on how many balls it matters, thousandths of a nat, the place "
-    "among its like",
-    "it matters where an outcome moves by half a point or the prediction by 0.0005 nats",
+    "moves, matters, KL, rank: with the head's output replaced by its mean: the largest change of "
+    "an outcome in points, the share of balls on which it matters, thousandths of a nat, and the "
+    "rank among heads",
+    "it matters if an outcome moves by half a point or the prediction by 0.0005 nats",
 )
 
 
@@ -713,7 +710,7 @@ def _add_scale(page: Page, scale: Json) -> None:
 
 
 def _add_relations(page: Page, head: Json) -> None:
-    """The relations a head favours, with what hiding them did; of a restricted head all it sees."""
+    """The relations a head favours with what hiding them did, or all that a restricted one sees."""
     if head["sees"]:
         if head["hiding"]:
             matters = _percent(head["hiding"]["matters"])

@@ -203,7 +203,10 @@ _IN_SAMPLE: Final = "accept flattering figures with --allow-in-sample"
 
 
 def _in_days(match: Match, first: datetime.date | None, last: datetime.date | None) -> bool:
-    """Whether a match ended in these days; ``None`` is no limit, and no date fits no limit."""
+    """Whether a match ended in these days; ``None`` is no limit.
+
+    A match without a date fits only if there is no limit.
+    """
     day = last_day(match)
     if day is None:
         return first is None and last is None
@@ -230,7 +233,6 @@ def _timeline(
     earlier: dict[str, Match],
     report: Report,
 ) -> Timeline[TrainedPredictor] | None:
-    """Ratings on the chosen matches' dates."""
     days = [match.date for match in chosen if match.date is not None]
     if not days:
         return None

@@ -661,7 +661,6 @@ def with_shuffled_outcomes(window: BallWindow, generator: np.random.Generator) -
 
 
 def _oracle(trial: Trial[BallClaim], inside: tuple[int, ...]) -> tuple[int, ...]:
-    """The balls of the window that do most beside what is usual in their places."""
     claim = BallClaim(text="", kind="attended", removed=(), window=inside, beyond=BY_STRUCTURE)
     effects = trial.item_statistics(MODEL, claim)
     return tuple(sorted(inside, key=lambda index: -effects[index])[:MAX_LISTED_BALLS])

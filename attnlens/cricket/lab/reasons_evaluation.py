@@ -1,11 +1,11 @@
-"""Do reasons come true? What came against what pages tell of each kind of reason.
+"""Do reasons come true? What happened against what pages say for each kind of reason.
 
-A page tells, for each group of inputs, how far it moves an outcome from usual. Here the same parts
+A page says, for each group of inputs, how far it moves an outcome from usual. Here the same parts
 are taken on the scale of log-odds, where they sum to the log-odds of the prediction minus those of
-usual: the Shapley values of every group beside the scoreboard, and for the scoreboard what the
-model makes of it alone. The slope of a group is the coefficient of its part in a logistic
-regression of whether the outcome came, with all other parts and usual held fixed as an offset. A
-slope of 1 comes true as told; at 0.5 the part is told twice as large as it is.
+usual. The parts are the Shapley values of every group beside the scoreboard; the scoreboard's part
+is the model's prediction from it alone. A group's slope is the coefficient of its part in a
+logistic regression of whether the outcome happened, with all other parts and usual as a fixed
+offset. At a slope of 1 it happened as predicted; at 0.5 the part is twice as large as it should be.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _kind_of(encoded: EncodedInnings) -> str:
 def slope_of(
     came: Flags, part: Floats, odds: Floats, match: Integers, *, seed: int = SEED
 ) -> tuple[float, tuple[float, float] | None] | None:
-    """The slope of what came on a part of the log-odds, and its 95% interval over matches.
+    """The slope of what happened on a part of the log-odds, and its 95% interval over matches.
 
     The logistic regression has one coefficient and no intercept: the log-odds are ``odds - part +
     slope * part``. Whole matches are resampled; of each resample the root of the score is taken,
@@ -252,7 +252,7 @@ def calibration_file(path: str, sha256: str) -> Json:
             remedy="write it first with --calibration-out and without --reasons",
         ) from error
     if measured_on != sha256:
-        raise InputError("is the calibration of other weights", path=path, remedy="write it anew")
+        raise InputError("is the calibration of other weights", path=path, remedy="write it again")
     return table
 
 
@@ -278,9 +278,7 @@ _HEADS: Final = (Words(min_width=14), Close("balls"), Close("slope"), Close())
 @terminal_page(min_width=64)
 def render_reasons(page: Page, document: Json) -> None:
     """The document of `reasons_evaluation`."""
-    title = (
-        "reasons of {name}, what came on what was told, on {balls} of {matches}, {first} to {last}"
-    )
+    title = "reasons of {name}: slope of what happened, on {balls} of {matches}, {first} to {last}"
     add_title(page, document, title)
     for note in document["notes"]:
         page.flag(note)
@@ -305,7 +303,7 @@ def render_reasons(page: Page, document: Json) -> None:
     add_table(page, [Words(min_width=14), *map(Close, REASON_OUTCOMES)], cells)
     page.blank()
     page.paragraph(
-        "A slope of 1: it came as told. At 0.5 what is told is twice as large as what came. The "
+        "At a slope of 1 it happened as the page says; at 0.5 the page says twice as much. The "
         f"first tables stack the outcomes {', '.join(REASON_OUTCOMES)}. Brackets hold 95% of "
         f"{DRAWS} resamples of whole matches; * marks a slope whose interval excludes 1.",
         "quiet",

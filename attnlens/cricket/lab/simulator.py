@@ -312,7 +312,6 @@ class _Play:
 def _next_bowler(
     rng: Random, bowled: Mapping[Player, int], last: Player | None, overs_after: int
 ) -> Player:
-    """A bowler who leaves the remaining overs bowlable."""
     weights: dict[Player, float] = {}
     for bowler, overs in bowled.items():
         if bowler == last or overs == _OVERS_PER_BOWLER:
@@ -470,7 +469,6 @@ def _info(match: Match, sides: Elevens) -> Json:
 
 
 def _info_rows(match: Match, info: Json) -> Iterator[Sequence[str]]:
-    """The rows of an ``_info.csv``."""
     # Rows of several values, by the key that they follow.
     following: dict[str, list[tuple[str, ...]]] = {
         "balls_per_over": [("team", team) for team in info["teams"]],

@@ -1,4 +1,4 @@
-"""How often an explanation stays what it is under changes that should not matter.
+"""How often an explanation stays the same under changes that should not matter.
 
 Each sampled ball is explained as it is, and again after one change to its file or with another
 checkpoint. Three things are compared: the subject of the page; its top ball, the past ball with the
@@ -96,7 +96,7 @@ CHANGES: Final[Mapping[str, Callable[[Match], Match]]] = {
     "ids removed": without_ids,
     "first over deleted": without_first_over,
 }
-"""What should not matter, by name."""
+"""Changes that should not matter, by name."""
 
 
 _FIGURES: Final = {"subject": "subject", "top_ball": "top ball", "verdicts": "verdicts"}
@@ -131,7 +131,6 @@ def findings(predictor: TrainedPredictor, window: BallWindow, *, verdicts: bool)
 
 
 def _same(before: Findings, after: Findings) -> dict[str, list[bool]]:
-    """Whether each thing is the same, by figure."""
     both = before.verdicts.keys() & after.verdicts.keys()
     return {
         "subject": [before.subject == after.subject],
@@ -217,14 +216,13 @@ def stability(
 
 
 def _mean(values: Sequence[tuple[float, str]], seed: int) -> Mean:
-    """The mean of values, each with its match."""
     return Mean.of([value for value, _ in values], [match for _, match in values], seed)
 
 
 @terminal_page(min_width=64)
 def render_stability(page: Page, document: Json) -> None:
     """The document of `stability`."""
-    add_opening(page, document, f"do explanations of {document['model']['name']} stay?")
+    add_opening(page, document, f"do explanations of {document['model']['name']} stay the same?")
     if document["against"] is not None:
         page.paragraph(f"{AGAINST}: {document['against']['name']}", "quiet", indent=0)
     columns = [column for name in _FIGURES.values() for column in (Close(name), Close())]

@@ -138,7 +138,7 @@ def _parted(word: str) -> tuple[str, Any]:
 
 
 def _checked(name: str, value: Any, kind: str) -> Any:
-    """``value`` where it is of the kind a dataclass names, and within `_BOUNDS`."""
+    """``value``, if it has the type of the setting and is within `_BOUNDS`."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = number and (kind == "float" or float(value).is_integer())
     if not fits:
@@ -313,7 +313,7 @@ def _begun(
     recipe: Schedule,
     loop: TrainingLoop,
 ) -> tuple[DateSplit, TrainingLoop, BaseModel]:
-    """The matches, a course marked with them, and what the scoreboard alone expects."""
+    """The split, the loop with a mark of the matches, and the scoreboard's model."""
     split = split_matches(read_dated(sources, loop.report), plan, sources[0])
     played = [
         (
@@ -400,7 +400,6 @@ def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
 
 
 def _report_written(out: str | os.PathLike[str], report: Report) -> None:
-    """A checkpoint's size and hash."""
     digest = hashlib.sha256(Path(out).read_bytes()).hexdigest()
     report(f"wrote {out} ({Path(out).stat().st_size / 1e6:.2f} MB, sha256 {digest[:12]})")
 

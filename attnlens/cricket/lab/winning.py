@@ -194,7 +194,6 @@ def refit_win(
 
 
 def _in_parts(make: Callable[..., Floats], columns: Sequence[Floats]) -> Floats32:
-    """Features of many rows in single precision."""
     starts = range(0, len(columns[0]), _ROWS_AT_ONCE)
     parts = [make(*(column[at : at + _ROWS_AT_ONCE] for column in columns)) for at in starts]
     return np.concatenate([part.astype(np.float32) for part in parts])
@@ -203,7 +202,7 @@ def _in_parts(make: Callable[..., Floats], columns: Sequence[Floats]) -> Floats3
 def _fit_logistic(features: Floats32, won: Floats, counts: Floats, n_rising: int) -> Floats:
     """Weights of a logistic model, the first ``n_rising`` not negative.
 
-    Newton's method on features of one scale with a ridge; each step is a quadratic programme.
+    Newton's method with a ridge on standardised features; each step is a quadratic programme.
     """
     scale = features.std(0)
     scale[scale == 0] = 1
@@ -283,14 +282,14 @@ def kind_of(match: Match) -> str:
 
 
 def evaluate_states(held: HeldOut, report: Report = silent) -> EvaluatedStates:
-    """Ask the model who is winning before every ball, with the form of each match's date.
+    """The win probability before every ball, with the form of each match's date.
 
     Raises:
         InputError: the checkpoint knows no value of states, or no evaluated match has a winner.
     """
     win = held.predictor.win
     if win is None:
-        raise InputError("this checkpoint has no value of states", remedy="train it again")
+        raise InputError("this checkpoint has no win probabilities", remedy="train it again")
     contests: list[tuple[Match, Innings, Contest]] = []
     probabilities: list[Floats] = []
     in_range: list[Floats] = []
@@ -315,7 +314,9 @@ def evaluate_states(held: HeldOut, report: Report = silent) -> EvaluatedStates:
         moves.append(sum(np.abs(each.before[1:] - each.actual[:-1]).sum() for each in ends))
     rows = win_rows(contests)
     if not rows:
-        raise InputError("no evaluated match has a winner that its state decided")
+        raise InputError(
+            "no evaluated match was decided on the field, so win probabilities cannot be scored"
+        )
     left_out = len(held.matches) - len(kinds)
     return EvaluatedStates(
         rows,
@@ -375,10 +376,10 @@ def win_evaluation(
 def state_models(
     held: HeldOut, test: WinRows, names: Sequence[str], report: Report = silent
 ) -> tuple[dict[str, Floats], dict[str, str]]:
-    """Win probabilities of models of the state alone for ``test``, by name; why others lack.
+    """Win probabilities for ``test`` of models that know the state alone; why others are missing.
 
-    They are fitted on the matches that the model was trained on, first innings and chases apart,
-    and know neither the sides nor the competition.
+    They are fitted on the matches that the model was trained on, separately for first innings and
+    chases. They know neither the sides nor the competition.
 
     Args:
         names: of ``logistic`` and ``boosted_trees``.
@@ -443,7 +444,6 @@ _STATE_MODELS: Final[Mapping[str, Callable[[], Callable[[], Any]]]] = {
 
 
 def _state_columns(rows: WinRows) -> Floats:
-    """The columns of a model of states, ``(rows, columns)``."""
     needed = np.where(rows["chase"] > 0, np.maximum(rows["target"] - rows["score"], 0), 0)
     required = np.minimum(needed / np.maximum(rows["left"], 1), 6)
     rate = rows["score"] / np.maximum(rows["quota"] - rows["left"], 6)
@@ -452,15 +452,13 @@ def _state_columns(rows: WinRows) -> Floats:
 
 
 def _fitted_note(held: HeldOut) -> tuple[str, ...]:
-    """That the value of states was fitted on some of the matches."""
     until = held.predictor.date("win_until")
     days = [day for match in held.matches if (day := last_day(match)) is not None]
     inside = sum(until is not None and day <= until for day in days)
-    return (f"the value of states was fitted on {inside} of the matches",) if inside else ()
+    return (f"the win probabilities were fitted on {inside} of the matches",) if inside else ()
 
 
 def _figures(states: EvaluatedStates, chosen: Flags, baseline_probs: Mapping[str, Floats]) -> Json:
-    """The figures of some matches ``(matches,)``."""
     every = states.rows["match"].astype(np.int64)
     balls = chosen[every]
     match = np.unique(every[balls], return_inverse=True)[1].astype(np.int64)
@@ -497,7 +495,7 @@ def _mean(values: Floats) -> float | None:
 
 
 def _slope(probs: Floats, came: Floats) -> Estimate:
-    """Of who won on the log-odds of it, with an interval over matches."""
+    """The slope of who won on its log-odds, with an interval over matches."""
     if len(came) < _MIN_CHASES:
         return Estimate(None, None)
     odds = log_odds(probs.clip(SMALLEST, 1 - SMALLEST)[:, None], [0])
@@ -509,7 +507,6 @@ def _slope(probs: Floats, came: Floats) -> Estimate:
 
 
 def _logistic_slope(odds: Floats, came: Floats) -> float:
-    """By Newton's method."""
     columns, weights = np.stack([np.ones_like(odds), odds], 1), np.zeros(2)
     for _ in range(_SLOPE_STEPS):
         values = 1 / (1 + np.exp(-columns @ weights))
@@ -524,7 +521,7 @@ def render_winning(page: Page, document: Json) -> None:
     add_title(page, document, "who wins, by {name}, before {balls} of {matches}, {first} to {last}")
     if document["left_out"]:
         left = count(document["left_out"], "match", "matches")
-        page.paragraph(f"{left} without a winner, or decided by rain, left out", "quiet", indent=0)
+        page.paragraph(f"{left} left out: no winner, or decided by rain", "quiet", indent=0)
     for note in document["notes"]:
         page.flag(note)
     kinds = document["kinds"]
@@ -539,18 +536,18 @@ def render_winning(page: Page, document: Json) -> None:
     page.blank()
     add_table(page, [Words(min_width=10), *map(Close, heads)], rows)
     page.blank()
-    page.paragraph("at the end of first innings, the side that batted", "heading", indent=0)
+    page.paragraph("at the end of the first innings, the side that batted", "heading", indent=0)
     rows = [
         [(kind, "name"), *part["slope"].cells(2), *_points(part["excess"]), *_range_and_moves(part)]
         for kind, part in kinds.items()
     ]
-    heads = ["slope", "", "said minus came", "", "in 80% range", "jump", "moves"]
+    heads = ["slope", "", "predicted minus won", "", "in 80% range", "jump", "moves"]
     add_table(page, [Words(min_width=10), *map(Close, heads)], rows)
     page.blank()
     add_calibration(page, "calibration", document["reliability"])
     page.paragraph(
-        "Points are of 100. Jump: between the innings; moves: between balls, an innings. Brackets "
-        "hold 95% of resamples of whole matches.",
+        "Points are percentage points. Jump: change between the innings. Moves: changes between "
+        "balls, summed over an innings. Brackets hold 95% of resamples of whole matches.",
         "quiet",
         indent=0,
     )

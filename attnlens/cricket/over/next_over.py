@@ -419,11 +419,11 @@ def _token(number: int, chances: Floats) -> WrittenToken:
 
 
 def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, Floats]:
-    """Probabilities after what was written (``inputs``) and after what was bowled, from one pass.
+    """Probabilities after the tokens written (``inputs``) and after those bowled, from one pass.
 
     Returns:
-        probabilities ``(2, positions, token)``, and cross-attention ``(head, position, ball)`` of
-        the tokens written.
+        probabilities ``(2, positions, token)``, and the cross-attention of the written tokens
+        ``(head, position, ball)``.
     """
     places = max(inputs.shape[1], batch.inputs.shape[1])
     both = torch.cat(

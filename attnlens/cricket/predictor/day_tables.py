@@ -337,7 +337,6 @@ class OutcomeLevels:
 
 
 def _sum(counts: Sequence[Integers | Floats32]) -> Floats:
-    """Counts of all innings, ``(3, 11)``."""
     total: Floats = np.sum(counts, axis=0, dtype=np.float64)
     return total
 

@@ -175,7 +175,7 @@ class Form:
         yield second, total * (FULL_BALLS / quota) ** _SCALING + _CHASE_SHORTFALL
 
     def _drift(self, entity: Entity, day: datetime.date) -> None:
-        """Let an entity drift until a day; take it in where it was never met."""
+        """Let an entity drift until a day; add it if it is new."""
         key, drift = entity
         shape = _SIDE_SHAPE if key.startswith("side:") else _LEVEL_SHAPE
         if key not in self.keys:
@@ -240,6 +240,5 @@ def _levels(kind: int, competition: str, venue: str) -> Iterator[Entity]:
 
 
 def _side(match: MatchSummary, team: str) -> Entity:
-    """A side, which drifts as sides of the match's kind of cricket do."""
     international = KINDS[match.kind].endswith(INTERNATIONALS)
     return f"side:{team}", _INTERNATIONAL_SIDE if international else _CLUB_SIDE

@@ -486,7 +486,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         shared: Tensor | None,
         summaries: Tensor | None,
     ) -> tuple[Tensor, Tensor]:
-        """The scale ``long``: overs before the current one, each told by its summary."""
+        """The scale ``long``: the overs before the current one, each as its summary."""
         long = self.encoder("long")
         membership = (past.over[..., None] == torch.arange(overs, device=key.device)).to(key.dtype)
         earlier = visible & (past.over[:, None, :] < current.over[:, :, None])

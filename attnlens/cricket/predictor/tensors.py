@@ -371,7 +371,7 @@ def encode_innings(
 
 
 def _past_outcome(deliveries: Sequence[Delivery], outcome: Integers) -> Floats32:
-    """What each ball tells later ones of its outcome, ``(n, PAST_OUTCOME_SIZE)``."""
+    """The outcome features of each ball that later balls see, ``(n, PAST_OUTCOME_SIZE)``."""
     features = np.zeros((len(deliveries), PAST_OUTCOME_SIZE), np.float32)
     bowled = np.flatnonzero(outcome >= 0)
     features[bowled, outcome[bowled]] = 1

@@ -383,7 +383,7 @@ def person_called(name: str, match: Match, predictor: TrainedPredictor, option: 
 
 
 def _nearest(sought: str, names: set[str]) -> list[str]:
-    """Known names spelt much like the one sought, by the whole name or by a word of it."""
+    """Known names spelt like the one sought, as a whole or in one word."""
     forms: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names):
         words = name.casefold().split()
@@ -499,7 +499,6 @@ class Timeline(Generic[T]):
 
 
 def _lessons_of(match: Match, base: BaseModel) -> list[tuple[Innings, Floats32, Integers]]:
-    """The innings that teach: each with what the scoreboard expects and what happened."""
     return [
         (
             side,

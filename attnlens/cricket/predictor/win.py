@@ -363,11 +363,7 @@ class WinModel:
     def _finishing(
         self, contest: Contest, needed: Floats, states: States, left: int, exact: Floats
     ) -> Floats:
-        """The values of a chase with so many balls left, or with its own if these are fewer.
-
-        Args:
-            exact: by `finish_values`.
-        """
+        """The values of a chase with so many balls left, or with its own if these are fewer."""
         balls = np.minimum(states.left, left)
         at = (needed.clip(0, len(exact) - 1), balls, states.wickets)
         share = ((FINISH + 1 - balls) / FINISH).clip(0, 1)
@@ -376,7 +372,6 @@ class WinModel:
         return values
 
     def _remaining(self, contest: Contest, states: States) -> tuple[Floats, Floats]:
-        """Mean and deviation of the runs that a first innings still brings."""
         form = np.asarray(contest.form.level), np.asarray(contest.form.batting)
         left, wickets = states.left, states.wickets
         quota = np.asarray(contest.quota)
@@ -385,7 +380,7 @@ class WinModel:
         return np.maximum(features @ self.remaining, 0), np.sqrt(np.maximum(variance, 0))
 
     def _setting(self, contest: Contest, states: States) -> Floats:
-        """The probability of the side batting first, by the chases of the totals it may make."""
+        """The probability of the side batting first, from the chases of the totals it may make."""
         totals = np.arange(MAX_TOTAL + 1.0)
         form = contest.form
         chased = Contest(True, 0.0, contest.quota, PreMatch(form.level, form.bowling, form.batting))
