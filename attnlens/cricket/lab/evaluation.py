@@ -191,8 +191,8 @@ def remarks(document: Json) -> list[str]:
     if outside["matches"]:
         kinds = ", ".join(f"{number} {kind}" for kind, number in outside["kinds"].items())
         lines.append(
-            f"{outside['matches']} of {document['matches']} matches differ in kind from the training "
-            f"matches ({kinds})"
+            f"{outside['matches']} of {document['matches']} matches differ in kind from the "
+            f"training matches ({kinds})"
         )
     left_out = document["left_out"]
     for reason in dict.fromkeys(left_out.values()):
