@@ -112,7 +112,7 @@ class Trial(Generic[C]):
         """Probabilities with sets of items hidden at a site.
 
         Raises:
-            InputError: the model's answers are no probabilities, or differ each time.
+            InputError: the model's answers are not probabilities, or differ each time.
         """
         full = self.leave_one_out(site).full
         repeated, *probs = self._evaluate(site, [(), *sets])
@@ -156,7 +156,7 @@ class Trial(Generic[C]):
         return -delta if self.lowers and not raises else delta
 
     def item_statistics(self, site: str, claim: Claim) -> Mapping[int, float]:
-        """Item to its part of a claim's statistic: `change`, beside what is usual in its position.
+        """Item to its part of a claim's statistic: `change`, compared with its usual value there.
 
         A claim with outcomes of its own (``raises``) is not compared with what is usual.
         """
@@ -443,7 +443,7 @@ def gather(
 
     Raises:
         InputError: groups that share an item or miss one, too many groups, a claim about what
-            does not exist or that names an item twice, answers that are no probabilities or
+            does not exist or that names an item twice, answers that are not probabilities or
             differ each time.
     """
     if _repeated(items):

@@ -330,7 +330,7 @@ def _piece(endpoint: Endpoint, text: str, answer: Answer) -> str:
     if choices == []:
         return ""
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
-        raise endpoint.failure("answers JSON that is no chat completion", _ADDRESS_REMEDY)
+        raise endpoint.failure("answers with JSON that is not a chat completion", _ADDRESS_REMEDY)
     reason = choices[0].get("finish_reason")
     if isinstance(reason, str):
         answer.finish_reason = reason

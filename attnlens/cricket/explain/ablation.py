@@ -217,9 +217,9 @@ def _repeated(count: int, value: Tensor) -> Tensor:
 class ExpectedOutcomes:
     """One ball over past balls on some of which happened what was expected of them.
 
-    Such a ball keeps its place, its players and the scoreboard. Instead of its outcome it tells the
-    probabilities that were expected of it, so it surprises nobody, with their mean runs and chance
-    of a boundary; it is no wicket and no boundary to the relations.
+    Such a ball keeps its position, its players and the scoreboard. Its outcome is replaced by the
+    probabilities that were expected of it, with their mean runs and probability of a boundary. The
+    relations see neither a wicket nor a boundary on it.
     """
 
     def __init__(self, model: FullModel, batch: Batch) -> None:

@@ -1,14 +1,14 @@
-"""What an explanation of a ball claims: of past balls, of its heads' looks, of what is known.
+"""The claims of an explanation: about past balls, about what heads looked at, and about knowledge.
 
-*These balls mattered* is tested by hiding them from the whole model, *this head's look mattered* by
-hiding what the head looked at from that head alone. A ball's effect is taken beside what hiding a
-ball in its place does usually (`attnlens.cricket.predictor.predictor`); `attnlens.evidence.trial`
-judges. Sets of balls are compared beyond what distance and players explain; a set
-that is chosen by who played it, beyond distance alone.
+*These balls mattered* is tested by hiding them from the whole model. *This head's look mattered* is
+tested by hiding what the head looked at from that head alone. A ball's effect is compared with the
+usual effect of hiding a ball in its position (`attnlens.cricket.predictor.predictor`), and
+`attnlens.evidence.trial` gives the verdict. Sets of balls are compared beyond what distance and
+players explain; sets that were chosen by who played them, beyond distance alone.
 
-What was known beside past balls is tested here: the effect is KL(full ‖ with that knowledge at its
-null). The controls put another of its kind in its place and hide that: the records of players of
-whom the ratings have seen half to twice as many balls, or scoreboards of balls before this one.
+Knowledge other than past balls is tested here. Its effect is KL(full ‖ with that knowledge at its
+null). The controls hide other knowledge of the same kind: the records of players of whom the
+ratings have seen half to twice as many balls, or the scoreboards of earlier balls.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ def compare_knowledge(
     trial: Trial[BallClaim],
     choose: Callable[[Floats], tuple[Outcome | None, bool]],
 ) -> tuple[list[ClaimTest[BallClaim]], int]:
-    """Tests of what each group of `KNOWLEDGE` adds beside what others like it would add.
+    """Tests of what each group of `KNOWLEDGE` adds, compared with others like it.
 
     What a page is about is chosen with the group known. So each alternative in the group's place is
     tested on what a page about its own prediction would be about.

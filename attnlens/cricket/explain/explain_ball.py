@@ -76,7 +76,7 @@ _NEVER_MET: Final[Mapping[str, str]] = {
     "striker's record": "unknown striker",
     "bowler's record": "unknown bowler",
 }
-"""What these groups are where there is no record: that the player is new to the model."""
+"""The names of these groups for a player without a record, who is new to the model."""
 
 _KNOWLEDGE_CONTROLS: Final[Mapping[types.ClaimKind, types.Control | None]] = {
     "striker's record": "records of other players",
@@ -179,7 +179,7 @@ def prediction(
     usual: Floats,
     subject: Outcome,
 ) -> types.BallPrediction:
-    """What is expected, beside what is usual and the baseline ``(11,)``, and how surprising it was.
+    """The forecast, what is usual, the baseline ``(11,)`` each, and the surprise of what happened.
 
     ``calibration`` is how often calls like these came true, ``subject`` the outcome that the
     explanation is about.
@@ -463,7 +463,7 @@ def model_particulars(predictor: TrainedPredictor) -> types.Model:
 
 
 def match_facts(match: Match, window: BallWindow) -> types.MatchFacts:
-    """The match, as the file tells it."""
+    """The match, as its file describes it."""
     name = match.event.get("name")
     return types.MatchFacts.model_validate(
         {

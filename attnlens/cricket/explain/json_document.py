@@ -20,7 +20,7 @@ class JsonDocument(Plain):
 
     Attributes:
         noun: what it is, as in "not an explanation".
-        remedy: what to do about a file that is none.
+        remedy: what to do about a file that is not one.
         rendered_as: how the functions of `attnlens.cricket.pages.documents` that show it begin.
     """
 
@@ -81,7 +81,7 @@ class JsonDocument(Plain):
                 version = visible(entry["input"])
                 return InputError(
                     f"{cls.noun} of schema {version}; this attnlens reads {get_args(own)[0]}",
-                    remedy="read it with the attnlens that wrote it, or write it anew",
+                    remedy="read it with the attnlens that wrote it, or write it again",
                 )
         first, further = errors[0], len(errors) - 1
         steps = [str(step) for step in first["loc"]]

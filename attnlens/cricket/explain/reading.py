@@ -97,7 +97,7 @@ def aggregate(attention: ScaleAttention) -> types.AggregateAttention:
 
 
 def shares(attention: ScaleAttention) -> tuple[types.RelationShare, ...]:
-    """Each relation's share of past attention beside what uniform attention would give."""
+    """Each relation's share of past attention, and the share that uniform attention would give."""
     total = sum(sum(row) for row in attention.rows)
 
     def share_of(relation: str) -> types.RelationShare:
@@ -593,7 +593,7 @@ FAR_RATIO: Final = 2.0
 """Times as likely as usual, or as unlikely, from which an outcome is far from usual."""
 
 ALWAYS_SUBJECTS: Final = frozenset({"4", "6", "W"})
-"""Outcomes that a ball is about wherever they came."""
+"""Outcomes that are the subject of every ball on which they happened."""
 
 
 def subject_outcome(full: Floats, usual: Floats, actual: str | None) -> Outcome:

@@ -159,7 +159,7 @@ class AggregateAttention(Plain):
 
 
 class RelationShare(Plain):
-    """The share of past attention on one relation beside what uniform attention gives."""
+    """The share of past attention on one relation, and the share that uniform attention gives."""
 
     relation: Text
     share: Share
@@ -273,7 +273,7 @@ class Model(Plain):
 
 
 class MatchFacts(Plain):
-    """The match, as the file tells it."""
+    """The match, as its file describes it."""
 
     match_id: Text
     match_type: Text | None
@@ -358,10 +358,10 @@ class BallFacts(Plain):
 
 
 class OutcomeProbability(Plain):
-    """The chance of one outcome.
+    """The probability of one outcome.
 
-    ``baseline``: with nothing known of this ball. ``usual``: what such a scoreboard brings in
-    this competition of late, whoever plays.
+    ``baseline``: with nothing known of this ball. ``usual``: its recent frequency in this
+    competition at such a scoreboard, whoever plays.
     """
 
     outcome: Outcome
@@ -421,7 +421,7 @@ class Calibration(Plain):
 
 
 class BallPrediction(Plain):
-    """What the model expects, beside the baseline that knows nothing of this ball.
+    """What the model expects, and the baseline that knows nothing of this ball.
 
     ``explained`` is the outcome that was asked about, ``subject`` the one that the explanation is
     about (`attnlens.cricket.explain.reading.subject_outcome`). ``story_times`` is how many times as
@@ -448,12 +448,12 @@ class ProjectedTotal(Plain):
 
 
 class WinProbability(Plain):
-    """The chance that the side batting wins the match.
+    """The probability that the side batting wins the match.
 
     ``before`` is the value of the state before the ball, ``after`` each outcome that of the state
     it leads to; neither knows who bats or bowls. ``expected`` is the mean of ``after`` over the
     forecast; null in documents of attnlens 0.2, whose ``before`` was that mean. ``happened`` is the
-    chance after what happened; null where nothing has yet. ``projected``: the total before the
+    probability after what happened; null if nothing has yet. ``projected``: the total before the
     ball; null in a chase.
     """
 
@@ -558,10 +558,9 @@ class PastBall(Plain):
 
 
 class TopChange(Plain):
-    """The outcome that is explained, else that which moves most: before, after, points.
+    """The explained outcome, else the one that moves most: before, after, points.
 
-    Of boundaries, where no outcome is explained (they are said to raise the chance of another): of
-    four and six.
+    For a claim about boundaries without an explained outcome it is four or six.
     """
 
     outcome: Outcome

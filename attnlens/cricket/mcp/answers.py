@@ -110,7 +110,7 @@ def surprises(rows: Iterable[Json]) -> dict[str, float]:
 
 
 def over_answer(session: Session, match: Match, innings: int, over: int) -> Json:
-    """One over: runs and wickets beside what was expected, and each ball with what was tested.
+    """One over: runs and wickets, what was expected, and each ball with what was tested.
 
     Raises:
         InputError: no ball of it was bowled.

@@ -86,13 +86,13 @@ class Folders:
         """Matches that can be read, with their names, and where to go on.
 
         Args:
-            limit: matches told, at most `_MAX_MATCHES`; more where one file has several.
+            limit: matches listed, at most `_MAX_MATCHES`; more where one file has several.
             offset: files passed over.
             contains, team: what the file's name, and that of a side, holds, in any case.
             date: what the first day begins with: ``2024``, ``2024-03`` or ``2024-03-23``.
 
         Raises:
-            InputError: there is no such limit, offset or date.
+            InputError: the limit, the offset or the date is out of range.
         """
         if not 1 <= limit <= _MAX_MATCHES or offset < 0:
             raise InputError(

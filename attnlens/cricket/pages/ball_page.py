@@ -384,7 +384,7 @@ class BallPage:
         attended: the balls with most attention, and the one with the largest effect.
         hidden: what hiding sets of past balls does.
         reasons: groups and the points that they move it by.
-        excluded: groups that are no reason, since such points do not come true.
+        excluded: groups that are not reasons, since such points do not come true.
         came: what happened, and who is winning.
     """
 
@@ -481,7 +481,7 @@ def _hidden(explanation: Explanation, labels: BallLabels, limit: int) -> list[Hi
 
 
 def add_hidden(page: Page, hidden: Sequence[HiddenSet], outcome: str) -> None:
-    """A row for each hidden set of past balls, beside what other sets of as many do."""
+    """A row for each hidden set of past balls, compared with other sets of as many."""
     if not hidden:
         return
     heads = HiddenSet("Hiding", f"P({outcome})", "any as many, as old", "", "effect", "heading")
@@ -569,7 +569,7 @@ def reasons_for(
 ) -> list[tuple[str, float]]:
     """The groups that move the page's outcome most and their points, the others summed.
 
-    A group whose points do not come as said is no reason: it is among the others.
+    A group whose points do not come true is not a reason: it is summed with the others.
     """
     rows = contributions_to(explanation, explanation.prediction.subject)
     holding = {group.group for group in explanation.contributions if group.holds}

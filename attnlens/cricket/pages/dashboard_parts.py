@@ -111,7 +111,7 @@ def render_heads(document: Json) -> dict[str, str]:
         document: of `attnlens.cricket.lab.head_study.head_report`, as JSON.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: it is no such document.
+        KeyError, TypeError, ValueError, AttributeError: it is another document.
     """
     try:
         return _pages(document)

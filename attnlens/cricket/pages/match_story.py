@@ -43,7 +43,7 @@ class Shape:
 
     Attributes:
         style: what it is, by which it is coloured: `_COLOURS`, or the page's style sheet.
-        text: of a ``ball``, which is an area, what is told where it is pointed at.
+        text: the text; of a ``ball``, which is an area, its tooltip.
         anchor: ``start``, ``middle`` or ``end`` of a text is at its point.
         link: the address that a ``ball`` or a turning point opens.
     """
@@ -73,7 +73,7 @@ def sides_of(story: MatchStory) -> str:
 
 
 def innings_of(story: MatchStory) -> list[tuple[str, list[WinPoint]]]:
-    """The innings of which it is told who was winning: side and score, and the balls."""
+    """The innings that have win probabilities: side and score, and the balls."""
     scores = {side.innings: score_of(side) for side in story.match.innings}
     groups = groupby(story.win_probability, key=lambda ball: ball.innings)
     return [(scores[number], list(balls)) for number, balls in groups]
@@ -107,7 +107,7 @@ def curve(
     top: float = 0,
     address: Address | None = None,
 ) -> list[Shape]:
-    """The chance to win as shapes; none where it is not told.
+    """The win probability as shapes; none where it is unknown.
 
     Args:
         left, top: where the drawing begins.
@@ -283,7 +283,7 @@ _MAX_PLAYERS: Final = 3
 _CURVE_SIZE: Final = (860, 300)
 _MAX_PROMPT_ROWS: Final = 8
 _SIGNS: Final = {**VERDICTS, None: (" ", "not tested", "untold")}
-"""As `VERDICTS`: of a moment it is no picture where nothing was tested."""
+"""As `VERDICTS`, but a moment without a verdict was not tested."""
 
 _USUALLY: Final = "Usually: at such a scoreboard in this competition."
 
@@ -350,7 +350,7 @@ def notes_of(story: MatchStory) -> tuple[list[str], list[str]]:
 
 
 def chart(page: Page, story: MatchStory) -> None:
-    """The chance to win as filled columns, the turning points' numbers above them."""
+    """The win probability as filled columns, with the turning points' numbers above them."""
     sides = list(columns_of(story, page.width - MARGIN))
     before = percent(story.win_probability[0].before)
     page.paragraph(f"{story.team} to win, %; before the match {before}", "heading", indent=0)
@@ -412,13 +412,13 @@ def _listed_groups(moment: Moment) -> list[MovedBy]:
 
 def tested_words(story: MatchStory) -> str:
     """How much was tested, and how much of it holds."""
-    tested, untold = story.tested, "no clear difference"
+    tested = story.tested
     if not tested.claims:
         return "Nothing was tested: this says what happened, not why."
     claims = f"Of {count(tested.claims, 'claim')} tested on {count(tested.balls, 'ball')}"
     ball = "its ball" if tested.supported == 1 else "their balls"
     held = f", {tested.supported} held for {ball} (✓), {len(story.claims)} over the whole match"
-    return f"{claims}{held if tested.supported else ' none held'} (–: {untold})."
+    return f"{claims}{held if tested.supported else ' none held'} (–: no clear difference)."
 
 
 def expected_of(story: MatchStory, max_rows: int) -> list[tuple[str, list[Tally]]]:

@@ -36,7 +36,7 @@ _OUTCOME_STYLES: Final[Mapping[str, str]] = {"W": "alarm", "4": "strong", "6": "
 
 @terminal_page(min_width=60)
 def render_over(page: Page, next_over: NextOver) -> None:
-    """One over, as `attnlens.cricket.over.next_over.next_over` tells it."""
+    """The page of one over, of `attnlens.cricket.over.next_over.next_over`."""
     page.parts(next_over.echo)
     if next_over.samples is not None:
         _add_samples(page, next_over.samples)

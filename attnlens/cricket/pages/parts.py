@@ -1,4 +1,4 @@
-"""What pages of an explanation tell alike: safe names, the outcome in focus, claims in order."""
+"""What the pages of an explanation share: safe names, the outcome in focus, claims in order."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ VERDICTS: Final[Mapping[str | None, tuple[str, str, str]]] = {
 """A verdict's sign, its words, and a short name."""
 
 _REFERENCE: Final = ("=", "for comparison", "reference")
-"""The same of balls that anybody would guess: they are no finding."""
+"""The same for a claim about balls that anybody would guess, which is not a finding."""
 
 _OUTCOME_SIGNS: Final[Mapping[str, str]] = {"0": "·", "wd": "w", "nb": "n", "bye": "b"}
 """One character for an outcome; others are their own."""
 
 TURNING: Final[tuple[Outcome, ...]] = ("0", "4", "6", "W")
-"""Outcomes after which it is told who is winning."""
+"""Outcomes after which the win probability is given."""
 
 REMARKS: Final = frozenset(
     {"in_training", "ratings_from_later", "short_history", "no_history", "evidence_skipped"}
@@ -95,7 +95,7 @@ def presentable(explanation: Explanation) -> Explanation:
 
 
 def fit_to_show(document: AnyDocument, file_names: Iterable[str]) -> AnyDocument:
-    """A document with nothing hidden in its texts, and its names, wherever they stand, cut short.
+    """A document without hidden characters in its texts, and with every name cut short.
 
     Args:
         file_names: its names as the file has them.
@@ -244,7 +244,7 @@ def context(explanation: Explanation) -> dict[str, Any]:
 
 
 def win_line(explanation: Explanation) -> str:
-    """Who is winning, and what this ball may do to it; empty where nobody can tell."""
+    """The win probability before this ball and after it; empty where it is unknown."""
     win = explanation.win_probability
     if win is None:
         return ""

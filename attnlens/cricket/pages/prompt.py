@@ -51,7 +51,7 @@ _MIN_PROBABILITY, _MIN_POINTS = 0.01, 0.2
 """Outcomes and contributions below these are not in the tables."""
 
 _MAX_LABELS: Final = 6
-"""Of a claim's balls; of more, their number and the last one are told."""
+"""Of a claim with more balls, their number and the last one are given."""
 
 _ROOM: Final = (
     ("claims", 3),
@@ -156,7 +156,7 @@ def fitted(
         "past_balls": min(LATEST, count["past_balls"]),
     }
     if not (is_possible or fits)(_cut(tables, counts)):
-        # `latest` of the ball tells what came of them.
+        # `latest` of the ball holds their outcomes.
         tables, counts["past_balls"] = each_text(tables, _cheap), 0
     for name, limit in _ROOM:
         while counts[name] < min(limit, count[name]):
@@ -169,8 +169,8 @@ def fitted(
 
 def _cheap(text: str) -> str:
     """A text cut short where it is made of signs that are many tokens each."""
-    dear = not text.isascii() and token_bound(text) > _MOST_OF_A_NAME
-    return visible(text, _MOST_OF_A_NAME // 4) if dear else text
+    has_costly_signs = not text.isascii() and token_bound(text) > _MOST_OF_A_NAME
+    return visible(text, _MOST_OF_A_NAME // 4) if has_costly_signs else text
 
 
 def _cut(tables: Json, counts: Mapping[str, int]) -> Json:

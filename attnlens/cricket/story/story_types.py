@@ -28,7 +28,7 @@ class InningsScore(Plain):
 
 
 class Played(Plain):
-    """The match, as the file tells it."""
+    """The match, as its file describes it."""
 
     match_id: Text
     match_type: Text | None
@@ -96,12 +96,11 @@ class Moment(BallOfMatch):
     """A ball of the story: what happened, how likely that was, and what was tested.
 
     ``probability`` and ``usual`` are of ``outcome``, which happened. ``swing`` is what the ball did
-    to the chance of the story's team, null where none can be told. ``event`` is the part of
-    ``sentence`` that a scorebook tells. ``verdict`` is about past balls and records as reasons for
-    that probability: ``supported`` where one is; null where none was tested. ``finding`` is that
-    reason, where it accounts for a twentieth of the swing or more. ``expected``: the part of the
-    swing that the forecast expected of the ball, in points. ``moved_by``: the groups that move that
-    expectation, the largest first.
+    to the team's win probability, null if unknown. ``event`` is the part of ``sentence`` that a
+    scorebook records. ``verdict`` is about past balls and records as reasons for that probability:
+    ``supported`` if one is; null if none was tested. ``finding`` is that reason, if it accounts for
+    a twentieth of the swing or more. ``expected``: the part of the swing that the forecast expected
+    of the ball, in points. ``moved_by``: the groups that move that expectation, the largest first.
     """
 
     outcome: Outcome

@@ -1,4 +1,4 @@
-"""The story of a match, from one pass over its balls and tests of the few that it tells.
+"""The story of a match, from one pass over its balls and tests of the few that it names.
 
 Every figure is a sum or a difference of what was expected of single balls. What is said to be a
 reason was tested, as `attnlens.cricket.explain` does.
@@ -100,7 +100,7 @@ _MIN_SHARE_OF_SWING: Final = 0.05
 
 _MIN_MOVED_POINTS: Final = 0.05
 _SURPRISES: Final = (4, 8)
-"""The most surprising balls that are told: beside turning points, and where there are none."""
+"""How many surprising balls are named: next to turning points, and where there are none."""
 
 Explain: TypeAlias = Callable[[BallReference, Outcome], Explanation]
 Report: TypeAlias = Callable[[int, int], None]
@@ -148,7 +148,7 @@ def tell(
     Args:
         explain: the explanation of a ball about one outcome, as the story's predictor has it.
         history: whether the predictor's ratings are those of the match's date.
-        report: is told how many of the balls that are tested are done, and of how many.
+        report: is called with how many of the balls to be tested are done, and how many there are.
     """
     sides = [side for side in forecast_innings(match, predictor) if not side.innings.super_over]
     team, balls = _team_and_balls(match, sides)
@@ -167,7 +167,7 @@ def tell(
         schema_version=types.SCHEMA_VERSION,
         model=model_particulars(predictor),
         match=_played(match),
-        result=capitalized(result_sentence(match) or "the file tells no result"),
+        result=capitalized(result_sentence(match) or "the file has no result"),
         team=team,
         win_probability=tuple(ball.win for ball in balls if ball.win is not None),
         turning_points=tuple(_moment(ball, explained[ball]) for ball in turning),
@@ -468,14 +468,12 @@ def _untold(
     if not sides:
         yield "no_ball", "the file has no ball: only the result is known"
     elif not any(_is_short(match, side.innings) for side in sides):
-        text = (
-            "win probabilities and expected figures are known of matches of up to 20 overs a side"
-        )
-        yield "no_win_probability", f"{text}: of this one only surprises are told"
+        text = "win probabilities and expected figures are for matches of up to 20 overs a side"
+        yield "no_win_probability", f"{text}; this story lists surprises only"
     elif not winning:
         yield "no_win_probability", "the win probability is not known"
     if any(side.super_over for side in match.innings):
-        yield "super_over", "the super over is told by its result alone"
+        yield "super_over", "the story gives only the result of the super over"
     if winning and match.outcome.get("method"):
         how = match.outcome["method"]
         yield "method", f"decided by {how}: the chase is valued by the target in the file"

@@ -52,7 +52,7 @@ class WhatIfQuestion:
             the ball before the one asked about.
 
     Raises:
-        InputError: nothing is different, or the target is no number of runs.
+        InputError: nothing is different, or the target is not a number of runs.
     """
 
     bowler: str | None = None
@@ -129,7 +129,7 @@ class WhatIfChange(Plain):
     """One thing that is different.
 
     ``ball`` and ``label`` are those of a past ball; ``before`` and ``after`` are names,
-    outcomes or a target as text; ``follows`` tells what was not asked for but follows.
+    outcomes or a target as text; ``follows``: it was not asked for but follows.
     """
 
     kind: ChangeKind

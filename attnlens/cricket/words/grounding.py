@@ -24,7 +24,7 @@ _SUBJECTS: Final = {
 _NO_COUNT: Final = (
     r"(?! (?:of|for|runs|balls|overs|wickets|needed|more|from|(?:\w+ )?\w{3,}[^s\W]s)\b)"
 )
-"""After the name of an outcome: it is no number of something."""
+"""After the name of an outcome: what follows does not make it a count."""
 
 _PHRASES: Final[dict[str, str | tuple[str, str]]] = {
     r"\b\d(?:, \d)+(?:,? and \d)?\b(?! \w)": "",

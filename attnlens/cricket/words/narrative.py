@@ -55,7 +55,7 @@ GROUPS: Final[Mapping[str, str]] = {
 }
 _MAX_LABELS: Final = 4
 _SCOREBOARD_KINDS: Final = ("the scoreboard", "the chase")
-"""Kinds of claims that are no findings: what the scoreboard says is what is usual."""
+"""Kinds of claims that are not findings: the scoreboard decides what is usual."""
 
 MARKED_RATIOS: Final = (2.0, 1.25, 0.8, 0.5)
 """Ratios to what is usual from which an outcome has one sign or two."""
@@ -255,7 +255,7 @@ def record_note(explanation: Explanation, role: Role) -> str | None:
 
 
 def headline(explanation: Explanation) -> Sentence:
-    """How likely the page's outcome is, beside what is usual; of a plain ball that it is plain."""
+    """How likely the page's outcome is, compared with usual, and whether the ball is plain."""
     ratios = [
         entry.probability / entry.usual
         for entry in explanation.prediction.outcomes
@@ -289,7 +289,7 @@ def _beside_usual(explanation: Explanation, form: str, sign: str) -> str:
 
 
 def came(explanation: Explanation) -> str | None:
-    """What the ball brought, and its probability where nothing has told it yet."""
+    """What the ball brought, and its probability if no other sentence gives it."""
     prediction, brought = explanation.prediction, "[/prediction/actual outcome]"
     if prediction.actual is None:
         return None

@@ -64,7 +64,7 @@ def summarize_temporal_attention(heatmap: Any, ball_history: BallHistory | None)
     among the bowler's balls where that head's listed weights sum to more than
     0.4; the runs on the balls the recency head looks at. A part whose head is
     missing, or whose balls the history does not know, is left out, so the
-    result may be empty. It tells where attention went; it does not say that
+    result may be empty. It says where attention went; it does not say that
     the prediction depends on it (``evidence`` does).
 
     Args:
