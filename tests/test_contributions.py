@@ -1,13 +1,11 @@
-"""Contributions to a ball: exact, told by time and by ball, and Captum's on the same game."""
+"""Contributions to a ball: exact, of the right balls and knowledge, and told by time and ball."""
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -19,7 +17,7 @@ from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.match.match import OUTCOMES
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.predictor.predictor import KNOWLEDGE
-from attnlens.cricket.predictor.window import BallWindow, window_for
+from attnlens.cricket.predictor.window import window_for
 
 Floats = NDArray[np.float64]
 PREDICTOR = small_predictor(seed=8)
@@ -95,54 +93,14 @@ def test_one_outcome_has_its_own_answer(whole: dict[str, Any]) -> None:
         assert (one["group"], one["points"]) == (other["group"], other["points"])
 
 
-def played(window: BallWindow) -> dict[str, list[int]]:
-    """The groups that have something in them; a knowledge group's item is its number."""
-    past = len(window.past)
-    groups = {name: [past + number] for number, name in enumerate(KNOWLEDGE)}
-    return {name: items for name, items in (groups | groups_of(window)).items() if items}
-
-
-def game_for_captum(window: BallWindow) -> Any:
-    """The game as a function of inputs ``(row, item)``, 1 where kept, and the mask of groups."""
-    past = len(window.past)
-
-    def forward(kept: torch.Tensor) -> torch.Tensor:
-        flags = kept.numpy() > 0.5
-        known = {name: flags[:, past + number] for number, name in enumerate(KNOWLEDGE)}
-        return torch.from_numpy(
-            under_knowledge(PREDICTOR.model, window.batch, flags[:, :past], known)
-        )
-
-    mask = torch.zeros(1, past + len(KNOWLEDGE), dtype=torch.long)
-    for number, items in enumerate(played(window).values()):
-        mask[0, items] = number
-    return forward, mask
-
-
-def remembered(forward: Any, mask: torch.Tensor) -> Any:
-    """The same function, asked about every set of groups once, beforehand."""
-    groups = int(mask.max()) + 1
-    sets = torch.tensor(list(itertools.product((0.0, 1.0), repeat=groups)))
-    worth = forward(sets[:, mask[0]])
-    places = 2 ** torch.arange(groups - 1, -1, -1)
-    firsts = [int((mask[0] == group).nonzero()[0]) for group in range(groups)]
-    return lambda kept: worth[(kept[:, firsts] * places).sum(1).long()]
-
-
-def test_captum_finds_the_same_shapley_values() -> None:
-    captum = pytest.importorskip("captum.attr", reason="captum is not installed")
-    window = window_for(MATCHES[0], BallReference(1, 8), PREDICTOR)
-    forward, mask = game_for_captum(window)
-    groups = played(window)
-    # Captum asks about every order of the groups, so a ball with few of them.
-    assert 5 <= len(groups) <= 6
-    shared = contributions_of(PREDICTOR, window)
-    names, table = shared.groups, shared.table
-    target = OUTCOMES.index("1")
-    theirs = captum.ShapleyValues(remembered(forward, mask)).attribute(
-        torch.ones(mask.shape), target=target, feature_mask=mask, perturbations_per_eval=6
-    )
-    for name, items in groups.items():
-        assert float(theirs[0, items[0]]) == pytest.approx(
-            table[names.index(name), target], abs=1e-6
-        )
+def test_every_group_is_hidden_by_its_own_items() -> None:
+    """What the parts are worked out from; `test_claims.py` compares them with Captum's."""
+    window = window_for(MATCHES[0], BALL, PREDICTOR)
+    shared, members = contributions_of(PREDICTOR, window), groups_of(window)
+    assert len(shared.played) > 8
+    for number, group in enumerate(shared.played):
+        visible = np.array([at not in members.get(group, ()) for at in range(len(window.past))])
+        knowledge = {name: np.array([name != group]) for name in KNOWLEDGE}
+        without = under_knowledge(PREDICTOR.model, window.batch, visible[None], knowledge)[0]
+        np.testing.assert_allclose(shared.values[-1 - 2**number], without, atol=1e-6)
+        assert np.abs(without - shared.full).max() > 1e-5

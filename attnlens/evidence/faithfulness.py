@@ -23,6 +23,7 @@ SIZES: Final[tuple[int, ...]] = (1, 2, 4, 8, 16)
 
 _CURVE_STEPS: Final = 20
 CONTROLS: Final = 20
+_MAX_DECOYS: Final = 3
 SMALLEST: Final = 1e-12
 
 CORRELATIONS: Final[tuple[str, ...]] = ("spearman", "partial_spearman")
@@ -99,9 +100,7 @@ def auc(scores: Floats, positive: Flags) -> float | None:
     return above / (hits * misses)
 
 
-def matched_auc(
-    scores: Floats, positive: Flags, groups: Integers | None = None, *, nearest: int = 3
-) -> float | None:
+def matched_auc(scores: Floats, positive: Flags, groups: Integers | None = None) -> float | None:
     """The mean over positives of each one's `auc` against decoys at the same distance.
 
     Its decoys are the nearest items on either side that are not positive and are of its group, as
@@ -110,7 +109,6 @@ def matched_auc(
     Args:
         scores, positive: ``(n,)``, in the order of the items.
         groups: what decoys must share with a positive, as numbers ``(n,)``.
-        nearest: decoys on each side at most.
 
     Returns:
         ``None`` where no positive has decoys on both sides.
@@ -120,7 +118,7 @@ def matched_auc(
         fits = ~positive if groups is None else ~positive & (groups == groups[at])
         decoys = np.flatnonzero(fits)
         middle = int(np.searchsorted(decoys, at))
-        count = min(middle, len(decoys) - middle, nearest)
+        count = min(middle, len(decoys) - middle, _MAX_DECOYS)
         rows = [at, *decoys[middle - count : middle + count]]
         areas.append(auc(scores[rows], positive[rows]))
     defined_areas = [area for area in areas if area is not None]
@@ -242,11 +240,10 @@ def judge_scores(
     scores: Mapping[str, Floats],
     *,
     generator: np.random.Generator,
-    controls: int = CONTROLS,
 ) -> tuple[dict[str, dict[str, float]], list[dict[str, float]]]:
-    """Removal figures of every method by name, and of each of as many random orderings."""
+    """Removal figures of every method by name, and of `CONTROLS` random orderings."""
     orders = [descending(score, generator) for score in scores.values()]
-    orders += [generator.permutation(len(removed.singles)) for _ in range(controls)]
+    orders += [generator.permutation(len(removed.singles)) for _ in range(CONTROLS)]
     figures = removal_figures(predict, removed, orders)
     return dict(zip(scores, figures, strict=False)), figures[len(scores) :]
 

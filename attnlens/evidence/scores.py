@@ -22,6 +22,7 @@ SMALLEST: Final = 1e-12
 """Probabilities are clipped to this distance from 0 and 1 before logarithms."""
 
 _BINS: Final = 15
+_LUCK_DRAWS: Final = 200
 _Z: Final = 1.959963984540054
 
 
@@ -80,13 +81,11 @@ def calibration_error(chances: Floats, actual: Integers, bins: int = _BINS) -> f
     return calibration_gap(confidence, hits(chances, actual), equal_bins(confidence, bins))
 
 
-def calibration_error_by_luck(
-    chances: Floats, bins: int = _BINS, *, draws: int = 200, seed: int = 5
-) -> float:
+def calibration_error_by_luck(chances: Floats) -> float:
     """The 95th percentile of `calibration_error` if every probability were exactly right."""
     confidence = chances.max(1)
-    row_bins, generator = equal_bins(confidence, bins), np.random.default_rng(seed)
-    lots = (generator.random(len(confidence)) < confidence for _ in range(draws))
+    row_bins, generator = equal_bins(confidence), np.random.default_rng(5)
+    lots = (generator.random(len(confidence)) < confidence for _ in range(_LUCK_DRAWS))
     return float(np.quantile([calibration_gap(confidence, lot, row_bins) for lot in lots], 0.95))
 
 
