@@ -15,8 +15,9 @@ TEXT = (REPOSITORY / "docs" / "over.md").read_text(encoding="utf-8")
 
 
 def test_the_tables_are_the_codes() -> None:
-    rows = [(int(n), name) for n, name in re.findall(r"^\| (\d+) \| `(\w+)` \| .+ \|$", TEXT, re.M)]
-    assert rows == [*enumerate(PAST_FEATURES, 1), *enumerate(CONTEXT_FEATURES, 1)]
+    tables = TEXT.split("A past ball is described")[1].split("## Tokens")[0]
+    rows = re.findall(r"^\| `(\w+)` \| .+ \|$", tables, re.M)
+    assert rows == [*PAST_FEATURES, *CONTEXT_FEATURES]
     section = TEXT.split("## Tokens")[1].split("Every delivery has one.")[0]
     assert re.findall(r"`([^`]+)`", "".join(re.findall(r"^\| (.+?) \|", section, re.M))) == [
         *TOKENS
