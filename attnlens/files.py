@@ -67,6 +67,13 @@ def read_whole(
     return data
 
 
+def size_of(path: str) -> int:
+    """The bytes of a file, or of the files that lie directly in a folder; 0 where there is none."""
+    if os.path.isdir(path):
+        return sum(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())
+    return os.path.getsize(path) if os.path.isfile(path) else 0
+
+
 def is_ours(status: os.stat_result, rights: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
     """Whether nobody but this user, or the system's, can have written a file or folder.
 

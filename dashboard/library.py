@@ -1,7 +1,7 @@
 """The matches and recordings that are open, by the name that stands in the address.
 
-What the command line named stays open. An upload is reached by a name that only who has the file
-can work out, is listed nowhere, and is dropped when there are too many.
+What the command line named stays open. An upload has a key made of its content and of the name
+that its visitor gave it, is listed nowhere, and is dropped when there are too many or too large.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from attnlens.errors import InputError
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
@@ -80,6 +82,8 @@ class Functions:
 
 
 _MAX_UPLOADS: Final = 64
+_MAX_UPLOADED_CHARACTERS: Final = 32_000_000
+"""Of all uploads as text, pages or matches; a match takes some four times as much memory."""
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -97,6 +101,7 @@ class LibraryItem(Generic[Content]):
         sample: whether it is the simulated match, open if the command line names no file.
         followed: gives the match as its file is now, or ``None``.
         version: another whenever it has changed, also after the server was started again.
+        size: of an upload, in characters.
     """
 
     key: str
@@ -105,6 +110,7 @@ class LibraryItem(Generic[Content]):
     sample: bool = False
     followed: Followed | None = None
     version: str = ""
+    size: int = 0
 
 
 def safe_name(text: str) -> str:
@@ -120,6 +126,10 @@ class Library(ABC, Generic[Content]):
         self._permanent: dict[str, LibraryItem[Content]] = {}
         self._uploaded: OrderedDict[str, LibraryItem[Content]] = OrderedDict()
         self._lock = threading.Lock()
+
+    @abstractmethod
+    def _size(self, content: Content) -> int:
+        """The characters of a content as text."""
 
     @abstractmethod
     def _read(self, path: str, name: str) -> tuple[Content, Data]:
@@ -153,19 +163,28 @@ class Library(ABC, Generic[Content]):
         Raises:
             AttnlensError: it cannot be read; the reader's own words.
         """
-        key = "u-" + hashlib.sha256(content).hexdigest()[:32]
+        name = os.path.basename(name.replace("\\", "/"))
+        digest = hashlib.sha256(name.encode("utf-8", "replace") + b"\0" + content).hexdigest()
+        key = f"u-{digest[:32]}"
         item = self.get(key)
         if item is not None:
             return item
-        short = safe_name(os.path.basename(name.replace("\\", "/")))
+        short = safe_name(name)
         with tempfile.TemporaryDirectory(prefix="attnlens-") as folder:
             path = Path(folder) / short
             path.write_bytes(content)
             value, summary = self._read(str(path), short)
-        item = LibraryItem(key, value, summary)
+        size = self._size(value)
+        if size > _MAX_UPLOADED_CHARACTERS:
+            remedy = "name it in the terminal: attnlens dashboard FILE"
+            raise InputError("is too large to be kept open", path=short, remedy=remedy)
+        item = LibraryItem(key, value, summary, size=size)
         with self._lock:
             self._uploaded[key] = item
-            while len(self._uploaded) > _MAX_UPLOADS:
+            while (
+                len(self._uploaded) > _MAX_UPLOADS
+                or sum(item.size for item in self._uploaded.values()) > _MAX_UPLOADED_CHARACTERS
+            ):
                 self._uploaded.popitem(last=False)
         return item
 
@@ -186,6 +205,9 @@ class Matches(Library["Match"]):
         del name
         match = self._functions.read(path)
         return match, self._functions.match(match)
+
+    def _size(self, content: Match) -> int:
+        return len(content.content)
 
     def add(
         self, match: Match, *, sample: bool = False, followed: Followed | None = None
@@ -213,6 +235,9 @@ class Recordings(Library[str]):
 
     def _read(self, path: str, name: str) -> tuple[str, Data]:
         return self._functions.page(path, name), {"name": name}
+
+    def _size(self, content: str) -> int:
+        return len(content)
 
     def add(self, path: str) -> LibraryItem[str]:
         """Open a recording that the command line named."""

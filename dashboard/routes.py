@@ -32,7 +32,7 @@ from .answer_queue import (
 )
 from .library import Data, Functions, LibraryItem, Matches, Recordings
 from .pages import ball_link, match_link, recording_link
-from .serving import from_our_page
+from .serving import MAX_BODY_BYTES, from_our_page
 
 if TYPE_CHECKING:
     from attnlens.cricket.match.match import Match
@@ -136,10 +136,8 @@ def compress_text(response: Response) -> Response:
     return response
 
 
-_MAX_UPLOAD_BYTES: Final = 32_000_000
-"""Of an uploaded file."""
 _MAX_REQUEST_BYTES: Final = 1_000_000
-"""Of any other request."""
+"""Of a request that is no upload."""
 _POLICY: Final = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
@@ -156,7 +154,7 @@ def add_uploads(server: Flask, matches: Matches, recordings: Recordings, *, publ
             return error_response("only the dashboard's own pages may upload", 403)
         if request.content_length is None:  # it would be cut where it is too large
             return error_response("the file's size has to be told", 411)
-        request.max_content_length = _MAX_UPLOAD_BYTES
+        request.max_content_length = MAX_BODY_BYTES
         file = request.args.get("name", kind), request.get_data()
         if kind == "match":
             return plain_json({"path": match_link(matches.upload(*file))})

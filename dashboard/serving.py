@@ -108,8 +108,8 @@ THREADS: Final = 48
 _MAX_CONNECTIONS: Final = 1000
 _IDLE_SECONDS: Final = 30
 """After which an idle connection is closed."""
-MAX_BODY_BYTES: Final = 64_000_000
-"""Of a request; larger ones are refused unread. The app itself has lower limits."""
+MAX_BODY_BYTES: Final = 32_000_000
+"""Of a request: of an uploaded file. Larger ones are refused by the size in their head, unread."""
 
 
 class LowerCaseHost:
@@ -152,7 +152,7 @@ def listen(app: Dash, host: str, port: int) -> TcpWSGIServer:
         connection_limit=_MAX_CONNECTIONS,
         channel_timeout=_IDLE_SECONDS,
         cleanup_interval=10,
-        max_request_body_size=MAX_BODY_BYTES,
+        max_request_body_size=MAX_BODY_BYTES + 1,
         # Above 0, waitress reports whether the client has disconnected.
         channel_request_lookahead=1,
         asyncore_use_poll=True,

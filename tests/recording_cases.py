@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from attnlens.recording.attention_record import AttentionRecord
@@ -82,3 +86,38 @@ def same(one: Any, other: Any) -> None:
             assert torch.equal(left, right), field.name
         else:
             assert (left, type(left)) == (right, type(right)), field.name
+
+
+def bombs(folder: Path) -> dict[str, str]:
+    """Recordings of few bytes that claim many, written to a folder, and what is said of them."""
+    Recording([AttentionRecord("a", 0, torch.ones(1, 1, 1, 1), AXES)]).save(folder / "small")
+    with safe_open(folder / "small", "pt") as file:
+        metadata = file.metadata()
+    (entry,) = json.loads(metadata["records"])
+    (name,) = entry["tensors"].values()
+    number, side = torch.ones(1, 1, 1, 1), 200_000
+    cases: dict[str, tuple[dict[str, Any], dict[str, Tensor], str]] = {
+        "expanded": (
+            {**entry, "expanded": {"weights": [1, 1, side, side]}},
+            {name: number.half()},
+            f"1 numbers are said to be 1 x 1 x {side} x {side}",
+        ),
+        "top": (
+            {**entry, "key_count": side**2, "tensors": {"weights": name, "keys": "keys"}},
+            {name: number, "keys": number.long()},
+            f"{side**2} keys are claimed",
+        ),
+        "lazy": (
+            {
+                **entry,
+                "lazy": {"scale": 1.0, "causal": False},
+                "tensors": {"lazy.q": "q", "lazy.k": "q"},
+            },
+            {"q": torch.ones(1, 1, side, 1)},
+            "takes more than 2.2 GB of memory to open",
+        ),
+    }  # fmt: skip
+    for case, (claimed, tensors, _) in cases.items():
+        save_file(tensors, folder / case, {**metadata, "records": json.dumps([claimed])})
+    (folder / "small").unlink()
+    return {case: words for case, (_, _, words) in cases.items()}

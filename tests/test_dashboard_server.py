@@ -30,8 +30,9 @@ from attnlens.cricket.predictor.trained import load_predictor
 from attnlens.cricket.predictor.window import window_for
 from attnlens.cricket.readers import read_match
 from attnlens.dashboard.app import create_app
-from attnlens.dashboard.library import Functions, Matches, Recordings
+from attnlens.dashboard.library import Data, Functions, Library, Matches, Recordings
 from attnlens.dashboard.serving import MAX_BODY_BYTES, THREADS
+from attnlens.errors import InputError
 
 skip_without("dash")
 
@@ -93,7 +94,7 @@ def test_who_leaves_is_noticed_and_silent_connections_are_no_burden(server: Serv
     port = int(server.url.rpartition(":")[2])
     asking = "GET /data/simulated-252/2/{}/explanation.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with contextlib.ExitStack() as opened:
-        for _ in range(300):
+        for _ in range(500):
             silent = opened.enter_context(socket.create_connection(("127.0.0.1", port)))
             silent.sendall(b"GET / HTTP/1.1\r\nHost: 127")
         balls = range(80, 100)
@@ -103,6 +104,7 @@ def test_who_leaves_is_noticed_and_silent_connections_are_no_burden(server: Serv
                 time.sleep(0.02)
         status = Path(f"/proc/{server.process.pid}/status").read_text()
         assert int(re.search(r"Threads:\s+(\d+)", status)[1]) < THREADS + 20
+        assert server.get("/health", Host=f"LOCALHOST:{port}")[0] == 200
         thread = threading.Thread(target=server.explanation, args=("simulated-252/2/101",))
         thread.start()
         # One of those that were left may have begun; the others are dropped.
@@ -297,7 +299,7 @@ def test_an_upload_is_refused_before_it_is_read(server: Server) -> None:
     for head, status in (
         (f"{ours}Content-Length: 10000000000", 413),
         (f"{ours}X-A: b", 411),
-        (f"Host: {host}\r\nContent-Length: {MAX_BODY_BYTES}", 413),
+        (f"{ours}Content-Length: {MAX_BODY_BYTES + 1}", 413),
     ):
         with socket.create_connection((host, int(port)), timeout=150) as connection:
             connection.sendall(f"POST /upload/match?name=a.csv HTTP/1.1\r\n{head}\r\n\r\n".encode())
@@ -305,8 +307,8 @@ def test_an_upload_is_refused_before_it_is_read(server: Server) -> None:
 
 
 def test_uploads_are_capped_and_kept_apart(server: Server, sample_match_path: Path) -> None:
-    status, said = server.post("/upload/match?name=big.csv", b"x" * 32_000_001, **OURS)
-    assert (status, said) == (413, {"error": "what is sent is larger than 32 MB"})
+    status, said = server.post("/upload/match?name=big.csv", b"x" * 1_000_001, **OURS)
+    assert (status, said["error"].partition(": ")[0]) == (422, "big.csv")
     content = sample_match_path.read_bytes().replace(b"Callum", b"Colum")
     status, said = server.post("/upload/match?name=../../x.csv", content, **OURS)
     assert status == 200
@@ -315,10 +317,35 @@ def test_uploads_are_capped_and_kept_apart(server: Server, sample_match_path: Pa
         server.json(f"/data/{key}/1/balls.json")["balls"][0]["non_striker"] == "Pranit Gollapatti"
     )
     assert key.encode() not in server.get("/_dash-layout")[1]
+    _, again = server.post("/upload/match?name=x.csv", content, **OURS)
+    _, other = server.post("/upload/match?name=y.csv", content, **OURS)
+    assert (again == said, other == said) == (True, False)
     answer = callback(server, PAGE, url="/", state=("page-key", "data", None))
     assert key not in json.dumps(answer)
     status, said = server.post("/upload/match?name=bad.csv", b"a,b\n1,2\n", **OURS)
     assert (status, said["error"][:9], "/tmp" in said["error"]) == (422, "bad.csv: ", False)
+
+
+class Pages(Library[str]):
+    """A library whose items are their files' texts."""
+
+    def _read(self, path: str, name: str) -> tuple[str, Data]:
+        return Path(path).read_text(), {"name": name}
+
+    def _size(self, content: str) -> int:
+        return len(content)
+
+
+def test_all_uploads_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnlens.dashboard.library._MAX_UPLOADED_CHARACTERS", 100)
+    pages = Pages(functions=None)  # type: ignore[arg-type]  # `_read` asks none
+    items = [pages.upload(f"{number}.txt", b"x" * 40) for number in range(3)]
+    assert len({item.key for item in items}) == 3
+    assert [pages.get(item.key) for item in items] == [None, *items[1:]]
+    with pytest.raises(InputError, match=r"^4\.txt: is too large to be kept open; name it in"):
+        pages.upload("4.txt", b"x" * 101)
+    many = [pages.upload(f"{number}", b"") for number in range(70)]
+    assert sum(pages.get(item.key) is not None for item in many) == 64
 
 
 def test_questions_that_cannot_be_answered_are_one_line(

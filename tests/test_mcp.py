@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
@@ -22,10 +23,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from command_line import clean_environment, command, run_process
 from hostile import save_hostile
+from hypothesis import given
+from hypothesis import strategies as st
 from needed import skip_without
 from syrupy.assertion import SnapshotAssertion
 
 import attnlens
+from attnlens.cricket.mcp.bounded_input import BoundedLines
 from attnlens.cricket.mcp.match_folders import Folders
 from attnlens.cricket.readers import read_match
 from attnlens.errors import InputError
@@ -410,6 +414,42 @@ def test_over_stdio(folder: Path) -> None:
 
     process = StdioServerParameters(command=sys.executable, args=words, env=clean_environment())
     ask(stdio_client(process), greeted)
+
+
+def test_a_line_that_is_too_long_is_refused_unread(folder: Path) -> None:
+    """Over stdio: it is answered by its id, and the next request as if nothing had been."""
+    call = {"name": "list_matches", "arguments": {"team": "x" * 24_000_000}}
+    client = {"name": "a", "version": "1"}
+    start = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    requests = [
+        {"id": 1, "method": "initialize", "params": start},
+        {"method": "notifications/initialized"},
+        {"id": "two", "method": "tools/call", "params": call},
+        {"id": 3, "method": "ping"},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", **request}) for request in requests]
+    done = subprocess.run(
+        command("mcp", folder),
+        env=clean_environment(),
+        input="\n".join([*lines[:3], "junk" * 2_000_000, *lines[3:], ""]).encode(),
+        capture_output=True,
+        timeout=300,
+        check=True,
+    )
+    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    assert answers["two"]["error"]["data"] == "a request of more than 4 MB is refused"
+    assert answers[3]["result"] == {}
+    assert list(answers) == [1, "two", 3]
+
+
+@given(st.binary(max_size=400), st.integers(1, 60))
+def test_lines_within_the_bound_come_through_whole(data: bytes, bound: int) -> None:
+    lines = BoundedLines(io.BufferedReader(io.BytesIO(data)), bound)  # type: ignore[arg-type]
+    read = io.BufferedReader(lines).read()
+    each = re.compile(rb"[^\n]*\n|[^\n]+\Z")
+    assert [line for line in each.findall(read) if b" is refused" not in line] == [
+        line for line in each.findall(data) if len(line) <= bound
+    ]
 
 
 @pytest.fixture

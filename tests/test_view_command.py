@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 import webbrowser
 import zlib
@@ -21,6 +22,7 @@ from recording_cases import (
     KEY_NAMES,
     every_kind,
     lazy_attention,
+    lazy_record,
     top_record,
     whole_record,
 )
@@ -252,3 +254,29 @@ def test_bad_input_is_one_line(
     # What a library says of such files depends on its release.
     assert [re.sub(r" \(\D*?\);", ";", message) for message in messages] == snapshot
     assert attnlens_here.files() == [saved, "text.txt"]
+
+
+def test_weights_that_are_no_attention_are_noted_on_every_page(
+    attnlens_here: Here, snapshot: Any
+) -> None:
+    weights = torch.softmax(torch.randn(2, 3, 5, 7), -1)
+    good = AttentionRecord("good", 0, weights, AXES)
+    bad = weights.clone()
+    bad[0, 0, 1, 2], bad[0, 1, 1, 2], bad[1, 2, 4, 0] = math.nan, -0.2, math.inf
+    bad[1, 0, 0] *= 1.5
+    bad[1, 0, 1] *= 0.25
+    bad[1, 0, 2] = 0  # all of its keys are hidden
+    half = good.replaced(site="half", weights=weights.bfloat16())
+    lazy = lazy_record("lazy of NaN")
+    lazy.lazy.q[0, 0, 0] = math.nan
+    records = [good, good.replaced(site="bad", weights=bad), half, lazy, top_record()]
+    Recording(records).save(attnlens_here.folder / "r")
+    data = json.loads(attnlens_here.good("view", "r", "--json"))
+    notes = {site["site"]: site["notes"] for site in data["sites"]}
+    assert notes["good"] == notes["half"] == []
+    assert {site: each for site, each in notes.items() if each} == snapshot
+    attnlens_here.good("view", "r", "--out", "r.html")
+    page = (attnlens_here.folder / "r.html").read_text(encoding="utf-8")
+    for note in (*notes["bad"], *notes["lazy of NaN"]):
+        assert note in page
+        assert note in Recording(records)._repr_html_()

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from attnlens.attention.focus import SINK, as_floats, entropy, entropy_bounds, looked_at, sinks
@@ -37,6 +38,9 @@ _BEND: Final = 0.1
 _ENTROPY_STEPS: Final = 4096
 _NO_ENTROPY: Final = 65_535
 _CHUNK_CELLS: Final = 1 << 23
+_TOLERANCE: Final = 1e-3
+_HALF_TOLERANCE: Final = 1e-2
+"""How far a row of weights may be from summing to 1, in 32 bits and in 16."""
 
 
 Picture = tuple[NDArray[np.uint16], NDArray[np.uint16]]
@@ -184,9 +188,8 @@ def maps_data(
                 f"only the {record.keys.shape[-1]} strongest keys of each row were kept; the "
                 "others are blank, and of entropies only bounds are known"
             )
-        maps, pictures, odd = _maps(record, tall, wide)
-        if odd:
-            entry["notes"].append("weights that are negative or no numbers are shown as 0")
+        maps, pictures, check = _maps(record, tall, wide)
+        entry["notes"] += check.notes()
         entry |= {"block": [tall, wide], "queries": list(queries), "keys": list(keys)}
         entries.append(entry | {"maps": maps})
         record_pictures.append(pictures)
@@ -252,8 +255,68 @@ def _has_queries(record: AttentionRecord) -> bool:
     return len(record.axes) > 1 and record.axes[-2].name == "query"
 
 
-def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], list[Picture], bool]:
-    """The maps of a record, their pictures, and whether any weight is negative or no number."""
+class _WeightCheck:
+    """Counts rows of weights that are no attention: negative, no numbers, or not summing to 1."""
+
+    def __init__(self, record: AttentionRecord) -> None:
+        self._sums_to_one = record.axes[-1].name == "key"
+        half = record.weights.dtype in (torch.float16, torch.bfloat16)
+        self._tolerance = _HALF_TOLERANCE if half and record.lazy is None else _TOLERANCE
+        self._residual = None if record.residual is None else as_floats(record.residual)
+        self.rows = 0
+        self.counts = dict.fromkeys(("NaN", "infinite", "negative"), 0)
+        self.sums: list[float] = []
+        self.wrong_sums = 0
+
+    def add(self, start: int, weights: NDArray[np.float32]) -> None:
+        """Count a block of rows ``(map, row, key)``, the first of which is ``start``."""
+        kinds = zip(self.counts, (np.isnan(weights), np.isinf(weights), weights < 0), strict=True)
+        for kind, wrong in kinds:
+            self.counts[kind] += int(wrong.any(-1).sum())
+        self.rows += math.prod(weights.shape[:2])
+        if not self._sums_to_one:
+            return
+        sums = weights.sum(-1, dtype=np.float64)
+        if self._residual is not None:
+            rest = self._residual.reshape(len(weights), -1)
+            sums = sums + rest[:, start : start + sums.shape[1]]
+        wrong = np.isfinite(sums) & (np.abs(sums - 1) > self._tolerance) & (sums != 0)
+        if wrong.any():
+            self.wrong_sums += int(wrong.sum())
+            self.sums += [float(sums[wrong].min()), float(sums[wrong].max())]
+
+    def notes(self) -> list[str]:
+        """A sentence for each kind that occurs."""
+        notes = [
+            f"{number} of {self.rows} rows hold {kind} weights, which are drawn as 0"
+            for kind, number in self.counts.items()
+            if number
+        ]
+        if self.wrong_sums:
+            low, high = min(self.sums), max(self.sums)
+            notes.append(
+                f"{self.wrong_sums} of {self.rows} rows of weights do not sum to 1 "
+                f"but to {low:.3g} to {high:.3g}"
+            )
+        return notes
+
+
+def weight_notes(record: AttentionRecord) -> list[str]:
+    """What is wrong with a record's weights as attention, a sentence for each kind of fault.
+
+    A row of zeros, whose keys are all hidden, is no fault. Weights of 16 bits may sum to within
+    1% of 1, others to within 0.1%.
+    """
+    check = _WeightCheck(record)
+    for start, weights, _, _ in _measured(record):
+        check.add(start, weights)
+    return check.notes()
+
+
+def _maps(
+    record: AttentionRecord, tall: int, wide: int
+) -> tuple[list[Json], list[Picture], _WeightCheck]:
+    """The maps of a record, their pictures, and what its weights are like."""
     queries, keys = _sides(record)
     count = len(_leads(record))
     rows, columns = -(-queries // tall), -(-keys // wide)
@@ -261,10 +324,10 @@ def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], li
     bounds = np.full((2, count, rows), np.nan, np.float32)
     paid = np.zeros((3, count, keys))
     widths = np.arange(0, keys, wide)
-    odd = False
+    check = _WeightCheck(record)
     for start, weights, low, high in _measured(record, tall):
+        check.add(start, weights)
         bad = ~(weights >= 0) | np.isinf(weights)
-        odd = odd or bool(bad.any())
         block = np.where(bad, 0.0, weights)
         heights = np.arange(0, block.shape[1], tall)
         at = slice(start // tall, start // tall + len(heights))
@@ -287,7 +350,7 @@ def _maps(record: AttentionRecord, tall: int, wide: int) -> tuple[list[Json], li
         }
         for number, lead in enumerate(_leads(record))
     ]
-    return maps, _pictures(cells, bounds), odd
+    return maps, _pictures(cells, bounds), check
 
 
 def _pictures(cells: NDArray[np.float32], bounds: NDArray[np.float32]) -> list[Picture]:

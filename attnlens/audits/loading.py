@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import warnings
@@ -15,12 +16,21 @@ from typing import Any, Final
 
 from torch import nn
 
+from attnlens.child import Bounds
 from attnlens.errors import InputError
+from attnlens.files import read_whole, size_of
 
 _OFFLINE: Final = (
     "nothing is ever downloaded: give a folder with config.json, weights and tokenizer"
 )
 _WEIGHTS: Final = (".safetensors", ".bin")
+_SAFELY: Final = {"local_files_only": True, "trust_remote_code": False}
+_MAX_CONFIG_BYTES: Final = 16 << 20
+_BASE_MEMORY: Final = 4 << 30
+_MEMORY_PER_BYTE: Final = 20
+"""Of a file: weights of 2 bits become numbers of 32, and are copied once."""
+_MAX_CPU_SECONDS: Final = 24 * 3600
+_MAX_SILENT_SECONDS: Final = 3600.0
 _TOKENS: Final = ("tokenizer", "vocab", "merges", "spiece")
 
 
@@ -34,7 +44,7 @@ class ModelSource:
 
 
 def load_model(path: str) -> ModelSource:
-    """The model that a path names.
+    """The model that a path names. No code that comes with a model is run.
 
     Args:
         path: a folder of Hugging Face, a GGUF file, or ``module:function`` that returns
@@ -43,20 +53,45 @@ def load_model(path: str) -> ModelSource:
     Raises:
         InputError: there is none, or it cannot be read.
     """
+    if check_model(path):
+        module, _, function = path.partition(":")
+        return _of_function(module, function)
+    return _of_folder(path) if os.path.isdir(path) else _of_gguf(path)
+
+
+def check_model(path: str) -> bool:
+    """Look at a path before its model is loaded.
+
+    Returns:
+        Whether it is ``module:function``, code of the user's own, and not a file.
+
+    Raises:
+        InputError: no model can be there, or it asks for code of its own to be run.
+    """
     if os.path.isdir(path):
-        return _of_folder(path)
+        _check_folder(path)
+        return False
     if path.lower().endswith(".gguf"):
         if not os.path.isfile(path):
             raise InputError("no such file", path=path, remedy="give a GGUF file")
-        return _of_gguf(path)
-    module, colon, function = path.partition(":")
-    if colon and not os.path.exists(path):
-        return _of_function(module, function)
+        return False
+    if ":" in path and not os.path.exists(path):
+        return True
     problem = "is neither a folder nor a GGUF file" if os.path.exists(path) else "no such model"
     raise InputError(problem, path=path, remedy=f"{_OFFLINE}, a .gguf, or module:function")
 
 
-def _of_folder(path: str) -> ModelSource:
+def model_bounds(path: str) -> Bounds:
+    """What the process that opens a folder or a GGUF file may use."""
+    return Bounds(
+        memory=_BASE_MEMORY + _MEMORY_PER_BYTE * size_of(path),
+        cpu_seconds=_MAX_CPU_SECONDS,
+        silent_seconds=_MAX_SILENT_SECONDS,
+        remedy="if you trust it, load it yourself, and give module:function",
+    )
+
+
+def _check_folder(path: str) -> None:
     names = os.listdir(path)
     if "config.json" not in names:
         raise InputError("holds no config.json, so it is no model", path=path, remedy=_OFFLINE)
@@ -64,10 +99,27 @@ def _of_folder(path: str) -> ModelSource:
         raise InputError("holds no weights (.safetensors or .bin)", path=path, remedy=_OFFLINE)
     if not any(name.startswith(_TOKENS) or name.endswith(".model") for name in names):
         raise InputError("holds no tokenizer", path=path, remedy=_OFFLINE)
+    for name in sorted(names):
+        file = os.path.join(path, name)
+        if not name.endswith("config.json") or not os.path.isfile(file):
+            continue
+        content = read_whole(file, _MAX_CONFIG_BYTES, remedy=_OFFLINE)
+        try:
+            asks = "auto_map" in json.dumps(json.loads(content), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            raise InputError("cannot be read as JSON", path=file, remedy=_OFFLINE) from None
+        if asks:
+            raise InputError(
+                "asks for code of its own to be run (auto_map), which is refused",
+                path=file,
+                remedy="load the model yourself, and give module:function",
+            )
+
+
+def _of_folder(path: str) -> ModelSource:
     transformers = _transformers()
-    safely = {"local_files_only": True, "trust_remote_code": False}
     with _quietly(path, "its config.json cannot be read"):
-        config = transformers.AutoConfig.from_pretrained(path, **safely)
+        config = transformers.AutoConfig.from_pretrained(path, **_SAFELY)
         class_name = (getattr(config, "architectures", None) or ["AutoModel"])[0]
     kind = getattr(transformers, class_name, None)
     if kind is None:
@@ -77,9 +129,9 @@ def _of_folder(path: str) -> ModelSource:
             remedy="load it yourself, and give module:function",
         )
     with _quietly(path, "its weights cannot be read"):
-        model = kind.from_pretrained(path, local_files_only=True).eval()
+        model = kind.from_pretrained(path, **_SAFELY).eval()
     with _quietly(path, "its tokenizer cannot be read"):
-        tokens = transformers.AutoTokenizer.from_pretrained(path, **safely)
+        tokens = transformers.AutoTokenizer.from_pretrained(path, **_SAFELY)
     return ModelSource(model, tokens)
 
 
@@ -96,7 +148,7 @@ def _of_gguf(path: str) -> ModelSource:
     transformers = _transformers()
     folder, file = os.path.split(os.path.abspath(path))
     with _quietly(path, "cannot be read as GGUF"), _read_once():
-        options = {"gguf_file": file, "local_files_only": True}
+        options = {**_SAFELY, "gguf_file": file}
         model = transformers.AutoModelForCausalLM.from_pretrained(folder, **options).eval()
         return ModelSource(model, transformers.AutoTokenizer.from_pretrained(folder, **options))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlens.cli.arguments import Commands, add_shared, whole_number
 from attnlens.cli.output import progress, say
+from attnlens.cli.recordings import view_page
 from attnlens.cli.signals import end_at_once
 from attnlens.errors import InputError
 from attnlens.files import read_whole
@@ -105,7 +106,8 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
     """Open the files of the command line, or else a simulated match that is always the same."""
-    from attnlens.cricket.readers import Growing, read_match, read_matches
+    from attnlens.cricket.readers import read_match, read_matches
+    from attnlens.cricket.readers.following import Growing
     from attnlens.cricket.reference_inputs import sample_match
 
     for path in options.files:
@@ -152,7 +154,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     )
     from attnlens.cricket.pages.match_story import render_story_parts
     from attnlens.cricket.predictor.calibration import SHIPPED
-    from attnlens.cricket.readers import read_match
+    from attnlens.cricket.readers.uploaded import read_uploaded
     from attnlens.cricket.session import Session
     from attnlens.cricket.whatif import types
     from attnlens.dashboard.library import Functions
@@ -197,7 +199,7 @@ def _functions(options: argparse.Namespace) -> Functions:
 
     session(default_model).predictor  # noqa: B018  # a wrong --model fails before anything is served
     return Functions(
-        read=read_match,
+        read=read_uploaded,
         match=shown_match,
         # Each letter that is typed into the search field asks for those of all matches.
         people=lru_cache(maxsize=_MAX_MATCHES)(shown_people),
@@ -207,7 +209,7 @@ def _functions(options: argparse.Namespace) -> Functions:
         next_ball=next_ball,
         what_if=what_if,
         texts=_texts(),
-        page=_recording_page,
+        page=view_page,
         models=tuple(dict.fromkeys((default_model, *SHIPPED))),
         heads=None if options.heads is None else _heads(options.heads),
     )
@@ -241,11 +243,3 @@ def _texts() -> dict[str, Callable[[Data], str]]:
         ),
         "report.html": lambda data: render_html(Explanation.from_dict(data)),
     }
-
-
-def _recording_page(path: str, name: str) -> str:
-    from attnlens.attention.views import maps_data
-    from attnlens.cli.recordings import recording_of
-    from attnlens.render.page import render_recording_page
-
-    return render_recording_page(maps_data(recording_of(path)), name=name)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkstemp
 from typing import TYPE_CHECKING, Any, Final
 
+from attnlens.child import Bounds, Report, answers_of_child, in_child
 from attnlens.cli.arguments import (
     MAX_COUNT,
     Commands,
@@ -21,6 +24,7 @@ from attnlens.cli.arguments import (
 from attnlens.cli.output import (
     check_files,
     emit,
+    page,
     progress,
     progress_bar,
     say,
@@ -28,7 +32,7 @@ from attnlens.cli.output import (
     utf8_stdout,
 )
 from attnlens.errors import InputError
-from attnlens.files import lock, read_whole, render_json, write_text, writing
+from attnlens.files import lock, read_whole, render_json, size_of, write_text, writing
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -46,6 +50,12 @@ _BEGINS: Final = b'{"model":'
 """How each line of many audits begins."""
 
 _MAX_TEXTS_BYTES: Final = 64 << 20
+
+_BASE_MEMORY: Final = 2 << 30
+_MEMORY_PER_BYTE: Final = 12
+"""Of a recording: weights of 16 bits become numbers of 32, of which there are several copies."""
+_MAX_CPU_SECONDS: Final = 3600
+_MAX_SECONDS: Final = 600.0
 
 
 def add_audit(commands: Commands) -> None:
@@ -116,35 +126,82 @@ def _layers(text: str) -> list[int]:
     return layers
 
 
-def _inputs(options: argparse.Namespace, model: ModelSource) -> Any:
-    """The text, or what the function gave."""
-    if model.inputs is not None and options.text is not None:
-        raise InputError("the function gives its own inputs", remedy="leave --text out")
-    if model.inputs is None and options.text is None:
-        raise InputError("there is no input", remedy="give --text WORDS")
-    return options.text if model.inputs is None else model.inputs
-
-
 def _run_audit(options: argparse.Namespace) -> int:
     check_files(options)
     if options.texts is not None:
         return _audit_texts(options)
+    options.format = options.format or _format_of(options.out)
+    chosen = given_options(options, "target", "layers", "heads")
+    form = {"format": options.format, "drawn": page(options.out)}
+    (answer,) = _of_model(options, audited, text=options.text, chosen=chosen, **form)
+    progress("")
+    documents = dict.fromkeys(_FORMATS[1:], lambda: answer)
+    return show(options, documents.pop("json"), lambda **_: answer, **documents)
+
+
+def _of_model(
+    options: argparse.Namespace, function: Callable[..., Any], **question: Any
+) -> Iterator[Any]:
+    """What one of the functions below answers of a model, one value or several.
+
+    A stranger's model is opened in a process of its own; ``module:function`` is the user's.
+    """
+    from attnlens.audits.loading import check_model, model_bounds
+
+    question["path"] = options.path
+    if check_model(options.path):
+        answer = function(**question, report=progress)
+        yield from answer if isinstance(answer, Iterator) else (answer,)
+        return
+    bounds = replace(model_bounds(options.path), writes=function is recorded)
+    name = f"{__name__}:{function.__name__}"
+    yield from answers_of_child(name, question, bounds, path=options.path, report=progress)
+
+
+def audited(
+    path: str, text: str | None, chosen: Json, format: str, drawn: Json, report: Report
+) -> str | Json:
+    """The audit of a model in a format: plain data of ``json``, else a text."""
     from attnlens.audits import audit
     from attnlens.render.audit import audit_markdown, audit_page, render_audit
 
-    options.format = options.format or _format_of(options.out)
-    model = _model(options)
-    inputs = _inputs(options, model)
-    chosen = given_options(options, "target", "layers", "heads")
-    report = audit(model.model, inputs, tokens=model.tokens, progress=progress, **chosen)
-    progress("")
-    return show(
-        options,
-        report.to_dict,
-        partial(render_audit, report),
-        html=lambda: audit_page(report),
-        md=lambda: audit_markdown(report),
-    )
+    model, inputs = _model_and_inputs(path, text, report)
+    result = audit(model.model, inputs, tokens=model.tokens, progress=report, **chosen)
+    if format == "json":
+        return result.to_dict()
+    if format == "text":
+        return render_audit(result, **drawn)
+    return audit_page(result) if format == "html" else audit_markdown(result)
+
+
+def audited_texts(path: str, texts: list[str], chosen: Json, report: Report) -> Iterator[Json]:
+    """The audit of each text, as plain data."""
+    from attnlens.audits import audit
+
+    model, _ = _model_and_inputs(path, texts[0], report)
+    for text in texts:
+        yield audit(model.model, text, tokens=model.tokens, **chosen).to_dict()
+
+
+def recorded(path: str, text: str | None, out: str, report: Report) -> None:
+    """Write the recording of a model that runs once."""
+    from attnlens.audits.inputs import record_input
+
+    model, inputs = _model_and_inputs(path, text, report)
+    record_input(model.model, inputs, model.tokens).save(out)
+
+
+def _model_and_inputs(path: str, text: str | None, report: Report) -> tuple[ModelSource, Any]:
+    """The model, and the text or what the function gave."""
+    from attnlens.audits.loading import load_model
+
+    report("loading the model")
+    model = load_model(path)
+    if model.inputs is not None and text is not None:
+        raise InputError("the function gives its own inputs", remedy="leave --text out")
+    if model.inputs is None and text is None:
+        raise InputError("there is no input", remedy="give --text WORDS")
+    return model, text if model.inputs is None else model.inputs
 
 
 def _format_of(out: str | None) -> str:
@@ -160,17 +217,8 @@ def _format_of(out: str | None) -> str:
     return formats[ending.lower()]
 
 
-def _model(options: argparse.Namespace) -> ModelSource:
-    from attnlens.audits.loading import load_model
-
-    progress("loading the model")
-    return load_model(options.path)
-
-
 def _audit_texts(options: argparse.Namespace) -> int:
     """One text after the other, each audit a line of JSON."""
-    from attnlens.audits import audit
-
     if options.text is not None or options.out is None or options.format not in (None, "json"):
         raise InputError(
             "--texts writes one JSON object a line", remedy="give --out FILE, and no --text"
@@ -185,8 +233,6 @@ def _audit_texts(options: argparse.Namespace) -> int:
         done, _ = _audits_in(options.out, texts)
     if done == len(texts):
         return 0
-    model = _model(options)
-    chosen = given_options(options, "target", "layers", "heads")
     # Unbuffered, so that nothing is left to write if the disk is full.
     with writing(options.out), open(options.out, "ab", buffering=0) as file:
         if not lock(file.fileno()):
@@ -195,13 +241,14 @@ def _audit_texts(options: argparse.Namespace) -> int:
                 path=options.out,
                 remedy="wait until that has ended, or give another --out",
             )
-        # Another process may have gone on while the model was read.
+        # Another process may have gone on before the file was ours.
         done, whole_bytes = _audits_in(options.out, texts)
         file.truncate(whole_bytes)
-        for number in range(done, len(texts)):
+        chosen = given_options(options, "target", "layers", "heads")
+        audits = _of_model(options, audited_texts, texts=texts[done:], chosen=chosen)
+        for number, report in enumerate(audits, done + 1):
+            _append(file, json.dumps(report, ensure_ascii=False).encode() + b"\n")
             progress_bar(number, len(texts), "texts audited")
-            report = audit(model.model, texts[number], tokens=model.tokens, **chosen)
-            _append(file, json.dumps(report.to_dict(), ensure_ascii=False).encode() + b"\n")
     progress("")
     return 0
 
@@ -242,22 +289,35 @@ def _text_of(line: bytes) -> str | None:
 
 def _run_record(options: argparse.Namespace) -> int:
     check_files(options)
-    if options.from_qk is not None:
-        from attnlens.recording.recording import recording_of_captured
-
-        if options.path is not None or options.text is not None:
-            raise InputError("--from-qk needs no model", remedy="leave PATH and --text out")
-        recording_of_captured(options.from_qk).save(options.out)
-        return 0
-    if options.path is None:
+    captured = options.from_qk is not None
+    if captured and (options.path is not None or options.text is not None):
+        raise InputError("--from-qk needs no model", remedy="leave PATH and --text out")
+    if not captured and options.path is None:
         raise InputError("there is no model", remedy="give PATH, or --from-qk FILE")
-    from attnlens.audits.inputs import record_input
-
-    model = _model(options)
-    recording = record_input(model.model, _inputs(options, model), model.tokens)
+    # Where the process that writes it is ended, nothing of it is left.
+    folder = os.path.dirname(os.path.abspath(options.out))
+    with writing(options.out), TemporaryDirectory(dir=folder, prefix=".attnlens-") as beside:
+        part = os.path.join(beside, "recording")
+        try:
+            if captured:
+                _of_recording(options.from_qk, recorded_captured, {"out": part}, writes=True)
+            else:
+                list(_of_model(options, recorded, text=options.text, out=part))
+        except InputError as error:
+            if error.path != part:
+                raise
+            raise InputError(error.problem, path=options.out, remedy=error.remedy) from None
+        os.replace(part, options.out)
     progress("")
-    recording.save(options.out)
     return 0
+
+
+def recorded_captured(path: str, out: str, report: Report) -> None:
+    """Write the recording of captured queries and keys."""
+    from attnlens.recording.recording import recording_of_captured
+
+    report("reading the queries and keys")
+    recording_of_captured(path).save(out)
 
 
 def add_view(commands: Commands) -> None:
@@ -285,61 +345,95 @@ def add_view(commands: Commands) -> None:
 
 def _run_view(options: argparse.Namespace) -> int:
     check_files(options)
-    progress("reading the recording")
-    recording = _chosen_records(options)
+    choice = {name: getattr(options, name) for name in ("site", "batch", "head", "query")}
+    path, name = options.recording, _name(options.recording)
     if options.format == "html":
-        _show_page(options, recording)
+        question = {"choice": choice, "name": name}
+        _show_page(options, _of_recording(path, page_of_recording, question))
         return 0
-    data = _recording_data(options, recording)
+    data = _of_recording(path, rows_of_recording, {"choice": choice, "top": options.top})
     progress("")
     utf8_stdout()
     # A label can hold half a character, which UTF-8 cannot.
-    emit(render_json(data).encode("utf-8", "replace").decode("utf-8"), options.out)
+    text = render_json({"recording": name, **data})
+    emit(text.encode("utf-8", "replace").decode("utf-8"), options.out)
     return 0
 
 
-def recording_of(path: str) -> Recording:
-    """A saved recording that holds a record at least."""
-    from attnlens.recording.recording import load_recording
+def view_page(path: str, name: str) -> str:
+    """The page of a recording, for the dashboard.
 
-    recording = load_recording(path)
-    if not recording:
-        raise InputError("holds no record", path=path, remedy="record something")
-    return recording
-
-
-def _chosen_records(options: argparse.Namespace) -> Recording:
-    from attnlens.attention.views import choose
-
-    recording = recording_of(options.recording)
-    choice = {name: getattr(options, name) for name in ("site", "batch", "head", "query")}
-    try:
-        return choose(recording, **choice)
-    except InputError as error:
-        raise InputError(error.problem, path=options.recording, remedy=error.remedy) from None
+    Raises:
+        AttnlensError: it cannot be read, or needs more than the process that opens it may use.
+    """
+    page: str = _of_recording(path, page_of_recording, {"choice": {}, "name": name})
+    return page
 
 
-def _recording_data(options: argparse.Namespace, recording: Recording) -> Json:
+def _of_recording(
+    path: str, function: Callable[..., Any], question: Json, *, writes: bool = False
+) -> Any:
+    """What one of the functions here answers of a recording, opened in a process of its own."""
+    bounds = Bounds(
+        memory=_BASE_MEMORY + _MEMORY_PER_BYTE * size_of(path),
+        cpu_seconds=_MAX_CPU_SECONDS,
+        silent_seconds=_MAX_SECONDS,
+        remedy="if you trust it, open it in Python with attnlens.load_recording",
+        writes=writes,
+    )
+    name = f"{__name__}:{function.__name__}"
+    return in_child(name, {"path": path, **question}, bounds, path=path, report=progress)
+
+
+def page_of_recording(
+    path: str, choice: Mapping[str, str | None], name: str, report: Report
+) -> str:
+    """One page of HTML with every heat map."""
+    from attnlens.attention.views import maps_data
+    from attnlens.render.page import render_recording_page
+
+    recording = _chosen_records(path, choice, report)
+    report("working out the heat maps")
+    return render_recording_page(maps_data(recording), name=name)
+
+
+def rows_of_recording(
+    path: str, choice: Mapping[str, str | None], top: int, report: Report
+) -> Json:
     """Sites, and rows of the first: the last query of each head, unless others were asked for."""
-    from attnlens.attention.views import has_weights, rows_data, sites_data
+    from attnlens.attention.views import has_weights, rows_data, sites_data, weight_notes
 
+    recording = _chosen_records(path, choice, report)
     rows = []
-    if options.query is not None or options.site is not None:
+    if choice["query"] is not None or choice["site"] is not None:
         chosen = recording.records()
     else:
         chosen = recording.records()[:1]
     for record in filter(has_weights, chosen):
         names = [axis.name for axis in record.axes]
-        if options.query is None and "query" in names:
+        if choice["query"] is None and "query" in names:
             record = record.sel(query=-1)
-        if options.batch is None and "batch" in names:
+        if choice["batch"] is None and "batch" in names:
             record = record.sel(batch=0)
-        rows += rows_data(record, options.top)
-    return {
-        "recording": _name(options.recording),
-        "sites": sites_data(recording),
-        "rows": rows,
-    }
+        rows += rows_data(record, top)
+    sites = sites_data(recording)
+    for record, site in zip(recording.records(), sites, strict=True):
+        site["notes"] += weight_notes(record) if has_weights(record) else []
+    return {"sites": sites, "rows": rows}
+
+
+def _chosen_records(path: str, choice: Mapping[str, str | None], report: Report) -> Recording:
+    from attnlens.attention.views import choose
+    from attnlens.recording.recording import load_recording
+
+    report("reading the recording")
+    recording = load_recording(path)
+    if not recording:
+        raise InputError("holds no record", path=path, remedy="record something")
+    try:
+        return choose(recording, **choice)
+    except InputError as error:
+        raise InputError(error.problem, path=path, remedy=error.remedy) from None
 
 
 def _name(path: str) -> str:
@@ -347,19 +441,11 @@ def _name(path: str) -> str:
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
-def _show_page(options: argparse.Namespace, recording: Recording) -> None:
-    from attnlens.attention.views import maps_data
-    from attnlens.render.page import render_recording_page
-
-    progress("working out the heat maps")
-    data = maps_data(recording)
-    text = render_recording_page(data, name=_name(options.recording))
+def _show_page(options: argparse.Namespace, text: str) -> None:
     progress("")
     if options.out is not None:
         write_text(options.out, text)
         return
-    from tempfile import mkstemp
-
     handle, path = mkstemp(prefix="attnlens-", suffix=".html")
     with writing(path), os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)

@@ -39,6 +39,8 @@ _LAZY: Final = "lazy."
 _INDEX: Final = "recording.json"
 """A folder's index: the format, and for every part its file and the entries of its records."""
 _PART: Final = re.compile(r"part-[0-9]{5,9}\.safetensors")
+_MAX_EXPANSION: Final = 1 << 16
+"""A number stands for so many in a file that is believed: all heads of a batch share a mask."""
 _DAMAGE: Final = (
     AttributeError,
     IndexError,
@@ -179,7 +181,7 @@ def read_part(
         for entry in record_entries:
             shapes = entry.get("expanded", {})
             tensors = {
-                part: tensor(name).expand(shapes[part]) if part in shapes else tensor(name)
+                part: _expanded(tensor(name), shapes.get(part))
                 for part, name in entry["tensors"].items()
             }
             records.append(record_of(entry, tensors))
@@ -321,6 +323,18 @@ def _unexpanded(value: Tensor) -> Tensor:
     return value
 
 
+def _expanded(value: Tensor, shape: Sequence[int] | None) -> Tensor:
+    """The tensor that `_unexpanded` was given; its shape is a claim of the file's."""
+    if shape is None:
+        return value
+    claimed = math.prod(shape)
+    _demand(
+        claimed <= _MAX_EXPANSION * max(1, value.numel()),
+        f"{value.numel()} numbers are said to be {' x '.join(map(str, shape))}",
+    )
+    return value.expand(shape)
+
+
 class _Places:
     """Tensors to be written, each once, by the name it is written under."""
 
@@ -408,6 +422,10 @@ def _check(record: AttentionRecord) -> None:
         return
     keys, count = record.keys, record.key_count
     _demand(_is_count(count) and len(shape) > 0, f"key count {count!r} is no number")
+    _demand(
+        (count or 0) <= _MAX_EXPANSION * max(1, keys.shape[-1] if keys.dim() else 1),
+        f"{count} keys are claimed, and few are kept",
+    )
     _demand(
         not keys.is_floating_point()
         and not keys.is_complex()

@@ -1,0 +1,243 @@
+"""A stranger's file is opened in a process of its own: bounded, without standard input.
+
+The child gets its question as JSON, and answers in lines of JSON: nothing that it says is
+unpickled or run. Its bounds are those of `setrlimit` and the parent's clock; where the system has
+no `setrlimit` (Windows) the clock alone, and on macOS the memory is not bounded.
+
+Reference: https://man7.org/linux/man-pages/man2/getrlimit.2.html
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from queue import Empty, SimpleQueue
+from typing import IO, Any, Final
+
+from attnlens.errors import AttnlensError, InputError
+from attnlens.files import Json
+
+_PARENT_POLL_SECONDS: Final = 1.0
+_ALLOCATION_FAILED: Final = "can't allocate memory"
+"""What torch's RuntimeError says where a MemoryError would be expected."""
+
+Report = Callable[[str], None]
+
+
+def _say_nothing(_: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a child may use.
+
+    Attributes:
+        memory: bytes of private memory (``RLIMIT_DATA``); a mapped file does not count.
+        cpu_seconds: of processor time, all threads together.
+        silent_seconds: of the clock without a line from the child.
+        answer: bytes of all lines that it writes.
+        remedy: what to do where these do not suffice.
+        writes: whether it may write files.
+    """
+
+    memory: int
+    cpu_seconds: int
+    silent_seconds: float
+    remedy: str
+    answer: int = 256 << 20
+    writes: bool = False
+
+    def exceeded(self, amount: str, path: str) -> InputError:
+        return InputError(f"takes more than {amount} to open", path=path, remedy=self.remedy)
+
+
+def in_child(
+    function: str, question: Json, bounds: Bounds, *, path: str, report: Report = _say_nothing
+) -> Any:
+    """What ``module:function`` of attnlens returns in a process of its own.
+
+    Args:
+        function: takes the question's values by name, and ``report``; returns what JSON can hold.
+        path: the file that is opened, for messages.
+        report: is told what the child reports meanwhile.
+
+    Raises:
+        AttnlensError: what the child raised, or an InputError where it raised one.
+        InputError: it crashed, or went beyond its bounds.
+    """
+    *_, answer = answers_of_child(function, question, bounds, path=path, report=report)
+    return answer
+
+
+def answers_of_child(
+    function: str, question: Json, bounds: Bounds, *, path: str, report: Report = _say_nothing
+) -> Iterator[Any]:
+    """Every value of a function that yields several, as `in_child` has one.
+
+    Raises:
+        AttnlensError: as `in_child`.
+    """
+    paths = (os.path.abspath(folder) for folder in sys.path if folder)
+    process = subprocess.Popen(
+        # -P: no module of the current folder takes the place of one of ours.
+        [sys.executable, "-P", "-m", "attnlens.child"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=None if os.environ.get("ATTNLENS_DEBUG") else subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        limits = [bounds.memory, bounds.cpu_seconds, bounds.writes, os.getpid()]
+        with suppress(BrokenPipeError), process.stdin as stdin:
+            stdin.write(json.dumps([function, question, *limits]).encode())
+        for kind, value in _messages(process.stdout, bounds, path):
+            if kind == "report":
+                report(value)
+            elif kind == "answer":
+                yield value
+            elif kind == "error":
+                raise _error(value)
+            elif kind == "memory":
+                raise bounds.exceeded(_gigabytes(bounds.memory), path)
+            elif kind == "fault":
+                raise RuntimeError(value)
+            elif kind == "done":
+                return
+        raise _ended(process.wait(), bounds, path)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def _messages(stream: IO[bytes], bounds: Bounds, path: str) -> Iterator[tuple[str, Any]]:
+    """Each line of a child, a pair in JSON, until it closes its end."""
+    lines: SimpleQueue[bytes] = SimpleQueue()
+
+    def read() -> None:
+        room = bounds.answer
+        with suppress(ValueError, OSError):  # closed by our own end
+            while line := stream.readline(room + 1):
+                room -= len(line)
+                lines.put(line)
+                if room < 0:
+                    return
+        lines.put(b"")
+
+    threading.Thread(target=read, daemon=True).start()
+    room = bounds.answer
+    while True:
+        try:
+            line = lines.get(timeout=bounds.silent_seconds)
+        except Empty:
+            raise bounds.exceeded(f"{bounds.silent_seconds:.0f} seconds", path) from None
+        if not line:
+            return
+        room -= len(line)
+        if room < 0:
+            raise bounds.exceeded(f"{bounds.answer >> 20} MB of answer", path)
+        try:
+            kind, value = json.loads(line)
+        except ValueError:
+            return  # cut short, as it was stopped
+        yield kind, value
+
+
+def _error(value: Json) -> AttnlensError:
+    if "problem" not in value:
+        return AttnlensError(value["text"])
+    parts = {name: value[name] for name in ("path", "line", "remedy")}
+    return InputError(value["problem"], **parts)
+
+
+def _gigabytes(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.1f} GB of memory"
+
+
+def _ended(status: int, bounds: Bounds, path: str) -> InputError:
+    """Why a child that did not say goodbye has ended."""
+    if status == -getattr(signal, "SIGXCPU", 0) and status:
+        return bounds.exceeded(f"{bounds.cpu_seconds} seconds of processor time", path)
+    cause = f"signal {-status}" if status < 0 else f"status {status}"
+    return InputError(
+        f"the process that opened it ended with {cause}: the file is damaged, or needs more "
+        f"than {_gigabytes(bounds.memory)}",
+        path=path,
+        remedy=bounds.remedy,
+    )
+
+
+def _main() -> None:
+    """Answer the question on standard input."""
+    function, question, memory, cpu_seconds, writes, parent = json.load(sys.stdin)
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    # Whatever a library prints or asks: the answer's stream is ours alone, and nobody answers.
+    for handle, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY)):
+        os.dup2(os.open(os.devnull, mode), handle)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends us
+    _limit(memory, cpu_seconds, writes)
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+    def send(kind: str, value: Any = None) -> None:
+        out.write(json.dumps([kind, value]).encode() + b"\n")
+
+    try:
+        answer = resolve_name(function)(**question, report=lambda text: send("report", text))
+        for value in answer if isinstance(answer, Iterator) else (answer,):
+            send("answer", value)
+        send("done")
+    except MemoryError:
+        send("memory")
+    except RuntimeError as error:
+        failed = _ALLOCATION_FAILED in str(error)
+        send(*(("memory",) if failed else ("fault", f"{type(error).__name__}: {error}")))
+    except AttnlensError as error:
+        parts = {name: getattr(error, name, None) for name in ("path", "line", "remedy")}
+        if isinstance(error, InputError):
+            parts["problem"] = error.problem
+        send("error", {"text": str(error), **parts})
+    except Exception as error:
+        if os.environ.get("ATTNLENS_DEBUG"):
+            traceback.print_exc()
+        send("fault", f"{type(error).__name__}: {error}")
+
+
+def _limit(memory: int, cpu_seconds: int, writes: bool) -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    limits = {"RLIMIT_DATA": memory, "RLIMIT_CPU": cpu_seconds, "RLIMIT_CORE": 0}
+    if not writes:
+        limits["RLIMIT_FSIZE"] = 0
+    for name, value in limits.items():
+        kind = getattr(resource, name)
+        _, most = resource.getrlimit(kind)
+        if most != resource.RLIM_INFINITY:
+            value = min(value, most)
+        # Beyond the first figure the system sends SIGXCPU, beyond the second SIGKILL.
+        resource.setrlimit(kind, (value, value + 5 * (name == "RLIMIT_CPU")))
+
+
+def _follow(parent: int) -> None:
+    """End with the parent, which may have been killed."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_POLL_SECONDS)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    _main()

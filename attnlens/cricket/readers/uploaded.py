@@ -1,0 +1,91 @@
+"""A match that a stranger brings: read in a process of its own, which sends it back as JSON."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Final
+
+from attnlens.child import Bounds, Report, in_child
+from attnlens.cricket.match.match import (
+    Delivery,
+    Doubt,
+    Facts,
+    Innings,
+    Match,
+    Player,
+    Powerplay,
+    StatedField,
+    Wicket,
+)
+from attnlens.files import size_of
+
+_CLASSES: Final = {
+    kind.__name__: kind
+    for kind in (Delivery, Doubt, Innings, Match, Player, Powerplay, StatedField, Wicket)
+}
+_BOUNDS: Final = Bounds(
+    memory=256 << 20,
+    cpu_seconds=30,
+    silent_seconds=60,
+    remedy="bring the file of one match",
+    answer=16 << 20,
+)
+_MEMORY_PER_BYTE: Final = 10
+"""Of a file, as no reader takes more."""
+
+
+def read_uploaded(path: str) -> Match:
+    """The match of a file, as `attnlens.cricket.readers.read_match` reads it.
+
+    Raises:
+        MatchFileError: the reader's words.
+        InputError: reading it needs more than 256 MB and ten times the file, or 30 seconds, or
+            the match holds more than 16 MB as JSON (a five-day Test holds 2).
+    """
+    bounds = replace(_BOUNDS, memory=_BOUNDS.memory + _MEMORY_PER_BYTE * size_of(path))
+    match = of_plain(in_child(f"{__name__}:plain_match", {"path": path}, bounds, path=path))
+    assert isinstance(match, Match)
+    return match
+
+
+def plain_match(path: str, report: Report) -> Any:
+    """What the child answers."""
+    from attnlens.cricket.readers import read_match
+
+    del report
+    return to_plain(read_match(path))
+
+
+def to_plain(value: Any) -> Any:
+    """A match and whatever is in it, as JSON can hold it.
+
+    A tuple becomes a list. Any other value with parts is an object with its class as the only key.
+    """
+    kind = type(value).__name__
+    if _CLASSES.get(kind) is type(value):
+        names = [f.name for f in fields(value)] if is_dataclass(value) else value._fields
+        return {kind: [to_plain(getattr(value, name)) for name in names]}
+    if isinstance(value, Facts | dict):
+        return {kind: [[key, to_plain(value[key])] for key in value]}
+    if isinstance(value, tuple | list):
+        parts = list(map(to_plain, value))
+        return parts if isinstance(value, tuple) else {kind: parts}
+    return {kind: value.isoformat()} if isinstance(value, datetime.date) else value
+
+
+def of_plain(data: Any) -> Any:
+    """What `to_plain` took apart."""
+    if isinstance(data, list):
+        return tuple(map(of_plain, data))
+    if not isinstance(data, dict):
+        return data
+    ((kind, content),) = data.items()
+    if kind == "list":
+        return list(map(of_plain, content))
+    if kind == "date":
+        return datetime.date.fromisoformat(content)
+    if kind in ("Facts", "dict"):
+        items = {key: of_plain(value) for key, value in content}
+        return Facts(items) if kind == "Facts" else items
+    return _CLASSES[kind](*map(of_plain, content))
