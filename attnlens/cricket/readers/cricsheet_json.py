@@ -283,11 +283,11 @@ _PART_NOUNS: Mapping[str | int, str] = {
     "overs": "over",
     "deliveries": "delivery",
 }
+_EXTRA_KINDS = frozenset(EXTRA_KINDS)
+_CLAIMS = ("review", "replacements")
 _KEYS_OF_A_MATCH = ("meta", "info", "innings")
 _MIN_BYTES_PER_VALUE = 8
 _MIN_CHECKED_CHARACTERS = 2**18
-_KEYS_OF_A_PLAIN_DELIVERY = 4
-_KEYS_OF_PLAIN_RUNS = 3
 _MAX_NOTES = 40
 
 
@@ -502,12 +502,12 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
             striker = people[delivery["batter"]]
             non_striker = people[delivery["non_striker"]]
             bowler = people[delivery["bowler"]]
-            if len(delivery) == _KEYS_OF_A_PLAIN_DELIVERY and not extra:
-                all_run = len(runs) > _KEYS_OF_PLAIN_RUNS and runs.get("non_boundary") is True
-                add(number, striker, non_striker, bowler, batter, non_boundary=all_run)
-                continue
             extras = delivery.get("extras")
-            if extra if extras is None else not _extras_add_up(extras, extra):
+            if (extra or extras is not None) and (
+                sum(extras.values()) != extra
+                or not extras.keys() <= _EXTRA_KINDS
+                or any(type(runs) is not int or runs < 0 for runs in extras.values())
+            ):
                 raise ValueError
             actual = delivery.get("actual_delivery")
             if actual is not None and balls_in(actual, 0) is None:
@@ -530,26 +530,19 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
         )
         if actual is not None:
             match.stated.has_actual_delivery = True
-        if fallen:
-            _add_fielders(draft, delivery["wickets"])
-        if "review" in delivery:
-            draft.claims.append((draft.deliveries[-1], "review", delivery["review"]))
-        if "replacements" in delivery:
-            claim = (draft.deliveries[-1], "replacements", delivery["replacements"])
-            draft.claims.append(claim)
-            match.notes += _replacements(
-                delivery["replacements"],
-                f"innings {draft.number}, before ball {draft.deliveries[-1].label}",
-            )
-
-
-def _add_fielders(draft: InningsDraft, wickets: Sequence[Json]) -> None:
-    for wicket in wickets:
-        for fielder in wicket.get("fielders", ()):
+        wickets = delivery["wickets"] if fallen else ()
+        for fielder in (fielder for wicket in wickets for fielder in wicket.get("fielders", ())):
             if "name" not in fielder:
                 draft.unnamed.add(len(draft.deliveries))
             elif fielder.get("substitute") is True:
                 draft.substitutes.add(fielder["name"])
+        ball = draft.deliveries[-1]
+        for key in _CLAIMS:
+            if key in delivery:
+                draft.claims.append((ball, key, delivery[key]))
+        if "replacements" in delivery:
+            location = f"innings {draft.number}, before ball {ball.label}"
+            match.notes += _replacements(delivery["replacements"], location)
 
 
 def _replacements(replacements: object, location: str) -> Iterator[str]:
@@ -560,13 +553,6 @@ def _replacements(replacements: object, location: str) -> Iterator[str]:
         instead = f" for {texts['out']}" if "out" in texts else ""
         why = f" ({texts['reason'].replace('_', ' ')})" if "reason" in texts else ""
         yield f"{location}: {texts['in']} {does}{instead}{why}"
-
-
-def _extras_add_up(extras: Mapping[str, int], total: int) -> bool:
-    for kind, runs in extras.items():
-        if kind not in EXTRA_KINDS or type(runs) is not int or runs < 0:
-            return False
-    return sum(extras.values()) == total
 
 
 def _wickets(wickets: Sequence[Json], people: People) -> tuple[Wicket, ...]:
