@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dashboard_server import (
-    HOSTILE,
-    Server,
-    ball,
-    downloaded,
-    figures,
-    opened,
-    serving,
-)
+from dashboard_server import HOSTILE, Server, ball, downloaded, figures, opened, serving
 from needed import skip_without
 
 import attnlens

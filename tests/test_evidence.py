@@ -19,12 +19,7 @@ from small_predictors import probabilities, simulated, small_predictor, stirred,
 
 import attnlens
 from attnlens.cricket.errors import BallNotFoundError
-from attnlens.cricket.explain.claims import (
-    BallEvidence,
-    claims_of,
-    gather_evidence,
-    groups_of,
-)
+from attnlens.cricket.explain.claims import BallEvidence, claims_of, gather_evidence, groups_of
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import SITES, bias_shares, read_ball
 from attnlens.cricket.lab.fit import cricket_sizes

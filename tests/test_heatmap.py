@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.explain.explain_ball import outcome_points, prediction, top_change
-from attnlens.cricket.explain.reading import (
-    ScaleAttention,
-    aggregate,
-    heat_map,
-    note_on,
-    shares,
-)
+from attnlens.cricket.explain.reading import ScaleAttention, aggregate, heat_map, note_on, shares
 from attnlens.cricket.match.match import OUTCOMES, Outcome
 from attnlens.cricket.predictor.scales import SHARES, WindowBall
 from attnlens.render.numbers import rounded

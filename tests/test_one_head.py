@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from numerics import near
 from small_predictors import arrays_of, probabilities, simulated, small_predictor, with_delivery
 
-from attnlens.cricket.explain.ablation import (
-    ExpectedOutcomes,
-    OneBall,
-    under_knowledge,
-)
+from attnlens.cricket.explain.ablation import ExpectedOutcomes, OneBall, under_knowledge
 from attnlens.cricket.explain.claims import (
     MAX_ALTERNATIVES,
     MIN_ALTERNATIVES,

@@ -18,11 +18,7 @@ from attnlens.cricket.explain.claims import contributions_of
 from attnlens.cricket.explain.explain_ball import explain_ball
 from attnlens.cricket.explain.reading import scoreboard_baseline
 from attnlens.cricket.explain.types import Explanation
-from attnlens.cricket.lab.reasons_evaluation import (
-    log_odds_of_each,
-    parts_from_usual,
-    slope_of,
-)
+from attnlens.cricket.lab.reasons_evaluation import log_odds_of_each, parts_from_usual, slope_of
 from attnlens.cricket.lab.simulator import save_simulated, simulate_match
 from attnlens.cricket.match.naming import BallReference
 from attnlens.cricket.pages.ball_page import BallLabels, reason_lines, reasons_for

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from attnlens.cricket.explain.reading import subject_outcome
 from attnlens.cricket.lab.simulator import simulate_match
-from attnlens.cricket.match.ledger import (
-    phase_before,
-    scorebook_before,
-)
+from attnlens.cricket.match.ledger import phase_before, scorebook_before
 from attnlens.cricket.match.match import OUTCOME_INDEX, OUTCOMES, Player, Wicket
 from attnlens.evidence.shapley import contributions
 

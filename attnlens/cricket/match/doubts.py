@@ -14,11 +14,7 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from attnlens.cricket.match.competition import (
-    ALL_OUT,
-    BALLS_PER_OVER_OF_THE_HUNDRED,
-    BOWLERS_SHARE,
-)
+from attnlens.cricket.match.competition import ALL_OUT, BALLS_PER_OVER_OF_THE_HUNDRED, BOWLERS_SHARE
 from attnlens.cricket.match.match import (
     AGREES,
     CONTRADICTS,

@@ -7,7 +7,7 @@ one that cannot be true beside the balls or another statement contradicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
@@ -34,7 +34,7 @@ RAIN_RULES: Final = frozenset({"D/L", "VJD"})
 
 _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_OVERS_LISTED = 4
-_MAX_NAMES = 3
+_MAX_LISTED = 3
 
 
 @dataclass(slots=True)
@@ -472,11 +472,14 @@ def contradiction(problem: str, derived: Any = None, over: int | None = None) ->
     return Verdict(CONTRADICTS, derived, problem, over)
 
 
-def joined(names: Any) -> str:
-    """The first few of these names in order, as a list."""
-    names = sorted(names)
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return ", ".join(names[:_MAX_NAMES]) + more
+def listing(items: Sequence[str], separator: str = ", ") -> str:
+    """The first few items, and how many more there are."""
+    rest = len(items) - _MAX_LISTED
+    return separator.join(items[:_MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def joined(names: Collection[str]) -> str:
+    return listing(sorted(names))
 
 
 def compared(value: Any, derived: Any, problem: str, status: str = DERIVED) -> Verdict:

@@ -25,11 +25,7 @@ from attnlens.cricket.match.match import (
     Wicket,
     classify,
 )
-from attnlens.cricket.match.scan import (
-    Case,
-    InningsScan,
-    Stated,
-)
+from attnlens.cricket.match.scan import Case, InningsScan, Stated, listing
 from attnlens.cricket.readers.text import MAX_RUNS_A_BALL
 
 MAX_BALLS_AN_INNINGS = 4000
@@ -215,10 +211,10 @@ class InningsDraft:
         repeated = [label for label, times in labels.items() if times > 1]
         if repeated and not self.labels_count_legal:
             return (
-                f"uses a label for several balls ({_some(repeated)}): "
+                f"uses a label for several balls ({listing(repeated)}): "
                 "a spreadsheet may have changed 0.10 to 0.1"
             )
-        return _some(self.oddities, "; ")
+        return listing(self.oddities, "; ")
 
     def build(self, balls_per_over: int) -> InningsScan:
         innings = Innings(
@@ -246,7 +242,6 @@ _UNLIMITED_TYPES = frozenset({"Test", "MDM"})
 
 _TWENTY = 20
 _MAX_LIMITED_OVERS = 60
-_MAX_LISTED = 3
 
 
 @dataclass
@@ -293,7 +288,7 @@ class MatchDraft:
         for innings in self.innings:
             if innings.restored:
                 self.notes.append(
-                    f"innings {innings.number}: {_some(innings.restored)} had lost a last zero, "
+                    f"innings {innings.number}: {listing(innings.restored)} had lost a last zero, "
                     "as spreadsheets do: put right from the order of the rows"
                 )
         scans = [innings.build(balls_per_over) for innings in self.innings]
@@ -378,11 +373,12 @@ class MatchDraft:
             return False
         if self.overs is not None or self.match_type in _LIMITED_OVERS_TYPES:
             return True
-        if any(innings.last_over >= _MAX_LIMITED_OVERS for innings in self.innings):
-            return False
-        if len(set(self.dates)) > 2 or self.outcome.get("result") == "draw":
-            return False
-        if "innings" in self.outcome.get("by", {}):
+        if (
+            any(innings.last_over >= _MAX_LIMITED_OVERS for innings in self.innings)
+            or len(set(self.dates)) > 2
+            or self.outcome.get("result") == "draw"
+            or "innings" in self.outcome.get("by", {})
+        ):
             return False
         if len(self.innings) <= 2:
             return True
@@ -450,9 +446,3 @@ def _perhaps_miscounted(scans: list[InningsScan]) -> Iterator[str]:
                 f"innings {scan.innings.number}: {words}: the umpires may have miscounted, "
                 "which is not in this format"
             )
-
-
-def _some(items: list[str], separator: str = ", ") -> str:
-    text = separator.join(items[:_MAX_LISTED])
-    rest = len(items) - _MAX_LISTED
-    return f"{text} and {rest} more" if rest > 0 else text
