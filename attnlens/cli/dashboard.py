@@ -106,8 +106,7 @@ def _first_page(matches: Matches, recordings: Recordings) -> str:
 
 def _open(options: argparse.Namespace, matches: Matches, recordings: Recordings) -> None:
     """Open the files of the command line, or else a simulated match that is always the same."""
-    from attnlens.cricket.readers import read_match, read_matches
-    from attnlens.cricket.readers.following import Growing
+    from attnlens.cricket.readers import Growing, read_match, read_matches
     from attnlens.cricket.reference_inputs import sample_match
 
     for path in options.files:
