@@ -61,11 +61,10 @@ def audit(
 ) -> Audit:
     """Which items a model's answer rests on, by its attention, and whether that holds.
 
-    Each item is hidden from all attention: that is the first table. Then all heads are screened
-    by one forward with gradients. What they point at becomes claims: the item and the items that
-    weigh most (gradient times attention, all heads together), those attended most, and what the
-    heads screened highest look at. Each claim's items are hidden together; then
-    `attnlens.evidence` judges.
+    First, each item alone is hidden from all attention. Then one forward pass with gradients
+    screens all heads. Claims are made of the result: the item and the items with the largest
+    gradient times attention over all heads, the items attended most, and what the heads screened
+    highest look at. Each claim's items are hidden together, and `attnlens.evidence` tests it.
 
     Args:
         model: any, with `eval` called; or what `attnlens audit` takes: a folder of Hugging Face, a
@@ -80,12 +79,12 @@ def audit(
             the embedding of a model without a head; see `attnlens.audits.screen`. A masked
             language model is asked for the last token where the text holds no ``[MASK]``, an
             encoder-decoder for the first token it writes.
-        layers: rows and claims of heads of these layers alone; None: all.
-        heads: claims are made of so many heads.
-        sinks: positions of items left out of claims beside special tokens; None: those of
+        layers: report only heads of these layers; None: all.
+        heads: the number of heads that claims are made of.
+        sinks: positions of items left out of claims, beside special tokens; None: those of
             `attnlens.attention.focus.sink_items`.
-        seed: of everything drawn.
-        progress: is told what is being done.
+        seed: of all random draws.
+        progress: called with a line of text for each input.
 
     Raises:
         InputError: an input, a target or a layer that there is not, or too few items.

@@ -154,7 +154,7 @@ _SHARED: Mapping[str, Any] = {
     "--model": {"metavar": "PATH", "help": "a checkpoint, or `bundled` (default) or `measured`"},
     "--history": {
         "metavar": "SRC",
-        "help": "matches (a zip, a folder or a file) that bring the ratings to the match's date",
+        "help": "matches (a zip, a folder or a file) that update the ratings to the match's date",
     },
     "--no-evidence": {
         "action": "store_true",
@@ -165,7 +165,7 @@ _SHARED: Mapping[str, Any] = {
     "--on-error": {
         "choices": ("stop", "skip"),
         "default": "stop",
-        "help": "at a file that cannot be read: stop (default), or skip it and say so",
+        "help": "what to do with a file that cannot be read: stop (default), or skip and report it",
     },
     "--out": {"metavar": "FILE", "help": "write there instead of to stdout"},
 }

@@ -46,9 +46,7 @@ def add_dashboard(commands: Commands) -> None:
         "--port", "N", "default 8050; 0: any free", type=whole_number(0, 65535), default=8050
     )
     parser.flag("--no-browser", "open no browser")
-    parser.flag(
-        "--follow", "read the match files again as they grow: each new ball is shown as it comes"
-    )
+    parser.flag("--follow", "read growing match files again, and show each new ball")
     parser.flag("--public", "read-only: nothing can be uploaded")
     parser.option("--heads", "FILE", "what `attnlens lab heads --json` wrote")
     add_shared(parser, "--model", "--history")

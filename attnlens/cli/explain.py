@@ -90,19 +90,18 @@ def add_explain(commands: Commands) -> None:
     parser.option(
         "--cache",
         "FOLDER",
-        "keep answers there, to give them again at once (default attnlens in the user's "
-        "cache folder)",
+        "store answers there and reuse them (default: attnlens in the user's cache folder)",
     )
-    parser.flag("--no-cache", "work it out anew, and keep no answer")
+    parser.flag("--no-cache", "compute the answer again, and do not store it")
     parser.flag(
         "--follow",
-        "stay with a file that grows: a line for each new ball, how surprising it was and "
-        "what is expected of the next; --full: the next one explained, --format json: a line each",
+        "follow a growing file: a line for each new ball, with how surprising it was and what is "
+        "expected next; with --full the next ball explained, with --format json a JSON line a ball",
     )
     parser.option(
         "--idle",
         "SECONDS",
-        "with --follow: end when nothing new has come for so long (default: stay)",
+        "with --follow: stop after so many seconds without a new ball (default: never)",
         type=number(0, _MAX_IDLE_SECONDS),
     )
 
@@ -120,9 +119,9 @@ def add_ball_options(parser: Parser, *, nargs: str | None = None) -> None:
         "--outcome",
         type=parse_outcome,
         choices=(*OUTCOMES, "all"),
-        help="explain this outcome: effects and verdicts are about its chance alone; "
-        "its code, or its name such as six (default what came, if a wicket or a boundary, "
-        "else what is far from usual, else what came; all: the whole distribution)",
+        help="explain this outcome, a code or a name such as six: effects and verdicts are about "
+        "its probability alone (default: what came if it was a wicket or a boundary, else what is "
+        "far from usual, else what came; all: the whole distribution)",
     )
     add_shared(parser, "--no-evidence")
 

@@ -50,13 +50,11 @@ def add_narrate(commands: Commands) -> None:
     )
     parser.option("--llm-model", "NAME", "the language model's name there")
     parser.option("--template", "FILE", "a Jinja template in place of the prompt's own")
-    parser.flag(
-        "--strict", "exit 1 if an id is unknown or stands twice, or if no sentence is named"
-    )
+    parser.flag("--strict", "exit 1 if an id is unknown or repeated, or if no sentence is named")
     parser.option(
         "--max-tokens",
         "COUNT",
-        "of an answer, thoughts included; default 1000",
+        "the longest answer, reasoning included; default 1000",
         type=whole_number(1, 1_000_000),
         default=1000,
     )
@@ -64,14 +62,14 @@ def add_narrate(commands: Commands) -> None:
     parser.option(
         "--timeout",
         "SECONDS",
-        "without a byte; default 300, which a local model may need to begin",
+        "give up after so long without a byte; default 300, as a local model may start slowly",
         type=float,
         default=300.0,
     )
     parser.option(
         "--deadline",
         "SECONDS",
-        "for all that is asked, whatever comes; default 900",
+        "give up on the whole answer after so long; default 900",
         type=float,
         default=900.0,
     )

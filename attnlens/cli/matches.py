@@ -130,9 +130,9 @@ def add_whatif(commands: Commands) -> None:
     parser = commands.add_parser(
         "whatif",
         run=_run_whatif,
-        help="what the model would have expected, had something been different",
+        help="what the model would have expected if something had been different",
         description="Ask about one ball again with another bowler, batter or target, or with "
-        "past balls that went otherwise: before and after side by side.",
+        "other outcomes of past balls. The answers before and after are shown side by side.",
     )
     add_shared(parser, "match", "--ball", "--innings")
     parser.option(
@@ -146,7 +146,7 @@ def add_whatif(commands: Commands) -> None:
     parser.option(
         "--change",
         "BALL=OUTCOME",
-        "an earlier ball went otherwise: --change 43=0 is --set ball:43=0",
+        "another outcome of an earlier ball: --change 43=0 is --set ball:43=0",
         dest="set",
         action="append",
         default=[],
@@ -213,7 +213,7 @@ def add_over(commands: Commands) -> None:
         type=int,
         default=_SAMPLES,
     )
-    parser.option("--seed", "N", "of whatever is drawn (default 0)", type=int, default=0)
+    parser.option("--seed", "N", "random seed (default 0)", type=int, default=0)
     add_shared(parser, "--no-evidence", help="do not hide past balls: faster")
     add_formats(parser)
     add_shared(parser, "--out")
@@ -254,10 +254,10 @@ def add_match(commands: Commands) -> None:
         run=_run_match,
         help="who played, the scorecards, and every oddity in the file",
         description="Show what was read from a match file: teams, result, a scorecard per "
-        "innings, and what was missing, odd or repaired. Of several matches (a zip, a folder, "
-        "a table), one line each; with --json, one JSON line each. With --check, only what is "
-        "doubted, a line each, and of one match the statements that nothing in the file confirms; "
-        "exit status 1 where a match is refused.",
+        "innings, and what was missing, odd or repaired. For several matches (a zip, a folder, "
+        "a table), print one line each; with --json, one JSON line each. With --check, print only "
+        "the doubts, a line each, and for one match the statements that nothing in the file "
+        "confirms; the exit status is 1 if a match is refused.",
     )
     match_help = "match files, ARCHIVE.zip::MEMBER, zips and folders"
     add_shared(parser, "match", nargs="+", help=match_help)
@@ -380,7 +380,7 @@ def add_story(commands: Commands) -> None:
     parser = commands.add_parser(
         "story",
         run=_run_story,
-        help="a match told: who was winning, where it turned, who beat expectation",
+        help="the story of a match: who was winning, where it turned, who beat expectation",
         description="The story of a match: the result, who was winning ball by ball, where it "
         "turned, what surprised, and who beat what was expected of the balls they played.",
     )

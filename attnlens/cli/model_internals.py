@@ -74,8 +74,7 @@ def add_describe(commands: Commands) -> None:
         run=_run_describe,
         help="a model as sizes, parameters and equations",
         description="Print a model's sizes, notation, parameters and equations with their "
-        "shapes. All of it is derived from the live model by running it once: another model, "
-        "another text.",
+        "shapes. All of it is derived from the model itself, by running it once.",
     )
     parser.option("model", "MODEL", _MODEL_HELP)
     formats = ("text", "markdown", "json", "latex")
@@ -109,14 +108,14 @@ def add_trace(commands: Commands) -> None:
         run=_run_trace,
         help="every number of a forward pass, named as in the equations",
         description="Run a model on one input and print every intermediate result under its "
-        "equation. Each equation is worked out again by numpy from the numbers shown, and the "
-        "largest difference is told.",
+        "equation. NumPy computes each equation again from the numbers shown, and the largest "
+        "difference is printed.",
     )
     parser.option("model", "MODEL", _MODEL_HELP)
     parser.option(
         "input",
         "INPUT",
-        "what comes in: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1; "
+        "the input: for tiny 3,1,4,1,5; for attention rows such as 1,0,0,1;0,1,0,1; "
         "for temporal and cricket a match file",
     )
     parser.option("--ball", "N", "temporal: the ball, as `explain` names it")
@@ -168,14 +167,15 @@ def add_text(commands: Commands) -> None:
         run=_run_text_explain,
         help="answer a sentence, and say which words the answer came from",
         description="The answer, token by token, with how sure the model is; the words that each "
-        "token looked at; and whether taking those away does more than taking away others.",
+        "token looked at; and whether removing those words has a larger effect than removing "
+        "others.",
     )
     parser.option("model", "MODEL", _TEXT_MODEL_HELP)
     parser.option("sentence", "WORDS", "the sentence, in quotes")
     add_formats(parser)
     add_shared(parser, "--out")
     parser.option(
-        "--record", "FILE", "keep all attention of the answer, for `attnlens view` (.safetensors)"
+        "--record", "FILE", "save all attention of the answer, for `attnlens view` (.safetensors)"
     )
     add_shared(parser, "--no-evidence", help="skip the interventions: nothing tested")
     parser.option("--seed", "N", "of control sets", type=whole_number(0, MAX_SEED), default=0)

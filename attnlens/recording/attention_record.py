@@ -35,26 +35,24 @@ class AttentionRecord:
     """What was kept of one call of one module.
 
     Attributes:
-        site: where, as in ``named_modules()``.
+        site: the module, as in ``named_modules()``.
         call: 0, 1, ... when one module runs more than once.
-        weights: what multiplied the values, usually ``(batch, head, query, key)``. Of a lazy
-            record they are worked out, all of them, each time they are asked for.
+        weights: what multiplied the values, usually ``(batch, head, query, key)``. A lazy record
+            computes all of them each time they are read.
         axes: one per dimension of ``weights``.
-        content: the part of the logits from query times key, where a probe tells it or a fused
-            kernel was given a mask of numbers; else None.
-        bias: the part of the logits from built-in biases, likewise.
+        content, bias: the parts of the logits from query times key and from added biases, if a
+            probe gives them or a fused kernel had a mask of numbers; else None.
         rows: which queries were kept, counted from 0; None: all of them.
         keys: of a top-k record, the key of each kept weight, ``(batch, head, query, k)``, int32;
             largest weight first. Keys with weight 0 may fill a row up. The labels of the key
             axis, if any, then name every key of the model.
-        residual: of a top-k record, the mass that was not kept, ``(batch, head, query)``.
-        key_count: of a top-k record, how many keys there were.
-        lazy: queries and keys from which any row can be worked out.
-        notes: what a reader must know of how the weights were come by.
-        values: what the weights were multiplied with, ``(batch, head, key, width)``, those of
-            each key in every head, where asked for and seen.
-        outputs: what each head gave, ``(batch, head, query, width)``, before heads are joined and
-            projected; of the queries in ``rows``.
+        residual: of a top-k record, the sum of the weights not kept, ``(batch, head, query)``.
+        key_count: of a top-k record, the number of keys.
+        lazy: queries and keys from which any row can be computed.
+        notes: what a reader must know about how the weights were recorded.
+        values: what the weights multiplied, ``(batch, head, key, width)``, if recorded.
+        outputs: the result of each head, ``(batch, head, query, width)``, before heads are joined
+            and projected, for the queries in ``rows``, if recorded.
 
     Raises:
         RecordingError: axes and weights do not fit each other.

@@ -85,42 +85,40 @@ def intervene(
         with attnlens.intervene(model, outputs=another_run, heads=2):
             model(x)
 
-    Any module of torch will do, by the same ways as for `attnlens.record`; a recording in the
-    block, around it or within it, shows the changed weights. Weights are those of softmax, before
-    dropout, ``(batch, head, query, key)``. Gradients flow. Blocks nest: those entered first
-    change first. Nothing of the model is changed, and other threads run it as it is.
+    Any torch module works, as for `attnlens.record`; a recording around or within the block
+    shows the changed weights. Weights are those of softmax, before dropout, ``(batch, head,
+    query, key)``. Gradients flow. Blocks nest: the outer block changes first. The model itself
+    is not changed, and other threads run it as it is.
 
-    Exactly one of these five says what is done to the chosen cells:
+    Give exactly one of these five, which says what is done to the chosen cells:
 
     Args:
-        hide: keys that are not looked at; the row's other keys are scaled up to sum to 1, and a
-            row without any becomes 0. Positions; or `Edges`, one or several; or booleans, true
+        hide: keys to hide; the row's other keys are scaled up to sum to 1, and a row without any
+            other key becomes 0. Give positions; or `Edges`, one or several; or booleans, true
             where hidden, ``(key)``, ``(batch, key)``, ``(batch, query, key)`` or
-            ``(batch, head, query, key)``, so that every row of a batch is an ablation of its own.
-        scale: what the cells are multiplied by: a number, or a tensor laid out likewise.
-        replace: new weights, laid out likewise, or a function of the weights
+            ``(batch, head, query, key)``, so that every row of a batch can be its own ablation.
+        scale: the factor of the cells: a number, or a tensor of one of these shapes.
+        replace: new weights of one of these shapes, or a function of the weights
             ``(batch, head, query, key)`` that returns new ones.
-        values: new values, what the weights are multiplied with, ``(batch, head, key, width)``:
-            a tensor that broadcasts to that, a function of them, or a record that has them;
+        values: new values, which the weights multiply, ``(batch, head, key, width)``: a tensor
+            that broadcasts to that shape, a function of the values, or a record that has them;
             a recording names its sites.
-        outputs: likewise, what heads give, ``(batch, head, query, width)``, before they are
-            joined and projected. The weights stay what they are.
-    Each may also be a mapping from names of sites, or patterns, to that. Of a tensor of the first
-    three for no named site, sites with another number of keys are left as they are.
+        outputs: the same for the results of heads, ``(batch, head, query, width)``, before they
+            are joined and projected. The weights stay the same.
+    Each may also be a mapping from names or patterns of sites. If one of the first three is a
+    tensor and no site is named, sites with another number of keys stay the same.
 
     Args:
-        renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards; hidden
-            keys: yes unless False; else: no unless True.
+        renormalise: whether rows with a chosen cell are scaled to sum to 1 afterwards; the
+            default is yes for `hide`, else no.
         sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
             None: all.
-        heads: cells of these heads alone, by position, -1 being the last; None: of all.
-        queries: likewise.
-        keys: likewise.
-        batch: likewise, sequences of the batch.
-        adapters: where attention is a softmax written by hand: see `SoftmaxAdapter`.
+        heads, queries, keys, batch: change only cells at these positions; -1 is the last, None
+            all. `batch` counts the sequences of the batch.
+        adapters: for a softmax written by hand: see `SoftmaxAdapter`.
 
     Yields:
-        how many calls of each site were changed so far.
+        the number of calls changed so far, by site.
 
     Raises:
         InterventionError: options that exclude each other; positions or sizes that are not those

@@ -59,37 +59,36 @@ def record(
 ) -> Iterator[Recording]:
     """Record the attention of a model while the block runs.
 
-    Any module of torch will do. Attention is found by its product: the record is the left operand
-    of the product with the values, after whatever was done to it (masks, top-k, a mixture of
-    heads, dropout). Of fused kernels, which form no weights, they are worked out in float32 from
-    the queries and keys the kernel was given, before dropout. What only looks like attention, such
-    as a router of experts, is a note. Outputs and gradients are what they would have been, to the
-    last bit; where compiled modules run uncompiled, within rounding, and a note says so.
+    Any torch module works. Attention is found by its product: the record is the left operand of
+    the product with the values, after masks, top-k, mixtures of heads and dropout. Fused kernels
+    form no weights, so their weights are computed in float32 from the kernel's queries and keys,
+    before dropout. Operations that only look like attention, such as a router of experts, are
+    named in a note. Outputs and gradients stay the same to the last bit. Compiled modules run
+    uncompiled: their outputs agree within rounding, and a note says so.
 
-    Calls are seen in the thread the block is in. Nothing of the model is changed, and nothing
-    of torch is once the block ends, by an exception too.
+    Only calls in the thread of the block are recorded. The model is not changed, and torch is
+    restored when the block ends, also by an exception.
 
     Args:
-        rows: only these queries: one, a list or a slice; -1 is the last.
-        top_k: only so many largest weights of each row, and what the others hold together;
-            a whole matrix of weights is never formed.
-        lazy: queries and keys instead of weights, from which any row can be worked out later.
-        include: only sites of these names or patterns, or of which a function says so.
-        dtype: of the weights kept, such as ``torch.float16``.
-        to: a folder to be made; records are written there as they come, and
-            `attnlens.load_recording` opens it. The recording yielded is filled at the end of
-            the block, from the folder.
-        adapters: for modules with attention of their own: see `Adapter`, `SoftmaxAdapter`.
-        expected: how many records there must be in the end.
-        values: whether ``record.values`` holds what the weights are multiplied with, ``(batch,
-            head, key, width)``, in the model's precision; heads that share some have copies.
-        outputs: whether ``record.outputs`` holds what each head gives, ``(batch, head, query,
-            width)``, before heads are joined and projected; of torch's fused encoder layers it is
-            worked out beside the model. A note says where neither was to be seen.
+        rows: record only these queries: one, a list or a slice; -1 is the last.
+        top_k: record only the largest weights of each row, and the sum of the others. The whole
+            matrix of weights is never formed.
+        lazy: record queries and keys instead of weights; any row can be computed later.
+        include: names or patterns of the sites to record, or a function of a name.
+        dtype: of the recorded weights, such as ``torch.float16``.
+        to: a folder to create. Records are written there as they come; `attnlens.load_recording`
+            opens it. The recording yielded is read from the folder when the block ends.
+        adapters: for modules with their own attention: see `Adapter`, `SoftmaxAdapter`.
+        expected: how many records there must be when the block ends.
+        values: also record ``record.values``, which the weights multiply, ``(batch, head, key,
+            width)``, in the model's precision; heads that share values have copies.
+        outputs: also record ``record.outputs``, the result of each head, ``(batch, head, query,
+            width)``, before heads are joined and projected. For torch's fused encoder layers they
+            are computed beside the model. A note says where neither could be seen.
 
-    With none of rows, top_k and lazy, whole weights are kept of calls up to a size
-    (`capture.WHOLE_CALL_BYTES`), of larger ones the `capture.DEFAULT_TOP` largest of each row;
-    a note says so.
+    Without rows, top_k and lazy, whole weights are recorded for calls up to
+    `capture.WHOLE_CALL_BYTES`, and the `capture.DEFAULT_TOP` largest of each row for larger
+    calls; a note says so.
 
     Yields:
         a `Recording` whose sites are the paths of modules, as in ``named_modules()``; the model

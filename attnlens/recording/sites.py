@@ -165,8 +165,8 @@ class Adapter(Protocol):
         with record(model, adapters=[Mine()]) as recording:
             model(x)
 
-    The first adapter in the list that matches a module speaks for it, and other ways to see
-    attention are left aside there.
+    The first adapter in the list that matches a module is used for it; nothing else is recorded
+    there.
     """
 
     def matches(self, module: nn.Module) -> bool:
@@ -185,16 +185,16 @@ class Adapter(Protocol):
 
 
 class SoftmaxAdapter:
-    """Says that modules of hand-written attention are attention, where a record's note doubts it.
+    """Declares that modules are attention, for weights that a record's note calls doubtful.
 
     ::
 
         with record(model, adapters=[SoftmaxAdapter("blocks.*.pooling")]) as recording:
             model(x)
 
-    Attention is found by its product: weights of queries and keys that are multiplied with values.
-    Where only the weights were normalised, such as a router's shares or a learnt pooling, it is not
-    sure. In modules named here it counts. `attnlens.intervene` takes such adapters too.
+    Attention is found by its product: weights of queries and keys that multiply values. Weights
+    that were only normalised, such as a router's shares or a learnt pooling, are doubtful; in the
+    modules named here they are recorded. `attnlens.intervene` takes such adapters too.
 
     Args:
         sites: names of modules, as in ``named_modules()``, or patterns (``*``, ``?``).
