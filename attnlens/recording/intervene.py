@@ -113,8 +113,10 @@ def intervene(
             default is yes for `hide`, else no.
         sites: names as in ``named_modules()``, patterns (``*``, ``?``), or a function of a name;
             None: all.
-        heads, queries, keys, batch: change only cells at these positions; -1 is the last, None
-            all. `batch` counts the sequences of the batch.
+        heads: change only cells of these heads, by position; -1 is the last, None all.
+        queries: the same for queries.
+        keys: the same for keys.
+        batch: the same for the sequences of the batch.
         adapters: for a softmax written by hand: see `SoftmaxAdapter`.
 
     Yields:
