@@ -4,8 +4,8 @@
 
 FOLDER holds Cricsheet's archives t20s_male_json.zip, t20_leagues_male_json.zip and
 t20s_female_csv2.zip (https://cricsheet.org). The matches are from dates after the checkpoint's
-training; nothing of them is kept here but the balls that are quoted. Index and examples are all
-written by this program.
+training; this folder contains only the quoted balls. This program writes the index and the
+examples.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BALLS: tuple[tuple[str, str, str, str, str | None], ...] = (
     ("super-smash", LEAGUES, "1452604", "2:99", None),
     ("world-cup-qualifier", INTERNATIONALS, "1462895", "2:5", None),
 )
-"""Name of the example, archive, match, ball, and the outcome that is asked about."""
+"""Name of the example, archive, match, ball, and the outcome in question."""
 
 WIDTH = 80
 
@@ -48,14 +48,14 @@ def command(member: str, ball: str, outcome: str | None) -> str:
 
 
 def best_verdict(explanation: Explanation) -> str:
-    """The best that any claim about past balls came to."""
+    """The best verdict on any claim about past balls."""
     found = {claim.verdict for claim in explanation.evidence if claim.removed}
     order = ("supported", "not better than chance", "contradicted", "cannot be told")
     return next((verdict for verdict in order if verdict in found), "a picture only")
 
 
 def page(explanation: Explanation, asked: str) -> str:
-    """One example: its narrative, and the page of a terminal."""
+    """One example: its narrative and its terminal output."""
     match, ball = explanation.match, explanation.ball
     teams, day = " v ".join(match.teams), match.dates[0]
     text = render_ball(explanation, width=WIDTH, color=False)
@@ -88,17 +88,14 @@ def main() -> int:
             f"{shown.match.dates[0]} | {told.score}/{told.wickets} | {best_verdict(explanation)} |"
         )
         print(file, file=sys.stderr)
-    head = (
-        "| ball | match | score | best verdict of a claim about past balls |\n|---|---|---|---|\n"
-    )
+    head = "| ball | match | score | best verdict |\n|---|---|---|---|\n"
     index = (
         "# Ten balls of ten competitions, explained\n\n"
-        "Real balls of matches that the checkpoint `measured` had not seen, as `attnlens explain` "
-        "tells them: the narrative first, then the page of a terminal. Most of them turned their "
-        "match. Where no claim about past balls was better than chance, the words "
-        "say so."
-        "\n\n" + head + "\n".join(rows) + "\n\nMade by `python docs/examples/make.py FOLDER` from "
-        "[Cricsheet](https://cricsheet.org)'s data, compiled by Stephen Rushe.\n"
+        "These are real balls of matches that the checkpoint `measured` was not trained on. Each "
+        "page has the narrative of `attnlens explain`, then its terminal output. Most of the balls "
+        "turned their match. The last column is the best verdict on a claim about past balls."
+        "\n\n" + head + "\n".join(rows) + "\n\n`python docs/examples/make.py FOLDER` makes these "
+        "pages from the data of [Cricsheet](https://cricsheet.org), compiled by Stephen Rushe.\n"
     )
     write_text(FOLDER / "README.md", index)
     return 0
