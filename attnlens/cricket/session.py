@@ -510,7 +510,8 @@ def explain(
         evidence: run the interventions; without them attention is shown, not tested.
         history: earlier matches to update the ratings with.
         outcome: explain the probability of this outcome, such as ``"4"``.
-        batter, bowler: who faces and bowls ``"next"``, where the last ball does not determine it.
+        batter: who faces ``"next"``, where the last ball does not determine it.
+        bowler: who bowls it, likewise.
 
     Raises:
         AttnlensError: the file, the ball or the checkpoint cannot be used.
