@@ -219,18 +219,6 @@ def test_what_is_usual_is_judged_by_the_balls(
         attnlens_here.refused("lab", "evaluate", *files, "--usual", *more, *model_of(sources))
 
 
-def test_matches_it_was_trained_on_are_refused(sources: Path, attnlens_here: Here) -> None:
-    model = model_of(sources)
-    for words in (
-        (sources / "trained.zip", *model),
-        (sources / "trained.zip", sources / "later.zip", "--from", "2024-01-03", *model),
-        # The bundled checkpoint was trained on everything up to 3 February 2025.
-        (sources / "later.zip", "--model", "bundled"),
-        (Path(__file__).parent.parent / "sample_data" / "match.csv",),
-    ):
-        assert "--allow-in-sample" in attnlens_here.refused("lab", "evaluate", *words)
-
-
 def test_without_training_matches_the_prior_is_the_checkpoints(
     sources: Path, attnlens_here: Here
 ) -> None:

@@ -172,9 +172,3 @@ def test_bad_values(folder: Path, attnlens_here: Here, snapshot: SnapshotAsserti
     asked = ("--model", "one.safetensors")
     refusals = [attnlens_here.refused("lab", "heads", *words.split(), *asked) for words in bad]
     assert refusals == snapshot
-
-
-def test_in_sample_figures_are_asked_for_by_name(heads: Heads) -> None:
-    data = json.loads(heads("matches/4.json", "--balls", "4", "--json", "--allow-in-sample"))
-    assert data["matches"] == 1
-    assert "inside the model's training dates" in data["notes"][0]

@@ -143,13 +143,6 @@ def test_what_happens_is_drawn_from_the_true_probabilities() -> None:
         assert abs(shares.sum() - plain) > 2 * spread
 
 
-def test_an_effect_is_the_divergence_from_the_truth_without_the_ball() -> None:
-    for ball in ruled(3).ruled:
-        for index, nats in ball.effects().items():
-            p, q = map(np.array, (ball.probabilities(), ball.probabilities(frozenset((index,)))))
-            assert nats == pytest.approx(float((p * np.log(p / q)).sum()), abs=1e-12)
-
-
 # The area under the curve
 
 

@@ -136,18 +136,6 @@ def test_a_timeline_equals_ratings_from_scratch(until: int) -> None:
     assert early.ratings.until == HISTORY[2].date
 
 
-@pytest.mark.parametrize("until", [2, 5, 8])
-def test_a_history_with_the_match_in_it_does_not_leak_it(until: int) -> None:
-    match = HISTORY[5]
-    changed = [*HISTORY[:5], *map(scrambled, HISTORY[5:])]
-    first, *others = (
-        arrays_of(timeline(until, history).predictor_for(match), match)
-        for history in (HISTORY, changed, HISTORY[:5])
-    )
-    for other in others:
-        same_features(first, other)
-
-
 Saved = tuple[Path, TrainedPredictor]
 
 
