@@ -146,5 +146,5 @@ def test_a_distribution_adds_up_and_its_runs_are_those_of_training() -> None:
 
 
 def test_a_temperature_that_is_no_number_is_refused() -> None:
-    with pytest.raises(InputError, match="a temperature of nan"):
+    with pytest.raises(InputError, match="temperature nan"):
         next_over(find_over(MATCH, 3), trained(), choice=Choice(False, float("nan")))

@@ -90,7 +90,7 @@ def test_the_matches_are_kept_in_the_file(tmp_path: Path) -> None:
     checkpoint = read_checkpoint(path, "temporal")
     for wrong in (torch.zeros(3), torch.zeros(2, 2, dtype=torch.int64)):
         write_checkpoint(path, {**checkpoint.tensors, "seen": wrong}, checkpoint.metadata)
-        with pytest.raises(CheckpointError, match="seen are told in another shape"):
+        with pytest.raises(CheckpointError, match="training matches has the wrong shape"):
             load_predictor(path)
 
 

@@ -1,4 +1,4 @@
-"""The reference model ``cricket``: an over of cricket, token by token, from the balls before it.
+"""The reference model ``cricket``: writes an over token by token from the balls before it.
 
 An encoder reads up to `OverSizes.history` past balls, a decoder writes the over. One layer each,
 post-norm (Vaswani et al. 2017, "Attention Is All You Need", section 3)::
@@ -41,7 +41,7 @@ class OverSizes:
 
     Attributes:
         history: past balls that the encoder reads at most, of ``features`` numbers each.
-        context: numbers that tell the match as the over begins.
+        context: numbers that describe the match as the over begins.
         length: tokens of an over at most.
         dropout: after the positions of the encoder.
     """
@@ -65,7 +65,7 @@ class OverSizes:
         """The inverse of `to_dict`.
 
         Raises:
-            TypeError, ValueError: other fields, or a size that is none.
+            TypeError, ValueError: unknown fields, or an invalid size.
         """
         sizes = cls(**data)
         for name, value in data.items():
@@ -86,7 +86,7 @@ class OverSizes:
 
 
 class HistoryEncoder(nn.Module):
-    """Past balls to the memory that the decoder asks."""
+    """Past balls to the memory that the decoder attends to."""
 
     P: Tensor
 
@@ -104,8 +104,8 @@ class HistoryEncoder(nn.Module):
     def forward(self, history: Tensor, padded: Tensor) -> Tensor:
         """The memory, ``(batch, balls, d)``, of past balls ``(batch, balls, features)``.
 
-        The last ball comes last, and positions count back from it, so balls that are ``padded
-        (batch, balls)`` in the whole batch may be left out.
+        The last ball comes last, and positions count back from it. Balls that are ``padded (batch,
+        balls)`` in the whole batch may therefore be left out.
         """
         places = self.P[len(self.P) - history.shape[-2] :]
         h_0 = self.dropout(history @ self.W_in * math.sqrt(self.d) + places)
@@ -137,9 +137,7 @@ class OverDecoder(nn.Module):
         self.b = nn.Parameter(torch.zeros(sizes.tokens))
 
     def logits(self, tokens: Tensor, memory: Tensor, padded: Tensor, context: Tensor) -> Tensor:
-        """Of the token after each of ``tokens (batch * samples, position)``, ``(.., ..,
-        token)``.
-        """
+        """Logits ``(..., token)`` after each of ``tokens (batch * samples, position)``."""
         keys, values = self.cross_attention.keys_and_values(memory)
         context = context.repeat_interleave(len(tokens) // len(context), 0)
         y = self.E[tokens] * math.sqrt(self.d) + self.P[: tokens.shape[-1]]
@@ -148,7 +146,7 @@ class OverDecoder(nn.Module):
         y_0 = step("Y_0", y, "the match added to the first")
         y_1 = self.norm_1(y_0 + self.self_attention(y_0))
         y_1 = step("Y_1", y_1, "after the decoder's self-attention")
-        # All samples of an over ask one memory, so its keys and values are worked out once.
+        # All samples of an over share one memory, so its keys and values are computed once.
         queries = self.cross_attention.queries(y_1.reshape(len(memory), -1, self.d))
         hidden = padded[:, None, None, :]
         attended = self.cross_attention.attend(queries, keys, values, hidden=hidden)
@@ -230,6 +228,6 @@ def _chosen(logits: Tensor, choice: Choice, generator: torch.Generator | None) -
     if choice.top_k is not None and choice.top_k < logits.shape[-1]:
         threshold = logits.topk(choice.top_k, -1).values[:, -1:]
         logits = logits.masked_fill(logits < threshold, -math.inf)
-    # In double, or a small temperature would divide what differs by nothing.
+    # In double precision: a small temperature would overflow single precision.
     chances = (logits.double() / choice.temperature).softmax(-1)
     return torch.multinomial(chances, 1, generator=generator)[:, 0]

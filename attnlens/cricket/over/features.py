@@ -1,8 +1,8 @@
 """The encoder-decoder's inputs and tokens: past balls and the match as an over begins.
 
-Inputs follow from the innings' deliveries before the over, from what was settled before the innings
-(sides, ground, target) and from ratings of earlier matches. Who bowls the over and who comes in for
-a batter who was just out is not known then. See docs/over.md for what a token leaves out.
+Inputs are computed from the innings' deliveries before the over, from facts known before the
+innings (sides, ground, target) and from ratings of earlier matches. The bowler of the over and the
+next batter after a wicket are not known. docs/over.md says what a token leaves out.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def overs_of(innings: Innings) -> dict[int, tuple[Delivery, ...]]:
 
 
 def fewer_balls(innings: Innings) -> int | None:
-    """The legal balls of an over, where they are fewer than six; else ``None``."""
+    """The legal balls of an over if fewer than six, else ``None``."""
     return innings.balls_per_over if innings.balls_per_over < 6 else None
 
 
@@ -97,14 +97,14 @@ def token_words(tokens: Sequence[int], balls: int | None = None) -> list[str]:
 
 
 RATED: Final = ("striker", "venue", "batting_team", "bowling_team", "era", "competition")
-"""The kinds of rating that are used: who bowls next is not known."""
+"""The kinds of rating that are used. None is of the bowler, who is not known."""
 
 PAST_FEATURES: Final[tuple[str, ...]] = (
     *("innings_used", "ball_of_over", "overs_ago", "runs_batter", "runs_extras", "dot", "four"),
     *("six", "wicket", "wide", "no_ball", "bye", "next_striker", "next_partner", "last_bowler"),
     *("bowled_out", "surprise", "runs_above"),
 )
-"""The 18 numbers that tell a past ball, in order; docs/over.md has their meanings and units."""
+"""The 18 features of a past ball, in order; docs/over.md has meanings and units."""
 
 CONTEXT_FEATURES: Final[tuple[str, ...]] = (
     *("second", "super_over", "over", "innings_used", "powerplay", "death", "balls_left"),
@@ -112,14 +112,14 @@ CONTEXT_FEATURES: Final[tuple[str, ...]] = (
     *("rate_gap", "expected_runs", "expected_wickets", "ground_and_sides", "batters"),
     "new_batters",
 )
-"""The 20 numbers that tell the match as the over begins, likewise."""
+"""The 20 features of the match as the over begins."""
 
 _BY_OVER: Final = slice(12, 16)
 """Features of a past ball that depend on the over asked about, besides ``overs_ago``."""
 
 _OVERS_AGO: Final = 2
 _RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], np.float32)
-"""What each outcome is taken to bring, where runs are expected."""
+"""Expected runs of each outcome."""
 
 _MIN_BOWLERS: Final = 5
 
@@ -251,7 +251,7 @@ def _past_features(
 
 
 def _pair(innings: Innings, start: int) -> tuple[Player | None, Player | None]:
-    """Who faces the first ball of the over that begins after ``start`` balls, and who does not."""
+    """The striker and the non-striker at the start of the over after ``start`` balls."""
     if not start:
         return None, None
     before = replace(innings, deliveries=innings.deliveries[:start])
@@ -309,7 +309,7 @@ def _context(
 
 
 def _six(logits: Floats32) -> tuple[Floats32, Floats32]:
-    """Runs and wickets that six such balls bring, ``(rows,)`` each."""
+    """Expected runs and wickets of six such balls, ``(rows,)`` each."""
     chances = softmax(logits)
     runs: Floats32 = 6 * chances @ _RUNS
     wickets: Floats32 = 6 * chances[:, OUTCOME_INDEX["W"]]

@@ -97,7 +97,7 @@ class OverQuestion:
 
     @property
     def echo(self) -> str:
-        """The line that says which over was meant."""
+        """One line that identifies the over."""
         start, count = self.start, len(self.innings.deliveries)
         heading = f"innings {self.innings.number}"
         if self.innings.super_over:
@@ -115,7 +115,7 @@ class OverQuestion:
 
 
 def find_over(match: Match, over: int | str, innings: int | None = None) -> OverQuestion:
-    """The over that a name means, or a number: its label in the file, from 0.
+    """Find an over by name or by number, its label in the file, from 0.
 
     Args:
         over: also ``last``; ``next``, the over under way or not yet bowled; ``2:12`` names the
@@ -180,7 +180,7 @@ def _refuse_next(match: Match, innings: Innings, label: int) -> None:
         )
     if innings.deliveries and not over_ended(innings, innings.deliveries[-1]):
         raise BallNotFoundError(
-            f"over {label} cannot be foretold while over {label - 1} is under way",
+            f"over {label} cannot be forecast while over {label - 1} is in progress",
             remedy=f"ask for over {label - 1}",
         )
 
@@ -234,9 +234,7 @@ class TokenBall:
 
 @dataclass(frozen=True, slots=True)
 class BowledBall(TokenBall):
-    """A ball as it was bowled, and its probability after those before; ``None`` past the model's
-    length.
-    """
+    """A bowled ball and its probability given those before; ``None`` beyond the model's length."""
 
     probability: float | None
 
@@ -250,12 +248,12 @@ class HistoryBall(TokenBall):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossAttention:
-    """Cross-attention over all positions of the past balls; padding comes first and has weight 0.
+    """Cross-attention over all positions of the past balls. Padding is first and has weight 0.
 
     Attributes:
-        labels: of every position; ``padded`` of them are no ball's; ``balls``: of the others.
+        labels: of every position; the first ``padded`` are no balls; ``balls`` are the others.
         weights: mean over heads ``(token, position)``; ``by_head (head, token, position)``.
-        effects_nats: what hiding each ball alone costs a token ``(token, ball)``.
+        effects_nats: effect of hiding each ball alone on a token ``(token, ball)``.
     """
 
     tokens: list[str]
@@ -299,7 +297,7 @@ class SampledChoice(Choice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextOver:
-    """What is expected of an over, rounded once: the document of ``attnlens over --json``."""
+    """The forecast of an over, rounded once: the document of ``attnlens over --json``."""
 
     schema_version: str
     model: OverWriter
@@ -322,7 +320,7 @@ class NextOver:
 
 
 def choice_of(temperature: float | None, top_k: int | None) -> Choice:
-    """The likeliest token each time, unless a temperature or a top-k is given: then drawn."""
+    """Greedy decoding, or sampling if a temperature or a top-k is given."""
     sampled = temperature is not None or top_k is not None
     return Choice(not sampled, 1.0 if temperature is None else temperature, top_k)
 
@@ -338,16 +336,16 @@ def next_over(
     evidence: bool = True,
     history: bool = False,
 ) -> NextOver:
-    """What is expected of an over.
+    """Forecast an over.
 
     Args:
-        choice: how the over is written; samples are drawn with its temperature and top-k.
-        samples: overs to draw besides, with ``seed``.
-        evidence: hide every past ball alone; else attention is shown, not tested.
+        choice: how tokens are chosen; samples use its temperature and top-k.
+        samples: how many more overs to draw, with ``seed``.
+        evidence: measure the effect of hiding each past ball.
         history: whether the ratings are those of the match's date.
 
     Raises:
-        InputError: a choice, a seed or a number of samples that cannot be.
+        InputError: the choice, the seed or the number of samples is out of range.
     """
     choice = choice or Choice()
     _check(choice, samples, seed)
@@ -395,20 +393,20 @@ def next_over(
 
 def _check(choice: Choice, samples: int, seed: int) -> None:
     if not 0 <= seed < 2**32:
-        raise InputError(f"a seed of {seed} is none", remedy="give a number from 0 to 2^32-1")
+        raise InputError(f"seed {seed} is out of range", remedy="give a number from 0 to 2^32-1")
     if not 0.01 <= choice.temperature <= 100:
         raise InputError(
-            f"a temperature of {choice.temperature:g} cannot be drawn with",
-            remedy="give one from 0.01 to 100, or none to take the likeliest each time",
+            f"temperature {choice.temperature:g} is out of range",
+            remedy="give a number from 0.01 to 100, or leave it out for the likeliest tokens",
         )
     if choice.top_k is not None and not 1 <= choice.top_k <= len(TOKENS):
         raise InputError(
-            f"the likeliest {choice.top_k} of {len(TOKENS)} tokens cannot be",
+            f"top-k {choice.top_k} is out of range",
             remedy=f"give a number from 1 to {len(TOKENS)}",
         )
     if not 0 <= samples <= _MAX_SAMPLES:
         raise InputError(
-            f"{samples} overs cannot be drawn", remedy=f"give a number from 1 to {_MAX_SAMPLES}"
+            f"{samples} samples are out of range", remedy=f"give a number from 1 to {_MAX_SAMPLES}"
         )
 
 
@@ -445,7 +443,7 @@ def _read(model: OverModel, batch: OverBatch, inputs: Tensor) -> tuple[Floats, F
 
 
 def single_effects(model: OverModel, batch: OverBatch, inputs: Tensor) -> Floats:
-    """Nats that hiding each past ball alone costs each token, ``(position, ball)``."""
+    """The effect of hiding each past ball alone on each token, nats ``(position, ball)``."""
     hidden = torch.eye(batch.history.shape[1], dtype=torch.bool)
     chances = []
     for some in torch.split(torch.cat([torch.zeros_like(hidden[:1]), hidden]), _MAX_ROWS):
@@ -520,19 +518,19 @@ MAX_RUNS: Final = 8
 
 @dataclass
 class TrainedOvers(Trained):
-    """Everything needed to write the next over."""
+    """A trained encoder-decoder with what it knows."""
 
     model: OverModel
 
     @property
     def token_runs(self) -> NDArray[np.float64]:
-        """How often a token's delivery brought 0, 1, ... runs in training, ``(24, 9)``."""
+        """Share of a token's deliveries with 0, 1, ... runs in training, ``(24, 9)``."""
         return np.array(self.card["token_runs"], dtype=float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverWriter:
-    """The checkpoint that answered; its days as in its card."""
+    """The checkpoint that made the forecast, with the days of its card."""
 
     name: str
     sha256: str
@@ -582,13 +580,13 @@ def load_overs(model: str | os.PathLike[str] | None = None) -> TrainedOvers:
         trained = TrainedOvers(name=name, model=network.eval(), **knowledge_of(checkpoint, RATED))
         runs = trained.token_runs
         if runs.shape != (len(TOKENS), MAX_RUNS + 1) or not np.allclose(runs.sum(1), 1):
-            raise ValueError("what its tokens bring is told in another shape")
+            raise ValueError("the runs of its tokens have the wrong shape")
     return trained
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What ends an innings inside an over.
+    """What ends an innings within an over.
 
     Attributes:
         runs: needed to reach the target; ``wickets``: left; ``balls``: legal, if fewer than six.
@@ -600,7 +598,7 @@ class Limits:
 
     @classmethod
     def of(cls, innings: Innings, score: int, wickets: int) -> Limits:
-        """As they stand at a score; a target that was passed before is none."""
+        """The limits at a score; a target that has been passed is no limit."""
         target = innings.target
         needed = None if target is None or score >= target else target - score
         out = 2 if innings.super_over else ALL_OUT
@@ -609,8 +607,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledOvers:
-    """Overs drawn, a row each, as far as the innings went; ``finished`` within the model's
-    length.
+    """Sampled overs, a row each, up to the end of the innings.
+
+    ``finished``: whether the over ended within the model's length.
     """
 
     runs: Integers
@@ -623,7 +622,7 @@ class SampledOvers:
 
 
 def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
-    """How often the delivery of each token brought 0, 1, ... runs, ``(24, 9)``; rows sum to 1."""
+    """Share of each token's deliveries with 0, 1, ... runs, ``(24, 9)``; rows sum to 1."""
     counts = np.zeros((len(TOKENS), MAX_RUNS + 1))
     for side in (side for match in matches for side in match.innings if not side.super_over):
         for ball in side.deliveries:
@@ -636,7 +635,7 @@ def token_runs(matches: Sequence[Match]) -> NDArray[np.float64]:
 def simulate_overs(
     tokens: Integers, token_runs: Floats, limits: Limits, generator: np.random.Generator
 ) -> SampledOvers:
-    """What overs written as tokens ``(over, place)`` bring; ``<end>`` or padding ends each."""
+    """Runs and wickets of overs given as tokens ``(over, place)``."""
     deliveries = tokens >= len(SPECIAL)
     edges = token_runs.cumsum(1)[tokens]
     runs = (generator.random(tokens.shape)[..., None] >= edges[..., :-1]).sum(-1) * deliveries
@@ -658,7 +657,7 @@ def simulate_overs(
 
 @dataclass(frozen=True, slots=True)
 class SampledRuns:
-    """How many runs the overs brought, and how often each number."""
+    """Distribution of the runs of the overs."""
 
     mean: float
     median: int
@@ -668,7 +667,7 @@ class SampledRuns:
 
 @dataclass(frozen=True, slots=True)
 class SampledEvents:
-    """How many wickets fell in the overs, or boundaries were hit, and how often each number."""
+    """Distribution of the wickets, or boundaries, of the overs."""
 
     mean: float
     at_least_one: float
@@ -681,7 +680,7 @@ class SampledEvents:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Overs that were drawn, as distributions of what they bring."""
+    """Distributions over the sampled overs."""
 
     count: int
     seed: int

@@ -46,7 +46,7 @@ class InningsSummary:
         batting, bowling: the sides, as `team_key` names them.
         balls: legal balls bowled; ``quota``: legal balls the side may face.
         observed: how often each outcome came in each of `PHASES`, ``(3, 11)``.
-        expected: how often it was to come by the scoreboard alone, ``(3, 11)``.
+        expected: how often it was expected from the scoreboard alone, ``(3, 11)``.
     """
 
     number: int
@@ -63,12 +63,12 @@ class InningsSummary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchSummary:
-    """What day tables learn of one match.
+    """The content of one match for day tables.
 
     Attributes:
         kind: the number of its kind of cricket in `attnlens.cricket.match.competition.KINDS`.
         competition, event: see `competition_of` and `event_of`.
-        winner: the side, as `team_key` names it; ``None`` without one.
+        winner: the side, as `team_key` names it, or ``None``.
         method: how the result was adjusted, such as ``D/L``; ``None`` for a result by play.
         innings: those that have a ball, super overs left out.
         players: for each role of a player the rows of the rating table, ``(n,)``, and how often
@@ -144,8 +144,8 @@ def _innings_summary(
 class DayTable(Protocol):
     """A table that learns from the matches of one day after another.
 
-    ``until`` is the last day learnt. A table made without arguments has learnt nothing: a
-    checkpoint that lacks its tensors has that one.
+    ``until`` is the last day learnt. A table made without arguments has learnt nothing; it is used
+    for a checkpoint without the table's tensors.
     """
 
     until: datetime.date | None
@@ -156,10 +156,10 @@ class DayTable(Protocol):
         """Learn all matches of a day, which is later than ``until``, and set ``until``."""
 
     def copy(self) -> Self:
-        """A copy that later days do not change."""
+        """An independent copy."""
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Everything but ``until``, by name; not of a table that has learnt nothing."""
+        """All tensors but ``until``, by name, of a table that has learnt something."""
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor]) -> Self:
@@ -175,15 +175,6 @@ def saved_table(table: DayTable) -> dict[str, Tensor]:
     if table.until is None:
         return {}
     return {"until": torch.tensor(table.until.toordinal()), **table.to_tensors()}
-
-
-def loaded_table(kind: type[DayTable], tensors: Mapping[str, Tensor]) -> DayTable:
-    """The table of `saved_table`.
-
-    Raises:
-        KeyError, ValueError: the tensors are damaged.
-    """
-    return kind.from_tensors(tensors) if tensors else kind()
 
 
 def text_tensor(words: Sequence[str]) -> Tensor:
@@ -209,7 +200,7 @@ class _Counts:
     values: Floats
 
     def on(self, day: datetime.date, half_life: float) -> Floats:
-        """What is left of them on a later day."""
+        """The faded counts on a later day."""
         faded: Floats = self.values * 0.5 ** ((day - self.day).days / half_life)
         return faded
 
@@ -219,7 +210,7 @@ class Stage:
     """One correction.
 
     Attributes:
-        key: what has counts of its own.
+        key: the grouping of the counts.
         half_life: days in which counts fade by half.
         prior_events: occurrences of an outcome that draw the ratio to 1.
         by_phase: whether each phase of an innings has its own ratio.
@@ -235,9 +226,9 @@ class Stage:
         return len(PHASES) if self.by_phase else 1
 
     def key_of(self, match: MatchSummary) -> str:
-        """What a match counts under; empty where the file does not tell."""
+        """The group of a match; empty if the file does not say."""
         name = KINDS[match.kind] if self.key == "kind" else getattr(match, self.key)
-        # A one-day match or a Test has levels of its own: a T20 scoreboard expects something else.
+        # One-day matches and Tests have levels of their own: the scoreboard model is for T20.
         return name if not name or match.match_type in _T20 else f"{name} ({match.match_type})"
 
     def ratio(self, counts: _Counts | None, day: datetime.date) -> Floats:
@@ -283,7 +274,7 @@ class OutcomeLevels:
                     old = counts.get(key)
                     total = new if old is None else new + old.on(day, stage.half_life)
                     counts[key] = _Counts(day, total)
-            # What a stage has learnt today, the next ones need not learn once more.
+            # Later stages see expectations that this stage has corrected.
             ratios = [stage.ratio(counts.get(stage.key_of(match)), day) for match in matches]
             expected = list(map(_corrected, expected, ratios))
         self.until = day
@@ -342,7 +333,7 @@ def _sum(counts: Sequence[Integers | Floats32]) -> Floats:
 
 
 def _corrected(expected: Floats, ratio: Floats) -> Floats:
-    """Expected counts ``(3, 11)`` times a ratio, of as many balls in each phase as before."""
+    """Expected counts ``(3, 11)`` times a ratio, with the same balls in each phase."""
     corrected = expected * ratio
     balls, sums = (counts.sum(1, keepdims=True) for counts in (expected, corrected))
     result: Floats = corrected * np.divide(balls, sums, out=np.ones_like(sums), where=sums > 0)
@@ -350,7 +341,7 @@ def _corrected(expected: Floats, ratio: Floats) -> Floats:
 
 
 ROLES: Final = ("striker", "bowler")
-"""The kinds of rating that are a player's."""
+"""The kinds of rating that belong to a player."""
 
 _MAX_SIXTEEN_BITS: Final = 2**15 - 1
 
@@ -388,7 +379,7 @@ class PlayerRecords:
             rows = np.concatenate([rows for rows, _ in played])
             missing = rows.max(initial=-1) + 1 - len(self.last[role])
             if missing > 0:
-                # Space for as many again: most days bring somebody new.
+                # Double the space: most days bring new players.
                 more = max(missing, len(self.last[role]))
                 self.counts[role] = np.pad(self.counts[role], ((0, more), (0, 0)))
                 self.last[role] = np.pad(self.last[role], (0, more))
@@ -397,7 +388,7 @@ class PlayerRecords:
         self.until = day
 
     def of(self, role: str, row: int) -> PlayerRecord | None:
-        """The record of a row of the rating table; ``None`` of one that has no ball."""
+        """The record of a row of the rating table; ``None`` without a ball."""
         if not 0 <= row < len(self.last[role]) or not self.counts[role][row].any():
             return None
         last_day = datetime.date.fromordinal(int(self.last[role][row]))

@@ -1,4 +1,4 @@
-"""What earlier matches say of a match before it starts: the scoring level, and both sides' form.
+"""The scoring level and both sides' form before a match starts, from earlier matches.
 
 A Kalman filter over totals (Kalman 1960, "A new approach to linear filtering and prediction
 problems"). A total in `FULL_BALLS` balls is the sum of the levels of the kind of cricket, the
@@ -36,7 +36,7 @@ from attnlens.cricket.predictor.day_tables import (
 from attnlens.files import Floats, Integers
 
 FULL_BALLS: Final = 120
-"""Totals are compared as if the innings had had so many balls."""
+"""Totals are scaled to an innings of this many balls."""
 
 _MIN_BALLS: Final = 90
 _SCALING: Final = 0.85
@@ -46,10 +46,10 @@ _NOISE: Final = 900.0
 """Variance of a total, runs squared."""
 
 _FIRST_LEVELS: Final = (150.0, 153.0, 120.0, 138.0)
-"""Runs expected of each of `KINDS` before a match of it was learnt."""
+"""Prior level of each of `KINDS`, in runs."""
 
 _CHASE_SHORTFALL: Final = 3.0
-"""Chases bring so many runs less than first innings."""
+"""Chases score this many runs less than first innings."""
 
 _FINISH_RATE: Final = 1.2
 _BALLS_PER_WICKET: Final = 12
@@ -84,7 +84,7 @@ class PreMatch:
 
     Attributes:
         level: of two average sides, in this competition on this ground.
-        batting: what the side that bats adds to it, against this opponent.
+        batting: what the batting side adds to the level, against this opponent.
         bowling: what the other side adds when it bats.
     """
 
@@ -115,7 +115,7 @@ class Form:
         self.seen: Integers = np.zeros(0, np.int64)
 
     def before(self, match: Match, innings: Innings) -> PreMatch:
-        """What is expected of an innings by all days that were learnt."""
+        """The expectation for an innings from all learnt days."""
         kind, competition, venue = table_of(match), competition_of(match), venue_key(match)
         level = sum(self._mean(key)[0] for key, _ in _levels(kind, competition, venue))
         ours, theirs = (
@@ -147,7 +147,7 @@ class Form:
         return np.array([_FIRST_LEVELS[KINDS.index(name)] if kind == "kind" else 0.0, 0.0])
 
     def _totals(self, match: MatchSummary) -> Iterator[tuple[InningsSummary, float]]:
-        """The totals that a match teaches, in `FULL_BALLS` balls."""
+        """The totals to learn from a match, scaled to `FULL_BALLS` balls."""
         if len(match.innings) < 2:
             return
         first, second = match.innings[:2]

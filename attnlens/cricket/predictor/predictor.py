@@ -25,15 +25,15 @@ from attnlens.files import Flags, Integers, Json
 from attnlens.recording.probe import AttentionProbe, step
 
 DISTANCES: Final = (1, 2, 3, 4, 6, 9, 12, 18, 24, 30)
-"""Least distances of the bands that are told apart; the ball before is 1 back."""
+"""Smallest distances of the bands of distance; the previous ball is 1 back."""
 
 PLACES: Final = 4 * len(DISTANCES)
-"""A band of distance, whether the batter is the same, whether the bowler is."""
+"""Combinations of a band of distance, same batter or not, same bowler or not."""
 
 
 _TAIL: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)
 EFFECT_LEVELS: Final = (*_TAIL, 0.4, 0.5, 0.6, *(1 - level for level in reversed(_TAIL)))
-"""The levels at which quantiles of effects are kept."""
+"""The levels of the stored quantiles of effects."""
 
 
 def places(distance: Integers, same_batter: Flags, same_bowler: Flags) -> Integers:
@@ -68,18 +68,18 @@ RATINGS: Final[tuple[str, ...]] = ("striker", "bowler", "venue", "teams", "era",
 
 
 BLOCK: Final = 48
-"""Queries that are read together in a pass over a whole innings."""
+"""Queries per block in a pass over a whole innings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Everything that fixes the predictor's shape.
+    """The predictor's sizes.
 
     Attributes:
         graph: layer to node to number of features.
-        past_nodes: the nodes a past ball may tell.
-        happened: size of what a past ball tells of its outcome, without the surprise.
-        scoreboard: nodes whose features also skip to the outcome logits.
+        past_nodes: the nodes of a past ball.
+        happened: size of a past ball's outcome features, without the surprise.
+        scoreboard: nodes whose features also feed the outcome logits directly.
         heads: heads per scale.
     """
 
@@ -106,7 +106,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """What one pass gives.
+    """The result of one pass.
 
     Attributes:
         logits: ``(batch, query, outcome)``.
@@ -131,11 +131,11 @@ class FullModel(nn.Module):
             scoreboard is hidden.
 
     Attributes:
-        usual_effects: mean and standard deviation of what hiding one past ball does, by `places`:
-            the log-odds that each outcome loses, then the nats, then the log-odds that the page's
-            subject moves as claimed, in deviations of that outcome, ``(outcome + 2, place, 2)``.
-        effect_quantiles: the quantiles of so many deviations from that mean at `EFFECT_LEVELS`,
-            ``(outcome + 2, level)``. Both are no part of the forecast
+        usual_effects: mean and standard deviation of the effect of hiding one past ball, by
+            `places`, ``(outcome + 2, place, 2)``. Rows: the log-odds that each outcome loses, the
+            nats, and the claimed change of the page's subject in that outcome's deviations.
+        effect_quantiles: quantiles at `EFFECT_LEVELS` of the deviation from that mean,
+            ``(outcome + 2, level)``. Neither is part of the forecast
             (`attnlens.cricket.lab.fit`).
     """
 
@@ -179,7 +179,7 @@ class FullModel(nn.Module):
         self.register_buffer("effect_quantiles", quantiles)
 
     def expected_of_past(self, past: Batch) -> Tensor:
-        """What was expected of each past ball before it was bowled, ``(batch, key, outcome)``."""
+        """Expected outcomes of each past ball before it was bowled, ``(batch, key, outcome)``."""
         ratings = past["ratings"]
         masks = {role: past.get(f"{role}_known") for role in ("striker", "bowler")}
         striker, bowler = (
@@ -227,7 +227,7 @@ class FullModel(nn.Module):
                 scale ``whole`` sees past balls. Where
                 ``graph_data`` has one query and ``visible`` has many, the one is asked
                 under each mask.
-            key: `past`'s result, where it is at hand.
+            key: the result of `past`, if computed already.
             summaries: the overs' summaries, likewise; only with ``shared``.
         """
         graph, sequence = batch["graph_data"], batch["sequence"]
@@ -251,7 +251,7 @@ class FullModel(nn.Module):
         ball = self.ball_norm(ball + self.from_expected(expected - self.prior))
         ball = step("b", ball, "the ball")
         if visible.shape[1] > ball.shape[1]:
-            # One ball under many masks: what no mask changes was worked out once.
+            # One ball under many masks: the parts that no mask changes are computed once.
             ball = ball.expand(-1, visible.shape[1], -1)
         vectors, scales = self.temporal.read(
             self.dropout(ball),
@@ -276,7 +276,7 @@ class FullModel(nn.Module):
         return Prediction(logits, gates, scales, within)
 
     def expected(self, graph: Batch, knowledge_masks: Mapping[str, Tensor]) -> Tensor:
-        """Logits from scoreboard and ratings alone, which skip the attention."""
+        """Logits from scoreboard and ratings alone, which bypass the attention."""
         base = graph["base"]
         board = torch.cat([graph["nodes"][name] for name in self.sizes.scoreboard], -1)
         scoreboard = knowledge_masks.get("scoreboard")
@@ -296,8 +296,8 @@ class FullModel(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Outcome logits ``(batch, query, outcome)``; see `predict` for ``batch``.
 
-        Where every ball of an innings is a query, queries go in blocks, each over the balls up to
-        its end: the same numbers for less work.
+        If every ball of an innings is a query, queries run in blocks, each over the balls up to its
+        end. This gives the same numbers for less work.
         """
         sequence = batch["sequence"]
         queries, keys = sequence["visible"].shape[1:]
@@ -323,7 +323,7 @@ class FullModel(nn.Module):
         return torch.cat(logits, 1)
 
     def get_full_attention_profile(self, batch: Batch) -> Json:
-        """Where attention went for the last query of the first row, as plain shares.
+        """The attention of the last query of the first row, as plain shares.
 
         Returns:
             ``within_ball``: ``{"layers": [{"layer", "weight", "nodes": [{"node", "weight"}]}]}``;

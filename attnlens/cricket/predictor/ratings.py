@@ -1,4 +1,4 @@
-"""What earlier matches say about players, venues and teams.
+"""Ratings of players, venues and teams from earlier matches.
 
 A ball's outcome has logits ``base(scoreboard) + r[striker] + r[bowler] + r[venue] + ...``, updated
 once per date by one damped Newton step per entity and outcome (online empirical Bayes): with
@@ -128,7 +128,7 @@ DAY_TABLES: Final[dict[str, type[DayTable]]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchUpdate:
-    """What one match teaches: its innings the ratings, its summary the day tables."""
+    """The update from one match: innings for the ratings, a summary for the day tables."""
 
     innings: tuple[RatingUpdate, ...]
     summary: MatchSummary
@@ -136,12 +136,12 @@ class MatchUpdate:
 
 @dataclass
 class Ratings:
-    """All tables, and the last date they have seen.
+    """All tables, and the last day they have learnt.
 
     Attributes:
         until: the last day that the ratings have learnt; a day table has its own, which is
             earlier where the checkpoint was written before there was such a table.
-        kinds: the kinds that are rated; the others stay empty and are never looked up.
+        kinds: the kinds that are rated; the other tables stay empty.
         levels, records: see `attnlens.cricket.predictor.day_tables`; ``form``: see
             `attnlens.cricket.predictor.form`.
     """
@@ -168,7 +168,7 @@ class Ratings:
         return min(learnt) if len(learnt) == len(days) else None
 
     def copy(self, *, blank: bool = False) -> Ratings:
-        """A copy that later days do not change; ``blank``: one that knows names and no match."""
+        """An independent copy; ``blank``: with all names and nothing learnt."""
         tables = {}
         for name, table in self.tables.items():
             arrays = {
@@ -195,7 +195,7 @@ class Ratings:
     def entities(
         self, match: Match, innings: Innings, *, create: bool = False
     ) -> NDArray[np.int64]:
-        """Row numbers ``(deliveries, len(KINDS))``; what was never met is taken in, or -1."""
+        """Row numbers ``(deliveries, len(KINDS))``; -1 for an unknown entity unless ``create``."""
         tables, quota = self.tables, quota_of(match, innings)
         venue, competition = venue_key(match), competition_of(match)
         side = f"{venue}#{min(innings.number, 2)}"
@@ -236,7 +236,7 @@ class Ratings:
         return vector
 
     def of_sides(self, match: Match, batting: str, bowling: str) -> Floats32:
-        """Ground, competition, day and both sides together, whoever plays ``(11,)``."""
+        """The summed rating of ground, competition, era and both sides ``(11,)``."""
         keys = {
             "venue": venue_key(match),
             "batting_team": team_key(match, batting),
@@ -281,12 +281,12 @@ class Ratings:
         *,
         create: bool = True,
     ) -> MatchUpdate:
-        """What a match teaches.
+        """The update from a match.
 
         Args:
             innings: each with the scoreboard's log-probabilities ``(n, 11)`` and what happened
                 ``(n,)``.
-            create: take in whoever was never met.
+            create: add entities that are new.
         """
         entries = list(innings)
         lessons = tuple(
@@ -297,9 +297,9 @@ class Ratings:
         return MatchUpdate(lessons, summary_of(match, entries, players))
 
     def record_of(self, role: str, player: Player) -> PlayerRecord | None:
-        """What the rating of a player as ``striker`` or ``bowler`` rests on.
+        """The counts beneath the rating of a player as ``striker`` or ``bowler``.
 
-        ``None`` of a player never met, and where the counts began later than the ratings.
+        ``None`` for an unknown player, and where the counts began later than the ratings.
         """
         row = self.tables[role].row(self.player_key(player))
         record = self.records.of(role, row)
@@ -308,7 +308,7 @@ class Ratings:
         return record
 
     def learn_day(self, day: datetime.date, updates: Sequence[MatchUpdate]) -> None:
-        """Learn all matches of one date; a table that has learnt the day already stays as it is."""
+        """Learn all matches of one date; tables that already know the day do not change."""
         if self.until is None or day > self.until:
             lessons = [lesson for update in updates for lesson in update.innings]
             rows, base, outcomes = zip(*lessons, strict=True)

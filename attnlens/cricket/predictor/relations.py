@@ -1,7 +1,8 @@
 """Relations of past balls to the current one, and attention whose logits include them.
 
-Relations are computed over *visible* balls only, so hiding a ball also hides what it tells about
-its neighbours: ``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)``.
+Relations are computed over *visible* balls only, so hiding a ball also hides its effect on
+relations of its neighbours:
+``logits[h, i, j] = q_i · (k_j + p_{i-j}) / √d_k + Σ_r B[h, r] · relation_r(i, j)``.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ RELATIONS: Final[tuple[str, ...]] = (
 RECENCY: Final = RELATIONS.index("recency")
 
 MIN_WEIGHT: Final = 1e-9
-"""The least weight of nothing that a head tells."""
+"""The smallest weight of nothing that a counting head passes on."""
 
 _CLUSTER_REACH: Final = 3
 """A boundary is in a cluster when another lies within this many balls."""
 
 
 Batch: TypeAlias = dict[str, Any]
-"""What the predictor takes, or a part of it: tensors and `Balls` by name, nested."""
+"""The predictor's input or a part of it: nested tensors and `Balls` by name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Balls:
-    """Who and what a run of balls is, as integers and flags, each ``(batch, ball)``.
+    """A run of balls as integers and flags, each ``(batch, ball)``.
 
     ``ball_in_over`` counts from 1; equal numbers mean the same player. Only past balls have the
-    last three, of which ``last_in_over`` is told by the over of the next delivery.
+    last three. ``last_in_over`` follows from the over of the next delivery.
     """
 
     index: Tensor
@@ -123,8 +124,8 @@ def relate(query: Balls, key: Balls, visible: Tensor) -> Tensor:
         same_bowler & same_batsman & visible,
         same_stand & visible,
     )
-    # A relation's table lies in one piece, though the relation is the last axis: what is done
-    # to all cells of it, and the sum over relations, then read memory in order.
+    # Each relation's table is contiguous although the relation is the last axis, so that later
+    # operations read memory in order.
     table = torch.empty(
         len(visible), len(columns), *visible.shape[1:], dtype=torch.float32, device=visible.device
     )
@@ -155,7 +156,7 @@ def relate_overs(table: Tensor, visible: Tensor, membership: Tensor, query_over:
 def visible_overs(
     balls: Balls, visible: Tensor, overs: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The distinct sets of visible balls of overs: most masks leave most overs as they are.
+    """The distinct sets of visible balls of overs. Most masks leave most overs unchanged.
 
     A slot is a delivery's position in its over. A key that belongs to no over (padding) has none.
 
@@ -191,10 +192,10 @@ def visible_overs(
 
 
 STARTING_PATTERNS: Final[tuple[str, ...]] = ("recency", "same_bowler", "same_batsman")
-"""What heads 0, 1 and 2 start as; further heads start free."""
+"""Starting biases of heads 0, 1 and 2; further heads start at zero."""
 
 WINDOWS: Final[dict[str, int]] = {"last_12": 12, "last_24": 24}
-"""Restrictions of a head that are no relation of a ball, but how many balls back it may lie."""
+"""Restrictions of a head by distance: how many balls back it may look."""
 
 
 def starting_table(heads: int) -> Tensor:
@@ -227,11 +228,10 @@ class RelationAttention(nn.Module):
         reach: how many distances have a position vector of their own (0: none).
         own: whether a query may look at itself, as the last key.
         head_dim: columns per head, where the default does not suit.
-        null: where given, heads count. Each may instead look at nothing, a last key with this logit
-            (learnable), and passes on minus the logarithm of its weight there, and no values. A
-            head that looks evenly at n balls gives nothing ``1 / (1 + n e^-null)`` of its
-            attention, so it tells how many balls there were; and hiding a ball that it gives the
-            weight w takes ``-log(1 - w)`` from what it passes on, whatever the ball was.
+        null: if given, heads count. A head may look at *nothing*, a last key with this learnable
+            logit. It passes on minus the logarithm of its weight on nothing, and no values. A head
+            that looks evenly at n balls gives nothing ``1 / (1 + n e^-null)`` of its attention, so
+            its output counts balls. Hiding a ball of weight w lowers it by ``-log(1 - w)``.
         only: the relation (or one of `WINDOWS`) that each head is restricted to, ``None`` for
             none; heads beyond its end see every key.
     """
@@ -296,8 +296,7 @@ class RelationAttention(nn.Module):
             by_distance = torch.einsum("bhqd,hpd->bhqp", q, self.position)
             position = (distance - 1).clamp(0, self.position.shape[1] - 1)[:, None]
             content = content + by_distance.gather(-1, position.expand(-1, heads, -1, -1))
-        # The same as content + relations @ bias.T, with the heads in front as they are needed, in
-        # one pass over memory: there are as many logits as pairs of balls.
+        # content + relations @ bias.T with the heads in front, in one pass over memory.
         table = self.bias.expand(len(relations), -1, -1)
         columns = relations.movedim(-1, 1).flatten(2)
         logits = torch.baddbmm(content.flatten(2), table, columns).view(content.shape)
@@ -343,7 +342,7 @@ class RelationAttention(nn.Module):
 
 
 def counted(weights: Tensor) -> Tensor:
-    """What heads that count pass on, ``(..., 1)``, from weights ``(..., key)``, nothing last."""
+    """The output of counting heads, ``(..., 1)``, from weights ``(..., key)``, nothing last."""
     return -weights[..., -1:].clamp(min=MIN_WEIGHT).log()
 
 
@@ -356,8 +355,8 @@ def feed_forward(hidden_dim: int, dropout: float) -> nn.Sequential:
 class RelationBlock(nn.Module):
     """Attention, then a feed-forward layer, each added to what came in (pre-norm).
 
-    ``attention`` are arguments of `RelationAttention`. Heads that count have neither the
-    feed-forward layer nor what came in beside: what they counted is all that is passed on.
+    ``attention`` are arguments of `RelationAttention`. Counting heads have neither the feed-forward
+    layer nor the residual: their counts are the whole output.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """The encoders of the predictor: within a ball, and over the balls before it.
 
-Inside a ball, named nodes stand in layers read from the top down: what is known before it. Over the
-past, five scales have heads with built-in biases; those of the scale ``whole`` see one relation
-each, over the whole innings.
+Within a ball, named nodes hold what is known before it, in layers read from the top down. Over the
+past, five scales have heads with built-in biases. Each head of the scale ``whole`` sees one
+relation over the whole innings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from attnlens.reference.attention import hidden_softmax, unflattened
 
 
 class LayerAttention(nn.Module):
-    """One layer of the ball graph: a question from above, an answer from the nodes."""
+    """One layer of the ball graph: attention from the layer above over this layer's nodes."""
 
     def __init__(self, hidden_dim: int, nodes: tuple[str, ...], dropout: float) -> None:
         super().__init__()
@@ -138,11 +138,11 @@ _COUNTED: Final = (
     *("over_boundary", "wicket_adjacent", "boundary"),
 )
 WHOLE_RELATIONS: Final = tuple(relation for relation in _COUNTED for _ in range(2))
-"""What each head of the scale ``whole`` is restricted to: two count each relation."""
+"""The restriction of each head of the scale ``whole``: two heads count each relation."""
 
 _WHOLE_HEAD_DIM: Final = 8
 _NULL: Final = 1.5
-"""The logit that "nothing" starts with in the heads of the scale ``whole``."""
+"""Initial logit of *nothing* in the heads of the scale ``whole``."""
 
 _MAX_OVERS: Final = 50
 _MAX_BALL_IN_OVER: Final = 20
@@ -154,9 +154,8 @@ class TemporalEncoder(nn.Module):
     Args:
         ball_dim: size of a ball vector.
         hidden_dim: width of the encoder.
-        num_heads: 0, 1 and 2 start as recency, same bowler and same batsman, the rest free.
-        num_layers: with one, the last ball looks at balls that have not mixed, so a weight
-            belongs to one ball.
+        num_heads: heads 0, 1 and 2 start as recency, same bowler and same batsman, the rest free.
+        num_layers: with one layer a weight belongs to one ball; more layers mix past balls.
         max_seq_len: deliveries in the window, the current one included.
         attention: further arguments of `RelationAttention`.
     """
@@ -251,8 +250,8 @@ class TemporalEncoder(nn.Module):
         length = ball_sequence.shape[1]
         distance = positions[:, :, None] - positions[:, None, :]
         hidden = causal(length, ball_sequence.device)
-        # The window is the last ball's for every query: with several layers, windows of
-        # their own would let older balls in through the balls between.
+        # Every query has the last ball's window: with several layers, windows of their own would
+        # let older balls in through the balls between.
         hidden = hidden | (distance[:, -1:] >= self.max_seq_len)
         if mask is not None:
             hidden = hidden | mask.bool()[:, None, :]
@@ -265,7 +264,7 @@ class TemporalEncoder(nn.Module):
         vectors, weights = self.embed(ball_sequence, overs, balls_in_over), relations
         for layer in self.layers:
             vectors, weights = layer(vectors, vectors, relations, hidden[:, None], distance)
-        # As a key among the others the last ball is hidden from itself; its own place is the last.
+        # Among the keys the last ball is hidden from itself; its own weight is the extra last one.
         own = weights[:, :, -1]
         return vectors[:, -1], torch.cat([own[..., : length - 1], own[..., length:]], -1)
 
@@ -301,7 +300,7 @@ class SpecializedTemporalAttention(nn.Module):
             ``(batch, head, ball, ball)``; no ball looks at a later one.
         """
         batch, length, _ = x.shape
-        # A ball is a key of its own here, with whatever the masks say of it.
+        # A ball is a key of its own here; the masks apply to it too.
         hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
         positions = torch.arange(length, device=x.device)
         relations = x.new_zeros(batch, length, length, len(RELATIONS))
@@ -395,8 +394,7 @@ class MultiScaleTemporalEncoder(nn.Module):
         return unflattened(state[back], 0, (batch, queries, overs))
 
     def _run(self, balls: Tensor, visible: Tensor) -> Tensor:
-        # Visible steps first, in order: then the state after as many steps as are visible
-        # is the state that skipped the hidden ones.
+        # Visible steps come first, in order. The state after that many steps skips hidden balls.
         order = (~visible).to(torch.int8).argsort(dim=1, stable=True)
         states, _ = self.summarise(balls.gather(1, order[..., None].expand(balls.shape)))
         count = visible.sum(1)
@@ -425,16 +423,16 @@ class MultiScaleTemporalEncoder(nn.Module):
             query: current ball vectors ``(batch, query, ball_dim)``; ``key``: those of past balls.
             relations: `relate`'s table.
             overs: earlier overs to summarise.
-            shared: ``(batch, key)`` where visibility differs between queries only by
-                what is past for them; saves summarising each over once per query.
+            shared: ``(batch, key)`` if visibility differs between queries only by what is past
+                for them; each over is then summarised once, not once per query.
             in_windows: ``(batch,)``, false where only ``whole`` sees past balls.
             place_known: ``(batch, query)``, false where a query may not know its over.
-            summaries: `over_summaries` for all queries ``(batch, over, hidden_dim)``, already made.
+            summaries: `over_summaries` for all queries ``(batch, over, hidden_dim)``, precomputed.
 
         Returns:
             vectors ``(batch, query, hidden_dim)`` and weights ``(batch, head, query, key)``, by
-            scale. The query itself (on ``whole``: nothing) is the last key; before it come the past
-            balls from the first that any query's window reaches, or for ``long`` the overs.
+            scale. Keys are the past balls from the first that any query's window reaches, or the
+            overs on ``long``; the last key is the query itself, or nothing on ``whole``.
         """
         distance = current.index[:, :, None] - past.index[:, None, :]
         distance = step("d", distance, "how many balls back")
@@ -451,7 +449,7 @@ class MultiScaleTemporalEncoder(nn.Module):
                     asking, key, current, past, visible, relations, overs, shared, summaries
                 )
             else:
-                # Keys that no query's window reaches are left out, not only hidden.
+                # Leave out keys that no query's window reaches.
                 in_window = (distance > 0) & (distance < window)
                 reached = in_window.flatten(0, 1).any(0).nonzero()[:, 0]
                 first = int(reached[0]) if len(reached) else visible.shape[-1]

@@ -1,8 +1,8 @@
-"""From an innings to arrays: what is known before each ball, and what each ball tells later.
+"""From an innings to arrays: the query side and the past side of each ball.
 
-The **query** side of a ball holds what is known before it: no running total but the scoreboard's.
-The **past** side, which later balls may look at, holds its own outcome, its place in the innings,
-who played it and their ratings: nothing that another past ball would have to be read for.
+The **query** side of a ball holds what is known before it; its only running totals are the
+scoreboard's. The **past** side, which later balls may look at, holds the ball's own outcome, its
+place in the innings, who played it and their ratings. It holds nothing about other past balls.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from attnlens.files import Floats, Floats32, Integers
 
 OVER_CLASSES: Final = 20
 RATING_SCALE: Final = np.float32(4)
-"""Ratings are a few tenths; times four they have the size of the other features."""
+"""Ratings are a few tenths; this brings them to the scale of the other features."""
 
 _RATED: Final = len(OUTCOMES) + 1
-"""Features of a rating: the vector, and on how many balls it rests."""
+"""Features of a rating: the vector, and the number of balls behind it."""
 
 NODES: Final[dict[str, dict[str, int]]] = {
     "global": {"venue": 24, "team_context": 24, "match_importance": 5 + KIND_SIZE + _RATED},
@@ -52,13 +52,13 @@ NODES: Final[dict[str, dict[str, int]]] = {
 """The ball graph: layer, node, number of features, all known before the ball."""
 
 TODAY_DEVIATION: Final = 0.25
-"""By how much a ground's ratings are taken to differ from one day to another."""
+"""Assumed standard deviation of a ground's ratings between days."""
 
 SCOREBOARD_NODES: Final = tuple(NODES["match_state"])
 _SCOREBOARD_SIZE: Final = sum(NODES["match_state"].values())
 BASE_SIZE: Final = _SCOREBOARD_SIZE + KIND_SIZE
 PAST_NODES: Final = ("phase_state", "batsman_identity", "bowler_identity")
-"""The nodes that a past ball may tell."""
+"""The nodes of a past ball."""
 
 PAST_OUTCOME_SIZE: Final = len(OUTCOMES) + 3
 """One-hot outcome; total runs, boundary and penalty flags (the surprise is the model's)."""
@@ -73,8 +73,8 @@ class InningsArrays:
         phase: `phase_state` features for the past side, without the free hit ``(n, 26)``.
         past_outcome: the outcome as a past ball has it ``(n, 14)``.
         base: log-probabilities from the scoreboard alone ``(n, 11)``.
-        usual: log-probabilities of what such a scoreboard brings in the match's competition of
-            late, whoever plays (`attnlens.cricket.predictor.day_tables`), ``(n, 11)``.
+        usual: log-probabilities in the match's competition lately with such a scoreboard,
+            whoever plays (`attnlens.cricket.predictor.day_tables`), ``(n, 11)``.
         prior: log-probabilities from kind of cricket, over and innings alone ``(n, 11)``.
         ratings: name to rating vector ``(n, 11)``: striker bowler venue teams era today; the
             era's with that of the competition.
@@ -118,7 +118,7 @@ class Encoded(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseModel:
-    """What the scoreboard expects in that kind of cricket: a small network, and a table by over.
+    """Outcome probabilities from the scoreboard and the kind of cricket: a network and a table.
 
     Attributes:
         weights: alternating matrices ``(in, out)`` and biases ``(out,)``; tanh between.
@@ -151,14 +151,14 @@ class BaseModel:
         return logs
 
     def of_innings(self, match: Match, innings: Innings) -> Floats32:
-        """What it expects of every delivery of an innings, ``(n, 11)``."""
+        """Log-probabilities of every delivery of an innings, ``(n, 11)``."""
         if not innings.deliveries:
             return np.zeros((0, len(self.everything)), np.float32)
         return self.log_probabilities(base_inputs(match, scoreboard(match, innings)))
 
 
 def balls_in_over(deliveries: Sequence[Delivery]) -> list[int]:
-    """Each delivery's number within its over, from 1, whatever counts."""
+    """Each delivery's number within its over, from 1, legal or not."""
     n_met: Counter[int] = Counter()
     numbers = []
     for ball in deliveries:
@@ -255,7 +255,7 @@ def match_importance(match: Match, innings: Innings, ratings: Ratings) -> list[f
 def rate_today(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> tuple[Floats32, int]:
-    """How the match's earlier innings went against expectation, ``(11,)``, and their balls.
+    """The rating of today from the match's earlier innings ``(11,)``, and their number of balls.
 
     One Newton step from zero, as for the ratings, with a prior of `TODAY_DEVIATION`.
     """
@@ -278,7 +278,7 @@ def rate_today(
 
 
 def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -> Floats32:
-    """What such a scoreboard brings in the match's competition of late, whoever plays.
+    """Outcome probabilities in the match's competition lately with such a scoreboard.
 
     Args:
         base: log-probabilities from the scoreboard alone, ``(n, 11)``.
@@ -299,7 +299,7 @@ def usual_of(match: Match, innings: Innings, base: Floats32, ratings: Ratings) -
 def encode_innings(
     match: Match, innings: Innings, ratings: Ratings, base: BaseModel
 ) -> InningsArrays:
-    """Arrays for every delivery of ``innings``, with ratings as ``ratings`` holds them now."""
+    """Arrays for every delivery of ``innings``, with the current ``ratings``."""
     deliveries = innings.deliveries
     count = len(deliveries)
     nodes = scoreboard(match, innings)

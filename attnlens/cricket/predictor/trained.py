@@ -1,4 +1,4 @@
-"""A trained predictor: its network and card, its ratings on any day, and the players it knows."""
+"""A trained predictor: network, card, ratings on any day, and the players it knows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from attnlens.cricket.predictor.calibration import (
     named_checkpoint,
 )
 from attnlens.cricket.predictor.day_tables import (
-    loaded_table,
     saved_table,
     text_tensor,
     words_of,
@@ -55,15 +54,15 @@ _LISTS: Final[Mapping[str, type]] = {
 
 @dataclass
 class Trained:
-    """A network trained on matches, and what it knows of players, venues and sides.
+    """A network trained on matches, with its knowledge of players, venues and sides.
 
     Attributes:
         name: the name it ships under, or the file's stem; ``sha256``: of the file.
-        card: training dates, match types, figures, as plain data.
-        calibration: how often its calls came true (`attnlens.cricket.predictor.calibration`).
-        win: the value of states of a match, fitted on matches up to the card's ``win_until``.
-        trained_on: the matches it was trained and validated on, see `identity_of`;
-            ``None`` where the file does not tell.
+        card: training dates, match types and figures, as plain data.
+        calibration: see `attnlens.cricket.predictor.calibration`.
+        win: the value of states, fitted on matches up to the card's ``win_until``.
+        trained_on: `identity_of` the matches it was trained and validated on; ``None`` if the file
+            does not list them.
     """
 
     name: str
@@ -82,14 +81,14 @@ class Trained:
         return None if value is None else datetime.date.fromisoformat(value)
 
     def knows_a_team(self, teams: Sequence[str]) -> bool:
-        """Whether one of the teams was trained on; true where the card does not say."""
+        """Whether one of the teams was trained on; true if the card does not list teams."""
         trained = set(self.card.get("teams", []))
         return not trained or not teams or not trained.isdisjoint(teams)
 
 
 @dataclass
 class TrainedPredictor(Trained):
-    """Everything needed to predict a ball."""
+    """A trained predictor of balls."""
 
     model: FullModel
 
@@ -109,7 +108,7 @@ def save_predictor(path: str | os.PathLike[str], predictor: TrainedPredictor) ->
 def save_trained(
     path: str | os.PathLike[str], trained: Trained, metadata: Json, sizes: Json
 ) -> None:
-    """Write a network of some sizes and all that it knows to one safetensors file."""
+    """Write a network, its sizes and its knowledge to one safetensors file."""
     until = trained.ratings.until
     network = {f"model.{name}": value for name, value in trained.model.state_dict().items()}
     more = {
@@ -140,7 +139,7 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
             for scale, heads in sizes.heads.items()
         ):
             raise ValueError("its scales and their heads are others")
-        # The order of layers and nodes is ours: a JSON object need not keep it.
+        # A JSON object need not keep the order of layers and nodes.
         network = FullModel(replace(sizes, graph=NODES))
         network.load_state_dict(tensors_under("model.", checkpoint.tensors))
         predictor = TrainedPredictor(
@@ -155,10 +154,10 @@ def load_predictor(model: str | os.PathLike[str] | None = None) -> TrainedPredic
 def checked_checkpoint(
     metadata: Json, number: int, names: Mapping[str, list[str]], path: Path
 ) -> Iterator[None]:
-    """Put a checkpoint together: whatever goes wrong is the file's fault.
+    """Turn errors while a checkpoint is assembled into a `CheckpointError`.
 
     Args:
-        number: of the format that is read; ``names``: what the network was trained on.
+        number: the format that is read; ``names``: the features the network was trained on.
 
     Raises:
         CheckpointError: it is of another format, was trained on other features, or is damaged.
@@ -191,8 +190,7 @@ def tensors_under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tenso
 
 
 def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]:
-    """The fields of `Trained` that a checkpoint holds beside its network, with its kinds of
-    ratings.
+    """The fields of `Trained` that a checkpoint holds beside its network.
 
     Raises:
         KeyError, ValueError: they are damaged.
@@ -200,7 +198,7 @@ def knowledge_of(checkpoint: Checkpoint, kinds: Sequence[str]) -> dict[str, Any]
     tensors, metadata = checkpoint.tensors, checkpoint.metadata
     identities = tensors.get("seen")
     if identities is not None and (identities.dtype != torch.int64 or identities.dim() != 1):
-        raise ValueError("the matches it has seen are told in another shape")
+        raise ValueError("the list of its training matches has the wrong shape")
     base = base_of(tensors)
     return {
         "sha256": checkpoint.sha256,
@@ -216,7 +214,7 @@ def check_card(card: Any) -> Json:
     """The card, as it stands.
 
     Raises:
-        AttributeError, TypeError, ValueError: what is read of it is not what it has to be.
+        AttributeError, TypeError, ValueError: a member has the wrong type.
     """
     if not isinstance(card, dict):
         raise ValueError("its card is no table")
@@ -245,7 +243,7 @@ def identity_of(match: Match) -> int | None:
 
 
 def identities(matches: Iterable[Match]) -> frozenset[int]:
-    """Of all matches that have one."""
+    """`identity_of` all matches that have one."""
     return frozenset(filter(None, map(identity_of, matches)))
 
 
@@ -264,7 +262,7 @@ def distinct_matches(matches: Iterable[Match]) -> Iterator[Match]:
 
 
 def known_tensors(trained: Trained) -> dict[str, Tensor]:
-    """What a checkpoint holds beside its network: the base model, ratings, matches seen."""
+    """The tensors of a checkpoint beside its network: base model, ratings, training matches."""
     base, ratings = trained.base, trained.ratings
     arrays = {f"base.{number}": weight for number, weight in enumerate(base.weights)}
     arrays |= {"base.prior": base.prior, "base.everything": base.everything}
@@ -273,7 +271,7 @@ def known_tensors(trained: Trained) -> dict[str, Tensor]:
         table = ratings.tables[name]
         rows = len(table.keys)
         tensors[f"ratings.{name}.rating"] = torch.from_numpy(table.rating[:rows]).half()
-        # The precision is kept as a variance: it fits sixteen bits, the precision does not.
+        # Stored as a variance, which fits sixteen bits; the precision does not.
         tensors[f"ratings.{name}.variance"] = torch.from_numpy(1 / table.precision[:rows]).half()
         tensors[f"ratings.{name}.balls"] = torch.from_numpy(table.balls[:rows]).int()
         tensors[f"ratings.{name}.keys"] = text_tensor(list(table.keys))
@@ -299,11 +297,11 @@ def base_of(tensors: dict[str, Tensor]) -> BaseModel:
     prior, everything = arrays.pop("prior"), arrays.pop("everything")
     base = BaseModel(tuple(arrays[str(n)] for n in range(len(arrays))), prior, everything)
     if base.prior.shape != (TABLES, 2, OVER_CLASSES, len(OUTCOMES)):
-        raise ValueError("its table of overs has another shape")
-    # A matrix that does not fit the next one is found by asking.
+        raise ValueError("its table of overs has the wrong shape")
+    # A forward pass finds matrices that do not fit each other.
     log_probs = base.log_probabilities(np.zeros((1, BASE_SIZE), np.float32))
     if base.everything.shape != (len(OUTCOMES),) or log_probs.shape != (1, len(OUTCOMES)):
-        raise ValueError("what the scoreboard expects is told in another shape")
+        raise ValueError("its scoreboard model has the wrong shape")
     return base
 
 
@@ -329,27 +327,28 @@ def ratings_of(tensors: dict[str, Tensor], until: str | None, kinds: Sequence[st
     ratings.aliases = dict(zip(names, keys, strict=True))
     ratings.until = None if until is None else datetime.date.fromisoformat(until)
     for name, kind in DAY_TABLES.items():
-        setattr(ratings, name, loaded_table(kind, tensors_under(f"ratings.{name}.", tensors)))
+        parts = tensors_under(f"ratings.{name}.", tensors)
+        setattr(ratings, name, kind.from_tensors(parts) if parts else kind())
     return ratings
 
 
 def _single(stored: Tensor) -> Floats32:
-    """In single precision; by numpy, since torch would wake its threads for it."""
+    """In single precision, by numpy: torch would start its threads for it."""
     return stored.numpy().astype(np.float32)
 
 
 _MAX_LISTED_NAMES: Final = 8
 _MAX_SUGGESTIONS: Final = 5
 _NEW: Final = "new:"
-"""Before the name of somebody who has not played yet."""
+"""Prefix of the name of somebody who has not played yet."""
 
 
 def person_called(name: str, match: Match, predictor: TrainedPredictor, option: str) -> Player:
     """The player a name, a part of one or a registry id means, people of the match first.
 
     Args:
-        name: ``new:`` before it names somebody whom neither the match nor the ratings know.
-        option: where the name was given, for messages.
+        name: with the prefix ``new:``, a player whom neither the match nor the ratings know.
+        option: the option that gave the name, for messages.
 
     Raises:
         InputError: nobody, or several, have that name.
@@ -398,7 +397,7 @@ def _nearest(sought: str, names: set[str]) -> list[str]:
 
 
 def sides_of(match: Match, player: Player) -> set[str]:
-    """The teams the player bats, bowls or is listed for; none for one who is not in the match."""
+    """The teams the player bats, bowls or is listed for; empty if not in the match."""
     teams = {team for team, squad in match.players.items() if player.name in squad}
     for side in match.innings:
         for ball in side.deliveries:
@@ -410,7 +409,7 @@ def sides_of(match: Match, player: Player) -> set[str]:
 
 
 def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: str) -> None:
-    """Nobody bowls to his own side or bats for the other.
+    """Refuse a batter or bowler of the wrong side.
 
     Raises:
         InputError: the player belongs to the other side of this match.
@@ -427,7 +426,7 @@ def refuse_wrong_side(match: Match, innings: Innings, player: Player, option: st
 
 
 def rated_players(predictor: TrainedPredictor) -> list[Player]:
-    """Every player the ratings have met; one whose name is lost is called by the key."""
+    """Every player in the ratings; one without a known name is called by the key."""
     ratings = predictor.ratings
     rated = {
         key
@@ -455,7 +454,7 @@ class Timeline(Generic[T]):
         self.predictor = predictor
         self._is_dated = history is not None
         self._names = predictor.ratings.copy() if self._is_dated else predictor.ratings
-        # Of a match only what it teaches is kept: there may be thousands.
+        # Thousands of matches may be given: keep only their updates.
         taught: dict[datetime.date, list[MatchUpdate]] = defaultdict(list)
         for match in distinct_matches(history or ()):
             if match.dates and (innings := _lessons_of(match, predictor.base)):
@@ -469,9 +468,9 @@ class Timeline(Generic[T]):
         self._started: str | None = None
 
     def predictor_for(self, match: Match) -> T:
-        """The predictor with the ratings of the day before ``match``, as it is without a date.
+        """The predictor with the ratings of the day before ``match``; unchanged without a date.
 
-        Cheapest when matches come in order of date.
+        Cheapest if matches come in order of date.
         """
         day = match.date
         if day is None or not self._is_dated:
@@ -512,14 +511,13 @@ def _lessons_of(match: Match, base: BaseModel) -> list[tuple[Innings, Floats32, 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What ratings have learnt.
+    """What an update of ratings has learnt.
 
     Attributes:
-        matches: learnt; ``already_known``: not later than the ratings and tables were, which
-            teach nothing; ``undated``: without a date.
-        dates: of the first and the last match learnt; ``days``: distinct ones.
-        completed: matches, not later than the ratings were, that taught a day table which the
-            checkpoint lacked.
+        matches: number learnt; ``already_known``: not later than ratings and tables;
+            ``undated``: without a date.
+        dates: of the first and the last match learnt; ``days``: number of distinct days.
+        completed: earlier matches that filled in a day table which the checkpoint lacked.
     """
 
     matches: int
@@ -541,8 +539,7 @@ def update_ratings(
         last: later matches than this day are left out.
 
     Returns:
-        the predictor, its card telling what was added (as it was where there was nothing to learn);
-        and that.
+        the updated predictor, unchanged if there was nothing to learn, and what was added.
     """
     distinct = {match.match_id: match for match in distinct_matches(matches)}
     before = predictor.ratings.until or datetime.date.min
@@ -569,7 +566,7 @@ def update_ratings(
         card = card | {"ratings_until": until, "ratings_added": entries}
     ratings = predictor.ratings.copy()
     for day, played in by_date(match for match in lessons if max(match.dates) > complete):
-        # Of a day that the ratings have learnt only the tables do, and nobody is taken in.
+        # On a day that the ratings have learnt, only the tables learn, and no player is added.
         updates = [
             ratings.update_of(match, _lessons_of(match, predictor.base), create=day > before)
             for match in played

@@ -24,13 +24,13 @@ from attnlens.cricket.predictor.form import FULL_BALLS, Form, PreMatch
 from attnlens.files import Flags, Floats
 
 RUNS: Final = np.array([0, 1, 2, 3, 4, 5, 6, 0, 1, 1, 1], float)
-"""Runs that each outcome brings, by `OUTCOMES`; extras as they mostly are."""
+"""Typical runs of each of `OUTCOMES`."""
 
 _LEGAL: Final = np.array([outcome not in ("wd", "nb") for outcome in OUTCOMES])
 _FALLEN: Final = np.array([outcome == "W" for outcome in OUTCOMES], float)
 
 LONGEST: Final = 120
-"""Legal balls of the longest innings whose states have a value."""
+"""States of longer innings, in legal balls, have no value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class States:
     wickets: Floats
 
     def after(self) -> States:
-        """After each outcome: one axis more at the end, of `OUTCOMES`."""
+        """The states after each outcome, with a last axis of `OUTCOMES`."""
         return States(
             self.score[..., None] + RUNS,
             np.maximum(self.left[..., None] - _LEGAL, 0),
@@ -51,14 +51,14 @@ class States:
 
     @property
     def over(self) -> Flags:
-        """Whether balls or wickets are spent."""
+        """Whether no balls or no wickets are left."""
         ended: Flags = (self.left == 0) | (self.wickets == 0)
         return ended
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """What an innings is played for, and what was expected before the match.
+    """Target and length of an innings, and the form before the match.
 
     Attributes:
         target: runs needed to win, 0 in a first innings; ``quota``: legal balls.
@@ -73,10 +73,10 @@ class Contest:
 
 
 def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
-    """What an innings is played for; ``None`` where the rules do not tell who wins how.
+    """The contest of an innings; ``None`` where win probabilities are undefined.
 
-    That is in unlimited cricket and innings of more than `LONGEST` balls, in a super over, and in a
-    chase whose target the file lacks or has from later.
+    They are undefined in unlimited cricket, in innings of more than `LONGEST` balls, in super
+    overs, and in a chase whose target the file lacks or has from later.
     """
     if innings.super_over or innings.number > 2:
         return None
@@ -91,13 +91,13 @@ def contest_of(match: Match, innings: Innings, form: Form) -> Contest | None:
 
 
 def chase_of(match: Match) -> Innings | None:
-    """The second innings, if a ball of it was bowled."""
+    """The second innings, if it has a ball."""
     sides = [side for side in match.innings if side.number == 2 and not side.super_over]
     return next((side for side in sides if side.deliveries), None)
 
 
 def is_revised(match: Match) -> bool:
-    """Whether the chase has another target than one run more than the first innings made."""
+    """Whether the chase's target differs from the first innings' total plus one."""
     chase = chase_of(match)
     return chase is not None and chase.target != match.innings[0].total + 1
 
@@ -116,9 +116,9 @@ def states_before(innings: Innings, quota: float) -> States:
 
 
 def states_then(innings: Innings, quota: float) -> States:
-    """The state that every delivery led to, arrays ``(deliveries,)``.
+    """The state after every delivery, arrays ``(deliveries,)``.
 
-    It is the state before the next one, so runs that were awarded between them count with it.
+    It equals the state before the next delivery, so it includes runs awarded in between.
     """
     before, last = states_before(innings, quota), innings.deliveries[-1]
     final = (
@@ -131,9 +131,7 @@ def states_then(innings: Innings, quota: float) -> States:
 
 
 def won(match: Match, team: str) -> float | None:
-    """1 where the side won, 0 where it lost, a half after a tie; ``None`` without a result by
-    play.
-    """
+    """1 if the side won, 0 if it lost, 0.5 for a tie; ``None`` without a result on the field."""
     outcome = outcome_of(match)
     if outcome.get("method"):
         return None
@@ -144,11 +142,10 @@ def won(match: Match, team: str) -> float | None:
 
 
 def chase_result(match: Match, chase: Innings) -> float | None:
-    """1 where the chase succeeded, 0 where it failed, a half for a tie; ``None`` where its balls
-    do not decide it.
+    """1 for a successful chase, 0 for a failed one, 0.5 for a tie; ``None`` if undecided.
 
-    A side that stops with wickets and balls left, such as for want of batters, has lost if the
-    stated margin is that of its total.
+    A side that stops with wickets and balls left, such as for lack of batters, has lost if the
+    stated margin fits its total.
     """
     result = derived_result(match)
     if result is not None:
@@ -162,39 +159,37 @@ def chase_result(match: Match, chase: Innings) -> float | None:
 
 
 MAX_LOG_ODDS: Final = 7.6
-"""Log-odds are within this: before a match is decided nobody has won it (0.05% to 99.95%)."""
+"""Limit of the log-odds of an undecided match (0.05% to 99.95%)."""
 
 _DEVIATION: Final = 1.5
-"""Of the runs of a ball, by the square root of their mean."""
+"""Standard deviation of a ball's runs, divided by the square root of their mean."""
 
 _MIN_RATE: Final = 0.4
 _AHEAD: Final = 0.6
-"""Runs a ball that an innings counts as ahead or behind at most."""
+"""Largest lead or deficit of an innings, in runs a ball."""
 
 _RESOURCES: Final = (6, 10, 16, 25, 40)
 _TYPICAL: Final = 16
 _MARGINS: Final = (None, 8, 14, 25)
-"""Balls that a wicket in hand lasts, by which runs still to come and margins of a chase are
-reckoned; ``None`` counts every ball left.
-"""
+"""Balls per wicket in hand for the features of remaining runs and of chases; ``None``: no limit."""
 
 MAX_TOTAL: Final = 450
-"""Larger totals of a first innings are chased as if they were this."""
+"""Larger totals of a first innings are valued like this one."""
 
 N_QUANTILES: Final = 15
 _LOW, _HIGH = 1, 13
-"""The quantiles 0.1 and 0.9 among `N_QUANTILES` that share the probability evenly."""
+"""Indices of the quantiles 0.1 and 0.9 among `N_QUANTILES` equally spaced ones."""
 
 
 def balls_available(balls: Floats, wickets: Floats, per_wicket: float) -> Floats:
-    """Balls that a side may hope to face: no more than are left, nor than its wickets last."""
+    """Balls that a side can expect to face, limited by balls left and by wickets."""
     lasting = wickets * per_wicket
     together: Floats = balls * lasting / np.sqrt(balls**2 + lasting**2).clip(1e-6)
     return together
 
 
 def run_rate(level: Floats, batting: Floats) -> Floats:
-    """Runs a ball that a side is expected to make."""
+    """Expected runs a ball of a side."""
     rate: Floats = np.maximum((level + batting) / FULL_BALLS, _MIN_RATE)
     return rate
 
@@ -203,7 +198,7 @@ def chase_features(
     needed: Floats, score: Floats, left: Floats, wickets: Floats, quota: Floats, target: Floats,
     level: Floats, batting: Floats, bowling: Floats,
 ) -> Floats:  # fmt: skip
-    """What the log-odds of a chase are a weighted sum of, ``(..., features)``.
+    """The features of the log-odds of a chase, ``(..., features)``.
 
     The first `N_RISING` never fall when fewer runs are needed or more wickets are in hand: their
     weights are not negative.
@@ -234,7 +229,7 @@ N_RISING: Final = 4 * len(_MARGINS) + 8
 def remaining_features(
     score: Floats, left: Floats, wickets: Floats, quota: Floats, level: Floats, batting: Floats
 ) -> Floats:
-    """What the mean of the runs still to come is a weighted sum of, ``(..., features)``.
+    """The features of the mean of the remaining runs, ``(..., features)``.
 
     Each is 0 where balls or wickets are spent. The weights of the first `N_BRINGING` are not
     negative: more balls or wickets do not bring fewer runs, nor does a score that is ahead.
@@ -254,7 +249,7 @@ N_BRINGING: Final = 3 * len(_RESOURCES)
 
 
 def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Floats) -> Floats:
-    """What their variance is a weighted sum of, with weights that are not negative."""
+    """The features of the variance of the remaining runs; their weights are not negative."""
     rate = run_rate(level, batting)
     runs = [rate * balls_available(left, wickets, per_wicket) for per_wicket in (_TYPICAL, 40)]
     features = [part for each in runs for part in (each, each * left / 60)]
@@ -263,7 +258,7 @@ def variance_features(left: Floats, wickets: Floats, level: Floats, batting: Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TotalRange:
-    """What a first innings may come to: the mean, and the range of the middle 80%, runs."""
+    """The projected total of a first innings: mean and middle 80%, in runs."""
 
     low: Floats
     mean: Floats
@@ -273,8 +268,9 @@ class TotalRange:
 _STORED: Final = ("chase", "remaining", "variance", "quantiles")
 
 FINISH: Final = 9
-"""Balls left from which a chase is valued more and more by what may come of each, the last one
-by that alone. Chosen on chases of 11 May to 23 October 2024.
+"""From this many balls left, `finish_values` gain weight in a chase; at the last ball they are all.
+
+Chosen on chases of 11 May to 23 October 2024.
 """
 
 
@@ -282,8 +278,8 @@ by that alone. Chosen on chases of 11 May to 23 October 2024.
 def finish_values(probabilities: tuple[float, ...]) -> Floats:
     """The probability of winning a chase whose balls all have the same outcome probabilities.
 
-    By dynamic programming over the last `FINISH` balls; runs beyond the reach of sixes off all of
-    them are taken not to come.
+    By dynamic programming over the last `FINISH` balls. More runs than sixes off all of them are
+    assumed impossible.
 
     Returns:
         by runs needed, legal balls left and wickets in hand,
@@ -322,13 +318,13 @@ class WinModel:
     last_over: Floats | None = None
 
     def value(self, contest: Contest, states: States) -> Floats:
-        """The probability of the batting side in every state, 1 and 0 only where it is decided."""
+        """The win probability of the batting side in every state; 1 and 0 only if decided."""
         if not contest.chase:
             return self._setting(contest, states)
         needed = contest.target - states.score
         values = self._chasing(contest, needed, states)
         if self.last_over is not None:
-            # With more balls left a side is no worse off than with fewer.
+            # More balls left never lower the value.
             exact = finish_values(tuple(self.last_over[contest.kind].tolist()))
             fewer = (
                 self._finishing(contest, needed, states, left, exact)
@@ -342,7 +338,7 @@ class WinModel:
         return np.where(needed <= 0, 1.0, values)
 
     def projected(self, contest: Contest, states: States) -> TotalRange:
-        """What a first innings may come to from every state."""
+        """The projected total of a first innings from every state."""
         mean, deviation = self._remaining(contest, states)
         low, high = (
             states.score + np.maximum(mean + deviation * self.quantiles[at], 0)
@@ -439,10 +435,10 @@ class InningsValues:
 def innings_values(
     win: WinModel | None, form: Form, match: Match, innings: Innings
 ) -> InningsValues | None:
-    """Who was winning before and after every delivery; ``None`` where no value can be told.
+    """Win probabilities before and after every delivery; ``None`` where they are undefined.
 
-    The last ball of a first innings leads to the first of the chase, and the last ball of a chase
-    to the result, where the innings ended otherwise than by balls or wickets, too.
+    The last ball of a first innings leads to the first ball of the chase, and the last ball of a
+    chase to the result, however the innings ended.
 
     Args:
         form: of the day before the match.
@@ -462,7 +458,7 @@ def innings_values(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WinChances:
-    """What every delivery of an innings means for the side that bats.
+    """Win probabilities of the batting side for every delivery of an innings.
 
     Attributes:
         before: its probability of winning before the ball, that of the state ``(n,)``.
@@ -486,7 +482,7 @@ def win_chances(
     if values is None or win is None:
         return None
     after = win.value(values.contest, values.states.after())
-    # A forecast told in so many decimals may sum to a little more than 1.
+    # A rounded forecast may sum to a little more than 1.
     expected = (forecast * after).sum(-1).clip(0, 1)
     is_chase = values.contest.chase
     projected = None if is_chase else win.projected(values.contest, values.states)
@@ -498,7 +494,7 @@ Values = InningsValues | WinChances
 
 @dataclass(frozen=True, slots=True)
 class WinMove:
-    """What one thing did to the probability of the ledger's side, in points from -1 to 1.
+    """One change of the win probability of the ledger's side, in points from -1 to 1.
 
     Attributes:
         index: the delivery, from 1; of a ``revised target`` the first of the chase.
@@ -527,7 +523,7 @@ class WinLedger:
 
 @dataclass(frozen=True, slots=True)
 class WinAdded:
-    """Win probability that a player added for the own side, with bat and ball, -1 to 1."""
+    """Win probability that a player added for his side, with bat and ball, -1 to 1."""
 
     name: str
     side: str
@@ -544,7 +540,7 @@ def win_ledger(
             `win_chances`.
 
     Returns:
-        ``None`` where not both innings have values, or where the balls do not decide the match.
+        ``None`` if one of the innings has no values, or if the balls do not decide the match.
     """
     if [side.number for side, _ in innings] != [1, 2]:
         return None
@@ -571,16 +567,16 @@ def win_ledger(
 
 
 _ROUNDING = 1e-9
-"""Values that differ by no more are those of the same state, computed in another order."""
+"""Smaller differences are rounding: the same state, computed in another order."""
 
 
 def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
-    """Win probability added by every player who took part in a ball, the most first.
+    """Win probability added by every player who took part in a ball, largest first.
 
-    A ball's points count in full for the batter's side and with the other sign for the bowler's,
-    extras as well. They go to the batter who faced it and to the bowler; of a wicket that is not
-    the bowler's, such as a run out, to the batter who is out and to the first fielder that the
-    file names, else to the bowler. Points of a revised target are nobody's.
+    A ball's points, extras included, go to the batter who faced it and, with the opposite sign, to
+    the bowler. For a wicket that is not the bowler's, such as a run out, they go to the batter who
+    is out and to the first named fielder, or else to the bowler. Points of a revised target are
+    not assigned.
     """
     balls = {
         (side.number, ball.index): (side, ball)
@@ -602,7 +598,7 @@ def players_added(match: Match, ledger: WinLedger) -> tuple[WinAdded, ...]:
 
 
 def _credited(ball: Delivery) -> tuple[str, str]:
-    """The names of the batter and of the fielder or bowler whose ball it was."""
+    """The names of the batter, and of the fielder or bowler, who get a ball's points."""
     fielding = (out for out in ball.wickets if out.counts and out.kind in NOT_THE_BOWLERS)
     wicket = next(fielding, None)
     if wicket is None:

@@ -1,4 +1,4 @@
-"""Tensors of balls: a batch for training, one ball ready to be asked about, a match's rows."""
+"""Tensors of balls: a training batch, the window of one ball, the predictions of a match."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from attnlens.reference import one_thread as one_thread
 def to_tensor(array: np.ndarray[Any, Any]) -> Tensor:
     """A copy of an array in torch's own memory, which begins at a multiple of 64 bytes.
 
-    The order in which a matrix product is added up may follow from where its memory begins.
+    Alignment can change the order of summation in a matrix product.
     """
     return torch.tensor(array)
 
@@ -53,7 +53,7 @@ def query_side(innings: Sequence[InningsArrays], length: int) -> Batch:
 
 
 def past_side(innings: Sequence[InningsArrays], length: int) -> Batch:
-    """What each ball tells later ones, ``(innings, length, ...)``."""
+    """The past side of each ball, ``(innings, length, ...)``."""
     nodes = [{**arrays.nodes, "phase_state": arrays.phase} for arrays in innings]
     return {
         "nodes": _tables(nodes, PAST_NODES, length),
@@ -72,7 +72,7 @@ def _tables(
 
 
 def balls(innings: Sequence[InningsArrays], length: int) -> Balls:
-    """Who and what every ball is, padded with ball 1 of over -1 that nothing can see."""
+    """`Balls` of every innings, padded with ball 1 of over -1, which no query sees."""
     fills = {"over": -1, "ball_in_over": 1}
     kinds = {
         name: stacked([getattr(arrays, name) for arrays in innings], length, fills.get(name, 0))
@@ -205,7 +205,7 @@ def cut_window(match: Match, innings: Innings, arrays: InningsArrays, index: int
 
 
 DIGITS: Final = 8
-"""So many that the chance before a ball is the mean of those after it to the sixth digit."""
+"""Enough that a probability before a ball is the mean of those after it to six digits."""
 
 COLUMNS: Final[tuple[str, ...]] = (
     *("match_id", "innings", "index", "label", "batter", "bowler", "actual"),
@@ -225,8 +225,8 @@ class InningsForecast:
     """An innings, and what was expected of each of its deliveries before it was bowled.
 
     Attributes:
-        chances: of the outcomes ``(deliveries, 11)``.
-        winning: who was winning; ``None`` where no value can be told.
+        chances: outcome probabilities ``(deliveries, 11)``.
+        winning: win probabilities; ``None`` where they are undefined.
     """
 
     innings: Innings
