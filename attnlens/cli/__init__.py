@@ -161,6 +161,9 @@ def _failed(error: Exception) -> int:
 
 def _run(words: list[str]) -> int:
     """Parse the words and do what they say; the exit status."""
+    if not _has_folder():
+        # No name would lead anywhere from here, and torch cannot be loaded.
+        return complain("the folder that this runs in is gone; change to another, and run it again")
     try:
         parser = build_parser()
         if _COMPLETION in words:
@@ -175,6 +178,15 @@ def _run(words: list[str]) -> int:
         return status
     except SystemExit as stop:  # argparse's, after it has said why
         return stop.code if isinstance(stop.code, int) else DONE
+
+
+def _has_folder() -> bool:
+    """Whether the folder this process works in is there."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _open_streams() -> None:

@@ -81,8 +81,17 @@ def _raise_again(otherwise: Hook) -> Hook:
     def hook(dropped: UnraisableHookArgs) -> None:
         if isinstance(dropped.exc_value, KeyboardInterrupt):
             number = getattr(dropped.exc_value, "number", signal.SIGINT)
-            threading.Timer(_AGAIN_SECONDS, _thread.interrupt_main, (number,)).start()
+            threading.Timer(_AGAIN_SECONDS, _signal_main_thread, (number,)).start()
         else:
             otherwise(dropped)
 
     return hook
+
+
+def _signal_main_thread(number: int) -> None:
+    """Also where it sleeps or waits."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, number)
+    else:
+        _thread.interrupt_main(number)
