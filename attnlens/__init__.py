@@ -14,6 +14,7 @@ from attnlens._version import VERSION as __version__
 if TYPE_CHECKING:
     from attnlens.audits import ablate, audit, heads
     from attnlens.cricket.explain.types import Explanation
+    from attnlens.cricket.explain.what_if_types import WhatIf
     from attnlens.cricket.predictor.predictor import FullModel, Sizes
     from attnlens.cricket.predictor.temporal import (
         MultiScaleTemporalEncoder,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         story,
         what_if,
     )
-    from attnlens.cricket.whatif.types import WhatIf
     from attnlens.cricket.words.clauses import render_text
     from attnlens.cricket.words.grounding import check_grounding
     from attnlens.cricket.words.summary import summarize_temporal_attention
@@ -90,7 +90,7 @@ _HOMES = {
         "TemporalEncoder",
         "cricket.session": "Session explain next_over predict read_match read_matches story "
         "what_if",
-        "cricket.whatif.types": "WhatIf",
+        "cricket.explain.what_if_types": "WhatIf",
         "cricket.words.grounding": "check_grounding",
         "cricket.words.clauses": "render_text",
         "cricket.words.summary": "summarize_temporal_attention",

@@ -12,9 +12,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from attnlens.cricket.explain import types
+from attnlens.cricket.explain.story_types import MatchStory
 from attnlens.cricket.explain.types import Explanation, json_schema
-from attnlens.cricket.story.story_types import MatchStory
-from attnlens.cricket.whatif.types import WhatIf
+from attnlens.cricket.explain.what_if_types import WhatIf
 from attnlens.errors import InputError
 
 DOCUMENTS = Path(__file__).with_name("documents")

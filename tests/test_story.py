@@ -15,6 +15,7 @@ from small_predictors import simulated, small_predictor
 
 import attnlens
 from attnlens.cricket.explain.explain_ball import explain_ball
+from attnlens.cricket.explain.story_types import MatchStory
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.match.match import (
     BOWLERS_SHARE_OF_WICKETS,
@@ -37,8 +38,7 @@ from attnlens.cricket.pages.match_story import (
 )
 from attnlens.cricket.predictor.window import forecast_innings
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.story.story_types import MatchStory
-from attnlens.cricket.story.tell import MAX_TURNS, MIN_SWING, tell
+from attnlens.cricket.story import MAX_TURNS, MIN_SWING, tell
 from attnlens.cricket.words.narrative import supported
 from attnlens.evidence.verdict import Q_LEVEL
 from attnlens.render.canvas import display_width

@@ -11,7 +11,7 @@ import pytest
 from command_line import Here, run_process
 
 import attnlens
-from attnlens.cricket.story.story_types import MatchStory
+from attnlens.cricket.explain.story_types import MatchStory
 
 
 @pytest.fixture

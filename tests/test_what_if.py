@@ -16,14 +16,14 @@ from numerics import near_effect
 from small_predictors import arrays_of, probabilities, simulated, small_predictor, with_delivery
 
 from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.explain.what_if_types import WhatIf, WhatIfQuestion
 from attnlens.cricket.match.match import Delivery, Match, Player
 from attnlens.cricket.match.naming import changed_ends, find_ball
 from attnlens.cricket.pages.ball_page import render_what_if
 from attnlens.cricket.predictor.trained import TrainedPredictor, person_called
 from attnlens.cricket.predictor.window import window_batch
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.whatif.types import WhatIf, WhatIfQuestion
-from attnlens.cricket.whatif.what_if import what_if, with_outcome
+from attnlens.cricket.what_if import what_if, with_outcome
 from attnlens.cricket.words.facts import resolve
 from attnlens.errors import InputError
 from attnlens.render.canvas import display_width

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from small_predictors import simulated
 
 from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.explain.what_if_types import WhatIfQuestion, question_of, question_of_page
 from attnlens.cricket.lab.simulator import texts_of
 from attnlens.cricket.match.match import OUTCOMES, Delivery, Innings, Match
 from attnlens.cricket.readers import read_match
-from attnlens.cricket.whatif.types import WhatIfQuestion, question_of, question_of_page
-from attnlens.cricket.whatif.what_if import (
+from attnlens.cricket.what_if import (
     PLAIN,
     ChangedBall,
     change_balls,

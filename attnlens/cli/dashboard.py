@@ -137,6 +137,7 @@ def _functions(options: argparse.Namespace) -> Functions:
     """What the dashboard calls; each model has a session of its own."""
     from functools import lru_cache
 
+    from attnlens.cricket.explain import what_if_types as types
     from attnlens.cricket.explain.innings_data import (
         shown_innings,
         shown_match,
@@ -153,7 +154,6 @@ def _functions(options: argparse.Namespace) -> Functions:
     from attnlens.cricket.predictor.calibration import SHIPPED
     from attnlens.cricket.readers.uploaded import read_uploaded
     from attnlens.cricket.session import Session
-    from attnlens.cricket.whatif import types
     from attnlens.dashboard.library import Functions
 
     default_model = options.model or SHIPPED[0]

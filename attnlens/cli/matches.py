@@ -160,7 +160,7 @@ def add_whatif(commands: Commands) -> None:
 def _run_whatif(options: argparse.Namespace) -> int:
     if options.ball is None:
         raise InputError("say which ball", remedy="give --ball 47, --ball last or --ball next")
-    from attnlens.cricket.whatif.types import LAST, question_of
+    from attnlens.cricket.explain.what_if_types import LAST, question_of
 
     question = question_of(options.set)
     # A wrong name should not wait for torch, nor the answer be lost for want of a place.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.explain.what_if_types import WhatIf, WhatIfQuestion
 from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered, with_next_ball
 from attnlens.cricket.readers import (
@@ -28,17 +29,16 @@ from attnlens.cricket.readers import (
     silent,
     warn_caller,
 )
-from attnlens.cricket.whatif.types import WhatIf, WhatIfQuestion
 from attnlens.errors import InputError
 from attnlens.files import Json
 
 if TYPE_CHECKING:
     import pandas
 
+    from attnlens.cricket.explain.story_types import MatchStory
     from attnlens.cricket.over.next_over import NextOver, TrainedOvers
     from attnlens.cricket.predictor.trained import Timeline, TrainedPredictor
     from attnlens.cricket.predictor.window import Row
-    from attnlens.cricket.story.story_types import MatchStory
 
 
 import hashlib
@@ -381,7 +381,7 @@ class Session:
         """What the model would have expected of a ball, had something been different: `what_if`."""
         match = self.read(match)
         reference = self.find(match, ball, innings)
-        from attnlens.cricket.whatif.what_if import what_if as answered
+        from attnlens.cricket.what_if import what_if as answered
 
         predictor = self.dated(match)
         return answered(match, reference, predictor, question, history=self.history is not None)
@@ -424,7 +424,7 @@ class Session:
         report: Callable[[int, int], None] | None = None,
     ) -> MatchStory:
         """A match's story, see `story`; ``report`` receives the balls tested and their number."""
-        from attnlens.cricket.story.tell import tell
+        from attnlens.cricket.story import tell
 
         match = self.read(match)
         return tell(
@@ -438,8 +438,8 @@ class Session:
     def decisive_ball(
         self, match: Match | File, innings: int | None = None
     ) -> tuple[BallReference, str]:
-        """The ball that moved the match most, see `attnlens.cricket.story.tell.decisive_ball`."""
-        from attnlens.cricket.story.tell import decisive_ball
+        """The ball that moved the match most, see `attnlens.cricket.story.decisive_ball`."""
+        from attnlens.cricket.story import decisive_ball
 
         match = self.read(match)
         return decisive_ball(match, self.dated(match), innings)

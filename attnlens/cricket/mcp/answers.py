@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, Final, Literal
 
+from attnlens.cricket.explain.story_types import Tally
 from attnlens.cricket.match.ledger import (
     against,
     ball_sign,
@@ -18,7 +19,6 @@ from attnlens.cricket.match.match import Delivery, Innings, Match, Player
 from attnlens.cricket.match.match import Outcome as BallOutcome
 from attnlens.cricket.match.naming import BallReference, find_players, innings_numbered, people_of
 from attnlens.cricket.session import Session
-from attnlens.cricket.story.story_types import Tally
 from attnlens.cricket.words.narrative import outcome_index, tested
 from attnlens.errors import InputError
 from attnlens.files import Json

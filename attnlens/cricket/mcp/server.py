@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 
 from attnlens._version import VERSION
 from attnlens.cricket.explain.types import Explanation
+from attnlens.cricket.explain.what_if_types import WhatIf, WhatIfQuestion
 from attnlens.cricket.match.match import Match
 from attnlens.cricket.match.match import Outcome as BallOutcome
 from attnlens.cricket.mcp.answers import (
@@ -28,7 +29,6 @@ from attnlens.cricket.mcp.match_folders import Folders
 from attnlens.cricket.pages.match_story import story_tables
 from attnlens.cricket.pages.prompt import fitted, tables_of
 from attnlens.cricket.session import Session
-from attnlens.cricket.whatif.types import WhatIf, WhatIfQuestion
 from attnlens.cricket.words.grounding import check_grounding
 from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Json

@@ -17,6 +17,7 @@ from attnlens.cricket.explain.types import (
     PastBall,
     Sentence,
 )
+from attnlens.cricket.explain.what_if_types import WhatIf
 from attnlens.cricket.match.ledger import counts_balls
 from attnlens.cricket.match.match import OUTCOME_NAMES
 from attnlens.cricket.pages.parts import (
@@ -29,7 +30,6 @@ from attnlens.cricket.pages.parts import (
     sign_of,
 )
 from attnlens.cricket.predictor.scales import SCALE_NAMES
-from attnlens.cricket.whatif.types import WhatIf
 from attnlens.cricket.words.facts import sentence, text_of
 from attnlens.cricket.words.narrative import (
     MARKED_RATIOS,

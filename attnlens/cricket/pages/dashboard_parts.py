@@ -8,6 +8,7 @@ from typing import Final
 from jinja2 import UndefinedError
 
 from attnlens.cricket.explain.types import Evidence, Explanation
+from attnlens.cricket.explain.what_if_types import WhatIf
 from attnlens.cricket.match.match import OUTCOME_NAMES, OUTCOMES, Innings
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.ball_page import USUAL_WORDS, ball_page_of
@@ -17,7 +18,6 @@ from attnlens.cricket.predictor.scales import (
     head_name,
     relation_words,
 )
-from attnlens.cricket.whatif.types import WhatIf
 from attnlens.cricket.words.facts import claims_in_order
 from attnlens.files import Json
 from attnlens.render.page import render_part

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
+from attnlens.cricket.explain.story_types import MatchStory
 from attnlens.cricket.explain.types import Explanation, HeadAttention, PastBall
 from attnlens.cricket.explain.types import HeatMap as Scale
 from attnlens.cricket.explain.types import LongHeatMap as LongScale
+from attnlens.cricket.explain.what_if_types import WhatIf
 from attnlens.cricket.pages import parts
 from attnlens.cricket.pages.ball_page import (
     USUAL_WORDS,
@@ -23,8 +25,6 @@ from attnlens.cricket.pages.ball_page import (
     single_effects,
 )
 from attnlens.cricket.pages.match_story import render_match_story, render_story_html
-from attnlens.cricket.story.story_types import MatchStory
-from attnlens.cricket.whatif.types import WhatIf
 from attnlens.cricket.words.facts import OUTCOME_WORDS
 from attnlens.errors import count
 from attnlens.render.heat_map import Cell, HeatMapColumn, HeatMapDrawing, Row

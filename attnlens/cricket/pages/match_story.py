@@ -11,10 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from attnlens.cricket.match.competition import ALL_OUT
-from attnlens.cricket.pages.ball_page import dotted
-from attnlens.cricket.pages.parts import REMARKS, VERDICTS, model_line, occasion, shown_story
-from attnlens.cricket.story.story_types import (
+from attnlens.cricket.explain.story_types import (
     InningsScore,
     MatchStory,
     Moment,
@@ -23,6 +20,9 @@ from attnlens.cricket.story.story_types import (
     Tally,
     WinPoint,
 )
+from attnlens.cricket.match.competition import ALL_OUT
+from attnlens.cricket.pages.ball_page import dotted
+from attnlens.cricket.pages.parts import REMARKS, VERDICTS, model_line, occasion, shown_story
 from attnlens.errors import InputError, count
 from attnlens.files import Json
 from attnlens.render.canvas import SHADES, Line, Page, cut, pad, terminal_page, tone, width_of

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from attnlens.cricket.explain.story_types import MatchStory, Played
 from attnlens.cricket.explain.types import (
     Evidence,
     Explanation,
@@ -19,7 +20,6 @@ from attnlens.cricket.explain.types import (
 from attnlens.cricket.match.ledger import ground
 from attnlens.cricket.match.match import Outcome
 from attnlens.cricket.predictor.scales import RELATION_BALLS, head_words
-from attnlens.cricket.story.story_types import MatchStory, Played
 from attnlens.cricket.words.facts import (
     OUTCOME_WORDS,
     AnyDocument,

@@ -18,6 +18,15 @@ from attnlens.cricket.explain.explain_ball import (
 )
 from attnlens.cricket.explain.reading import NATS_DIGITS
 from attnlens.cricket.explain.types import Remark, Sentence
+from attnlens.cricket.explain.what_if_types import (
+    LAST,
+    SCHEMA_VERSION,
+    ChangeKind,
+    OutcomeChange,
+    WhatIf,
+    WhatIfChange,
+    WhatIfQuestion,
+)
 from attnlens.cricket.match.competition import quota_of
 from attnlens.cricket.match.ledger import balls_bowled, free_hits
 from attnlens.cricket.match.match import (
@@ -49,15 +58,6 @@ from attnlens.cricket.predictor.trained import (
     sides_of,
 )
 from attnlens.cricket.predictor.window import BallWindow, one_thread, window_for
-from attnlens.cricket.whatif.types import (
-    LAST,
-    SCHEMA_VERSION,
-    ChangeKind,
-    OutcomeChange,
-    WhatIf,
-    WhatIfChange,
-    WhatIfQuestion,
-)
 from attnlens.cricket.words.facts import OUTCOME_WORDS, quote_change, sentence, text_of
 from attnlens.cricket.words.narrative import MIN_GROUP_POINTS
 from attnlens.errors import InputError

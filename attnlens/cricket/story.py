@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 from typing import Any, Final, TypeAlias
 
 from attnlens.cricket.errors import BallNotFoundError
+from attnlens.cricket.explain import story_types as types
 from attnlens.cricket.explain.explain_ball import model_particulars
 from attnlens.cricket.explain.reading import TALKED_OF
 from attnlens.cricket.explain.types import Explanation, Remark
@@ -40,7 +41,6 @@ from attnlens.cricket.predictor.kinds import cautions
 from attnlens.cricket.predictor.trained import TrainedPredictor
 from attnlens.cricket.predictor.win import LONGEST, RUNS, players_added, win_ledger
 from attnlens.cricket.predictor.window import DIGITS, InningsForecast, forecast_innings
-from attnlens.cricket.story import story_types as types
 from attnlens.cricket.words.facts import OUTCOME_WORDS, capitalized, sentence, text_of
 from attnlens.cricket.words.narrative import (
     effect_of_hiding,

@@ -1,1 +1,0 @@
-"""A whole match as a story: who won, where it turned, what surprised, who beat expectation."""

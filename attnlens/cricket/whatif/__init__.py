@@ -1,1 +1,0 @@
-"""What the model would have expected, had something been different."""
