@@ -21,16 +21,8 @@ if TYPE_CHECKING:
         SpecializedTemporalAttention,
         TemporalEncoder,
     )
-    from attnlens.cricket.session import (
-        Session,
-        explain,
-        next_over,
-        predict,
-        read_match,
-        read_matches,
-        story,
-        what_if,
-    )
+    from attnlens.cricket.readers import read_match, read_matches
+    from attnlens.cricket.session import Session, explain, next_over, predict, story, what_if
     from attnlens.cricket.words.clauses import render_text
     from attnlens.cricket.words.grounding import check_grounding
     from attnlens.cricket.words.summary import summarize_temporal_attention
@@ -88,8 +80,8 @@ _HOMES = {
         "cricket.predictor.predictor": "FullModel Sizes",
         "cricket.predictor.temporal": "MultiScaleTemporalEncoder SpecializedTemporalAttention "
         "TemporalEncoder",
-        "cricket.session": "Session explain next_over predict read_match read_matches story "
-        "what_if",
+        "cricket.readers": "read_match read_matches",
+        "cricket.session": "Session explain next_over predict story what_if",
         "cricket.explain.what_if_types": "WhatIf",
         "cricket.words.grounding": "check_grounding",
         "cricket.words.clauses": "render_text",

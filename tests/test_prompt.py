@@ -20,7 +20,8 @@ from syrupy.assertion import SnapshotAssertion
 from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.pages.prompt import fitted, tables_of
 from attnlens.cricket.pages.prompt import prompt_of as typed_prompt_of
-from attnlens.cricket.session import Session, read_match
+from attnlens.cricket.readers import read_match
+from attnlens.cricket.session import Session
 from attnlens.errors import InputError
 from attnlens.render.prompt_template import MAX_PROMPT_TOKENS, Prompt, token_bound
 from attnlens.render.safe import visible_name

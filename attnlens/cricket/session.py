@@ -20,15 +20,7 @@ from attnlens.cricket.explain.types import Explanation
 from attnlens.cricket.explain.what_if_types import WhatIf, WhatIfQuestion
 from attnlens.cricket.match.match import Match, Player
 from attnlens.cricket.match.naming import BallReference, find_ball, innings_numbered, with_next_ball
-from attnlens.cricket.readers import (
-    File,
-    History,
-    Report,
-    read_match,
-    read_matches,
-    silent,
-    warn_caller,
-)
+from attnlens.cricket.readers import File, History, Report, read_match, silent, warn_caller
 from attnlens.errors import InputError
 from attnlens.files import Json
 
@@ -179,17 +171,6 @@ def _digest(key: str, packed: bytes) -> bytes:
     """Includes the key: an entry under another's name is damaged, too."""
     return hashlib.sha256(key.encode() + packed).hexdigest().encode()
 
-
-__all__ = [
-    "Session",
-    "explain",
-    "next_over",
-    "predict",
-    "read_match",
-    "read_matches",
-    "story",
-    "what_if",
-]
 
 BallName: TypeAlias = int | str | BallReference
 Changes: TypeAlias = (

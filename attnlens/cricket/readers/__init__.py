@@ -36,14 +36,6 @@ from attnlens.cricket.readers.files import (
 from attnlens.cricket.readers.text import looks_like, quoted
 from attnlens.errors import InputError, count
 
-__all__ = [
-    "Format",
-    "describes_matches",
-    "member_names",
-    "read_match",
-    "read_matches",
-]
-
 INFO_SUFFIX: Final = "_info.csv"
 
 _FORMATS: Final[tuple[Format, ...]] = (
