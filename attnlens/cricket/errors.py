@@ -4,7 +4,7 @@
 
     InputError
     ├── MatchFileError     a match file: what is wrong and on which line
-    │   └── ImpossibleMatchError  it can be read, and nobody can have played it so
+    │   └── ImpossibleMatchError  a readable match that nobody can have played
     └── BallNotFoundError  a ball, innings or label the match does not have
 """
 

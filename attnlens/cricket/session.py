@@ -54,7 +54,7 @@ _NUMERIC_PACKAGES: Final = ("torch", "numpy")
 def default_folder() -> Path | None:
     """The folder of caches of this system; ``None`` without a home folder."""
     cache_home = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(cache_home):  # the specification tells to ignore any other
+    if os.path.isabs(cache_home):  # the XDG specification ignores any other
         return Path(cache_home) / "attnlens"
     try:
         home = Path.home()
@@ -327,7 +327,7 @@ class Session:
                 match, reference, predictor, evidence=evidence, history=dated, outcome=outcome
             )
         )
-        complete = history is None or not history.skipped  # else it is told every time
+        complete = history is None or not history.skipped  # else the warning comes every time
         if key is not None and self._answers is not None and complete:
             self._answers.put(key, explanation.to_json())
         return explanation

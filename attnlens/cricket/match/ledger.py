@@ -51,7 +51,7 @@ _HOW_OUT: Final = {
     "stumped": ("st {fielders} b {bowler}", "stumped b {bowler}"),
     "hit wicket": ("hit wicket b {bowler}",) * 2,
 }
-"""With and without the fielders' names; other kinds stand as they are called."""
+"""With and without the fielders' names; other kinds are written by their names."""
 
 
 _WICKETS_BEFORE_A_HAT_TRICK: Final = 2

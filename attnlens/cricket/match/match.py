@@ -353,7 +353,7 @@ class Innings:
         target: runs needed to win; ``None`` where there is none or it is not known.
         target_balls: legal balls the chasing side has for it.
         penalty_runs: runs awarded outside any delivery, ``{"pre": 0, "post": 5}``.
-        declared: whether the side declared; ``None`` where the format cannot tell.
+        declared: whether the side declared; ``None`` where the format does not state it.
         set_later: the file's target, ``{"runs": 44, "balls": 44}``, where it was set after the
             chase began; ``target`` and ``target_balls`` are then those of a match without rain.
         powerplays: in order; none where the file has none.
@@ -428,7 +428,7 @@ class Match:
         teams: the two sides as listed.
         source: where it was read from, for messages.
         notes: what the format could not say, what was odd or repaired, and every doubt.
-        players: the squads, team to names, where the format tells them.
+        players: the squads, team to names, where the format has them.
         team_type: ``international`` or ``club``, likewise.
         doubts: what is hard to believe, with its place.
         statements: every field that the file states, and whether the rest of it confirms that.

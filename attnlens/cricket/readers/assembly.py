@@ -368,7 +368,7 @@ class MatchDraft:
             self.overs = _TWENTY
 
     def _limited(self) -> bool:
-        """Whether each side bats once, as far as can be told safely."""
+        """Whether each side bats once; not where that is unsure."""
         if self.match_type in _UNLIMITED_TYPES:
             return False
         if self.overs is not None or self.match_type in _LIMITED_OVERS_TYPES:

@@ -69,7 +69,7 @@ BeginMatch = Callable[["Table", str, list[str]], MatchBuilder]
 
 @dataclass(frozen=True)
 class TableFormat:
-    """A format whose files are tables with a header, in which a match's rows stand together.
+    """A format whose files are tables with a header, in which the rows of a match are adjacent.
 
     Attributes:
         recognized_by: the columns that only this format has.
@@ -250,7 +250,7 @@ class Table:
             yield match_id, row
 
     def position(self, column: str) -> int:
-        """Where a column stands in a row; that of the blank field where it is missing."""
+        """The position of a column in a row; that of the blank field where it is missing."""
         return self.header.index(column) if column in self.header else len(self.header)
 
     def picker(self, columns: Sequence[str]) -> Callable[[list[str]], tuple[str, ...]]:
@@ -583,7 +583,7 @@ def _keep(rows: list[_NumberedRow], row: list[str], line: int, file: MatchFile) 
     wrong = partial(file.wrong, line=line)
     kind = row[0].strip()
     if kind == "penalty_runs":
-        # The page that names this row does not say what stands in it.
+        # The page that names this row does not describe its fields.
         raise wrong(
             "penalty runs are in a row whose fields are not documented, and a total without "
             "them would be wrong",

@@ -150,7 +150,7 @@ _MAX_TABLE_BYTES = 2 * 2**30
 """The largest table, read row by row. Every one-day match in one table is some 300 MB."""
 
 _HEAD_BYTES = 2**16
-"""How much of a file is looked at to tell what it is."""
+"""How much of a file is read to detect its format."""
 
 _NOT_MATCHES = ("_info.csv", "_planted.csv")
 _NOT_MATCH_NAMES = frozenset({"readme.txt", "readme.md"})

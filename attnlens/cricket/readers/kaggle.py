@@ -49,7 +49,7 @@ _DECISIONS = {"bat": "bat", "bowl": "field", "field": "field"}
 _UNDECIDED = ("tie", "no result")
 _DISMISSALS = {"runout": "run out"}
 _BLANK = frozenset({"", "NA"})
-"""What stands in these tables where there is nothing."""
+"""Blank values of these tables."""
 
 Row = dict[str, str]
 """A row's texts by field, without blanks around them; a field that is not there is empty."""
@@ -101,7 +101,7 @@ _LAYOUTS: Final = (
         first_over=1,
     ),
     # 17 columns: seasons 2008 to 2024, with Cricsheet's match ids. A ball has one kind of extra,
-    # so a no-ball with byes may stand as byes and count as a legal ball.
+    # so a no-ball with byes may be recorded as byes and count as a legal ball.
     KaggleLayout(
         frozenset({"inning", "batter", "batsman_runs", "extras_type"}),
         _columns(
@@ -217,7 +217,7 @@ def _outcome(row: Row) -> Facts:
     if winner and "super over" in (row["by_runs"], row["by_wickets"]):
         result = "tie"
     elif result == "tied" and not winner:
-        # Matches that rain ended stand as tied too.
+        # Matches that rain ended are called tied, too.
         result = "tie" if row["runs1"] and row["runs1"] == row["runs2"] else "no result"
     method = "D/L" if row["dl_applied"] == "1" else row["method"] or None
     if result in _UNDECIDED:

@@ -94,7 +94,7 @@ def quoted(value: object) -> str:
 def lines(text: str) -> io.StringIO:
     """The lines of a text with their ends, split at line feeds only.
 
-    ``str.splitlines`` would also split at characters that may stand in a name.
+    ``str.splitlines`` would also split at characters that a name may contain.
     """
     return io.StringIO(text, newline="\n")
 
@@ -292,7 +292,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
     """The object of these keys and values, for ``json.loads``.
 
     Raises:
-        DoubledKey: without its line, since `json` does not tell where it is.
+        DoubledKey: without its line, which `json` does not report.
     """
     value = dict(pairs)
     if len(value) != len(pairs):
