@@ -223,34 +223,25 @@ def _squads(case: Case) -> Iterator[Finding]:
 
 @_rule("fielders")
 def _fielders(case: Case, scan: InningsScan) -> Iterator[Finding]:
-    innings, exact = scan.innings, case.stated.exact
-    batting = case.squads.get(innings.batting_team, frozenset())
-    fielding = case.squads.get(innings.bowling_team, frozenset())
     for ball in scan.wicket_balls:
         for wicket in ball.wickets:
             kind, names = wicket.kind, wicket.fielders
             number = len(names) + (ball.index in scan.unnamed)
             allowed = _FIELDERS.get(kind, range(1))
             if kind in DISMISSALS and (
-                number >= allowed.stop or (exact and number < allowed.start)
+                number >= allowed.stop or (case.stated.exact and number < allowed.start)
             ):
                 fielders = count(number, "fielder") if number else "no fielder"
                 yield Finding(f"{wicket.player_out} is out {kind} with {fielders}", ball)
             for name in names:
-                if problem := _cannot_field(case, scan, ball, kind, name, batting, fielding):
+                if problem := _cannot_field(case, scan, ball, kind, name):
                     yield Finding(problem, ball)
 
 
-def _cannot_field(
-    case: Case,
-    scan: InningsScan,
-    ball: Delivery,
-    kind: str,
-    name: str,
-    batting: frozenset[str],
-    fielding: frozenset[str],
-) -> str:
+def _cannot_field(case: Case, scan: InningsScan, ball: Delivery, kind: str, name: str) -> str:
     """Why somebody cannot have been the fielder of a wicket; empty where he can."""
+    batting = case.squads.get(scan.innings.batting_team, frozenset())
+    fielding = case.squads.get(scan.innings.bowling_team, frozenset())
     if (kind == "caught and bowled") != (name == ball.bowler.name) and kind != "run out":
         # Tables without squads write so what is caught and bowled.
         if name == ball.bowler.name and (kind == "stumped" or (kind == "caught" and fielding)):
@@ -628,6 +619,9 @@ def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
             yield StatedField(f"deliveries.{name}", number, derived, status)
 
 
+_FLAGS = frozenset({"toss.uncontested", "super_over", "declared", "forfeited"})
+"""Fields whose only value is ``true``."""
+
 TWICE: Final = "twice"
 """The kind of doubt where a file states a field in two places, and differently."""
 
@@ -668,8 +662,11 @@ def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdic
     if pattern not in WITNESSES:
         return "", Verdict(UNWITNESSED)
     kind, check = WITNESSES[pattern]
+    flag = pattern.removeprefix("innings.*.")
     try:
         answer = check(case, value, part)
+        if flag in _FLAGS and value is not True:
+            answer = f"{flag} is {value}, not true"
     except StopIteration:
         answer = "the file states something of an innings that it does not have"
     except (TypeError, ValueError, KeyError, AttributeError, IndexError):
