@@ -59,7 +59,7 @@ class Bounds:
     writes: bool = False
 
     def exceeded(self, amount: str, path: str) -> InputError:
-        return InputError(f"takes more than {amount} to open", path=path, remedy=self.remedy)
+        return InputError(f"takes more than {amount}", path=path, remedy=self.remedy)
 
 
 def in_child(

@@ -114,7 +114,7 @@ def bombs(folder: Path) -> dict[str, str]:
                 "tensors": {"lazy.q": "q", "lazy.k": "q"},
             },
             {"q": torch.ones(1, 1, side, 1)},
-            "takes more than 2.2 GB of memory to open",
+            "takes more than 2.2 GB of memory",
         ),
     }  # fmt: skip
     for case, (claimed, tensors, _) in cases.items():

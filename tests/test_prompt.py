@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from attnlens.cricket.pages.prompt import prompt_of as typed_prompt_of
 from attnlens.cricket.readers import read_match
 from attnlens.cricket.session import Session
 from attnlens.errors import InputError
+from attnlens.render import prompt_template
 from attnlens.render.prompt_template import MAX_PROMPT_TOKENS, Prompt, token_bound
 from attnlens.render.safe import visible_name
 
@@ -323,7 +325,10 @@ def test_a_wrong_template_is_one_line_with_its_place(
 def test_a_template_that_never_ends_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlens.render.prompt_template.SECONDS", 0.3)  # of the clock, ten times
+    bounds = replace(prompt_template._BOUNDS, silent_seconds=3)
+    monkeypatch.setattr(prompt_template, "_BOUNDS", bounds)
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
-    with pytest.raises(InputError, match="takes more than"):
+    with pytest.raises(
+        InputError, match=r"takes more than 3 seconds; make its loops and numbers smaller"
+    ):
         prompt_of(explanation(47), template=template(tmp_path, loops))

@@ -6,12 +6,8 @@ a process can stop ``10 ** 10 ** 10``.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import secrets
-import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +19,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
+from attnlens.child import Bounds, Report, in_child
 from attnlens.errors import InputError
 from attnlens.files import Json, read_whole
 from attnlens.render.page import inert, template_text
@@ -37,10 +34,13 @@ _MAX_SOURCE_BYTES: Final = 1 << 20
 _MAX_MESSAGE_CHARACTERS: Final = 100_000
 """Of one message of a rendered template."""
 
-SECONDS: Final = 5
-"""Of processor time for a template of the user's; ten times as long by the clock."""
-
-_MAX_MEMORY_BYTES: Final = 1 << 30
+_BOUNDS: Final = Bounds(
+    memory=1 << 30,
+    cpu_seconds=5,
+    silent_seconds=50,
+    remedy="make its loops and numbers smaller",
+)
+"""Of the process that renders a template of the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +121,8 @@ def _of_file(path: str | Path, context: Json) -> Prompt:
         source = content.decode("utf-8")
     except UnicodeDecodeError:
         raise InputError("is not UTF-8 text", path=path, remedy="give a template") from None
-    question = json.dumps({"source": source, "name": str(path), "context": context})
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "attnlens.render.prompt_template"],
-            input=question.encode(),
-            capture_output=True,
-            timeout=10 * SECONDS,
-            check=False,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        answer = json.loads(done.stdout)
-    except (subprocess.TimeoutExpired, ValueError):
-        answer = {}
-    if "user" in answer:
-        return Prompt(answer["system"], answer["user"])
-    raise InputError(
-        answer.get("problem", f"takes more than {SECONDS} seconds or 1 GB to render"),
-        path=path,
-        line=answer.get("line"),
-        remedy=answer.get("remedy", "make its loops and numbers smaller"),
-    )
+    question = {"source": source, "name": str(path), "context": context}
+    return Prompt(*in_child(f"{__name__}:_answered", question, _BOUNDS, path=str(path)))
 
 
 @lru_cache(maxsize=8)
@@ -182,20 +163,24 @@ def _joined(chunks: Iterable[str]) -> str:
     return "".join(parts).strip()
 
 
-def _answered(question: Json) -> Json:
-    name = question["name"]
+def _answered(source: str, name: str, context: Json, report: Report) -> tuple[str, str]:
+    """What the child answers: the messages of a template."""
+    del report
     try:
-        prompt = _messages(_compiled(question["source"], name), question["context"])
+        prompt = _messages(_compiled(source, name), context)
     except MemoryError:
-        return {}
+        raise
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
         if isinstance(error, TemplateError):
             problem = str(error.message)
-        line = error.lineno if isinstance(error, TemplateSyntaxError) else _line_of(error, name)
-        remedy = f"known names: {', '.join(question['context'])}"
-        return {"problem": f"cannot be rendered: {problem}"[:300], "line": line, "remedy": remedy}
-    return {"system": prompt.system, "user": prompt.user}
+        raise InputError(
+            f"cannot be rendered: {problem}"[:300],
+            path=name,
+            line=error.lineno if isinstance(error, TemplateSyntaxError) else _line_of(error, name),
+            remedy=f"known names: {', '.join(context)}",
+        ) from None
+    return prompt.system, prompt.user
 
 
 def _line_of(error: BaseException, name: str) -> int | None:
@@ -206,17 +191,3 @@ def _line_of(error: BaseException, name: str) -> int | None:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line
-
-
-def _limit() -> None:
-    try:
-        import resource
-    except ImportError:  # not on Windows: the clock alone ends it there
-        return
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
-
-
-if __name__ == "__main__":
-    _limit()
-    json.dump(_answered(json.load(sys.stdin)), sys.stdout)
