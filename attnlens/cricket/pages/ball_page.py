@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from attnlens.cricket.explain.types import (
     BallFacts,
+    Evidence,
     Explanation,
     HeadAttention,
     HeatMap,
@@ -86,6 +87,8 @@ _EFFECTS: Final = {
 }
 """How the effect of hiding a set compares with that of other sets: words and style."""
 
+_BORDERLINE: Final = "borderline"
+_BORDERLINE_REMARK: Final = "borderline: outside the 95%, but not significant among so many claims"
 _HIDDEN_COLUMNS: Final = ("balls", "change", "control_range")
 _MAX_HIDDEN_SETS, _VERDICT_COLUMNS, _MIN_NAME_COLUMNS = 3, 11, 12
 
@@ -446,7 +449,8 @@ def render_ball(page: Page, explanation: Explanation) -> None:
         reasons = reasons_for(explanation, labels, _MIN_REASON_POINTS, n_reasons)
         add_reasons(page, reasons, ball_page.outcome, ball_page.excluded)
         page.paragraph(" ".join(entry.text for entry in ball_page.came), indent=0)
-        for text in ball_page.remarks:
+        borderline = any(row.words == _BORDERLINE for row in ball_page.hidden[:rows])
+        for text in [_BORDERLINE_REMARK] * borderline + ball_page.remarks:
             page.flag(text)
         page.paragraph(f"{USUAL_WORDS} --full: every claim and head.", "quiet", indent=0)
         if len(page.lines) <= _PAGE_LINES:
@@ -464,11 +468,20 @@ def came_line(explanation: Explanation, names: Mapping[str, str]) -> Sentence | 
     return sentence(explanation, text, names)
 
 
+def is_borderline(claim: Evidence) -> bool:
+    """Whether an effect is outside the range of its control sets without being significant."""
+    if claim.controls is None or claim.verdict != "not better than chance":
+        return False
+    return not claim.controls.low <= claim.top_change.after <= claim.controls.high
+
+
 def _hidden(explanation: Explanation, labels: BallLabels, limit: int) -> list[HiddenSet]:
     rows = []
     for index in hidden_sets(explanation)[:limit]:
         claim = explanation.evidence[index]
         (sign, *_), (words, style) = VERDICTS[claim.verdict], _EFFECTS[claim.verdict]
+        if is_borderline(claim):
+            words = _BORDERLINE
         balls = text_of(explanation, claim_subject(explanation, index), labels.names)
         before, after = 100 * claim.top_change.before, 100 * claim.top_change.after
         change, controls = f"{before:.1f} → {after:.1f}%", claim.controls
@@ -484,7 +497,7 @@ def add_hidden(page: Page, hidden: Sequence[HiddenSet], outcome: str) -> None:
     """A row for each hidden set of past balls, compared with other sets of as many."""
     if not hidden:
         return
-    heads = HiddenSet("Hiding", f"P({outcome})", "any as many, as old", "", "effect", "heading")
+    heads = HiddenSet("Hiding", f"P({outcome})", "as many others (95%)", "", "effect", "heading")
     rows = [heads, *hidden]
     sizes = [max(display_width(getattr(row, name)) for row in rows) for name in _HIDDEN_COLUMNS]
     fixed = sizes[1] + sizes[2] + _VERDICT_COLUMNS + 9
