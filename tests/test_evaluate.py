@@ -248,7 +248,7 @@ def test_a_match_without_a_date_is_judged_without_fitted_baselines(
     assert "--allow-in-sample" in attnlens_here.refused(*words)
     answer = attnlens_here(*words, "--allow-in-sample")
     assert answer.status == 0
-    assert "a match judged on has no date" in answer.err
+    assert "an evaluated match has no date" in answer.err
     assert "undated to undated" in answer.out
 
 

@@ -272,7 +272,7 @@ def test_trees_are_asked_about_matches_they_did_not_see(monkeypatch: pytest.Monk
     lines: list[str] = []
     answers = teach(learning, seed=5, threads=1, loop=TrainingLoop(report=lines.append))
     assert [len(answer) for answer in answers] == [len(innings.arrays) for innings in learning]
-    assert lines[0] == "asking the teacher boosted_trees"
+    assert lines[0] == "fitting the teacher boosted_trees"
     table = feature_table(learning)
 
     def asked(table: FeatureTable) -> np.ndarray:
@@ -303,7 +303,7 @@ def test_a_run_that_goes_on_need_not_ask_the_teacher_again(
     teach(learning, seed=6, threads=1, loop=loop)
     teach(learning, seed=5, threads=1, loop=dataclasses.replace(loop, mark="b" * 64))
     teach(learning[:10], seed=5, threads=1, loop=loop)
-    assert [line.startswith("asking") for line in lines] == [True, False, True, True, True]
+    assert [line.startswith("fitting") for line in lines] == [True, False, True, True, True]
 
 
 WORKER = """
@@ -362,4 +362,4 @@ def test_two_processes_are_the_same_optimisation_as_a_single_process(tmp_path: P
     assert torch.equal(value, same_value)
     assert torch.equal(value, torch.from_numpy(PRIOR + 7))
     assert complaint == "it gave up"
-    assert other_complaint == "the first process gave up; see what it said"
+    assert other_complaint == "the first process failed; see its message"

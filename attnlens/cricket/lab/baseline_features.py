@@ -1,8 +1,8 @@
-"""What is known of every ball before it is bowled, column by column, for the baselines.
+"""The baselines' features of every ball, as known before it is bowled.
 
-The predictor is not fed sums of earlier balls: it reads them by attention. The baselines get all
-of them: the scoreboard, the innings so far, the ratings, and sums over earlier days and over this
-match of what happened beside what was expected.
+The predictor reads earlier balls by attention and gets no sums of them. The baselines get all sums:
+the scoreboard, the innings so far, the ratings, and sums of observed minus expected outcomes over
+earlier days and over this match.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OF_A_BALL: Final[Mapping[str, Callable[[Delivery], int]]] = {
 def ball_columns(encoded: Sequence[EncodedInnings]) -> BallColumns:
     """Columns of innings in order of date; of each outcome, such as ``wd``, a column of flags.
 
-    Both innings of a match have to be there for the second to know of the first.
+    The second innings of a match needs the first for its features.
     """
     people, venues, teams, matches = (defaultdict[str, int](count().__next__) for _ in range(4))
     ids: dict[str, str] = {}
@@ -130,9 +130,9 @@ def _encoded_columns(arrays: InningsArrays) -> BallColumns:
 
 
 class Groups:
-    """Balls that share a key ``(n,)``; each knows those of its group that came before it.
+    """Balls grouped by a key ``(n,)``; figures of a ball cover the earlier balls of its group.
 
-    ``time`` is the order within a group where the rows are not in order already.
+    ``time`` is the order within a group, if the rows are not in order already.
     """
 
     def __init__(self, key: Integers, time: Integers | None = None) -> None:
@@ -148,11 +148,11 @@ class Groups:
         return result
 
     def count(self) -> Integers:
-        """How many came before."""
+        """The number of earlier balls."""
         return self._back(self._rows - self._start)
 
     def sums(self, values: NDArray[Any], last: int | None = None) -> NDArray[Any]:
-        """Sums, or counts of flags, over those before, or the ``last`` of them, same shape."""
+        """Sums, or counts of flags, over earlier balls or the ``last`` of them, same shape."""
         exact = np.float64 if np.issubdtype(values.dtype, np.floating) else np.int64
         running = np.zeros((len(values) + 1, *values.shape[1:]), exact)
         np.cumsum(values[self._order], axis=0, out=running[1:], dtype=exact)
@@ -160,7 +160,7 @@ class Groups:
         return self._back(running[self._rows] - running[low])
 
     def since(self, flags: Flags) -> Integers:
-        """How many came after the last one that ``happened``; all of them if none did."""
+        """The number of balls since the last one with the flag; all of them if there is none."""
         after = np.where(flags[self._order], self._rows + 1, 0)
         latest = np.concatenate([[0], np.maximum.accumulate(after)[:-1]])
         return self._back(self._rows - np.maximum(latest, self._start))
@@ -173,9 +173,9 @@ class Groups:
 
 
 class Ledger:
-    """What entities, ``key`` ``(n,)``, did on earlier days.
+    """Sums by entity, ``key`` ``(n,)``, over earlier days.
 
-    A ball counts for matches that ``began`` after its own had ``ended``.
+    A ball counts for matches that ``began`` after its own match ``ended``.
     """
 
     def __init__(self, key: Integers, began: Integers, ended: Integers) -> None:
@@ -197,23 +197,23 @@ class Ledger:
 Columns = Iterator[tuple[str, NDArray[Any]]]
 
 _MAX_BALLS_SINCE: Final = 40
-"""Balls since something are counted up to here: what is longer ago is long ago."""
+"""Limit of counts of balls since an event."""
 
 _SHRINKAGE: Final = {"striker": 80.0, "bowler": 80.0, "venue": 150.0, "pair": 60.0}
-"""Balls of the expectation that an entity's record is mixed with."""
+"""Pseudo-balls of the expectation that an entity's record is shrunk with."""
 
 _HALF_LIFE_DAYS: Final = 365.0
-"""Days in which what happened comes to count half, for recent form."""
+"""Half-life of recent form."""
 
 _FREQUENT: Final = ("0", "1", "2", "4", "6", "W", "wd")
-"""Outcomes frequent enough for a sum over one match to tell anything."""
+"""Outcomes frequent enough for sums over one match."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """What the baselines know of each ball, ``(balls, columns)``; and ``(balls,)`` what happened.
+    """The baselines' features ``(balls, columns)``, and outcome and match ``(balls,)``.
 
-    Outcomes of single earlier balls are class numbers, -1 for none; ``match`` numbers the matches.
+    Outcomes of single earlier balls are class numbers, -1 for none.
     """
 
     names: tuple[str, ...]
@@ -237,8 +237,8 @@ class FeatureTable:
 def feature_table(encoded: Sequence[EncodedInnings]) -> FeatureTable:
     """Features of every ball of ``encoded``, innings in order of date.
 
-    Each ball's row uses the balls before it in its match and the matches that ended before its
-    match began: all that is known of earlier days has to be there.
+    Each ball's row uses the balls before it in its match, and the matches of ``encoded`` that ended
+    before its match began.
     """
     balls = ball_columns(encoded)
     names: list[str] = []
@@ -369,7 +369,7 @@ def _capped(balls_since: Integers, limit: int = _MAX_BALLS_SINCE) -> Integers:
 
 def _stand(balls: BallColumns) -> Columns:
     """The non-striker's figures in this innings, and those of the partnership."""
-    # The other end's figures are those of his own balls as striker, asked at this ball.
+    # The non-striker's figures are sums over his own balls as striker.
     n_balls = len(balls["match"])
     keys = np.concatenate([balls["batter in innings"], balls["non_striker in innings"]])
     both = Groups(keys, np.tile(np.arange(n_balls), 2))
@@ -428,7 +428,7 @@ def _single_balls(balls: BallColumns) -> Columns:
     yield "same striker", innings.earlier(balls["batter"]) == balls["batter"]
     yield "same bowler", innings.earlier(balls["bowler"]) == balls["bowler"]
 
-    # The over before: all balls up to the last one of an earlier over, less those before it.
+    # The previous over: sum up to its end minus sum up to its start.
     at_start = innings.sums(balls["runs_total"]) - over.sums(balls["runs_total"])
     first = over.count() == 0
     starts = Groups(np.where(first, balls["innings"], -1 - np.arange(len(first))))
@@ -455,7 +455,7 @@ def _records(balls: BallColumns) -> Columns:
         "venue": balls["venue"],
         "pair": balls["batter"] * (int(balls["bowler"].max()) + 1) + balls["bowler"],
     }
-    # Weights halve every year. They grow with the day here; only ratios are used.
+    # Weights halve every year; only their ratios are used.
     weight = np.exp2((ended - ended.min()) / _HALF_LIFE_DAYS)
     current = np.exp2((began - ended.min()) / _HALF_LIFE_DAYS)
     for name, key in keys.items():

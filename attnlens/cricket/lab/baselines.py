@@ -1,8 +1,7 @@
-"""What a predictor is compared with: class shares, a logistic regression, boosted trees.
+"""Baselines of the predictor: class shares, a logistic regression, boosted trees.
 
-Each is fitted on the balls a predictor was trained on and asked about later ones. The
+Each is fitted on the balls that a predictor was trained on and evaluated on later ones. The
 regression and the trees get everything that the predictor knows, and every running total.
-`compare` asks them for `attnlens lab evaluate`.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ from attnlens.errors import AttnlensError, InputError
 from attnlens.files import Floats32, written_beside
 
 _MAX_LOGISTIC_ROWS: Final = 600_000
-"""So many balls the logistic regression is fitted on."""
+"""The logistic regression is fitted on at most this many balls."""
 
 _ROUNDS: Final = 220
-"""Rounds of boosting where nothing is held back to stop at."""
+"""Rounds of boosting without validation balls."""
 
 _MAX_ROUNDS: Final = 300
 _PATIENCE: Final = 25
 
 
 class BaselineError(AttnlensError):
-    """A baseline that cannot be fitted here, and why."""
+    """A baseline cannot be fitted; the message says why."""
 
 
 Predict: TypeAlias = Callable[[FeatureTable], Doubles]
-"""A baseline that has been fitted: probabilities ``(balls, 11)``, rows that sum to 1."""
+"""A fitted baseline: probabilities ``(balls, 11)`` whose rows sum to 1."""
 
 
 def fit_prior(table: FeatureTable) -> Predict:
-    """How often each outcome came, whatever the ball."""
+    """The share of each outcome, whatever the ball."""
     counts = np.bincount(table.outcome, minlength=len(OUTCOMES)) + 1.0
     return lambda balls: np.tile(counts / counts.sum(), (len(balls), 1))
 
@@ -54,8 +53,8 @@ def fit_prior(table: FeatureTable) -> Predict:
 def fit_logistic(table: FeatureTable) -> Predict:
     """Multinomial logistic regression on all columns, fitted on at most `_MAX_LOGISTIC_ROWS` balls.
 
-    They are taken evenly from all, and scales are theirs: 2.2 million balls took 17 GB. Values are
-    cut at five deviations.
+    They are taken evenly from all balls: 2.2 million balls took 17 GB. Values are standardised and
+    clipped at five deviations.
     """
     try:
         from sklearn.linear_model import LogisticRegression
@@ -73,12 +72,12 @@ def fit_logistic(table: FeatureTable) -> Predict:
 
     model = LogisticRegression(C=0.02, solver="lbfgs", max_iter=60, tol=1e-3)
     with warnings.catch_warnings():
-        # Sixty steps are enough for a baseline, and it says when it wants more.
+        # Sixty steps are enough for a baseline; ignore the convergence warning.
         warnings.simplefilter("ignore")
         model.fit(scaled(values), table.outcome)
 
     def predict(balls: FeatureTable) -> Doubles:
-        # An outcome never seen in training gets next to nothing.
+        # An outcome that is absent from training gets a tiny probability.
         rows = np.full((len(balls), len(OUTCOMES)), 1e-6)
         rows[:, model.classes_] = model.predict_proba(scaled(_spread(balls)))
         return np.asarray(rows / rows.sum(1, keepdims=True))
@@ -124,8 +123,8 @@ GROWTH: Final[Growth] = {
     "lambda_l2": 10.0,
     "max_bin": 63,
 }
-"""How the trees grow, the baseline's and the teacher's, chosen on the validation matches: larger
-trees are no better there, and take twice the time."""
+"""Parameters of the baseline's and the teacher's trees. Larger trees are no better on the
+validation matches and take twice the time."""
 
 _REPEATABLE: Final = {
     "objective": "multiclass",
@@ -146,7 +145,7 @@ def fit_trees(
 ) -> Predict:
     """Gradient-boosted trees (LightGBM) on all columns.
 
-    They stop where ``check``, later balls, is predicted best, or without it after ``rounds``.
+    They stop at the lowest loss on ``check``, later balls, or without it after ``rounds``.
 
     Raises:
         BaselineError: LightGBM is not installed.
@@ -180,14 +179,14 @@ def _check_outcomes(table: FeatureTable) -> None:
 
 
 TREES: Final = "boosted_trees"
-"""The teacher: the predictor learns from the trees' probabilities beside outcomes.
+"""The teacher, whose probabilities the predictor learns from beside outcomes.
 
 Hinton, Vinyals and Dean 2015, "Distilling the Knowledge in a Neural Network",
-https://arxiv.org/abs/1503.02531. A ball's outcome is one draw; a teacher's answer has less noise.
+https://arxiv.org/abs/1503.02531.
 """
 
 _FOLDS: Final = 2
-"""Parts of the matches; trees predict each that were fitted on the other."""
+"""Folds of matches; each is predicted by trees fitted on the other."""
 
 
 def teach(
@@ -195,8 +194,8 @@ def teach(
 ) -> list[Floats32]:
     """Out-of-fold probabilities of boosted trees for each innings, ``(ball, 11)`` each.
 
-    Of the loop's processes the first one fits them. They are kept beside the loop's state, so that
-    a run that goes on need not fit them again.
+    The first of the loop's processes fits them. They are cached beside the loop's state for a
+    resumed run.
 
     Raises:
         InputError: the matches are too few to fit trees on.
@@ -208,9 +207,9 @@ def teach(
         if path is not None and path.exists():
             stored: Floats32 = np.load(path)
             if stored.shape == (sum(counts), len(OUTCOMES)):
-                loop.report(f"the teacher {TREES} was asked before: {path}")
+                loop.report(f"the teacher {TREES} is cached: {path}")
                 return stored
-        loop.report(f"asking the teacher {TREES}")
+        loop.report(f"fitting the teacher {TREES}")
         growth = {**GROWTH, "num_threads": threads}
         try:
             probabilities = out_of_fold(feature_table(innings), growth, seed)
@@ -225,7 +224,7 @@ def teach(
 
 
 def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
-    """Probabilities for each ball of trees that were not fitted on its match, ``(balls, 11)``."""
+    """Probabilities of each ball from trees fitted on the other fold, ``(balls, 11)``."""
     matches = np.unique(table.match)
     if len(matches) < 2:
         raise BaselineError("there are fewer than two training matches")
@@ -239,20 +238,20 @@ def out_of_fold(table: FeatureTable, growth: Growth, seed: int) -> Floats32:
 
 
 NO_TRAINING = (
-    "none of the matches given was played in the dates the model was trained on; give them as "
-    "SRC or with --history"
+    "none of the matches given is from the model's training dates; give them as SRC or with "
+    "--history"
 )
-_UNDATED = "a match judged on has no date, so what came before it is not known"
+_UNDATED = "an evaluated match has no date, so its history is unknown"
 
 
 def compare(
     held: HeldOut, balls: EvaluatedBalls, names: Sequence[str], *, report: Report = silent
 ) -> BaselineForecasts:
-    """Fit baselines of these names on the matches the model was trained on, and ask them.
+    """Fit the named baselines on the model's training matches and forecast the held-out ones.
 
     Training ends on the checkpoint's ``weights_until``; matches from there to its ``trained_until``
-    say when to stop boosting. Ratings are made date by date from all matches given. Without
-    training matches, or dates, there is only the checkpoint's own prior.
+    are for early stopping. Ratings are made date by date from all matches given. Without training
+    matches, or dates, the only baseline is the checkpoint's own prior.
     """
     if not names:
         return BaselineForecasts({}, {}, fitted_on=0)
@@ -296,19 +295,19 @@ def compare(
 
 
 def why_not(held: HeldOut, train_ids: set[str]) -> str | None:
-    """Why baselines cannot be fitted; ``None`` where they can."""
+    """Why baselines cannot be fitted; ``None`` if they can."""
     if not all(match.dates for match in held.matches):
         return _UNDATED
     return None if train_ids else NO_TRAINING
 
 
 def last_weights_day(held: HeldOut) -> datetime.date | None:
-    """The last day whose matches the weights have learnt from."""
+    """The last day of the weights' training matches."""
     return held.predictor.date("weights_until") or held.predictor.date("trained_until")
 
 
 def match_ids(held: HeldOut, after: datetime.date | None, until: datetime.date | None) -> set[str]:
-    """Matches like those of the training that ended after one day and until another."""
+    """Ids of matches of the training's kind that ended after one day and until another."""
     return {
         match.match_id
         for match in held.available.values()

@@ -62,7 +62,7 @@ class Estimate(NamedTuple):
 
     @property
     def required_value(self) -> float:
-        """The figure, where it is known that there is one."""
+        """The value, which must not be ``None``."""
         assert self.value is not None
         return self.value
 

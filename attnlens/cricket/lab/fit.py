@@ -77,7 +77,7 @@ _TABLE_SMOOTHING = 200.0
 
 
 def fit_base(matches: Sequence[Match], *, seed: int) -> BaseModel:
-    """Fit what the scoreboard alone expects, on all balls of ``matches``."""
+    """Fit the scoreboard's model on all balls of ``matches``."""
     inputs: list[Floats32] = []
     outcomes: list[int] = []
     cells: list[Integers] = []
@@ -141,10 +141,10 @@ def rated(
     encode: Callable[[Match, Innings], E],
     report: Report = silent,
 ) -> Iterator[tuple[Match, Innings, datetime.date, E]]:
-    """Every innings encoded with the ratings of the day before; then they learn from that day.
+    """Encode every innings with the ratings of the day before, then let them learn the day.
 
-    ``ratings`` is brought up to date in place. Days up to ``ratings.until`` are encoded
-    with the ratings as they are and teach nothing.
+    ``ratings`` is updated in place. Days up to ``ratings.until`` are encoded with the current
+    ratings and not learnt.
     """
     for day, played in by_date(matches):
         learnt_until = ratings.complete_until
@@ -166,7 +166,7 @@ def rated(
 def rate_and_encode(
     matches: Sequence[Match], base: BaseModel, ratings: Ratings, *, report: Report = silent
 ) -> list[EncodedInnings]:
-    """`rated` innings as the predictor takes them."""
+    """`rated` innings, encoded for the predictor."""
     encode = partial(encode_innings, ratings=ratings, base=base)
     return [
         EncodedInnings(match, side, arrays)
@@ -179,7 +179,7 @@ Probabilities = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters(Schedule):
-    """How to train the predictor. Every number that shapes a run is here.
+    """The recipe of the predictor: every number of a training run.
 
     Attributes:
         innings: innings per step.
@@ -187,13 +187,12 @@ class Hyperparameters(Schedule):
             share of past balls, all of them, one player's, or a run of them is hidden.
         hide_batter, hide_bowler: share of innings in which each ball loses those to its own
             batter, or by its own bowler; 1 for a model that never sees them.
-        hide_windows: share of innings in which only the scale ``whole`` sees past balls. What the
-            windows then do not add must be counted, and attention tells it more exactly.
+        hide_windows: share of innings in which only the scale ``whole`` sees past balls, so that
+            its heads learn to count what the windows would otherwise add.
         forget: share of balls whose query loses a random half of its knowledge groups.
         forget_past: share of past balls that lose a player's record.
-        teacher: weight of a teacher's probabilities in the loss, where there is a teacher;
-            the rest is what happened (Hinton, Vinyals and Dean 2015, "Distilling the
-            Knowledge in a Neural Network", temperature 1).
+        teacher: weight of a teacher's probabilities in the loss; the rest is what happened (Hinton,
+            Vinyals and Dean 2015, "Distilling the Knowledge in a Neural Network", temperature 1).
     """
 
     innings: int = 16
@@ -210,7 +209,7 @@ class Hyperparameters(Schedule):
 
 
 def mask_at_random(batch: Batch, recipe: Hyperparameters, generator: np.random.Generator) -> None:
-    """Take past balls and knowledge away at random, so that the model knows the lack of them."""
+    """Hide past balls and knowledge at random, so that every ablation occurs in training."""
     sequence = batch["sequence"]
     players = sequence["balls"]
     rows, length = players.index.shape
@@ -263,7 +262,7 @@ def hide_own_balls(
     if rows is not None:
         same = same & rows[:, None, None]
     sequence["visible"] = sequence["visible"] & ~same
-    # What an over says differs from ball to ball now.
+    # Summaries of overs now differ between balls.
     sequence.pop("shared", None)
 
 
@@ -290,7 +289,7 @@ def outcome_loss(
 
 
 InningsWithTeacher = tuple[InningsArrays, Probabilities | None]
-"""An innings, and where there is a teacher what it says of every ball ``(ball, outcome)``."""
+"""An innings, and a teacher's probabilities of its balls ``(ball, outcome)`` if there is one."""
 
 
 class InningsTrainingSet(TrainingSet[FullModel, InningsWithTeacher]):
@@ -351,7 +350,7 @@ def fit(
 
 
 def cricket_sizes(hidden_dim: int = 60, **kwargs: Any) -> Sizes:
-    """The predictor's sizes for the ball graph; ``others`` are fields of `Sizes`."""
+    """The predictor's sizes for the ball graph; ``kwargs`` are fields of `Sizes`."""
     return Sizes(
         graph=NODES,
         past_nodes=PAST_NODES,
@@ -364,18 +363,18 @@ def cricket_sizes(hidden_dim: int = 60, **kwargs: Any) -> Sizes:
 
 
 SMALL: Final[Mapping[str, int]] = {"d": 64, "heads": 4, "d_k": 16, "ff": 256, "length": 14}
-"""What the bundled model's sizes are where they differ from the reference configuration."""
+"""The bundled model's sizes that differ from the reference configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverHyperparameters(Schedule):
-    """How to train the encoder-decoder. Every number that shapes a run is here.
+    """The recipe of the encoder-decoder: every number of a training run.
 
     Attributes:
         overs: overs per step.
         smoothing: share of each token's weight that is spread over all tokens.
         hide_some, hide_all: share of overs of which a random share of past balls, or all of
-            them, are hidden, so that the model knows the lack of them.
+            them, are hidden, so that the ablations of explanations occur in training.
     """
 
     warm_up: int = 200
@@ -387,7 +386,7 @@ class OverHyperparameters(Schedule):
 
 
 class OverTrainingSet(TrainingSet[OverModel, OverRow]):
-    """Overs to learn from, each as its innings' arrays and its row there."""
+    """Overs to train on, each as its innings' arrays and its row there."""
 
     unit, noise, checked_at_once = "tokens", 8, 256
 
@@ -402,7 +401,7 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
         self.sizes, self.recipe = sizes, recipe
 
     def length(self, row: OverRow) -> int:
-        """Balls before the over that the model is told of."""
+        """Balls before the over that the model sees."""
         arrays, number = row
         return min(int(arrays.start[number]), self.sizes.history)
 
@@ -437,7 +436,7 @@ class OverTrainingSet(TrainingSet[OverModel, OverRow]):
 def hidden_at_random(
     padded: Tensor, recipe: OverHyperparameters, generator: np.random.Generator
 ) -> Tensor:
-    """``padded``, and of some overs a random share of past balls, or all of them, hidden too."""
+    """``padded``, plus a random share or all of the past balls of some overs."""
     rows, balls = padded.shape
     lot = generator.random(rows)
     share = np.where(lot < recipe.hide_some, generator.random(rows), 0.0)
@@ -452,13 +451,13 @@ _SHRINKAGE: Final = 30.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HidingEffects:
-    """What hiding each of the last balls before a sample of balls does.
+    """Effects of hiding each of the last balls before a sample of balls.
 
     Attributes:
-        changes: what each outcome's log-odds lose, then the nats ``(outcome + 1, ball, past)``.
-        places: where each past ball stands ``(ball, past)``.
-        subjects, signs: what a page about the ball is about, as a number, and 1 where claims say
-            that balls raise it, -1 where they lower it ``(ball,)``.
+        changes: decrease of each outcome's log-odds, then the nats ``(outcome + 1, ball, past)``.
+        places: the place of each past ball ``(ball, past)``.
+        subjects, signs: the outcome number of the ball's page, and 1 if claims say that balls
+            raise it or -1 if they lower it ``(ball,)``.
     """
 
     changes: Floats
@@ -471,7 +470,7 @@ class HidingEffects:
 def hiding_effects(
     model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
 ) -> HidingEffects | None:
-    """Hide every past ball of a sample, one at a time; ``None`` where no innings is long enough."""
+    """Hide every past ball of a sample, one at a time; ``None`` if no innings is long enough."""
     changes: list[Floats] = []
     where: list[Integers] = []
     subjects: list[int] = []
@@ -506,7 +505,7 @@ def hiding_effects(
 def store_hiding_effects(
     model: FullModel, innings: Sequence[Encoded], *, balls: int, seed: int
 ) -> None:
-    """Put what hiding the balls before a sample of ``balls`` shows into the model's buffers."""
+    """Measure `hiding_effects` on a sample and store their tables in the model's buffers."""
     hidden = hiding_effects(model, innings, balls=balls, seed=seed)
     if hidden is None:
         return
@@ -518,7 +517,7 @@ def store_hiding_effects(
 def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
     """`FullModel.usual_effects` and ``effect_quantiles`` of a sample."""
     usual, standardised = _standardised(hidden.changes, hidden.places)
-    # Of a page's subject, as its claims say: in deviations of that outcome at that place.
+    # The claimed change of a page's subject, in that outcome's deviations at that place.
     rows = np.arange(len(hidden.subjects))
     deviation = usual[hidden.subjects[:, None], hidden.places, 1]
     claimed = hidden.signs[:, None] * hidden.changes[hidden.subjects, rows] / deviation
@@ -530,10 +529,10 @@ def effect_tables(hidden: HidingEffects) -> tuple[Floats, Floats]:
 def _standardised(changes: Floats, places_of: Integers) -> tuple[Floats, Floats]:
     """Mean and standard deviation of kinds of changes ``(kind, ball, past)`` by place.
 
-    Places with few balls lean to their distance, and distances with few to all balls.
+    Places are shrunk to their distance, and distances to all balls.
 
     Returns:
-        ``(kind, place, 2)``, and every change as so many deviations ``(kind, ball * past)``.
+        ``(kind, place, 2)``, and every change in deviations ``(kind, ball * past)``.
     """
     where = places_of.ravel()
     kinds = len(changes)

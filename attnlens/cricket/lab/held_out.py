@@ -1,7 +1,6 @@
-"""Which matches a trained predictor may be judged on, and its ratings on their dates.
+"""The held-out matches of a trained predictor, and its ratings on their dates.
 
-A model looks better on matches it was trained on than it is. So figures come from matches
-after its training dates, unless in-sample figures are asked for by name.
+Figures come from matches after the training dates, unless in-sample figures are requested.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedInnings:
-    """One innings that is no super over, by the day before's ratings."""
+    """One innings, not a super over, encoded with the ratings of the day before."""
 
     match: Match
     side: Innings
@@ -45,11 +44,11 @@ class EncodedInnings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """Matches to judge a predictor on, oldest first, each with a ball bowled.
+    """Matches to evaluate a predictor on, oldest first, each with a ball bowled.
 
     Attributes:
-        timeline: its ratings by date; ``None`` where nothing earlier than the matches was
-            given and they are not later than the ratings it came with.
+        timeline: its ratings by date; ``None`` if no earlier matches were given and the matches are
+            not later than the checkpoint's ratings.
         in_sample: how many of ``matches`` lie inside its training dates.
         available: every match of the sources and the history, by id.
     """
@@ -68,7 +67,7 @@ class HeldOut:
 
     @property
     def checkpoint(self) -> Json:
-        """Which weights are evaluated, and the days that they have seen."""
+        """The evaluated weights and their training dates."""
         days = ("trained_from", "trained_until", "weights_until")
         return {
             "name": self.predictor.name,
@@ -78,7 +77,7 @@ class HeldOut:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the figures should know first."""
+        """Notes that qualify the figures."""
         notes = []
         if self.in_sample:
             notes.append(
@@ -111,12 +110,12 @@ class HeldOut:
 
 
 def sides(match: Match) -> list[Innings]:
-    """Innings to judge on: not a super over, and not empty."""
+    """The innings with a ball, without super overs."""
     return [side for side in match.innings if side.deliveries and not side.super_over]
 
 
 def last_day(match: Match) -> datetime.date | None:
-    """The day a match ended, which decides the split it belongs to."""
+    """The day a match ended, which decides its split."""
     return max(match.dates) if match.dates else None
 
 
@@ -131,22 +130,21 @@ def held_out(
     skipped: list[MatchFileError] | None = None,
     report: Report = silent,
 ) -> HeldOut:
-    """Choose what to judge a trained model on.
+    """Choose the matches to evaluate a trained model on.
 
-    The matches of ``sources`` that ended after the predictor's training are judged; those before,
+    These are the matches of ``sources`` that ended after the predictor's training. Earlier ones,
     and all of ``history``, bring its ratings to each match's date. A match in several sources, or
     under several names, counts once.
 
     Args:
-        first, last: judge on matches that ended in these days, both included. Without
-            ``first``, from the day after the training on.
-        skipped: takes in the files that could not be read; they are passed over.
+        first, last: evaluate matches that ended in these days, both included. Without ``first``,
+            from the day after the training.
+        skipped: collects the errors of files that could not be read.
 
     Raises:
         MatchFileError: no match could be read: why the first one could not.
-        InputError: no match is left to judge on, ``first`` and ``last`` ask for matches
-            inside the training dates, or the ratings run past matches and no earlier one is
-            given to make them anew.
+        InputError: no match is left, ``first`` and ``last`` select matches inside the training
+            dates, or the ratings run past matches and no earlier ones are given to rebuild them.
     """
     if first is not None and last is not None and first > last:
         raise InputError(

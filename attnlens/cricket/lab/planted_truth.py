@@ -94,9 +94,9 @@ class RuledInnings(EncodedInnings):
 
 
 def ruled_innings(simulated: Sequence[Simulated], base: BaseModel) -> list[RuledInnings]:
-    """The innings of matches played by rules; super overs are left out.
+    """The innings of matches played by rules, without super overs.
 
-    Players, grounds and days are alike in them, so there is nothing to rate.
+    Players, grounds and days are alike in them, so the ratings are empty.
     """
     ratings = Ratings()
     return [
@@ -119,12 +119,12 @@ def ruled_sample(innings: Sequence[RuledInnings], balls: int, seed: int) -> list
 def compare_with_truth(
     predictor: TrainedPredictor, innings: Sequence[RuledInnings], seed: int
 ) -> Json:
-    """How near the model is to the process that drew the balls.
+    """How close the model is to the process that drew the balls.
 
-    Every loss is *expected*: over what could have happened, not over what did, which is known here.
-    The truth's is its own entropy, the least there can be. Beside it stand those of the ``model``,
-    of the model with ``no_past``, and of the ``scoreboard`` alone. ``share_learnt`` is of what past
-    balls tell.
+    Every loss is *expected* under the true probabilities, which are known here. The truth's loss is
+    its own entropy, the minimum. The others are those of the ``model``, of the model with
+    ``no_past``, and of the ``scoreboard`` alone. ``share_learnt`` is the share of the past's
+    information that the model has learnt.
     """
     losses: dict[str, list[Floats]] = {"truth": [], "model": [], "no_past": [], "scoreboard": []}
     matches: list[str] = []
@@ -157,7 +157,7 @@ def point(
     generator: np.random.Generator,
     more: Mapping[str, Floats],
 ) -> dict[str, dict[str, float]]:
-    """How well each method tells the planted balls of one ball's past from the others.
+    """How well each method separates the planted past balls of one ball from the others.
 
     Args:
         more: scores ``(past,)`` of methods that are fitted on many balls, and of hiding.
@@ -189,7 +189,7 @@ def point(
 
 
 def replacement_effects(model: FullModel, batch: Batch, past: int) -> Floats:
-    """What it costs that on each past ball what was expected happened, nats ``(past,)``."""
+    """Effect of replacing each past ball's outcome by the expected ones, nats ``(past,)``."""
     masks = np.concatenate([np.ones((1, past), bool), ~np.eye(past, dtype=bool)])
     full, *replaced = ExpectedOutcomes(model, batch).under_masks(masks)
     effects: Floats = divergence(full, np.array(replaced))
@@ -240,7 +240,7 @@ def pointing(
     rules = [f"{name}{suffix}" for name in names for suffix in ("", "_decoys")]
 
     def mean(method: str, column: str) -> Mean:
-        """Of the balls that have the column."""
+        """The mean over the balls that have the column."""
         rows = [row for row, ball in enumerate(areas) if column in ball[method]]
         values = [areas[row][method][column] for row in rows]
         return Mean.of(values, [matches[row] for row in rows], seed)
@@ -321,15 +321,15 @@ def lists_and_first_claims(
 
 
 _LARGE_NATS: Final = 0.005
-"""A planted ball that does so much should be supported."""
+"""A planted ball with at least this effect should be supported."""
 
 
 def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], seed: int) -> Json:
-    """How often placebos are supported, and claims that are true.
+    """How often placebos and true claims are supported.
 
-    Lists that hold a planted ball are no placebos, and are left out; but for p of random lists,
-    which is even over all of them. ``most``: the largest share of false alarms that a verdict
-    promises; ``first``: of claims about the ball attended most, by what is true of that ball.
+    Lists that hold a planted ball are not placebos and are left out, except for the p-values of
+    random lists, which are uniform over all of them. ``most``: the largest share of false alarms
+    that a verdict promises; ``first``: claims about the ball attended most, by the truth.
     """
     judged = [tested for tested in lists if tested.source not in PLACEBOS or not tested.planted]
     large = [first for first in firsts if first.planted and first.effect >= _LARGE_NATS]
@@ -350,7 +350,7 @@ def verdict_shares(lists: Sequence[TestedList], firsts: Sequence[FirstClaim], se
 
 @dataclass(frozen=True, slots=True)
 class PlantedPlan:
-    """What to simulate, train and ask.
+    """The sizes of the simulation, the training and the evaluation.
 
     The seeds of matches to train on, to choose the epoch by (``checks``) and to ask about
     (``tests``) follow one another from ``seed``; ``strength`` is how many times as strong the rules
@@ -372,13 +372,13 @@ class PlantedPlan:
 
 
 _HIDDEN_BALLS: Final = 200
-"""Balls of the checks to find out on what hiding a ball does usually."""
+"""Balls of the checks for the usual effects of hiding a ball."""
 
 FULL: Final = PlantedPlan()
 QUICK: Final = PlantedPlan(
     matches=12, checks=2, tests=4, hidden_dim=12, epochs=2, balls=6, claims=2
 )
-"""Large enough to run every part, too small to find anything."""
+"""Runs every part, too small for meaningful figures."""
 
 
 def planted(plan: PlantedPlan, *, report: Report = silent) -> Json:
@@ -498,13 +498,13 @@ SOURCES: Final[tuple[str, ...]] = (*PLACEBOS, _OWN, _ORACLE)
 
 @dataclass(frozen=True, slots=True)
 class TestedList:
-    """A list of balls, ``removed``, and what came of it.
+    """A list of balls, ``removed``, and its test.
 
     Attributes:
-        ball: whose past it is of.
-        source: of `SOURCES`.
-        p, verdict: by itself, against chance; as one of its kind's claims about the ball.
-        planted: whether it holds a ball that is known to matter, and so is no placebo.
+        ball: the ball whose past the list is from.
+        source: one of `SOURCES`.
+        p: of the list by itself; ``verdict``: as one of its kind's claims about the ball.
+        planted: whether it holds a ball that is known to matter, so that it is not a placebo.
     """
 
     match_id: str
@@ -517,7 +517,7 @@ class TestedList:
 
 
 def with_shuffled_heads(predictor: TrainedPredictor, seed: int) -> FullModel:
-    """The model with the queries and keys of its scales' heads shuffled; biases stay."""
+    """The model with shuffled query and key matrices in all scales; biases stay."""
     model = copy.deepcopy(predictor.model)
     generator = np.random.default_rng(seed)
     with torch.no_grad():
@@ -612,7 +612,7 @@ def tested_lists(
     *,
     outcome: str | None,
 ) -> Iterator[TestedList]:
-    """Every list of one ball, put to the test: each source's lists are a family of claims.
+    """Test every list of one ball; each source's lists are a family of claims.
 
     ``shuffled`` is the predictor `with_shuffled_heads`, ``another`` another ball, ``outcome`` as
     for `gather_evidence`.
@@ -645,7 +645,7 @@ def tested_lists(
 
 
 def with_shuffled_outcomes(window: BallWindow, generator: np.random.Generator) -> BallWindow:
-    """The same ball after the same balls, what happened on them in another order."""
+    """The same ball with the outcomes of its past balls in another order."""
     order = generator.permutation(len(window.past))
     past = tuple(
         ball._replace(
@@ -667,7 +667,7 @@ def _oracle(trial: Trial[BallClaim], inside: tuple[int, ...]) -> tuple[int, ...]
 
 
 class Share(NamedTuple):
-    """How many of some claims, and the share with a 95% interval over matches."""
+    """A number of claims, and a share of them with a 95% interval over matches."""
 
     claims: int
     share: float | None
@@ -677,8 +677,8 @@ class Share(NamedTuple):
     def of(cls, matches: Sequence[str], hits: Sequence[bool], seed: int) -> Share:
         """With its interval over matches.
 
-        Where none is (or all are) a resample has nothing to vary, and the interval is that of as
-        many independent trials as there are matches, one-sided at 97.5%.
+        If the share is 0 or 1, the interval is that of as many independent trials as there are
+        matches, one-sided at 97.5%.
         """
         figure = Mean.of([float(hit) for hit in hits], matches, seed)
         ci = figure.ci
@@ -727,7 +727,7 @@ def source_shares(lists: Sequence[TestedList], seed: int) -> dict[str, dict[str,
 
 
 def evenness(p_values: Sequence[float]) -> dict[str, float]:
-    """Kolmogorov's test of p-values against even ones: the distance, and its asymptotic p."""
+    """Kolmogorov–Smirnov test of p-values against uniform ones: distance and asymptotic p."""
     ordered = np.sort(p_values)
     steps = np.arange(len(ordered) + 1) / len(ordered)
     distance = float(max((steps[1:] - ordered).max(), (ordered - steps[:-1]).max()))

@@ -1,8 +1,7 @@
-"""Many balls at once: samples of them, what a model predicts, and their past in another order.
+"""Samples of balls, their predictions, and predictions with a scrambled past.
 
-Scrambled: what happened on each past ball (with the flags wicket and boundary) is permuted
-among all past balls of a query; where each ball stood, who played it, and every scoreboard
-stay as they were. A query's permutation moves its own past only.
+Scrambling permutes the outcomes (with the flags wicket and boundary) among all past balls of a
+query. Places, players and scoreboards do not change, nor does the past of other queries.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ BEFORE: Final = RECENT + 1
 
 _INNINGS_PER_BATCH: Final = 32
 _BALLS_PER_INNINGS: Final = 2
-"""Balls to sample per innings, on average: more innings say more than more balls of one."""
+"""Balls to sample per innings, on average: more innings are more informative than more balls."""
 
 _ROWS_PER_BATCH: Final = 40
 
 
 def has_outcome(encoded: Encoded, position: int) -> bool:
-    """Whether it is known what came of a ball."""
+    """Whether the outcome of a ball is known."""
     return bool(encoded.arrays.outcome[position] >= 0)
 
 
@@ -65,7 +64,7 @@ def sample(
 
 
 def sample_balls(innings: Sequence[E], balls: int, seed: int) -> list[tuple[E, list[int]]]:
-    """Balls to ask about, with at least `BEFORE` before them: innings and positions.
+    """A sample of balls with at least `BEFORE` before them: innings and positions.
 
     About `_BALLS_PER_INNINGS` per innings where there are innings enough, none twice; fewer than
     ``balls`` only where there are no more.
@@ -130,7 +129,7 @@ def batches_of(chosen: Sequence[tuple[Encoded, list[int]]]) -> HeadSample:
 
 
 def of_each(value: Any, rows: Tensor) -> Any:
-    """The same structure of tensors ``(innings, ball, ...)``, with rows of each innings' own.
+    """The same structure of tensors ``(innings, ball, ...)``, with other rows of each innings.
 
     ``rows`` is ``(innings, query)``.
     """
@@ -138,7 +137,7 @@ def of_each(value: Any, rows: Tensor) -> Any:
 
 
 def encoded_past(model: FullModel, sample: HeadSample) -> list[tuple[Tensor, Tensor]]:
-    """What the past balls of each batch tell, which no intervention on a head changes.
+    """The encoded past balls of each batch, which no intervention on a head changes.
 
     Vectors of the balls ``(innings, ball, hidden_dim)`` and of the overs ``(innings, over,
     hidden_dim)``.
@@ -176,7 +175,7 @@ def probabilities(
 
 
 def log_probabilities(model: FullModel, arrays: InningsArrays, *, past: bool = True) -> Floats:
-    """Log-probabilities of every ball of an innings ``(ball, outcome)``; or without any past."""
+    """Log-probabilities of every ball of an innings ``(ball, outcome)``, with or without past."""
     batch, _ = training_batch([arrays])
     sequence = batch["sequence"]
     if not past:
@@ -191,12 +190,12 @@ def log_probabilities(model: FullModel, arrays: InningsArrays, *, past: bool = T
 def scrambled_probabilities(
     model: FullModel, arrays: InningsArrays, positions: Sequence[int], orders: Sequence[Integers]
 ) -> Floats:
-    """Probabilities ``(ball, order, outcome)`` of balls whose past outcomes stand in other orders.
+    """Probabilities ``(ball, order, outcome)`` of balls with their past outcomes in other orders.
 
     Args:
         positions: the balls, from 0, each with a past.
         orders: one ``(order, position)`` per ball, as many orders for each: past ball ``j``
-            is told the outcome of past ball ``orders[j]``.
+            gets the outcome of past ball ``orders[j]``.
     """
     each = len(orders[0]) if len(orders) else 0
     step = max(1, _ROWS_PER_BATCH // max(each, 1))
@@ -216,7 +215,7 @@ def scrambled(arrays: InningsArrays, positions: Sequence[int], orders: Sequence[
     ball_columns = balls(innings, length)
     query = np.repeat(np.asarray(positions), [len(order) for order in orders])
     rows = len(query)
-    # Beyond a ball's own past the order does not matter: nothing there is visible to it.
+    # Beyond a ball's own past the order does not matter: it is not visible.
     order = np.tile(np.arange(length - 1), (rows, 1))
     row = 0
     for position, ball_orders in zip(positions, orders, strict=True):

@@ -55,7 +55,7 @@ from attnlens.errors import InputError
 
 _VALIDATION_SHARE = 0.1
 _MAX_NAMED_MATCHES: Final = 8
-"""Matches that are left out and told by name."""
+"""Left-out matches that are named in the report."""
 
 _NO_VALIDATION = (
     "give the same day to --train-until and --validate-until to train without validation"
@@ -63,11 +63,11 @@ _NO_VALIDATION = (
 
 R = TypeVar("R", bound=Schedule)
 Setting: TypeAlias = float | dict[str, int]
-"""What a recipe's setting or a size may be; the heads are counted by scale."""
+"""The value of a setting or a size; the heads are counted by scale."""
 
 KINDS: Final = ("int", "float")
 _FIXED: Final = ("outcomes", "happened", "features", "context", "tokens")
-"""Sizes that follow from what a model is told and writes."""
+"""Sizes that follow from a model's features and tokens."""
 
 _MAX_SIZE: Final = 4096
 _MAX_VALUE: Final = 1e9
@@ -76,12 +76,12 @@ _BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     **dict.fromkeys(("average", "dropout"), (0, 0.9999)),
     **dict.fromkeys(("seed", "warm_up"), (0, _MAX_VALUE)),
 }
-"""Ranges of settings; of others a share to hide, 1 to `_MAX_SIZE` or 0 to `_MAX_VALUE`."""
+"""Ranges of settings. Others: shares to hide 0 to 1, integers from 1, other numbers from 0."""
 
 
 @dataclass(frozen=True)
 class ModelKind(Generic[R]):
-    """What can be set for one kind of model: its recipe, its sizes, and heads by scale."""
+    """The settings of one kind of model: its recipe, its sizes, and heads by scale."""
 
     recipe: type[R]
     sizes: type
@@ -89,7 +89,7 @@ class ModelKind(Generic[R]):
 
     @property
     def settings(self) -> dict[str, str]:
-        """Every setting, and the kind of value it takes."""
+        """Every setting and its type."""
         kinds = {
             field.name: str(field.type)
             for field in (*fields(self.recipe), *fields(self.sizes))
@@ -111,7 +111,7 @@ def recipe_and_sizes(
     ``overrides`` are values by name.
 
     Raises:
-        InputError: a name is no setting, or a value does not fit it.
+        InputError: a name is not a setting, or its value is invalid.
     """
     settings = kind.settings
     chosen: dict[str, Any] = {}
@@ -142,7 +142,7 @@ def _checked(name: str, value: Any, kind: str) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     fits = number and (kind == "float" or float(value).is_integer())
     if not fits:
-        raise InputError(f"--set {name}={json.dumps(value)}: {name} is of the kind {kind}")
+        raise InputError(f"--set {name}={json.dumps(value)}: {name} has type {kind}")
     usual = (1, _MAX_SIZE) if kind == "int" else (0, 1 if name.startswith("hide_") else _MAX_VALUE)
     low, high = _BOUNDS.get(name, usual)
     if number and not low <= value <= high:
@@ -154,16 +154,16 @@ def _checked(name: str, value: Any, kind: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class TrainingPlan:
-    """What to train on.
+    """The data of a training run.
 
     Attributes:
         train_until: the last day of training; ``None`` leaves the last tenth of the days
             to validation.
-        validate_until: the last day of validation; ``None`` is the last day there is. Equal
-            to ``train_until`` there is no validation, and the number of epochs is final.
+        validate_until: the last day of validation; ``None`` is the last day of the matches. If it
+            equals ``train_until``, there is no validation and no early stopping.
         sizes: fields of `Sizes` (of overs: `SMALL`) that differ from the default.
         teacher: ``boosted_trees`` or ``None``; for the predictor only, as is ``head_balls``.
-        head_balls: balls to sample for the heads' names, and thrice as many for what hiding does.
+        head_balls: balls to sample for the heads' names; three times as many for effects of hiding.
     """
 
     train_until: datetime.date | None = None
@@ -184,9 +184,9 @@ def train(
 
     Raises:
         InputError: no matches, or none on one side of the split.
-        CheckpointError: the course's state belongs to another run.
+        CheckpointError: the saved state belongs to another run.
     """
-    if plan.teacher and find_spec("lightgbm") is None:  # said before the work, not after it
+    if plan.teacher and find_spec("lightgbm") is None:  # fail before the slow part
         remedy = "pip install 'attnlens[dev]'"
         raise InputError(f"--teacher {TREES}: lightgbm is not installed", remedy=remedy)
     made: Callable[..., Sizes] = cricket_sizes
@@ -202,7 +202,7 @@ def train(
     loop.report(f"{balls} balls to train on, {checked} to check")
     teacher = None
     if plan.teacher:
-        # The first process fits while the others of its machine wait.
+        # The first process fits the trees while the others on its machine wait.
         local = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if loop.among.count > 1 else 1
         threads = min(torch.get_num_threads() * local, os.cpu_count() or 1)
         teacher = teach(training, seed=recipe.seed, threads=threads, loop=loop)
@@ -250,7 +250,7 @@ def train_overs(
     recipe: OverHyperparameters,
     loop: TrainingLoop,
 ) -> TrainedOvers:
-    """As `train`, of an encoder-decoder of overs; it raises the same."""
+    """As `train`, for the encoder-decoder of overs."""
     made: Callable[..., OverSizes] = OverSizes
     sizes = made(**{**SMALL, **plan.sizes})
     split, loop, base = _begun(sources, plan, recipe, loop)
@@ -281,12 +281,12 @@ TRAINERS: Final[Mapping[str, tuple[ModelKind[Any], Callable[..., Trained]]]] = {
     "temporal": (_PREDICTOR, train),
     "cricket": (OVERS, train_overs),
 }
-"""What can be set for each model that ``attnlens lab train`` knows, and how it is trained."""
+"""The settings and the trainer of each model of ``attnlens lab train``."""
 
 
 @dataclass(frozen=True, slots=True)
 class DateSplit:
-    """Matches by the last days of a plan: those to train on, and with those to validate on."""
+    """The matches of a plan: ``training`` ones, and all ``used`` ones with validation."""
 
     train_until: datetime.date
     validate_until: datetime.date
@@ -294,7 +294,7 @@ class DateSplit:
     used: list[Match]
 
     def card(self, recipe: Schedule, fitted: TrainedModel[Any]) -> dict[str, Any]:
-        """What a checkpoint says of its training."""
+        """The card of a checkpoint."""
         return {
             "trained_from": min(match.dates[0] for match in self.training).isoformat(),
             "trained_until": self.validate_until.isoformat(),
@@ -333,9 +333,9 @@ def _begun(
 
 
 def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> DateSplit:
-    """Which matches to train on, and which to validate on.
+    """Split matches by date into training and validation.
 
-    Neither last day is later than the matches: the card says what was seen.
+    Neither last day is later than the last match, so that the card holds days that were used.
 
     Raises:
         InputError: the days are in the wrong order, or leave nothing to train or validate on.
@@ -368,12 +368,12 @@ def split_matches(matches: Sequence[Match], plan: TrainingPlan, source: str) -> 
 
 
 def read_dated(sources: Sequence[str], report: Report) -> list[Match]:
-    """Matches to learn from that have a date, each once, oldest first.
+    """Read the dated matches, each once, oldest first.
 
-    A match whose balls and stated result cannot both be right is left out, and told.
+    A match whose stated result does not follow from its balls is left out and reported.
 
     Raises:
-        InputError: there is none.
+        InputError: no match is left.
     """
     skipped: list[MatchFileError] = []
     matches = [match for match in read(sources, skipped, report).values() if match.dates]
@@ -405,5 +405,5 @@ def _report_written(out: str | os.PathLike[str], report: Report) -> None:
 
 
 def use_threads(count: int | None, among: int = 1) -> None:
-    """How many threads torch may use; unless given, a process's part of all the machine's."""
+    """Set torch's number of threads; by default a process's share of the machine's cores."""
     torch.set_num_threads(count or max(1, (os.cpu_count() or 1) // among))

@@ -1,4 +1,4 @@
-"""A training run, whatever the model is: epochs of steps, and going on after a stop."""
+"""A training run of any model: epochs of steps, and resuming after a stop."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from attnlens.files import Floats32, written_beside
 _CPU: Final = torch.device("cpu")
 
 _LONGEST_WAIT: Final = datetime.timedelta(hours=12)
-"""The others wait while the first process fits a teacher or names the heads."""
+"""Other processes wait this long while the first one fits a teacher or names the heads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """Who of how many this process is (the first one writes and reports), and where it computes."""
+    """This process's rank, the number of processes, and its device; the first one writes."""
 
     rank: int = 0
     count: int = 1
@@ -55,7 +55,7 @@ class Processes:
         if self.count == 1:
             return
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        # Who has a gradient at all: what nobody uses is not to decay either.
+        # Parameters without a gradient in any process must not decay either.
         had = torch.tensor(
             [float(parameter.grad is not None) for parameter in parameters], device=self.device
         )
@@ -63,7 +63,7 @@ class Processes:
             (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).flatten()
             for parameter in parameters
         ]
-        # All in one piece: every exchange between processes has a price of its own.
+        # One exchange for all gradients: each exchange has a fixed cost.
         sizes = [len(parameters), *(parameter.numel() for parameter in parameters)]
         users, *sums = torch.split(self.add_up(torch.cat([had, *gradients])), sizes)
         for parameter, count, total in zip(parameters, users.tolist(), sums, strict=True):
@@ -71,9 +71,7 @@ class Processes:
                 parameter.grad = total.view_as(parameter)
 
     def from_first(self, make: Callable[[], Floats32]) -> Floats32:
-        """The array that the first process makes, in every process; an InputError where it could
-        not.
-        """
+        """The first process's array in every process; raises `InputError` if it failed."""
         if self.count == 1:
             return make()
         made: list[Floats32 | None] = [None]
@@ -81,14 +79,14 @@ class Processes:
             if self.first:
                 made = [make()]
         finally:
-            # Also where the first one gave up: the others would wait for ever.
+            # Also if the first one failed: the others would wait for ever.
             distributed.broadcast_object_list(made, 0, device=self.device)
         if made[0] is None:
-            raise InputError("the first process gave up", remedy="see what it said")
+            raise InputError("the first process failed", remedy="see its message")
         return made[0]
 
     def close(self) -> None:
-        """Wait for the others and part."""
+        """Wait for the other processes and close the group."""
         if self.count > 1:
             distributed.barrier()
             distributed.destroy_process_group()
@@ -133,20 +131,20 @@ _DAMAGE: Final = (
     *(pickle.UnpicklingError, EOFError, OSError, RuntimeError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
-"""What torch raises on bytes that are no state of ours."""
+"""What torch raises on bytes that are not a saved state."""
 
 _PARTS: Final = ("model", "best_model", "optimiser", "schedule")
-"""What of a run has a state of its own."""
+"""The parts of a run with a ``state_dict``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """What every recipe says of a run's course.
+    """The settings that every recipe has.
 
     Attributes:
         warm_up: steps of rising learning rate, then a cosine down to ``final``.
         average: decay of the moving average of the weights that is kept.
-        patience: epochs without a better validation loss before the run stops.
+        patience: epochs without a lower validation loss before the run stops.
     """
 
     epochs: int = 8
@@ -162,12 +160,12 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class TrainingLoop:
-    """What a run has beside its recipe and what it learns from.
+    """A run's state file, reports and processes.
 
     Attributes:
-        state: where to keep what it needs to go on after it was stopped.
-        mark: what tells its matches, sizes and teacher from others.
-        report: told how it goes; of several processes only the first one reports.
+        state: where to save the state to resume from.
+        mark: a hash of its matches, sizes and teacher.
+        report: called with progress; of several processes only the first one reports.
         among: its processes; only the first one writes.
     """
 
@@ -177,14 +175,14 @@ class TrainingLoop:
     among: Processes = _ONE_PROCESS
 
     def sibling_path(self, name: str) -> Path | None:
-        """A file of this run's beside its state; ``None`` where none is kept."""
+        """A file of this run beside its state; ``None`` without a state."""
         if self.state is None:
             return None
         return self.state.with_name(f"{self.state.name}.{self.mark[:12]}.{name}")
 
 
 class TrainingSet(ABC, Generic[M, T]):
-    """What a model is to learn from: rows of one kind, and the loss of some of them.
+    """The data of a training run: rows of one kind, and the loss of some of them.
 
     Attributes:
         train, check: rows to train on and to validate on; without the latter no validation.
@@ -202,10 +200,10 @@ class TrainingSet(ABC, Generic[M, T]):
 
     @abstractmethod
     def length(self, row: T) -> int:
-        """How long a row is: those of similar length are worked on together."""
+        """The length of a row; rows of similar length are batched together."""
 
     def weight(self, row: T) -> int:
-        """Over how many units the loss of a row is summed."""
+        """The number of units that the loss of a row is summed over."""
         return self.length(row)
 
     @abstractmethod
@@ -216,10 +214,10 @@ class TrainingSet(ABC, Generic[M, T]):
         device: torch.device,
         generator: np.random.Generator | None = None,
     ) -> Tensor:
-        """The summed loss of some rows; in training with a ``generator`` for what is hidden."""
+        """The summed loss of some rows; in training a ``generator`` selects what is hidden."""
 
     def batches(self, generator: np.random.Generator) -> list[list[int]]:
-        """The number of every row to train on, in batches of similar length, in random order."""
+        """The training rows' numbers, in batches of similar length, in random order."""
         lengths = np.array([self.length(row) for row in self.train])
         order = np.argsort(lengths + self.noise * generator.random(len(lengths)))
         starts = range(0, len(order), self.at_once)
@@ -245,7 +243,7 @@ class TrainingSet(ABC, Generic[M, T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedModel(Generic[M]):
-    """A trained model, and an entry per epoch; losses in nats per unit."""
+    """A trained model and its history by epoch; losses in nats per unit."""
 
     model: M
     history: list[Epoch]
@@ -288,10 +286,10 @@ class WeightAverage:
 
 @dataclass
 class RunState(Generic[M]):
-    """A run between two epochs.
+    """The state of a run between two epochs.
 
-    ``model`` is as the last step left it, ``best_model`` the best so far, averaged, and ``best``
-    its loss, in nats per unit. ``seconds`` are of training so far, all starts together.
+    ``model`` is the model after the last step, ``best_model`` the best averaged one so far, and
+    ``best`` its loss in nats per unit. ``seconds`` is the training time of all starts.
     """
 
     model: M
@@ -305,7 +303,7 @@ class RunState(Generic[M]):
 
     @classmethod
     def new(cls, model: M, recipe: Schedule, steps: int) -> RunState[M]:
-        """Before the first of ``steps`` steps."""
+        """The state before the first of ``steps`` steps."""
         optimiser = torch.optim.AdamW(
             decay_groups(model, recipe.weight_decay), lr=recipe.learning_rate, betas=(0.9, 0.98)
         )
@@ -344,7 +342,7 @@ class RunState(Generic[M]):
             )
 
     def go_on(self, path: Path, recipe: Schedule, mark: str) -> None:
-        """Go on from what an earlier run wrote; raises as `saved_run`."""
+        """Resume an earlier run; raises as `saved_run`."""
         saved = saved_run(path, recipe, mark)
         try:
             for name in _PARTS:
@@ -359,7 +357,7 @@ class RunState(Generic[M]):
 
 
 def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
-    """What a run of this recipe and mark wrote.
+    """Read the saved state of a run with this recipe and mark.
 
     Raises:
         CheckpointError: the file is not a run's state, or that of another run.
@@ -378,23 +376,23 @@ def saved_run(path: Path, recipe: Schedule, mark: str) -> dict[str, Any]:
 
 
 def no_state(path: Path) -> CheckpointError:
-    """What is said of a file that is no run's state."""
+    """The error for a file that is not a run's state."""
     return CheckpointError("is not the state of a training run", path=path, remedy="remove it")
 
 
 def run_training(
     make: Callable[[], M], training_set: TrainingSet[M, T], recipe: Schedule, loop: TrainingLoop
 ) -> TrainedModel[M]:
-    """Train a model, made with the recipe's seed.
+    """Train a model, initialised with the recipe's seed.
 
-    With validation the epoch with the lowest validation loss is kept, and the run stops when
-    `Schedule.patience` epochs brought none lower; without it the last one is kept. With a state the
-    run is written there after every epoch and goes on from there when started again; on the same
-    machine and threads the same seed gives the same weights either way.
+    With validation the epoch with the lowest validation loss is kept, and the run stops after
+    `Schedule.patience` epochs without a lower one. Without validation the last epoch is kept. If
+    the loop has a state file, the run is saved there after every epoch and resumed from there. On
+    the same machine and threads the same seed gives the same weights either way.
 
     Raises:
-        CheckpointError: the state is no run of this recipe and mark.
-        InputError: the loss became infinite or no number.
+        CheckpointError: the state is not of this recipe and mark.
+        InputError: the loss became infinite or NaN.
     """
     state, report, among = loop.state, loop.report, loop.among
     torch.manual_seed(recipe.seed)
@@ -437,7 +435,7 @@ def _epoch(
     loop: TrainingLoop,
     epoch: int,
 ) -> float:
-    """Take every step of one epoch; the mean loss of what was trained on."""
+    """Take the steps of one epoch and return the mean training loss."""
     among, steps = loop.among, -(-len(training_set.train) // training_set.at_once)
     torch.manual_seed((recipe.seed * 1000 + epoch) * 1000 + among.rank)
     started, total = time.perf_counter(), recipe.epochs * steps
