@@ -99,7 +99,7 @@ def ablate(
     Args:
         model: with `eval` called.
         inputs: as `attnlens.audit` takes them; two or more for a test.
-        tokens: likewise.
+        tokens: as `attnlens.audit` takes them.
         loss: of the output for one input, a number or ``(batch,)`` of 1; None: the model's own
             where ``labels`` are among the inputs, else a mean cross-entropy in nats: of the next
             token, padding left out, or, where the inputs hold mask tokens, of a masked language

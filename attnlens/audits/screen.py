@@ -283,7 +283,7 @@ class Screening:
             is read from: one position, the last under a causal mask, else a mean over queries.
         shuffled: the same if the features of keys stood in another order than those of queries,
             of sites whose queries and keys were recorded.
-        importance: gradient times attention, summed over queries, not negative, likewise.
+        importance: gradient times attention, summed over queries, not negative, the same shape.
         items: positions that claims are about: no sinks, and not the answer's own.
         left_out: padding, and the answer's own position.
     """

@@ -221,7 +221,7 @@ def session_of(options: argparse.Namespace, cache: Path | None = None) -> Sessio
 def ball_of(session: Session, options: argparse.Namespace) -> tuple[Match, BallReference]:
     """The match and the ball that ``MATCH``, ``--ball`` and ``--innings`` name.
 
-    A name that can mean two balls is told on stderr, and which ball it is where none is named.
+    An ambiguous name, or the ball chosen because none is named, is reported on stderr.
 
     Raises:
         AttnlensError: the file cannot be read, or has no such ball.

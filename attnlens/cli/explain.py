@@ -348,7 +348,7 @@ def follow(options: argparse.Namespace, show_page: Callable[[Explanation], int])
     growing, last_problem, quiet = Growing(options.match), "", time.monotonic()
     if not growing.is_there:
         session.read(options.match)  # says so
-    session.predictor  # noqa: B018  # a wrong --model is told at once
+    session.predictor  # noqa: B018  # a wrong --model fails at once
     first = True
     while True:
         news = growing.poll()
@@ -416,7 +416,7 @@ def _report_news(
 
 
 def in_lines(options: argparse.Namespace) -> bool:
-    """Whether a line is told of each ball, not a page."""
+    """Whether each ball gets a line, not a page."""
     return options.format == "text" and not options.full and options.scale is None
 
 

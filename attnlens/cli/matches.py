@@ -65,7 +65,7 @@ def _run_predict(options: argparse.Namespace) -> int:
 
     check_files(options)
     session = session_of(options)
-    session.predictor  # noqa: B018  # a wrong --model is told before anything is read
+    session.predictor  # noqa: B018  # a wrong --model fails before anything is read
     skipped: list[MatchFileError] = []
     matches = chain.from_iterable(
         read_matches(source, on_error=options.on_error, skipped=skipped)

@@ -232,7 +232,7 @@ def check_outputs(
 
 
 def _is_match_of(source: str, path: str) -> bool:
-    """Whether ``path`` is a match that is read from ``source``, or tells of one."""
+    """Whether ``path`` is a match that is read from ``source``, or the info file of one."""
     from attnlens.cricket.readers import INFO_SUFFIX, describes_matches
     from attnlens.cricket.readers.files import source_of
 

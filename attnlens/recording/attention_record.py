@@ -450,7 +450,7 @@ def recording_text(sites: Mapping[str, Sequence[AttentionRecord]]) -> str:
 
 
 def notes_of(records: Iterable[AttentionRecord]) -> tuple[str, ...]:
-    """What records say of how they were come by, each thing once."""
+    """The notes of records, without repeats."""
     return tuple(dict.fromkeys(note for record in records for note in record.notes))
 
 

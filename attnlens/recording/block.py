@@ -35,7 +35,7 @@ _MAX_NAMES: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class FoundCall:
-    """One attention call, and the block to be told of it.
+    """One attention call, and the block that records or changes it.
 
     ``call`` is None of a product that nobody changed: `Product.call` makes it, of views.
     """
@@ -79,12 +79,12 @@ class _ThreadState(threading.local):
 
 
 thread_state = _ThreadState()
-"""The followers of this thread; whether what they find is told to nobody for now, or held back."""
+"""The followers of this thread, and whether the calls they find are ignored or held back."""
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """A block whose attention is told to nobody."""
+    """A block in which attention is ignored."""
     before, thread_state.is_quiet = thread_state.is_quiet, True
     try:
         yield
@@ -94,7 +94,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[list[FoundCall]]:
-    """A block whose attention is held back, until whoever may change it has."""
+    """A block whose calls are held back until they have been changed."""
     before, thread_state.held = thread_state.held, []
     try:
         yield thread_state.held
@@ -170,7 +170,7 @@ class Block:
             ]
 
     def needs_follower(self) -> bool:
-        """Whether attention may come by another way than a probe."""
+        """Whether the model may have attention without a probe."""
         return self.follows or not all(map(_has_only_probes, self.sites.kinds))
 
     def end(self) -> None:
@@ -185,7 +185,7 @@ class Block:
         return bool(self._named)
 
     def asks(self, site: str, is_again: bool = False) -> bool:
-        """Whether a call of a site is to be told; counts it."""
+        """Count a call of a site; whether the block wants it."""
         if not is_again:
             self.seen[site] = self.seen.get(site, 0) + 1
         return self.is_wanted(site) and not self._is_passed_over(site)
@@ -193,7 +193,7 @@ class Block:
     def tell(
         self, site: str, call: AttentionCall, pair: Pair | None = None, is_again: bool = False
     ) -> None:
-        """Take one call; ``is_again``: the same weights were multiplied before."""
+        """Take one call; ``is_again``: the same weights were used before."""
         raise NotImplementedError
 
     def is_named(self, site: str, module: nn.Module) -> bool:
@@ -205,11 +205,11 @@ class Block:
         return site in self._named or any(map(_is_attention, names))
 
     def expect(self, pair: Pair, site: str, shape: tuple[int, ...]) -> None:
-        """Take down weights that a product should use."""
+        """Note weights that a product should use."""
         self._expected[pair] = site, shape
 
     def doubt(self, site: str, shape: tuple[int, ...], is_open: bool) -> None:
-        """Take down a product that may be one of weights and values.
+        """Note a product that may be one of weights and values.
 
         ``is_open``: its weights are exponentials that nothing made sum to 1.
         """
@@ -234,13 +234,13 @@ class Block:
             )
 
     def lose(self, site: tuple[str, nn.Module] | None, operator: str, error: Exception) -> None:
-        """Take down an operator of the model that could not be followed."""
+        """Note an operator of the model that could not be followed."""
         name = self.sites.root if site is None else site[0]
         reason = f"{type(error).__name__}: {error}"
         self.refused[name] = f"its operator {operator} could not be followed ({reason}); report it"
 
     def note_foreign(self, site: tuple[str, nn.Module] | None) -> None:
-        """Take down a module that got something which no operator of torch's own made."""
+        """Note a module whose input was not made by an operator of torch."""
         if site is not None:
             self._foreign.add(site[0])
 
@@ -259,7 +259,7 @@ class Block:
         raise NotImplementedError
 
     def claim(self, weights: Tensor, site: str, number: int) -> None:
-        """Take down that a probe told of weights, so that their product is no call of its own."""
+        """Note weights that passed a probe: their product is not a second call."""
         if self.follower is not None:
             self._claimed[self.follower.pair_of(weights)] = site, number
 
@@ -288,7 +288,7 @@ class Block:
             self.follower.plan.end()
 
     def _count(self, module: nn.Module, *_: Any) -> None:
-        """Takes down that a module ran that is called attention."""
+        """Note that a module called attention ran."""
         site = self.sites.names.get(id(module), "")
         if site and self.in_block_thread(site):
             self._ran.add(site)
@@ -340,7 +340,7 @@ class Block:
         }
 
     def none_ran(self) -> str:
-        """What to say where no attention of the model ran."""
+        """The message if no attention of the model ran."""
         return (
             f"no attention of {type(self.model).__name__} ran in the block; looked for: "
             f"{_LOOKED_FOR}; call the model in the block, in its thread; for other attention "
@@ -394,7 +394,7 @@ def _has_only_probes(kind: type[nn.Module]) -> bool:
 
 
 def reasons_of(unseen: dict[str, str]) -> str:
-    """Sites by reason, the reason told once."""
+    """Sites grouped by reason."""
     by_reason: dict[str, list[str]] = {}
     for site, reason in unseen.items():
         by_reason.setdefault(reason, []).append(site)

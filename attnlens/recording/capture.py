@@ -121,7 +121,7 @@ class Capture:
         elif self.top_k is not None and names[-1] == "key" and len(names) > 1:
             count = weights.shape[-1]
             top = top_of_weights(weights.contiguous(), self._top(count, site))
-            return self._largest(site, number, top, axes, count, notes)
+            return self._largest(site, number, top, axes, key_count=count, notes=notes)
         elif self.top_k is not None:
             notes = (*notes, f"top_k= left aside: the last axis is not called key ({names[-1]})")
         return AttentionRecord(
@@ -145,7 +145,7 @@ class Capture:
             if self.top_k is None:
                 notes = (*notes, self._too_large(source))
             top = top_of(source, self._top(keys, call.site))
-            return self._largest(call.site, call.number, top, AXES, keys, notes)
+            return self._largest(call.site, call.number, top, AXES, key_count=keys, notes=notes)
         rows = self._queries(source.shape[2], call.site)
         weights = _full_weights(source, self.dtype) if rows is None else source.weights(rows)
         content, bias = self._parts(call, source, rows)
@@ -203,20 +203,11 @@ class Capture:
         number: int,
         top: tuple[Tensor, Tensor, Tensor],
         axes: tuple[Axis, ...],
-        count: int,
-        notes: tuple[str, ...],
+        **parts: Any,
     ) -> AttentionRecord:
         weights, keys, residual = top
-        return AttentionRecord(
-            site,
-            number,
-            self._as_kept(weights),
-            axes,
-            keys=keys,
-            residual=residual,
-            key_count=count,
-            notes=notes,
-        )
+        parts |= {"keys": keys, "residual": residual}
+        return AttentionRecord(site, number, self._as_kept(weights), axes, **parts)
 
     def _is_whole(self, shape: tuple[int, ...]) -> bool:
         """Whether whole rows are kept: if asked for, or small enough where nothing is asked."""
@@ -312,7 +303,7 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> T
 
 
 def zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """A tensor of zeros, likewise."""
+    """A tensor of zeros from the same memory."""
     if math.prod(shape) * dtype.itemsize > _MOST_BYTES:
         return torch.zeros(shape, dtype=dtype, device=device)  # a page at a time, when written to
     return empty(shape, dtype, device).zero_()

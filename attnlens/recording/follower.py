@@ -152,7 +152,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return output
 
     def begin(self, arguments: Any) -> None:
-        """Take down that the model is called, and what with."""
+        """Begin a call of the model with these arguments."""
         self._used.clear()
         self.plan = Plan.of(self.block.model, self.block.has_adapters)
         if torch._C._functorch.peek_interpreter_stack() is not None:
@@ -195,7 +195,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return output
 
     def _native(self, func: Any, keys: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Self-attention with its projections, which gives its weights if it is asked for them."""
+        """Self-attention with its projections, which can return its weights."""
         arguments = {argument.name: argument.default_value for argument in func._schema.arguments}
         arguments |= dict(zip(arguments, args, strict=False)) | kwargs
         query, site = arguments["query"], self._site()
@@ -241,7 +241,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._inside, self._fused_site = before, None
 
     def _fused(self, func: Any, args: tuple[Any, ...], kwargs: Any, output: Any) -> None:
-        """Tell of a kernel that gets queries, keys and values."""
+        """Report a kernel that gets queries, keys and values."""
         queries, values = self.tracker.of(args[0]), self.tracker.of(args[2])
         if has_memory(args[0]):
             axes = (*plain(queries.dimensions[:-1]), *plain(values.dimensions[-1:]))
@@ -263,7 +263,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # One operator
 
     def _look(self, name: str, args: tuple[Any, ...], kwargs: Any, output: Any) -> None:
-        """Take down what an operator's results are, and tell of attention."""
+        """Store the axes of an operator's results, and report attention."""
         if isinstance(output, tuple | list):
             for part in output:
                 if isinstance(part, Tensor) and has_memory(part):
@@ -404,7 +404,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return replace(axes, exponential=False, log_sum=name == "sub", total=False)
 
     def _expect(self, axes: Axes, output: Tensor) -> None:
-        """Take down that scores became weights, which a product should use."""
+        """Note that scores became weights, which a product should use."""
         pair = axes.weights_of
         if pair is None:
             return
@@ -425,7 +425,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # Products
 
     def _product(self, a: Tensor, b: Tensor, output: Tensor) -> Axes:
-        """The axes of a product of matrices, which is told if it is one of weights and values."""
+        """The axes of a matrix product; it is reported if it multiplies weights with values."""
         left, right = self.tracker.of(a), self.tracker.of(b)
         left_free = left.dimensions[-2:-1]
         right_free = right.dimensions[-1:] if b.dim() > 1 else ()
@@ -488,7 +488,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return pair is not None and pair.origin == "softmax" and of_features
 
     def _summed(self, source: Tensor, axes: Axes, output: Tensor) -> Axes:
-        """The axes of a sum; of weights times values over keys it is a product, and told."""
+        """The axes of a sum; a sum of weights times values over keys is reported as a product."""
         before = self.tracker.of(source)
         pending: Pending | None = before.pending
         if pending is None:
@@ -500,7 +500,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return axes.plain() if product and self._attention(product) else axes
 
     def _attention(self, product: Product) -> bool:
-        """Whether a product is one of weights and values; if so it is told."""
+        """Whether a product multiplies weights with values; if so, it is reported."""
         self._findings += 1
         site, layout = self._site(), product.layout
         is_named = site is not None and self.block.is_named(*site)
@@ -515,9 +515,9 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return product.is_open and product.pair.origin == "product"
         if not thread_state.is_quiet:
             weights = product.weights
-            dim = (weights.untyped_storage()._cdata, weights.storage_offset(), weights.numel())
-            is_again = (product.pair, dim) in self._used
-            self._used.add((product.pair, dim))
+            memory = (weights.untyped_storage()._cdata, weights.storage_offset(), weights.numel())
+            is_again = (product.pair, memory) in self._used
+            self._used.add((product.pair, memory))
             product.pair.used = True
             FoundCall(self.block, site[0], None, product, is_again).report()
         return True

@@ -86,7 +86,10 @@ class LazyAttention:
         batch, heads, queries, every = self.shape
         chosen: slice | list[int] | None = rows if isinstance(rows, slice) else None
         if rows is not None and not isinstance(rows, slice):
-            chosen = _as_slice(places(tuple(rows), queries, "row"))
+            chosen = places(tuple(rows), queries, "row")
+            neighbours = slice(chosen[0], chosen[0] + len(chosen)) if chosen else slice(0)
+            if chosen == list(range(queries))[neighbours]:
+                chosen = neighbours  # which copies nothing
         exact = self.exact
         q = exact.q if chosen is None else exact.q[:, :, chosen]
         count = every if keys is None else keys
@@ -141,13 +144,6 @@ def without_autocast(device: str) -> AbstractContextManager[object]:
     return nullcontext()
 
 
-def _as_slice(rows: list[int]) -> list[int] | slice:
-    """Neighbouring rows as a slice, which copies nothing."""
-    if rows and rows == list(range(rows[0], rows[0] + len(rows))):
-        return slice(rows[0], rows[0] + len(rows))
-    return rows
-
-
 def shares(logits: Tensor, may_hide: bool) -> Tensor:
     """Softmax over the last axis, in place; a row without a finite logit becomes all 0.
 
@@ -181,7 +177,7 @@ def top_of(source: LazyAttention, k: int) -> tuple[Tensor, Tensor, Tensor]:
 
     Returns:
         weights ``(batch, head, query, k)``, largest first, in float32 (float64 if the queries
-        are); their keys, likewise, int32; what the other keys hold, ``(batch, head, query)``.
+        are); their keys, the same shape, int32; the sum of the others, ``(batch, head, query)``.
         A row whose keys are all hidden has weights and residual 0.
     """
     batch, heads, queries, _ = source.shape

@@ -72,7 +72,7 @@ class Recording(Mapping[str, AttentionRecord]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the records say of how they were come by, each thing once."""
+        """The notes of all records, without repeats."""
         return notes_of(self.records())
 
     def __getitem__(self, site: str) -> AttentionRecord:

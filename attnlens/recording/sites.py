@@ -48,7 +48,10 @@ class Sites:
         self.compiled = False
         self.root = type(getattr(model, _COMPILED, model)).__name__
         for path, module in _named_modules(model):
-            name = plain_name(path) or self.root
+            name = path
+            if _COMPILED in path:
+                name = ".".join(part for part in path.split(".") if part != _COMPILED)
+            name = name or self.root
             self.names[id(module)] = name
             # Of a compiled module and its wrapper, which share a name, the module stands.
             self.modules[name] = module
@@ -107,13 +110,6 @@ def module_given(model: Any, asker: str, error: type[AttnlensError] = RecordingE
         received = f"the class {model.__name__}" if is_class else type(model).__name__
         remedy = f"{model.__name__}(...)" if is_class else "a model"
         raise error(f"{asker} needs a torch.nn.Module, not {received}; give {remedy}")
-
-
-def plain_name(path: str) -> str:
-    """A module's path without the wrappers of ``torch.compile``."""
-    if _COMPILED not in path:
-        return path
-    return ".".join(part for part in path.split(".") if part != _COMPILED)
 
 
 def local_of(frame: FrameType, name: str) -> Any:

@@ -277,7 +277,7 @@ class Tracker:
             storage.layouts[_layout(tensor)] = axes
 
     def written(self, tensor: Tensor, axes: Axes) -> None:
-        """Take down that an operator changed a tensor in dim, and all that share its memory."""
+        """Note that an operator changed a tensor in place, and all that share its memory."""
         storage = self._storage(tensor)
         if storage is None:
             return
@@ -395,8 +395,8 @@ _MOST_STEPS: Final = 20_000
 class _Step:
     """One operator: its arguments that are no tensors, and its result.
 
-    ``axes`` is None where it has to be looked at again: it told of attention, changed a tensor in
-    dim or gave several.
+    ``axes`` is None if it must be examined each time: it was attention, changed a tensor in place
+    or returned several.
     """
 
     func: Any
@@ -461,7 +461,7 @@ class Plan:
         tracker: Tracker,
         is_found: bool,
     ) -> None:
-        """Take down an operator, while a plan is made."""
+        """Store an operator, while a plan is made."""
         if not self._is_written:
             return
         if len(self._steps) >= _MOST_STEPS:
@@ -471,7 +471,7 @@ class Plan:
         is_in_place = func._schema.is_mutable if hasattr(func, "_schema") else True
         if is_in_place and shape is not None and tracker.of(output).pairs:
             is_product = any(part in func.__name__ for part in ("mm", "mv"))
-            if is_product or "out" in kwargs:  # it would mark axes anew, and what follows not
+            if is_product or "out" in kwargs:  # only the first call would mark its axes
                 self._is_written, self._steps = False, []
                 return
         if not (is_found or kwargs or is_in_place or rest is None) and shape is not None:

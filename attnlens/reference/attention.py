@@ -184,7 +184,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def matrix(inputs: int, outputs: int) -> nn.Parameter:
-    """Weights as equations have them, drawn anew, ``(inputs, outputs)``."""
+    """Random weights, laid out as in equations, ``(inputs, outputs)``."""
     return nn.Parameter(nn.init.xavier_uniform_(torch.empty(inputs, outputs)))
 
 

@@ -124,7 +124,7 @@ def reference_model(
     """The entry of a name or of a checkpoint's file, and the file; ``files`` are further names.
 
     Raises:
-        InputError: neither; the names there are are told.
+        InputError: neither; the message lists the names.
         CheckpointError: a file that is no checkpoint of these models.
     """
     for entry in models:

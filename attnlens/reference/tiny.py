@@ -44,7 +44,7 @@ AXES: Final = {
 """What its axes are: five of its sizes are 5."""
 
 _MAX_TOKEN_CHARACTERS: Final = 40
-"""So much of what cannot be read is told."""
+"""Characters of unreadable input that a message quotes."""
 
 _PARTNER_SUM: Final = 9
 """What partners make."""

@@ -142,7 +142,7 @@ class Page:
     def flow(
         self, items: Sequence[Line], *, indent: int, gap: int, lead: Line | None = None
     ) -> None:
-        """Items side by side, as many on a line as go; one too wide is told word by word."""
+        """Items side by side, as many on a line as fit; one too wide is broken into words."""
         line: Line = pad_line(list(lead or []), indent)
         fresh, room = True, self.width - indent
         for item in items:
@@ -324,12 +324,25 @@ def add_table(
         return
     visible = list(range(len(columns)))
     widths = _widths(columns, lines)
-    while _total(columns, widths, visible, indent) - _slack(columns, widths, visible) > page.width:
+
+    def excess() -> int:
+        """The columns of the visible cells and their gaps beyond the page's width."""
+        gaps = sum(columns[at].gap for at in visible[1:])
+        return indent + sum(widths[at] for at in visible) + gaps - page.width
+
+    def slack() -> int:
+        able = (widths[at] for at in visible if columns[at].shrinks)
+        return sum(max(0, width - _MIN_TEXT_COLUMNS) for width in able)
+
+    while excess() > slack():
         spare = max(visible, key=lambda at: columns[at].spare)
         if not columns[spare].spare:
             break
         visible.remove(spare)
-    _shrink(columns, widths, visible, _total(columns, widths, visible, indent) - page.width)
+    for _ in range(excess()):
+        able = [at for at in visible if columns[at].shrinks and widths[at] > _MIN_TEXT_COLUMNS]
+        if able:
+            widths[max(able, key=lambda at: widths[at])] -= 1
 
     def add(row: Sequence[Line], style: str) -> None:
         cells = (_cell(columns[at], row[at], widths[at], style) for at in visible)
@@ -355,26 +368,6 @@ def _widths(columns: Sequence[Column], lines: Sequence[Sequence[Line]]) -> list[
         longest = max(len(column.head), *(width_of(row[at]) for row in lines))
         widths.append(max(column.min_width, min(longest, column.max_width or longest)))
     return widths
-
-
-def _total(
-    columns: Sequence[Column], widths: Sequence[int], visible: Sequence[int], indent: int
-) -> int:
-    gaps = sum(columns[at].gap for at in visible[1:])
-    return indent + sum(widths[at] for at in visible) + gaps
-
-
-def _slack(columns: Sequence[Column], widths: Sequence[int], visible: Sequence[int]) -> int:
-    return sum(max(0, widths[at] - _MIN_TEXT_COLUMNS) for at in visible if columns[at].shrinks)
-
-
-def _shrink(
-    columns: Sequence[Column], widths: list[int], visible: Sequence[int], excess: int
-) -> None:
-    for _ in range(excess):
-        able = [at for at in visible if columns[at].shrinks and widths[at] > _MIN_TEXT_COLUMNS]
-        if able:
-            widths[max(able, key=lambda at: widths[at])] -= 1
 
 
 def _cell(column: Column, cell: Line, width: int, row_style: str) -> Line:

@@ -130,7 +130,7 @@ WIDTH: Final = 100
 """Columns of what is printed."""
 
 _MAX_MAP_BYTES: Final = 700_000
-"""Of heat maps that a notebook keeps of one recording; larger ones are told less finely."""
+"""Bytes of heat maps of a recording in a notebook; larger ones are quantized more coarsely."""
 _MAX_MAP_CELLS: Final = 1_000_000
 """Their cells; larger ones are shown coarser."""
 

@@ -196,7 +196,11 @@ def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
         if leaf.kind != "constant" or value is None or only_number(value) is not None:
             continue
         later = _is_later(value)
-        alike = (its for other, its in constants if _same(other, value))
+        alike = (
+            its
+            for other, its in constants
+            if other.dtype == value.dtype and torch.equal(other, value)
+        )
         symbol = next(alike, None)
         if symbol is None:
             symbol = Symbol("later" if later else f"C_{len(constants) + 1}")
@@ -207,10 +211,6 @@ def constants_of(leaves: Iterable[Expression]) -> dict[int, Symbol]:
         if later:
             leaf.name = "true where a key comes after the query"
     return symbols
-
-
-def _same(first: Tensor, second: Tensor) -> bool:
-    return first.dtype == second.dtype and torch.equal(first, second)
 
 
 def _is_later(value: Tensor) -> bool:

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attnlens.files import Flags, Floats
+from attnlens.files import Floats
 
 _LEAVES: Final = frozenset({"input", "parameter", "constant", "number"})
 """Kinds of expressions that have no parts."""
@@ -350,10 +350,6 @@ def norm(
     return result + rest.pop(0) if bias else result
 
 
-def where(mask: Flags, yes: Array | float, no: Array) -> Array:
-    return np.where(mask, yes, no)
-
-
 def item(x: Array, *places: Array, index: tuple[Any, ...]) -> Array:
     """``x[index]``, in which a text stands for the next of ``places``."""
     rest = [
@@ -456,14 +452,14 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "norm": Operation(partial(norm, centred=True), "LN"),
     "rms_norm": Operation(partial(norm, centred=False), "RMSNorm"),
     "masked": Operation(
-        lambda x, mask, value: where(mask, value, x),
+        lambda x, mask, value: np.where(mask, value, x),
         "[{0}; {2} where {1}]",
         _TWO,
         latex="\\left[{0};\\ {2} \\text{{ where }} {1}\\right]",
         meaning="[v; c where M]: v, with c where M is true",
     ),
     "where": Operation(
-        where,
+        lambda mask, yes, no: np.where(mask, yes, no),
         "[{1} where {0} else {2}]",
         (ANY, ANY, ANY),
         latex="\\left[{1} \\text{{ where }} {0} \\text{{ else }} {2}\\right]",

@@ -406,7 +406,7 @@ class Writer:
         return self._call(name, [self.write(expression.parts[0])[0], *limits]), ATOM
 
     def _over_axis(self, expression: Expression) -> Formula:
-        """A function along an axis, which is told where it is not the last."""
+        """A function along an axis; the axis is written if it is not the last."""
         (x,) = expression.parts
         places, axes = reduced_axes(expression), list[str]()
         lead = 1 if self.batched and x.axes and x.axes[0] == "batch" else 0

@@ -79,7 +79,7 @@ def _axes_of(x: Expression, before: Tensor, after: Tensor) -> Axes:
 
 
 def _moved(call: Call) -> Expression | None:
-    """A view: the places of the numbers, moved likewise, tell which."""
+    """A view, identified by moving the positions of the numbers in the same way."""
     x, before = call.x, _places(call.x.shape)
     after = call.function(before, *call.args[1:], **call.kwargs)
     if _alike(after, before):
