@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -188,6 +189,9 @@ def _main() -> None:
     for handle, mode in ((0, os.O_RDONLY), (1, os.O_WRONLY)):
         os.dup2(os.open(os.devnull, mode), handle)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted too, and ends us
+    # Python finds a place for temporary files by writing to it, and torch asks at its import.
+    with suppress(FileNotFoundError):
+        tempfile.gettempdir()
     _limit(memory, cpu_seconds, writes)
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
 

@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode
 from flask import Flask, Response, request
 
 from attnlens.errors import AttnlensError, InputError
+from attnlens.files import system_remedy
 from attnlens.render.safe import cell, on_one_line
 
 from .answer_queue import (
@@ -64,6 +65,10 @@ def errors_as_json(make: Callable[..., Response]) -> Callable[..., Response]:
             return error_response(error.without_folder(), 422)
         except AttnlensError as error:
             return error_response(str(error), 422)
+        except OSError as error:  # an upload is kept in a file while it is read
+            remedy = system_remedy(error.errno, "see to the folder for temporary files")
+            reason = error.strerror or error
+            return error_response(f"the server cannot keep the file ({reason}); {remedy}", 507)
         except RecursionError:
             return error_response("what is asked is nested too deeply", 400)
         except BusyError:

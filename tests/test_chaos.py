@@ -266,6 +266,8 @@ def test_a_file_of_audits_has_one_writer(attnlens_here: Here) -> None:
     assert out.read_bytes() == b'{"model":'
     holder.kill()
     ended(holder)
+    attnlens_here.refused("audit", "nowhere", "--texts", "texts.txt", "--out", "new.jsonl")
+    assert not Path("new.jsonl").exists()
     attnlens_here.good(*words)
     assert out.read_bytes().count(b"\n") == 1
 

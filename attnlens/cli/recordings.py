@@ -233,6 +233,7 @@ def _audit_texts(options: argparse.Namespace) -> int:
         done, _ = _audits_in(options.out, texts)
     if done == len(texts):
         return 0
+    is_new = not os.path.exists(options.out)
     # Unbuffered, so that nothing is left to write if the disk is full.
     with writing(options.out), open(options.out, "ab", buffering=0) as file:
         if not lock(file.fileno()):
@@ -246,9 +247,13 @@ def _audit_texts(options: argparse.Namespace) -> int:
         file.truncate(whole_bytes)
         chosen = given_options(options, "target", "layers", "heads")
         audits = _of_model(options, audited_texts, texts=texts[done:], chosen=chosen)
-        for number, report in enumerate(audits, done + 1):
-            _append(file, json.dumps(report, ensure_ascii=False).encode() + b"\n")
-            progress_bar(number, len(texts), "texts audited")
+        try:
+            for number, report in enumerate(audits, done + 1):
+                _append(file, json.dumps(report, ensure_ascii=False).encode() + b"\n")
+                progress_bar(number, len(texts), "texts audited")
+        finally:
+            if is_new and not os.path.getsize(options.out):  # the model could not be read, say
+                os.unlink(options.out)
     progress("")
     return 0
 

@@ -94,4 +94,4 @@ def _signal_main_thread(number: int) -> None:
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, number)
     else:
-        _thread.interrupt_main(number)
+        _thread.interrupt_main(signal.Signals(number))

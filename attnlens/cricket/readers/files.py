@@ -136,7 +136,9 @@ class _Guarded(io.RawIOBase):
 
 
 def _damaged(display: str, error: Exception) -> MatchFileError:
-    return MatchFileError(f"is damaged in the zip: {error}", path=display)
+    return MatchFileError(
+        f"is damaged in the zip: {str(error) or 'it ends too early'}", path=display
+    )
 
 
 def _normal(name: str) -> str:
