@@ -1,3 +1,3 @@
 """The version, in a file that imports nothing."""
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"
