@@ -43,11 +43,11 @@ def test_what_a_released_version_wrote_still_loads(path: Path) -> None:
     data = json.loads(path.read_text("utf-8"))
     assert data["schema_version"] == version
     read = kind.from_dict(data).to_dict()
-    if kind is Explanation:
+    current = read["schema_version"]
+    if kind is Explanation and version == "1.0":
         keeps_schema_1(read, data)
     else:
         assert keeps(read, data)
-    current = read["schema_version"]
     for strange in ("1.1", "3.0", ""):
         with pytest.raises(
             InputError, match=rf"of schema {strange}; this attnlens reads {current}"

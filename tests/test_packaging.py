@@ -7,37 +7,69 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import REPOSITORY
 
 from attnlens._version import VERSION
 
-HOLDS = {
-    "attnlens/py.typed",
-    "attnlens/cricket/explain/schema.json",
-    "attnlens/weights/bundled.safetensors",
-    "attnlens/weights/measured.safetensors",
-    "attnlens/weights/cricket.safetensors",
-    "attnlens/dashboard/__init__.py",
-    "attnlens/templates/__init__.py",
-    "attnlens/templates/page.css",
-    "attnlens/templates/page.html",
-    "attnlens/templates/heat_maps.js",
-    "attnlens/templates/recording.js",
-    "attnlens/templates/cricket/explanation.html",
-    "attnlens/templates/cricket/prompt.j2",
-    f"attnlens-{VERSION}.dist-info/licenses/LICENSE",
+PLACES = {
+    "attnlens": "attnlens",
+    "attnlens.dashboard": "dashboard",
+    "attnlens.templates": "templates",
 }
+"""Every package that has a folder of its own in a checkout."""
+OWN_TEXTS = {".css", ".html", ".j2", ".js", ".json", ".md", ".py", ".svg", ".tex", ".typed"}
+OTHERS_WORK = re.compile(
+    r"copyright|@license|@preserve|licensed under|all rights reserved|sourceMappingURL|@font-face",
+    re.IGNORECASE,
+)
+"""What the work of somebody else, or a copy of a library, would say."""
+SDIST_TOPS = {
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "LICENSE",
+    "MANIFEST.in",
+    "PKG-INFO",
+    "README.md",
+    "SECURITY.md",
+    "attnlens",
+    "attnlens.egg-info",
+    "constraints-hashes.txt",
+    "constraints.txt",
+    "dashboard",
+    "pyproject.toml",
+    "setup.cfg",
+    "templates",
+}
+CONSTRAINED = ["dashboard", "mcp", "ray", "real", "dev", "all"]
+"""The extras whose packages constraints.txt pins; the tools of `bench` are not among them."""
 ECHO = "innings 1, delivery 47 of 125, legal ball 7.4 (46th)"
 
 
-def project() -> dict[str, object]:
+def project() -> dict[str, Any]:
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
         return tomllib.load(file)
+
+
+def tracked(*places: str) -> list[str]:
+    """Every file of the repository, in those places: tracked, or new and not ignored."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *places],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout: no list of what belongs to it")
+    return [name for name in listed.stdout.split("\0") if name and (REPOSITORY / name).is_file()]
 
 
 def run(*words: str | Path, folder: Path) -> str:
@@ -59,11 +91,9 @@ def run(*words: str | Path, folder: Path) -> str:
 
 
 def test_every_package_is_listed() -> None:
-    tool = project()["tool"]
-    assert isinstance(tool, dict)
-    listed = tool["setuptools"]["packages"]
-    places = {"attnlens": "attnlens", "attnlens.dashboard": "dashboard"}
-    assert tool["setuptools"]["package-dir"] == {**places, "attnlens.templates": "templates"}
+    tool = project()["tool"]["setuptools"]
+    listed = tool["packages"]
+    assert tool["package-dir"] == PLACES
     found = []
     for top, prefix in (("attnlens", ""), ("dashboard", "attnlens."), ("templates", "attnlens.")):
         for path in (REPOSITORY / top).rglob("*"):
@@ -82,8 +112,8 @@ def test_constraints_pin_every_dependency() -> None:
             pinned[re.sub(r"[-_.]+", "-", matched[1]).lower()] = matched[2]
     assert pinned["torch"] == "2.13.0"
     about = project()["project"]
-    assert isinstance(about, dict)
-    wanted = [*about["dependencies"], *about["optional-dependencies"]["dev"]]
+    extras = about["optional-dependencies"]
+    wanted = [*about["dependencies"], *(name for extra in CONSTRAINED for name in extras[extra])]
     names = [re.split(r"[<>=~!\[; ]", requirement)[0].lower() for requirement in wanted]
     assert [name for name in names if name not in {*pinned, "attnlens"}] == []
 
@@ -93,20 +123,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     # A copy of what is tracked or new, so that building leaves nothing in the checkout.
     source = folder / "source"
-    source.mkdir()
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if listed.returncode:
-        pytest.skip("not a git checkout: no list of what belongs to it")
-    for name in filter(None, listed.stdout.split("\0")):
-        if (REPOSITORY / name).is_file():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((REPOSITORY / name).read_bytes())
+    for name in tracked():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes((REPOSITORY / name).read_bytes())
     build = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
     said = run(*build, source, folder=folder)
     assert "importable but absent from packages" not in said
@@ -114,19 +133,52 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_wheel_holds_what_it_needs_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_every_file_of_its_packages_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as zipped:
         names = set(zipped.namelist())
-    assert sorted(HOLDS - names) == []
-    strangers = [name for name in names if not re.match(r"attnlens(/|-[^/]+\.dist-info/)", name)]
-    assert strangers == []
-    assert [name for name in names if "__pycache__" in name or "/tests/" in name] == []
-    modules = {
-        path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "attnlens").rglob("*.py")
+    own = {
+        name if name.startswith("attnlens/") else f"attnlens/{name}"
+        for name in tracked(*PLACES.values())
     }
-    assert sorted(modules - names) == []
-    assets = (REPOSITORY / "dashboard" / "assets").iterdir()
-    assert {f"attnlens/dashboard/assets/{path.name}" for path in assets} <= names
+    metadata = f"attnlens-{VERSION}.dist-info/"
+    assert sorted(name for name in names if not name.startswith(metadata)) == sorted(own)
+    assert f"{metadata}licenses/LICENSE" in names
+
+
+def test_the_wheel_holds_no_work_of_others(wheel: Path) -> None:
+    """What CONTRIBUTING.md says of what is bundled: no library, font or picture."""
+    with zipfile.ZipFile(wheel) as zipped:
+        for name in zipped.namelist():
+            if name.startswith("attnlens/"):
+                text = Path(name).suffix in OWN_TEXTS
+                assert text or re.fullmatch(r"attnlens/weights/\w+\.safetensors", name), name
+                found = OTHERS_WORK.search(zipped.read(name).decode("utf-8")) if text else None
+                assert found is None, (name, found)
+
+
+def test_the_metadata_is_that_of_the_project(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as zipped:
+        raw = zipped.read(f"attnlens-{VERSION}.dist-info/METADATA")
+    metadata = message_from_bytes(raw)
+    about = project()["project"]
+    assert metadata["Name"] == "attnlens"
+    assert metadata["Version"] == VERSION
+    assert metadata["Requires-Python"] == about["requires-python"]
+    assert metadata["License-Expression"] == about["license"]
+    assert metadata.get_all("License-File") == about["license-files"]
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert metadata.get_all("Classifier") == about["classifiers"]
+    assert sorted(metadata.get_all("Provides-Extra")) == sorted(about["optional-dependencies"])
+    minors = re.findall(r"Programming Language :: Python :: (3\.\d+)", raw.decode("utf-8"))
+    assert f">={minors[0]}" == about["requires-python"]
+
+
+def test_the_sdist_holds_what_builds_the_wheel_and_no_tests(wheel: Path) -> None:
+    (path,) = wheel.parent.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    assert {name.partition("/")[0] for name in names if name} == SDIST_TOPS
+    assert set(tracked(*PLACES.values())) <= set(names)
 
 
 def test_the_wheel_works_away_from_the_checkout(
@@ -169,6 +221,22 @@ def test_the_constraints_with_digests_are_the_same_set() -> None:
     assert pinned("constraints-hashes.txt") == pinned("constraints.txt")
 
 
-def test_the_citation_names_this_version() -> None:
+def test_the_citation_and_the_changelog_name_this_version_and_its_day() -> None:
     cited = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(rf"^version: {re.escape(VERSION)}$", cited, re.MULTILINE)
+    (day,) = re.findall(r"^date-released: (\S+)$", cited, re.MULTILINE)
+    changes = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)$", changes, re.MULTILINE)[0] == f"{VERSION} ({day})"
+
+
+def test_every_extra_that_is_named_exists() -> None:
+    """In messages, documents and comments: ``attnlens[mcp]``, and ``.[mcp]`` in a checkout."""
+    extras = project()["project"]["optional-dependencies"]
+    assert {"dashboard", "mcp", "real", "ray", "dev"} <= set(extras)
+    named = set()
+    for name in tracked("*.py", "*.md", "*.ipynb", "*.toml", ".ci", ".github"):
+        text = (REPOSITORY / name).read_text(encoding="utf-8")
+        for words in re.findall(r"(?:\battnlens|[ '\"]\.)\[([a-z][a-z, -]*)\]", text):
+            named |= {(name, word.strip()) for word in words.split(",")}
+    assert {word for _, word in named} >= {"dashboard", "mcp", "real", "ray", "dev", "all"}
+    assert sorted((name, word) for name, word in named if word not in extras) == []
