@@ -240,3 +240,21 @@ def test_every_extra_that_is_named_exists() -> None:
             named |= {(name, word.strip()) for word in words.split(",")}
     assert {word for _, word in named} >= {"dashboard", "mcp", "real", "ray", "dev", "all"}
     assert sorted((name, word) for name, word in named if word not in extras) == []
+
+
+def test_the_extra_that_a_message_names_installs_what_is_missing() -> None:
+    extras = project()["project"]["optional-dependencies"]
+    missing = {
+        "attnlens/cli/dashboard.py": ("dashboard", {"dash", "plotly", "waitress"}),
+        "attnlens/cli/language_models.py": ("mcp", {"mcp"}),
+        "attnlens/cricket/export.py": ("ray", {"ray"}),
+        "attnlens/audits/loading.py": ("real", {"transformers", "gguf", "accelerate"}),
+    }
+    named = {}
+    for name in tracked(*(f"{place}/*.py" for place in PLACES.values())):
+        found = re.findall(r"attnlens\[([a-z]+)\]", (REPOSITORY / name).read_text("utf-8"))
+        if found:
+            named[name] = set(found)
+    assert named == {name: {extra} for name, (extra, _) in missing.items()}
+    for extra, packages in missing.values():
+        assert packages <= {re.split(r"[<>=~!\[; ]", wanted)[0] for wanted in extras[extra]}

@@ -187,7 +187,7 @@ def train(
         CheckpointError: the saved state belongs to another run.
     """
     if plan.teacher and find_spec("lightgbm") is None:  # fail before the slow part
-        remedy = "pip install 'attnlens[dev]'"
+        remedy = "run: pip install lightgbm"
         raise InputError(f"--teacher {TREES}: lightgbm is not installed", remedy=remedy)
     made: Callable[..., Sizes] = cricket_sizes
     sizes = made(**plan.sizes)
