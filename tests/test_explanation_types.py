@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -18,6 +18,7 @@ from attnlens.cricket.explain.what_if_types import WhatIf
 from attnlens.errors import InputError
 
 DOCUMENTS = Path(__file__).with_name("documents")
+KINDS = {"explanation": Explanation, "story": MatchStory, "what-if": WhatIf}
 EXAMPLE = Path(__file__).with_name("explanation_example.json")
 SHIPPED_SCHEMA = Path(types.__file__).with_name("schema.json")
 
@@ -39,7 +40,7 @@ def keeps(read: Any, written: Any) -> bool:
 @pytest.mark.parametrize("path", sorted(DOCUMENTS.glob("*.json")), ids=lambda path: path.stem)
 def test_what_a_released_version_wrote_still_loads(path: Path) -> None:
     name, version = path.stem.rsplit("-", 1)
-    kind = {"explanation": Explanation, "story": MatchStory, "what-if": WhatIf}[name]
+    kind = KINDS[name]
     data = json.loads(path.read_text("utf-8"))
     assert data["schema_version"] == version
     read = kind.from_dict(data).to_dict()
@@ -53,6 +54,12 @@ def test_what_a_released_version_wrote_still_loads(path: Path) -> None:
             InputError, match=rf"of schema {strange}; this attnlens reads {current}"
         ):
             kind.from_dict({**data, "schema_version": strange})
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_document_of_each_current_schema_is_kept(name: str) -> None:
+    (current,) = get_args(KINDS[name].model_fields["schema_version"].annotation)
+    assert (DOCUMENTS / f"{name}-{current}.json").is_file()
 
 
 def keeps_schema_1(read: dict[str, Any], data: dict[str, Any]) -> None:
