@@ -193,7 +193,9 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
     copy = html.Button("Copy the prompt for a language model", id="copy-prompt", type="button")
     save = html.Details([html.Summary("Save"), html.Div([copy, *files])], className="menu")
     left = [
-        panel("subject", None, html.H2("What is expected", id="headline"), _empty("outcomes")),
+        panel(
+            "subject", None, html.H2("What is expected", id="headline"), _empty("outcomes"), _USUAL
+        ),
         panel("hide", "Hide these balls, and it becomes", _empty("hidden")),
         panel("words", "In words", _empty("narrative")),
         panel("reasons", "What it knows", _empty("groups")),
@@ -202,7 +204,7 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
     scale = html.Span([html.I(className="ramp"), "0% to 50% of its attention"], className="quiet")
     heads = panel(
         "heads",
-        "Heads, by what they carry of the past's effect",
+        "Heads, by their share of the past's effect",
         _empty("maps"),
         html.Div(id="head", hidden=True),
         beside=scale,
@@ -216,7 +218,7 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
         html.A("Skip to the heads", href="#heads", className="skip"),
         html.Section(waiting, id="score", **hyphenated(aria_label="Score")),
         *live,
-        panel("timeline", None, ways, _empty("timeline-plot"), html.P(id="most")),
+        panel("timeline", None, ways, _empty("timeline-plot"), html.P(id="most"), _KEY),
         html.Div([html.Div(left), heads], className="columns"),
         html.Section(html.Details(claims, id="claims"), className="panel"),
         html.P([_facts(item, item.summary["title"]), save], className="quiet foot"),
@@ -226,6 +228,15 @@ def ball_page(item: LibraryItem[Match], models: tuple[str, ...]) -> html.Div:
     return shown("ball", content, key=item.key, **data)
 
 
+_KINDS: Final = {"four": "■ four", "six": "■ six", "extra": "■ extra", "wicket": "● wicket"}
+_KEY: Final = html.P(
+    ["Runs: ", *(html.Span(f"{name}  ", className=kind) for kind, name in _KINDS.items())],
+    className="quiet key",
+)
+_USUAL: Final = html.P(
+    "│ usual at such a scoreboard; on the right the difference in points",
+    className="quiet",
+)
 _NO_RECORDING: Final = (
     "No recording is open. One is made with attnlens.record(model) and saved with "
     "recording.save(FILE); any PyTorch model with attention will do."

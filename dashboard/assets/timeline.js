@@ -35,6 +35,7 @@ export class Timeline {
     this.effects = row("", EFFECT.middle);
     this.lit = svg("g", { class: "lit" });
     this.cursor = svg("rect", { y: 2, height: HEIGHT - 20, width: Math.max(this.step, 4), class: "cursor" });
+    this.later = svg("rect", { y: 2, height: RUNS.top + RUNS.height, class: "later" });
     const track = width - RIGHT;
     const rule = (/** @type {number} */ y) =>
       svg("line", { x1: this.left, x2: track, y1: y, y2: y, class: "rule" });
@@ -46,6 +47,7 @@ export class Timeline {
       rule(ATTENTION.top + ATTENTION.height),
       rule(EFFECT.middle),
       ...innings.balls.map((ball, at) => this.run(ball, at)),
+      this.later,
       ...this.attention,
       ...this.effects,
       ...(width < NARROW ? [] : this.names()),
@@ -111,6 +113,9 @@ export class Timeline {
     this.ball = ball;
     this.points = [];
     this.cursor.setAttribute("x", String(this.x(ball) - Math.max(this.step, 4) / 2));
+    const later = this.x(ball) + this.step / 2;
+    this.later.setAttribute("x", String(later));
+    this.later.setAttribute("width", String((innings.count - ball - 1) * this.step));
     const shares = innings.balls.map((_, past) => innings.attention(ball, past));
     const most = Math.max(...shares, 1e-9);
     this.attention.forEach((bar, past) => {
