@@ -149,7 +149,7 @@ def _messages(stream: IO[bytes], bounds: Bounds, path: str) -> Iterator[tuple[st
             return
         room -= len(line)
         if room < 0:
-            raise bounds.exceeded(f"{bounds.answer >> 20} MB of answer", path)
+            raise bounds.exceeded(f"{bounds.answer >> 20} MB as plain data", path)
         try:
             kind, value = json.loads(line)
         except ValueError:

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from attnlens.errors import InputError
 
@@ -84,6 +84,9 @@ class Functions:
 _MAX_UPLOADS: Final = 64
 _MAX_UPLOADED_CHARACTERS: Final = 32_000_000
 """Of all uploads as text, pages or matches; a match takes some four times as much memory."""
+_PIECE_BYTES: Final = 1 << 16
+_MAX_READERS: Final = 2
+"""Uploads that are read at the same time; others wait."""
 _UNSAFE_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -126,6 +129,7 @@ class Library(ABC, Generic[Content]):
         self._permanent: dict[str, LibraryItem[Content]] = {}
         self._uploaded: OrderedDict[str, LibraryItem[Content]] = OrderedDict()
         self._lock = threading.Lock()
+        self._reading = threading.Semaphore(_MAX_READERS)
 
     @abstractmethod
     def _size(self, content: Content) -> int:
@@ -157,23 +161,26 @@ class Library(ABC, Generic[Content]):
         self._permanent[key] = replace(item, key=key)
         return self._permanent[key]
 
-    def upload(self, name: str, content: bytes) -> LibraryItem[Content]:
+    def upload(self, name: str, stream: IO[bytes]) -> LibraryItem[Content]:
         """Open an uploaded file.
 
         Raises:
             AttnlensError: it cannot be read; the reader's own words.
         """
         name = os.path.basename(name.replace("\\", "/"))
-        digest = hashlib.sha256(name.encode("utf-8", "replace") + b"\0" + content).hexdigest()
-        key = f"u-{digest[:32]}"
-        item = self.get(key)
-        if item is not None:
-            return item
-        short = safe_name(name)
+        digest, short = hashlib.sha256(name.encode("utf-8", "replace") + b"\0"), safe_name(name)
         with tempfile.TemporaryDirectory(prefix="attnlens-") as folder:
             path = Path(folder) / short
-            path.write_bytes(content)
-            value, summary = self._read(str(path), short)
+            # In pieces: each of the server's threads would keep the memory of the whole file.
+            with path.open("wb") as file:
+                while piece := stream.read(_PIECE_BYTES):
+                    digest.update(piece)
+                    file.write(piece)
+            key = f"u-{digest.hexdigest()[:32]}"
+            if (item := self.get(key)) is not None:
+                return item
+            with self._reading:
+                value, summary = self._read(str(path), short)
         size = self._size(value)
         if size > _MAX_UPLOADED_CHARACTERS:
             remedy = "name it in the terminal: attnlens dashboard FILE"
@@ -207,7 +214,7 @@ class Matches(Library["Match"]):
         return match, self._functions.match(match)
 
     def _size(self, content: Match) -> int:
-        return len(content.content)
+        return len(content.content) + len(repr(content.statements))
 
     def add(
         self, match: Match, *, sample: bool = False, followed: Followed | None = None

@@ -160,7 +160,7 @@ def add_uploads(server: Flask, matches: Matches, recordings: Recordings, *, publ
         if request.content_length is None:  # it would be cut where it is too large
             return error_response("the file's size has to be told", 411)
         request.max_content_length = MAX_BODY_BYTES
-        file = request.args.get("name", kind), request.get_data()
+        file = request.args.get("name", kind), request.stream
         if kind == "match":
             return plain_json({"path": match_link(matches.upload(*file))})
         return plain_json({"path": recording_link(recordings.upload(*file))})

@@ -54,7 +54,7 @@ def test_an_answer_is_plain_and_nobody_can_be_asked(
         pytest.param("grown", {}, {"size": 1 << 30}, "0.3 GB of memory", marks=LIMITED),
         pytest.param("busy", {"cpu_seconds": 1}, {}, "1 seconds of processor", marks=LIMITED),
         ("silent", {"silent_seconds": 3}, {}, "3 seconds"),
-        ("talkative", {"answer": 1 << 20}, {}, "1 MB of answer"),
+        ("talkative", {"answer": 1 << 20}, {}, "1 MB as plain data"),
     ],
 )
 def test_beyond_its_bounds_it_is_one_line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import gzip
+import io
 import json
 import re
 import socket
@@ -339,12 +340,12 @@ class Pages(Library[str]):
 def test_all_uploads_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attnlens.dashboard.library._MAX_UPLOADED_CHARACTERS", 100)
     pages = Pages(functions=None)  # type: ignore[arg-type]  # `_read` asks none
-    items = [pages.upload(f"{number}.txt", b"x" * 40) for number in range(3)]
+    items = [pages.upload(f"{number}.txt", io.BytesIO(b"x" * 40)) for number in range(3)]
     assert len({item.key for item in items}) == 3
     assert [pages.get(item.key) for item in items] == [None, *items[1:]]
     with pytest.raises(InputError, match=r"^4\.txt: is too large to be kept open; name it in"):
-        pages.upload("4.txt", b"x" * 101)
-    many = [pages.upload(f"{number}", b"") for number in range(70)]
+        pages.upload("4.txt", io.BytesIO(b"x" * 101))
+    many = [pages.upload(f"{number}", io.BytesIO()) for number in range(70)]
     assert sum(pages.get(item.key) is not None for item in many) == 64
 
 

@@ -54,8 +54,8 @@ _MAX_TEXTS_BYTES: Final = 64 << 20
 _BASE_MEMORY: Final = 2 << 30
 _MEMORY_PER_BYTE: Final = 12
 """Of a recording: weights of 16 bits become numbers of 32, of which there are several copies."""
-_MAX_CPU_SECONDS: Final = 3600
-_MAX_SECONDS: Final = 600.0
+_MAX_CPU_SECONDS: Final = 600
+_MAX_SECONDS: Final = 300.0
 
 
 def add_audit(commands: Commands) -> None:

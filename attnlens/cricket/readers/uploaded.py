@@ -29,7 +29,7 @@ _BOUNDS: Final = Bounds(
     cpu_seconds=30,
     silent_seconds=60,
     remedy="bring the file of one match",
-    answer=16 << 20,
+    answer=4 << 20,
 )
 _MEMORY_PER_BYTE: Final = 10
 """Of a file, as no reader takes more."""
@@ -41,7 +41,7 @@ def read_uploaded(path: str) -> Match:
     Raises:
         MatchFileError: the reader's words.
         InputError: reading it needs more than 256 MB and ten times the file, or 30 seconds, or
-            the match holds more than 16 MB as JSON (a five-day Test holds 2).
+            the match holds more than 4 MB as JSON (a T20 match holds 0.1).
     """
     bounds = replace(_BOUNDS, memory=_BOUNDS.memory + _MEMORY_PER_BYTE * size_of(path))
     match = of_plain(in_child(f"{__name__}:plain_match", {"path": path}, bounds, path=path))
