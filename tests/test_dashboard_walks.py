@@ -156,7 +156,7 @@ def test_a_match_without_a_curve_and_one_without_a_ball_have_pages(
         at(page, ".curve").to_have_count(0)
         assert page.locator("#surprises").bounding_box()["width"] > 1000
         opened(page, server, "/match/empty")
-        at(page, ".caution").to_contain_text("no ball is in the file")
+        at(page, ".caution").to_contain_text("the file has no ball")
         at(page, "#story section").to_have_count(0)
 
 
