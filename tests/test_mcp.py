@@ -11,12 +11,14 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 import zipfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -428,15 +430,24 @@ def test_a_line_that_is_too_long_is_refused_unread(folder: Path) -> None:
         {"id": 3, "method": "ping"},
     ]
     lines = [json.dumps({"jsonrpc": "2.0", **request}) for request in requests]
-    done = subprocess.run(
+    text = "\n".join([*lines[:3], "junk" * 2_000_000, *lines[3:], ""]).encode()
+    process = subprocess.Popen(
         command("mcp", folder),
         env=clean_environment(),
-        input="\n".join([*lines[:3], "junk" * 2_000_000, *lines[3:], ""]).encode(),
-        capture_output=True,
-        timeout=300,
-        check=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
-    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    impatience = threading.Timer(300, process.kill)
+    impatience.start()
+    with process:
+        process.stdin.write(text)
+        process.stdin.flush()
+        # The end of its input stops the server, whatever it has not answered.
+        answers = {answer["id"]: answer for answer in map(json.loads, islice(process.stdout, 3))}
+        process.stdin.close()
+    impatience.cancel()
+    assert process.returncode == 0
     assert answers["two"]["error"]["data"] == "a request of more than 4 MB is refused"
     assert answers[3]["result"] == {}
     assert list(answers) == [1, "two", 3]
