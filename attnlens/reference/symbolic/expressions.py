@@ -452,14 +452,14 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "norm": Operation(partial(norm, centred=True), "LN"),
     "rms_norm": Operation(partial(norm, centred=False), "RMSNorm"),
     "masked": Operation(
-        lambda x, mask, value: np.where(mask, value, x),
+        lambda x, mask, value: np.asarray(np.where(mask, value, x)),
         "[{0}; {2} where {1}]",
         _TWO,
         latex="\\left[{0};\\ {2} \\text{{ where }} {1}\\right]",
         meaning="[v; c where M]: v, with c where M is true",
     ),
     "where": Operation(
-        lambda mask, yes, no: np.where(mask, yes, no),
+        lambda mask, yes, no: np.asarray(np.where(mask, yes, no)),
         "[{1} where {0} else {2}]",
         (ANY, ANY, ANY),
         latex="\\left[{1} \\text{{ where }} {0} \\text{{ else }} {2}\\right]",
