@@ -1,7 +1,6 @@
-"""Match files to `Match` values, and earlier matches to learn from.
+"""Read match files into `Match` values, and read earlier matches for ratings to learn from.
 
-The short list `_FORMATS` is asked in order, and the first `Format` that recognises a file reads
-it.
+The formats in `_FORMATS` are tried in order. The first `Format` that recognises a file reads it.
 """
 
 from __future__ import annotations
@@ -50,11 +49,13 @@ def read_match(source: str | PathLike[str], *, growing: bool = False) -> Match:
     """Read the match in one file; its format is detected from its content.
 
     Args:
-        source: a path, ``archive.zip::member``, or ``file::match_id`` of a file of several matches.
-        growing: leave out a last line without an end, since the file may be half written.
+        source: a path, ``archive.zip::member``, or ``file::match_id`` for a file that holds several
+            matches.
+        growing: leave out a last line that does not end in a line break, since a program may still
+            be writing it.
 
     Raises:
-        MatchFileError: what is wrong, and on which line.
+        MatchFileError: the file cannot be read; the message says why, and on which line.
     """
     location = source_of(source)
     file = open_one(location)
@@ -89,17 +90,19 @@ def read_matches(
 ) -> Iterator[Match]:
     """Yield the matches of a file, a zip or a folder (with the folders and zips in it).
 
-    Files are read in order of name. README files, ``_info.csv``, tables of results, files of other
-    kinds, and ``all_matches.csv`` beside the matches that it holds are left out.
+    Files are read in order of name. README files, ``_info.csv`` files, tables of results and files
+    of other kinds are left out. ``all_matches.csv`` is left out if its folder also holds the single
+    matches.
 
     Args:
         on_error: ``stop`` raises at the first match that cannot be read; ``skip`` continues with
             the next one.
-        skipped: receives the errors that ``skip`` passed over, one for each match or file.
+        skipped: a list to which ``skip`` adds one error for each match or file that cannot be read.
 
     Raises:
-        MatchFileError: the source cannot be opened, or while iterating, a match cannot be read.
-        InputError: ``on_error`` is something else.
+        MatchFileError: the source cannot be opened; raised during iteration if a match cannot be
+            read.
+        InputError: ``on_error`` is neither ``stop`` nor ``skip``.
     """
     if on_error not in ("stop", "skip"):
         raise InputError(f"on_error is {quoted(on_error)}; it is stop or skip")
@@ -113,7 +116,7 @@ def read_matches(
 
 
 def _matches(source: Source, refused: list[MatchFileError] | None) -> Iterator[Match]:
-    """Every match; errors go to ``refused``, or are raised where there is no such list."""
+    """Yield every match. Errors are added to ``refused``, or raised if ``refused`` is None."""
     for file in _files(source, refused):
         try:
             add = None if refused is None else refused.append
@@ -125,7 +128,9 @@ def _matches(source: Source, refused: list[MatchFileError] | None) -> Iterator[M
 
 
 def _files(source: Source, refused: list[MatchFileError] | None) -> Iterator[MatchFile]:
-    """Every file that holds a match; ``refused`` as for `_matches`."""
+    """Yield every file that holds matches. Errors are added to ``refused``, or raised if it is
+    None.
+    """
     if not source.is_collection:
         yield open_one(source)
         return
@@ -147,7 +152,7 @@ def _files(source: Source, refused: list[MatchFileError] | None) -> Iterator[Mat
 
 
 def member_names(path: str | PathLike[str]) -> list[str]:
-    """The names of the files in a zip or folder whose suffix is a match file's."""
+    """Return the names of the files in a zip or folder that have the suffix of a match file."""
     files = [file for file in files_in(Path(path)) if isinstance(file, MatchFile)]
     return [
         file.display.removeprefix(f"{path}{MEMBER_SEPARATOR}") for file in files if file.expected
@@ -155,7 +160,7 @@ def member_names(path: str | PathLike[str]) -> list[str]:
 
 
 def describes_matches(path: str | PathLike[str]) -> bool:
-    """Whether a file holds matches, or facts about matches in files beside it."""
+    """Return whether a file holds matches, or facts about the matches in files beside it."""
     if str(path).endswith(INFO_SUFFIX):
         return True
     with suppress(MatchFileError):
@@ -205,11 +210,12 @@ def matches_to_learn(
     report: Report = silent,
     progress_text: str = "reading the history: {} matches",
 ) -> Iterator[Match]:
-    """Every match that ratings can learn from.
+    """Yield every match in the sources, for ratings to learn from.
 
     Args:
-        skipped: receives the errors of files that cannot be read.
-        report: receives ``progress_text`` with the number of matches, and an empty text at the end.
+        skipped: a list to which the errors of unreadable files are added.
+        report: called with ``progress_text`` and the number of matches, and with an empty text at
+            the end.
 
     Raises:
         InputError: the sources hold no match.
@@ -235,10 +241,10 @@ class History:
     """Earlier matches, read when they are first needed. An iterator is read once and cached.
 
     Args:
-        source: matches, or a file, a folder or a zip to read them from.
-        report: receives lines of progress.
-        tell: receives a warning about files that cannot be read.
-        sources: several files, folders and zips, in place of ``source``.
+        source: matches, or the path of a file, a folder or a zip to read them from.
+        report: called with lines of progress.
+        tell: called with a warning if some files cannot be read.
+        sources: several files, folders and zips, instead of ``source``.
 
     Attributes:
         skipped: the errors of files that could not be read.
@@ -259,16 +265,16 @@ class History:
         self._source: Any = source
         self._matches: Any = source
         if self.path is None and isinstance(source, Collection):
-            # A list may change later: this is what it held.
+            # The caller may change the list later, so its present matches are copied.
             self._matches = tuple(source)
         self._report = report
         self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator[Match]:
-        """Every match.
+        """Iterate over every match.
 
         Raises:
-            InputError: there is none, or an iterator was used up before.
+            InputError: there is no match, or the iterator given as the source was already used up.
         """
         if self._sources:
             return self._read()
@@ -290,7 +296,7 @@ class History:
             self._tell(f"{lost}, and taught nothing, such as {self.skipped[0]}")
 
     def is_same(self, source: Iterable[Match] | File) -> bool:
-        """Whether a source is this one: the same object, the same file or the same matches."""
+        """Return whether ``source`` is the same object, the same file or the same matches."""
         if self.path is not None:
             return source == self.path
         if isinstance(self._source, Collection) and isinstance(source, Collection):
@@ -300,20 +306,20 @@ class History:
 
 
 SETTLED: Final = 2.0
-"""Seconds without a change after which a last line without an end is taken as it stands."""
+"""Seconds without a change after which a last line without a line break is read as complete."""
 
 _MAX_BALLS_CORRECTED = 6
-"""Balls that a correction may remove; a file that loses more is damaged."""
+"""The most balls that a correction may remove; a file that loses more is treated as damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A match as it stands, and what is new.
+    """The current state of a match, and the balls that are new since the last reading.
 
     Attributes:
         bowled: the new balls, in order.
         corrected: whether an earlier ball has changed.
-        another: whether this is another match than before, so that all its balls are new.
+        another: whether the file now holds a different match, so that all its balls are new.
     """
 
     match: Match
@@ -323,24 +329,25 @@ class News:
 
     @property
     def innings(self) -> int:
-        """The innings in play: the last one with a ball."""
+        """The number of the innings in play, which is the last innings with a ball."""
         return next(side.number for side in reversed(self.match.innings) if side.deliveries)
 
 
 class Growing:
-    """A match file that grows, or is replaced by a longer one.
+    """A match file that grows, or is replaced by a longer file, during the match.
 
     Args:
         source: the file, or ``archive.zip::member``.
-        clock: seconds, from any origin.
-        match: as it was read already, for `newer`. It stays where the file is deleted, cannot be
-            read, loses balls or holds another match.
+        clock: a function that returns seconds, from any origin.
+        match: the match as already read, which `newer` compares with. This match is kept if the
+            file is deleted, cannot be read, loses balls or holds another match.
 
     Attributes:
-        error: why the file could not be read the last time.
+        error: the reason why the last reading failed, or ``None``.
         settled: whether the file has not changed for `SETTLED` seconds.
-        as_of: when ``match`` was read, in seconds since 1970; at first, when the file was written.
-        trouble: why the file of a settled state differs from ``match``, in one line, or ``None``.
+        as_of: the time when ``match`` was read, in seconds since 1970; before the first reading,
+            the time when the file was written.
+        trouble: why the settled file differs from ``match``, in one line, or ``None``.
     """
 
     def __init__(
@@ -364,10 +371,11 @@ class Growing:
         return _signature(self.source) is not None
 
     def poll(self) -> News | None:
-        """What is new; ``None`` where nothing is, or the file cannot be read yet.
+        """Return the new state and the new balls, or ``None`` if nothing is new or the file cannot
+        be read yet.
 
-        A writer may be half way through a line or a document. A last line without an end is left
-        for the next call, and a file that cannot be read is tried again when it has changed or has
+        A program may still be writing a line or a document. A last line without a line break is
+        left for the next call. A file that cannot be read is tried again after it has changed or
         settled.
         """
         time_now, signature = self._clock(), _signature(self.source)
@@ -378,7 +386,7 @@ class Growing:
         else:
             self.settled = True
         if signature is None:
-            # It is being replaced, or is gone if it stays so.
+            # The file is being replaced; if it is still missing once settled, it was deleted.
             if self.settled:
                 self.error = MatchFileError("no such file", path=self.source)
             return None
@@ -388,7 +396,7 @@ class Growing:
             self.error = error
             return None
         if _signature(self.source) != signature:
-            return None  # written to meanwhile
+            return None  # the file was written to during the reading
         self.error = None
         return self._news(match)
 
@@ -407,7 +415,7 @@ class Growing:
         return News(match, bowled, corrected, another)
 
     def newer(self) -> Match | None:
-        """The match where it continues the one before and has changed since the last call."""
+        """Return the match if it continues the previous one and has changed since the last call."""
         news, previous, name = self.poll(), self.match, os.path.basename(self.source)
         if news is not None:
             self._refusal = None if previous is None else _refusal(previous, news.match)
@@ -435,7 +443,7 @@ def _balls(match: Match) -> dict[BallReference, Delivery]:
 
 
 def _signature(source: str) -> tuple[int, int, int] | None:
-    """Time, size and number of the file on disk; of a zip's member, of the zip."""
+    """The time, size and inode of the file on disk; for a member of a zip, those of the zip."""
     try:
         status = os.stat(source if os.path.exists(source) else source.partition("::")[0])
     except OSError:

@@ -1,6 +1,6 @@
-"""Deliveries, innings and matches while a file is read: what the rules of cricket add.
+"""Build deliveries, innings and matches while a file is read, and apply the rules of cricket.
 
-Every gap that is filled, every oddity and every doubt is a sentence in the match's notes.
+Every filled gap, every oddity and every doubt becomes a sentence in the match's notes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from attnlens.cricket.match.scan import Case, InningsScan, Stated, listing
 from attnlens.cricket.readers.text import MAX_RUNS_A_BALL
 
 MAX_BALLS_AN_INNINGS = 4000
-"""The most deliveries accepted in an innings; the longest on record had some 2,100."""
+"""The most deliveries accepted in an innings; the longest innings on record had some 2,100."""
 
 MAX_INNINGS = 20
-"""The most innings accepted in a match; eight, super overs included, have been seen."""
+"""The most innings accepted in a match; the most seen in a file is eight, super overs included."""
 
 _NO_EXTRAS = Facts()
 _MAX_ODDITIES = 50
@@ -41,11 +41,15 @@ _OFF_THE_BAT = tuple(
 )
 
 _delivery: Callable[[tuple[Any, ...]], Delivery] = partial(tuple.__new__, Delivery)
-"""A delivery of its fields in order, made in half the time: most of reading is making them."""
+"""Build a delivery from its fields in order. This takes half the time of the normal constructor,
+and most of the reading time goes into building deliveries.
+"""
 
 
 class People(dict[str, Player]):
-    """Players by their names in the file, made on first use; a `TypeError` for another key."""
+    """Players by their names in the file, created on first use. A key that is no name raises
+    `TypeError`.
+    """
 
     def __init__(self, registry: Mapping[str, str]) -> None:
         super().__init__()
@@ -69,15 +73,16 @@ class People(dict[str, Player]):
 
 @dataclass
 class InningsDraft:
-    """An innings being read; ``None`` marks what the format does not state.
+    """An innings while it is read; ``None`` marks a value that the format does not state.
 
     Attributes:
-        labels_count_legal: whether a wide shares its label with the next ball, as on television.
-        miscounted: overs in which the file says that the umpires miscounted, and their legal balls.
-        restored: labels that had lost a last zero and were corrected.
-        wickets: those that count.
-        legal_in_over: legal balls of the last over.
-        claims, substitutes, unnamed: as `InningsScan` has them.
+        labels_count_legal: whether a wide has the same label as the next ball, as on television.
+        miscounted: the overs that the umpires miscounted according to the file, and the number of
+            legal balls in each.
+        restored: labels that had lost their last zero and were corrected.
+        wickets: the number of wickets that count for the score.
+        legal_in_over: the number of legal balls in the last over.
+        claims, substitutes, unnamed: as in `InningsScan`.
     """
 
     number: int
@@ -121,13 +126,15 @@ class InningsDraft:
         actual_delivery: str | None = None,
         non_boundary: bool = False,
     ) -> None:
-        """Append the next delivery, with what the rules decide: label, legality, outcome, score.
+        """Append the next delivery and derive its label, legality, outcome and score from the
+        rules.
 
         Args:
-            over: as the file labels it, from 0.
+            over: the over number in the file, from 0.
             runs_batter, runs_extras: from 0 to `MAX_RUNS_A_BALL`.
-            extras: runs by kind, adding up to ``runs_extras``; zeros are allowed.
-            label, actual_delivery: those of the file; a difference from the rules is an oddity.
+            extras: runs by kind, which add up to ``runs_extras``; zeros are allowed.
+            label, actual_delivery: the values in the file; a difference from the rules is noted as
+                an oddity.
         """
         if over != self._over:
             self._over, self._in_over, self.legal_in_over = over, 0, 0
@@ -181,7 +188,7 @@ class InningsDraft:
             self.legal_in_over += 1
 
     def _check_label(self, label: str, by_rule: str, actual: str) -> str:
-        """The file's label, corrected where a spreadsheet made 0.1 of 0.10."""
+        """Return the file's label, corrected if a spreadsheet changed 0.10 to 0.1."""
         if self.labels_count_legal:
             if label != actual:
                 self._odd(f"ball {actual} by count is labelled {label}")
@@ -198,7 +205,7 @@ class InningsDraft:
 
     @property
     def total(self) -> int:
-        """Runs, penalty runs included."""
+        """The runs of the innings, penalty runs included."""
         return self._score + self.penalty_after
 
     @property
@@ -206,7 +213,7 @@ class InningsDraft:
         return max((ball.over for ball in self.deliveries), default=-1)
 
     def odd_labels(self) -> str:
-        """Which labels are odd, in words."""
+        """Return a description of the odd labels."""
         labels = Counter(ball.label for ball in self.deliveries) if self.oddities else {}
         repeated = [label for label, times in labels.items() if times > 1]
         if repeated and not self.labels_count_legal:
@@ -246,9 +253,9 @@ _MAX_LIMITED_OVERS = 60
 
 @dataclass
 class MatchDraft:
-    """A match being read; ``None`` and empty mark what the format does not state.
+    """A match while it is read; ``None`` and empty values mark what the format does not state.
 
-    ``stated`` is what the file states beside the balls.
+    ``stated`` holds what the file states besides the balls.
     """
 
     match_id: str
@@ -281,7 +288,8 @@ class MatchDraft:
         if limited:
             self._settle_targets(balls_per_over)
             for innings in self.innings:
-                # Where each side bats once there is nothing to declare.
+                # If each side bats once, there are no declarations, so an unstated value means
+                # False.
                 innings.declared = bool(innings.declared)
         if not self.stated.exact:
             self.notes.append("penalty runs outside a delivery are not in this format: taken as 0")
@@ -315,7 +323,7 @@ class MatchDraft:
         return self._without_wrong_lengths(match) if doubts else match
 
     def _without_wrong_lengths(self, match: Match) -> Match:
-        """The match with the derived overs where the balls contradict the overs of a target."""
+        """Return the match with derived overs wherever the balls contradict a target's overs."""
         wrong = {
             statement.field: statement.derived
             for statement in match.statements
@@ -368,7 +376,7 @@ class MatchDraft:
             self.overs = _TWENTY
 
     def _limited(self) -> bool:
-        """Whether each side bats once; not where that is unsure."""
+        """Return whether each side bats only once; False if that is unsure."""
         if self.match_type in _UNLIMITED_TYPES:
             return False
         if self.overs is not None or self.match_type in _LIMITED_OVERS_TYPES:
@@ -382,7 +390,7 @@ class MatchDraft:
             return False
         if len(self.innings) <= 2:
             return True
-        # More than two innings of a limited-overs match come of a tie.
+        # A limited-overs match has more than two innings only after a tie.
         totals = {innings.total for innings in self.innings if innings.number <= 2}
         return len(totals) == 1 and all(
             len({ball.over for ball in innings.deliveries}) <= 1

@@ -1,11 +1,10 @@
-"""Tables of deliveries, and Cricsheet's CSV.
+"""Read tables of deliveries, and Cricsheet's two CSV formats: CSV2 and the original CSV 1.x.
 
-There are CSV2 ("Ashwin", 22 and 27 columns) and the original CSV 1.x.
-
-Sources: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). What is not in its rows comes from
-the ``_info.csv`` beside the file, where there is one.
-https://cricsheet.org/format/csv_original/ (1.8.0): rows of ``version``, ``info`` and ``ball``. A
-ball row has 16 fields, from 1.8.0 on 21; it has room for one wicket.
+CSV2 ("Ashwin") has 22 or 27 columns: https://www.cricsheet.org/format/csv_ashwin/ (2.3.0). Facts
+that are not in its rows come from the ``_info.csv`` beside the file, if there is one.
+The original CSV has rows of ``version``, ``info`` and ``ball``:
+https://cricsheet.org/format/csv_original/ (1.8.0). A ball row has 16 fields, or 21 from version
+1.8.0 on, and can hold only one wicket.
 """
 
 from __future__ import annotations
@@ -52,11 +51,11 @@ _MAX_IDS_LISTED = 5
 _BLANK_BYTES = b" \t\r\n\xef\xbb\xbf"
 
 Row = list[str] | MatchFileError
-"""A row, or what is wrong with it."""
+"""A row, or the error that describes what is wrong with the row."""
 
 
 class MatchBuilder(Protocol):
-    """A match that grows row by row."""
+    """Builds one match from its rows."""
 
     def add(self, row: list[str]) -> None: ...
 
@@ -64,18 +63,18 @@ class MatchBuilder(Protocol):
 
 
 BeginMatch = Callable[["Table", str, list[str]], MatchBuilder]
-"""Makes the builder of the match of an id, which begins in a row of a table."""
+"""Creates the builder of a match from the table, the match's id and the first row of the match."""
 
 
 @dataclass(frozen=True)
 class TableFormat:
-    """A format whose files are tables with a header, in which the rows of a match are adjacent.
+    """A format of tables with a header, in which the rows of one match are adjacent.
 
     Attributes:
         recognized_by: the columns that only this format has.
-        required: those that it cannot do without.
-        id_column: that with the id of a row's match.
-        reader: what begins the matches of one file.
+        required: the columns that every file of this format must have.
+        id_column: the column that holds the match id.
+        reader: a function from a file to a function that creates the builder of each match.
     """
 
     recognized_by: frozenset[str]
@@ -89,10 +88,11 @@ class TableFormat:
     def matches(
         self, file: MatchFile, refused: Refused | None = None
     ) -> Generator[Match, None, None]:
-        """The matches of the table, or the one that ``file.selected_id`` names.
+        """Yield the matches of the table, or only the match with the id ``file.selected_id``.
 
         Args:
-            refused: receives the error of a match; without it, the error is raised.
+            refused: called with the error of a match that cannot be read; without it, the error is
+                raised.
         """
         begin, selected = self.reader(file), file.selected_id
         match_ids: dict[str | None, None] = {}
@@ -120,7 +120,7 @@ class TableFormat:
 
 
 Format = DocumentFormat | TableFormat
-"""A way to write matches down: how to know it and how to read it."""
+"""A file format: it recognises its files and reads them."""
 
 
 def _build(
@@ -144,24 +144,24 @@ def _build(
 
 
 def header_of(file: MatchFile) -> list[str]:
-    """The names in a file's first line, as far as it is a line of CSV."""
+    """Return the column names in a file's first line, as far as that line is CSV."""
     line = file.head.lstrip(_BLANK_BYTES).partition(b"\n")[0]
     return [name.strip().strip('"') for name in line.decode("utf-8", "replace").split(",")]
 
 
 def _lines(stream: BinaryIO) -> Iterator[str]:
     encoding = "utf-8-sig"
-    # A line without an end would be held whole, however long it is.
+    # The limit prevents reading an endless line into memory.
     while line := stream.readline(_MAX_LINE_BYTES):
         yield line.decode(encoding)
         encoding = "utf-8"
 
 
 class Table:
-    """A file with a header, read from the top.
+    """A table with a header, read from the top.
 
     Raises:
-        MatchFileError: it is empty, not UTF-8, or a column is missing or comes twice.
+        MatchFileError: the table is empty or not UTF-8, or a column is missing or occurs twice.
     """
 
     def __init__(self, file: MatchFile, required: Iterable[str]) -> None:
@@ -200,7 +200,7 @@ class Table:
 
     @property
     def line(self) -> int:
-        """The line on which the last row read ends."""
+        """The number of the line on which the last row ends."""
         return self._reader.line_num
 
     def wrong(self, problem: str, remedy: str | None = None) -> MatchFileError:
@@ -214,9 +214,9 @@ class Table:
         return MatchFileError("not UTF-8 text", path=self.display, remedy="save it as UTF-8")
 
     def rows(self) -> Iterator[Row]:
-        """Rows, or what is wrong with one.
+        """Yield each row, or the error that describes what is wrong with the row.
 
-        A row has a blank field at its end, which `picker` takes for columns that are not there.
+        A blank field is added at the end of each row; `picker` uses it for missing columns.
         """
         width = len(self.header)
         while True:
@@ -237,9 +237,10 @@ class Table:
                 yield self.wrong(f"this row has {len(fields)} fields, the header {width}", cut)
 
     def by_match(self, id_column: str) -> Iterator[tuple[str | None, Row]]:
-        """Rows with the id of their match; a damaged row belongs to the match before it.
+        """Yield each row with the id of its match. A damaged row is assigned to the match before
+        it.
 
-        The id of a match without one is the stem of the file.
+        If the id is blank, the stem of the file's name is used.
         """
         position = self.position(id_column)
         raw = match_id = None
@@ -250,11 +251,15 @@ class Table:
             yield match_id, row
 
     def position(self, column: str) -> int:
-        """The position of a column in a row; that of the blank field where it is missing."""
+        """Return the position of a column in a row, or the position of the blank field if it is
+        missing.
+        """
         return self.header.index(column) if column in self.header else len(self.header)
 
     def picker(self, columns: Sequence[str]) -> Callable[[list[str]], tuple[str, ...]]:
-        """A function from a row to its fields in these columns, blank where one is missing."""
+        """Return a function from a row to its fields in these columns; a missing column gives a
+        blank.
+        """
         return itemgetter(*(self.position(column) for column in columns))
 
     def close(self) -> None:
@@ -269,19 +274,22 @@ _OF_A_BALL = (
     *_REQUIRED, "actual_delivery", "non_boundary", "wicket_type", "player_dismissed",
     "other_wicket_type", "other_player_dismissed", "fielder_1", "fielder_2", "fielder_3",
 )  # fmt: skip
-"""The fields of a ball, called as Cricsheet's CSV2 calls them."""
+"""The fields of a ball, with the names that Cricsheet's CSV2 uses."""
 
 _PARTICULARS = {"start_date": "dates", "season": "season", "venue": "venue"}
-"""Columns that state the same of the match in every row, and the fields that they state."""
+"""Columns that repeat a fact about the match in every row, and the field that each column states.
+"""
 
 _ACTUAL_DELIVERY_SINCE = {1: (1, 8), 2: (2, 3)}
-"""The versions of the original CSV and of CSV2 that added ``actual_delivery``."""
+"""The versions of the original CSV and of CSV2 that introduced ``actual_delivery``."""
 
 _BLANK = ("", "0")
 
 
 def _stated(info: InfoRows | None, major: int) -> Stated:
-    """What an info states, in JSON's shape; ``major`` is the version of the format."""
+    """Return the facts in the info rows, in the shape of Cricsheet's JSON; ``major`` is the format
+    version.
+    """
     since = _ACTUAL_DELIVERY_SINCE[major]
     if info is None:
         return Stated(actual_delivery_since=since, method_known=False)
@@ -297,15 +305,17 @@ def _stated(info: InfoRows | None, major: int) -> Stated:
 
 @dataclass
 class BallRows:
-    """The rows of one match.
+    """Builds one match from its rows.
 
     Args:
-        draft: what is known without the rows.
-        pick: from a row to its fields in the order of `_OF_A_BALL`, with any number of fielders.
-        wrong: makes the error that names the row's line.
-        info: has the target of each innings.
-        labels_count_legal: whether a wide shares its label with the next ball.
-        particulars: from a row to the columns of `_PARTICULARS`, in a format that has them.
+        draft: the match with the facts that are known without the rows.
+        pick: a function from a row to its fields in the order of `_OF_A_BALL`, followed by any
+            number of fielders.
+        wrong: a function that creates an error with the number of the row's line.
+        info: the info rows, which state the target of each innings.
+        labels_count_legal: whether a wide has the same label as the next ball.
+        particulars: a function from a row to the columns of `_PARTICULARS`, for formats that have
+            these columns.
     """
 
     draft: MatchDraft
@@ -472,7 +482,9 @@ class Csv2Reader:
 
     @cached_property
     def _day_first(self) -> bool | None:
-        """Whether dates have the day first, by the first date that shows it, if any does."""
+        """Return whether dates have the day first, judged by the first unambiguous date; None if
+        there is none.
+        """
         with closing(Table(self._file, _REQUIRED)) as table:
             position = table.position("start_date")
             dates = (row[position] for row in table.rows() if isinstance(row, list))
@@ -482,14 +494,14 @@ class Csv2Reader:
             return day_comes_first((first, *dict.fromkeys(dates)))
 
     def _info_of(self, match_id: str, notes: list[str]) -> InfoRows | None:
-        """The info beside the table, or the one of this match, if there is any."""
+        """Return the info rows beside the table or those of this match, or None."""
         info = self._info
         if info is not None:
             if info.match_id in (None, match_id):
                 return info
             notes.append(f"the _info.csv beside it is of match {info.match_id}: not used")
             return None
-        # The id comes from the file, and must not lead to another folder.
+        # The match id comes from the file, so it must not lead to another folder.
         plain = not {"/", "\\"} & set(match_id)
         info_file = self._file.sibling(f"{match_id}_info.csv") if plain else None
         if info_file is not None:
@@ -525,7 +537,7 @@ _VERSION = re.compile(rb'\s*(?:\xef\xbb\xbf)?"?version"?,')
 _BALL_ROW = re.compile(rb'^"?ball"?,', re.MULTILINE)
 
 _NumberedRow = tuple[int, list[str]]
-"""A row, and its line."""
+"""The line number of a row, and the row."""
 
 
 def recognises(file: MatchFile) -> bool:

@@ -1,7 +1,6 @@
-"""Cricsheet JSON 1.x, and the info rows of Cricsheet's CSV, which are put into JSON's shape.
+"""Read Cricsheet JSON 1.x, and convert the info rows of Cricsheet's CSV to the shape of that JSON.
 
-Source: https://cricsheet.org/format/json/ (1.1.0), and 1.2.0, which adds
-``actual_delivery``.
+Source: https://cricsheet.org/format/json/ (1.1.0). Version 1.2.0 adds ``actual_delivery``.
 """
 
 from __future__ import annotations
@@ -68,28 +67,28 @@ INFO_PATHS: Final[dict[str, tuple[str, ...]]] = {
     "winner_innings": ("outcome", "by", "innings"),
     "winner_runs": ("outcome", "by", "runs"),
     "winner_wickets": ("outcome", "by", "wickets"),
-    # Files from before 1.6 say so.
+    # Files from before version 1.6 use this key.
     "competition": ("event", "name"),
 }
-"""Where JSON has what a row says, by the row's key, in the order in which rows are written."""
+"""The path in the JSON of each CSV info key, in the order in which the rows are written."""
 
 _OFFICIALS = {
     "umpire": "umpires", "tv_umpire": "tv_umpires", "reserve_umpire": "reserve_umpires",
     "match_referee": "match_referees",
 }  # fmt: skip
-"""Where JSON has an official, by the row's key."""
+"""The key in the JSON of each kind of official in the CSV info rows."""
 
 _NUMBERS = frozenset({"overs", "balls_per_over", "winner_runs", "winner_wickets", "winner_innings"})
 _OF_AN_INNINGS = ("super_over", "declared", "target_runs", "target_overs")
 _SAYS_INNINGS_FROM = {1: (1, 8), 2: (2, 3)}
-"""The version, of the original CSV and of CSV2, that began to name super overs and declarations."""
+"""The versions of the original CSV and of CSV2 that introduced super overs and declarations."""
 
 OtherRow = Callable[[list[str], int], None]
-"""Receives a row that is neither version nor info, and its line."""
+"""Receives a row that is neither a version row nor an info row, and its line number."""
 
 
 def facts_of(info: JsonObject) -> dict[str, Any]:
-    """The fields of a draft that the info states."""
+    """Return the fields of a `MatchDraft` that the info states."""
     dates = []
     for position, text in enumerate(info.members("dates")):
         try:
@@ -109,9 +108,9 @@ def facts_of(info: JsonObject) -> dict[str, Any]:
     return {
         **{key: info.text(key) for key in ("match_type", "gender", "team_type", "venue", "city")},
         "dates": tuple(dates),
-        # A bare year in some files, and text in others.
+        # The season is an integer in some files and text in others.
         "season": str(season) if type(season) is int else info.text("season"),
-        # The number and the group are numbers in some files and text in others.
+        # The number and the group are integers in some files and text in others.
         "event": Facts.not_none(
             **{
                 key: event.value[key] if type(event.value.get(key)) is int else event.text(key)
@@ -135,12 +134,12 @@ def facts_of(info: JsonObject) -> dict[str, Any]:
 
 
 class InfoRows:
-    """Info rows, checked, in JSON's shape.
+    """The checked info rows, in the shape of Cricsheet's JSON.
 
     Attributes:
-        innings: by number.
-        second: fields that a second row states differently, as in `Stated`.
-        version: of the file, or empty.
+        innings: the facts about each innings, by its number.
+        second: fields for which a second row states a different value, as in `Stated`.
+        version: the version of the file, or an empty tuple.
     """
 
     def __init__(self, display: str) -> None:
@@ -161,7 +160,7 @@ class InfoRows:
         return people
 
     def add(self, key: str, values: Sequence[str], line: int) -> None:
-        """Add one row; rows of other keys are left out."""
+        """Add one row; a row with an unknown key is ignored."""
         value = values[0].strip()
         rest = values[1] if len(values) > 1 else ""
         if key == "registry":
@@ -198,7 +197,7 @@ class InfoRows:
             self._put(key, value, line)
 
     def _put(self, key: str, value: str, line: int) -> None:
-        """Add a row of one value; of several such rows the first counts."""
+        """Add a row that holds one value; if the key is repeated, the first row counts."""
         *folders, name = INFO_PATHS[key]
         node = self.info
         for folder in folders:
@@ -223,7 +222,7 @@ class InfoRows:
             facts[key] = True
 
     def _set(self, node: Json, name: str, value: object, field: str) -> None:
-        """Set a value unless there is one; a different one is a second statement of the field."""
+        """Set a value if it is not yet set; a different value is recorded as a second statement."""
         if node.setdefault(name, value) != value:
             self.second[field] = ("another row of the info", value)
 
@@ -231,7 +230,7 @@ class InfoRows:
         return MatchFileError(problem, path=self._display, line=line)
 
     def mark(self, innings: Sequence[InningsDraft], balls_per_over: int) -> None:
-        """Set the target of each innings, and whether it was declared or a super over."""
+        """Set each innings' target, and whether the innings was declared or is a super over."""
         version = self.version or (0,)
         says_innings = version >= _SAYS_INNINGS_FROM.get(version[0], (sys.maxsize,))
         for draft in innings:
@@ -246,7 +245,7 @@ class InfoRows:
 
 
 def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoRows:
-    """Read an ``_info.csv``, or the info rows of a file; ``other`` receives the other rows."""
+    """Read an ``_info.csv``, or the info rows of a file; other rows are passed to ``other``."""
 
     def wrong(problem: str, remedy: str | None = None) -> MatchFileError:
         return MatchFileError(problem, path=display, line=reader.line_num, remedy=remedy)
@@ -276,7 +275,7 @@ def read_info(display: str, data: bytes, other: OtherRow | None = None) -> InfoR
 
 _NEWEST_MINOR = 2
 _ACTUAL_DELIVERY_SINCE = (1, 2)
-"""The version that added ``actual_delivery``."""
+"""The version that introduced ``actual_delivery``."""
 
 _PART_NOUNS: Mapping[str | int, str] = {
     "innings": "innings",
@@ -319,7 +318,9 @@ def _key_twice(file: MatchFile, text: str, error: DoubledKey) -> MatchFileError:
 
 
 def _path_of(document: Json, position: int | None) -> JsonPath:
-    """The path of a ball, by its position in the match; that of the innings without one."""
+    """Return the path of the ball at this position in the match, or the path of the innings if
+    there is none.
+    """
     left = position or 1
     for number, innings in enumerate(document["innings"]):
         for over_position, over in enumerate(innings.get("overs", ())):
@@ -335,7 +336,7 @@ def _parse(text: str, file: MatchFile) -> Json:
         len(text) > _MIN_CHECKED_CHARACTERS
         and sum(map(text.count, "{[,")) > len(text) // _MIN_BYTES_PER_VALUE
     ):
-        # Nothing but empty values would unpack to many times its size in memory.
+        # A file of only empty values would unpack to many times its size in memory.
         raise file.wrong("is little but brackets and commas, not a match")
     try:
         document = json.loads(
@@ -466,7 +467,7 @@ def _powerplay(powerplay: JsonObject) -> Powerplay:
 
 
 def _target_balls(target: JsonObject, balls_per_over: int) -> int | None:
-    """Balls for ``target.overs``, which is overs and balls."""
+    """Return the number of balls in ``target.overs``, which is written as overs and balls (8.1)."""
     overs = target.value.get("overs")
     if overs is None:
         return None
@@ -485,8 +486,8 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
     if len(draft.deliveries) + len(deliveries) > MAX_BALLS_AN_INNINGS:
         raise over.wrong(f"make the innings longer than {MAX_BALLS_AN_INNINGS}", "deliveries")
     people, add = match.people, draft.add
-    # Most of the reading time is spent in this loop, so it tries first and asks
-    # what was wrong only when something was.
+    # Most of the reading time is spent in this loop. It therefore assumes correct values, and looks
+    # for the cause of an error only after one occurs.
     for position, delivery in enumerate(deliveries):
         try:
             runs = delivery["runs"]
@@ -546,7 +547,7 @@ def _add_over(draft: InningsDraft, over: JsonObject, match: MatchDraft) -> None:
 
 
 def _replacements(replacements: object, location: str) -> Iterator[str]:
-    """Who came in for whom before a delivery, in sentences."""
+    """Yield a sentence for each player who came in for another before a delivery."""
     for kind, texts in islice(changes_of(replacements), _MAX_NOTES):
         became = f"became {texts['role']}" if "role" in texts else "changed role"
         does = "came in" if kind == "match" else became
@@ -564,7 +565,7 @@ def _wickets(wickets: Sequence[Json], people: People) -> tuple[Wicket, ...]:
         fielders = wicket.get("fielders", [])
         if not isinstance(kind, str) or not kind or not isinstance(fielders, list):
             raise TypeError
-        # A fielder may be without a name; a substitute's name may be unknown.
+        # A fielder may have no name, since the name of a substitute may be unknown.
         names = [fielder["name"] for fielder in fielders if "name" in fielder]
         if not all(isinstance(name, str) for name in names):
             raise TypeError
@@ -604,5 +605,5 @@ def _diagnose(delivery: Any, over: JsonObject, position: int) -> NoReturn:
     raise ball.wrong("are not a list of kind, player_out and fielders", "wickets")
 
 
-# Any JSON: the reader then says what kind it is.
+# Every JSON file is accepted here, so that the reader can say what kind of JSON it is.
 FORMAT = DocumentFormat(lambda file: file.is_json, match_of)

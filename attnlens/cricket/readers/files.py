@@ -1,6 +1,6 @@
-"""Bytes of match files from a path, a folder or a zip, within limits.
+"""Read the bytes of match files from a path, a folder or a zip, within limits on their size.
 
-The size of a zip's member is checked before and while it is unpacked, and no file is written.
+The size of a zip's member is checked before and during unpacking. No file is written to disk.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ MEMBER_SEPARATOR = "::"
 _ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 
 _MAX_MEMBER_RATIO = 300
-"""The most a zip member may unpack to, relative to its packed size (real ones: 10 to 40)."""
+"""The largest accepted ratio of a member's unpacked size to its packed size (real files: 10 to 40).
+"""
 
 _MAX_MEMBERS = 200_000
-"""The most members a zip may have; the largest zip of matches has some 22,000."""
+"""The most members that a zip may have; the largest zip of matches has some 22,000."""
 
 _RATIO_APPLIES_FROM = 2**20
 _ENCRYPTED = 0x1
-# A NotImplementedError is a RuntimeError.
+# A NotImplementedError is a RuntimeError, so it is included here.
 _DAMAGE = (OSError, RuntimeError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
 
 
@@ -43,7 +44,7 @@ def unreadable(path: Path | str, error: OSError) -> MatchFileError:
 
 
 class Archive:
-    """An open zip, which is closed when nothing refers to it any more."""
+    """An open zip file, which is closed when it is no longer referenced."""
 
     def __init__(self, path: Path) -> None:
         self.display = str(path)
@@ -103,7 +104,7 @@ class Archive:
 
     def open(self, member: str) -> BinaryIO:
         display = self.name_of(member)
-        self.size_of(member)  # refuses what may not be read
+        self.size_of(member)  # raises an error for a member that must not be read
         try:
             stream = self._zip.open(self._entries[member])
         except _DAMAGE as error:
@@ -112,7 +113,7 @@ class Archive:
 
 
 class _Guarded(io.RawIOBase):
-    """A member's stream, of the length the zip says, that raises only `MatchFileError`."""
+    """The stream of a zip member, which turns every read error into a `MatchFileError`."""
 
     def __init__(self, stream: IO[bytes], display: str) -> None:
         super().__init__()
@@ -146,13 +147,13 @@ def _normal(name: str) -> str:
 
 
 _MAX_BYTES = 64 * 2**20
-"""The largest file held in memory. A five-day match is about 3 MB of JSON."""
+"""The largest file read into memory. The JSON of a five-day match is about 3 MB."""
 
 _MAX_TABLE_BYTES = 2 * 2**30
-"""The largest table, read row by row. Every one-day match in one table is some 300 MB."""
+"""The largest table, which is read row by row. A table of all one-day matches is some 300 MB."""
 
 _HEAD_BYTES = 2**16
-"""How much of a file is read to detect its format."""
+"""The number of bytes read to detect a file's format."""
 
 _NOT_MATCHES = ("_info.csv", "_planted.csv")
 _NOT_MATCH_NAMES = frozenset({"readme.txt", "readme.md"})
@@ -162,16 +163,16 @@ _MATCH_SUFFIXES = frozenset({".json", ".csv"})
 
 @dataclass(frozen=True)
 class MatchFile:
-    """One file and what is around it.
+    """One file, with access to the files beside it.
 
     Attributes:
         name: the file's own name, without folders.
-        display: how messages name it: the path, or ``archive.zip::member``.
-        size: in bytes, as the folder or zip says.
-        open: opens a new stream.
-        sibling_file: finds the file of a name beside this one.
-        siblings: the names of the files beside it.
-        selected_id: the match of ``file::match_id``.
+        display: the file's name in messages: the path, or ``archive.zip::member``.
+        size: the size in bytes that the folder or zip states.
+        open: a function that opens a new stream.
+        sibling_file: a function that returns the file with a given name in the same folder.
+        siblings: a function that returns the names of the other files in the same folder.
+        selected_id: the match id in ``file::match_id``.
     """
 
     name: str
@@ -192,7 +193,7 @@ class MatchFile:
 
     @property
     def expected(self) -> bool:
-        """Whether its suffix is a match file's, so that any other content is an error."""
+        """Whether the file has the suffix of a match file, so that other content is an error."""
         return _is_expected(self.name)
 
     @property
@@ -209,7 +210,7 @@ class MatchFile:
         if self.size <= _MAX_BYTES:
             try:
                 with self.open() as stream:
-                    data = stream.read(self.size + 1)  # it may be more than was said
+                    data = stream.read(self.size + 1)  # the file may be larger than the stated size
             except OSError as error:
                 raise unreadable(self.display, error) from None
         if max(self.size, len(data)) > _MAX_BYTES:
@@ -225,7 +226,7 @@ class MatchFile:
             return stream.read(_HEAD_BYTES)
 
     def sibling(self, name: str) -> tuple[str, bytes] | None:
-        """The display name and the bytes of a file beside this one."""
+        """Return the display name and the bytes of the file with this name in the same folder."""
         file = self.sibling_file(name)
         return None if file is None else (file.display, file.data)
 
@@ -239,7 +240,7 @@ class MatchFile:
             raise self.wrong(f"has no match {quoted(self.selected_id)}", f"it has {match_id}")
 
     def whole_lines(self) -> MatchFile:
-        """The same table without a last line that has no end; a JSON file as it is."""
+        """Return the table without an unfinished last line; a JSON file is returned unchanged."""
         if self.is_json:
             return self
         data = self.data[: self.data.rfind(b"\n") + 1]
@@ -247,12 +248,12 @@ class MatchFile:
 
 
 Refused = Callable[[MatchFileError], None]
-"""Receives the error of one match of a file, so that reading goes on with the next."""
+"""Called with the error of one match in a file, so that reading continues with the next match."""
 
 
 @dataclass(frozen=True)
 class DocumentFormat:
-    """A format whose files hold one match each: how a file is known, and its match."""
+    """A format whose files hold one match each: how to recognise a file and read its match."""
 
     recognises: Callable[[MatchFile], bool]
     match: Callable[[MatchFile], Match]
@@ -260,18 +261,18 @@ class DocumentFormat:
     def matches(
         self,
         file: MatchFile,
-        refused: Refused | None = None,  # noqa: ARG002  # one match: its error is the file's
+        refused: Refused | None = None,  # noqa: ARG002  # its error is the file's
     ) -> Generator[Match, None, None]:
         yield self.match(file)
 
 
 FileOrError = MatchFile | MatchFileError
-"""A file of a folder or zip, or why it cannot be opened."""
+"""A file in a folder or zip, or the error that says why it cannot be opened."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where to read: a path, the member of a zip, the match to choose."""
+    """A location to read from: a path, optionally a member of a zip, and optionally a match id."""
 
     path: Path
     member: str | None = None
@@ -279,7 +280,7 @@ class Source:
 
     @property
     def is_collection(self) -> bool:
-        """Whether it is a folder or a zip, and not one file."""
+        """Whether the location is a folder or a zip rather than one file."""
         if self.member is not None or self.selected_id is not None:
             return False
         return stat.S_ISDIR(_status(self.path).st_mode) or is_zip(self.path)
@@ -320,10 +321,10 @@ def open_one(source: Source) -> MatchFile:
 
 
 def files_in(path: Path) -> Iterator[FileOrError]:
-    """Files of a folder (and the folders and zips in it) or zip, by name.
+    """Yield the files of a zip or a folder (with its inner folders and zips), in order of name.
 
-    Hidden files and files that are no match are left out: README, ``_info.csv``, and the table of
-    all matches beside the matches that it holds.
+    Hidden files and files without matches, such as README and ``_info.csv``, are left out. The
+    table of all matches is left out if its folder also holds the single matches.
     """
     return _in_folder(path) if path.is_dir() else _in_zip(path)
 
@@ -345,7 +346,7 @@ def _open_path(path: Path, match_id: str | None = None) -> MatchFile:
             path=path,
             remedy="name a file in it, or list them with `attnlens match`",
         )
-    # A pipe or a device would be waited for, perhaps for ever.
+    # Opening a pipe or a device could block for ever.
     if not stat.S_ISREG(status.st_mode):
         raise MatchFileError("not a regular file", path=path)
 
@@ -383,10 +384,10 @@ def _is_expected(name: str) -> bool:
 
 
 def _without_doubles(names: Sequence[str]) -> list[str]:
-    """The names in one folder that may be matches, each match once."""
+    """Return the names in one folder that may be matches, without the table that repeats them."""
     candidates = []
     for name in names:
-        # Some zips are written with backslashes between folders.
+        # Some zips use backslashes to separate folders.
         own = PurePosixPath(name).name.lower().rpartition("\\")[2]
         if not own.startswith(".") and own not in _NOT_MATCH_NAMES:
             candidates += [] if own.endswith(_NOT_MATCHES) else [name]
@@ -399,7 +400,7 @@ def _in_folder(folder: Path) -> Iterator[FileOrError]:
     for name in sorted(_without_doubles(list(entries))):
         entry = entries[name]
         if entry.is_dir():
-            # A link to a folder may lead back here.
+            # A link to a folder may lead back to this folder, and reading would never end.
             if not entry.is_symlink():
                 yield from _in_inner_folder(entry)
         elif entry.is_file():
@@ -412,7 +413,7 @@ def _in_folder(folder: Path) -> Iterator[FileOrError]:
 
 
 def _in_inner_folder(folder: Path) -> Iterator[FileOrError]:
-    """As `_in_folder`; one that cannot be listed is an error among the files."""
+    """Yield the files of a folder as `_in_folder` does; if it cannot be listed, yield the error."""
     try:
         yield from _in_folder(folder)
     except MatchFileError as error:

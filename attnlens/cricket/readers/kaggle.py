@@ -1,6 +1,8 @@
-"""The Kaggle tables of IPL deliveries, in three layouts, and the tables of results beside them.
+"""Read the Kaggle tables of IPL deliveries, in three layouts, and the tables of results beside
+them.
 
-`_LAYOUTS` maps columns to fields. `_MatchRows` corrects the defects of a layout, or refuses them.
+`_LAYOUTS` maps columns to fields. `_MatchRows` corrects the known defects of a layout, and refuses
+a match whose defects cannot be corrected.
 """
 
 from __future__ import annotations
@@ -49,22 +51,23 @@ _DECISIONS = {"bat": "bat", "bowl": "field", "field": "field"}
 _UNDECIDED = ("tie", "no result")
 _DISMISSALS = {"runout": "run out"}
 _BLANK = frozenset({"", "NA"})
-"""Blank values of these tables."""
+"""Texts that mean a blank value in these tables."""
 
 Row = dict[str, str]
-"""A row's texts by field, without blanks around them; a field that is not there is empty."""
+"""The texts of a row by field, stripped of whitespace; a missing field is an empty text."""
 
 
 @dataclass(frozen=True)
 class KaggleLayout:
-    """Where a layout has the fields of a ball and of a result.
+    """The columns in which a layout stores the fields of a ball and of a result.
 
     Attributes:
-        recognized_by, results_recognized_by: columns that only this layout has.
-        columns, results: field to column; every one of ``columns`` is required.
-        extras: how kinds of extras are written: ``runs`` in a column for each kind; a ``kind``
-            in one column; ``flags``, with the runs apart.
-        first_over: the number of an innings' first over.
+        recognized_by, results_recognized_by: the columns that only this layout has.
+        columns, results: a mapping from field to column; every column in ``columns`` is required.
+        extras: how the kinds of extras are stored. ``runs``: one column of runs for each kind.
+            ``kind``: one column that names the kind. ``flags``: one column that marks each kind,
+            and the runs in another column.
+        first_over: the number of the first over of an innings.
     """
 
     recognized_by: frozenset[str]
@@ -81,9 +84,10 @@ def _columns(text: str) -> dict[str, str]:
 
 
 _LAYOUTS: Final = (
-    # 21 columns: seasons 2008 to 2017, and as extended to 2019. The tenth ball of an over is
-    # stored as 1; in the rows of 2018 and 2019 the batter's runs contain the extras, which are
-    # added again; the super overs of 2019 are innings 3 and 5, and lack balls.
+    # 21 columns: seasons 2008 to 2017, and an extended version to 2019. The tenth ball of an over
+    # is stored as 1. In the rows of 2018 and 2019, the batter's runs include the extras, which the
+    # total then counts twice. The super overs of 2019 are innings 3 and 5, and some of their balls
+    # are missing.
     KaggleLayout(
         frozenset({"inning", "batsman", "wide_runs", "batsman_runs"}),
         _columns(
@@ -100,8 +104,8 @@ _LAYOUTS: Final = (
         "runs",
         first_over=1,
     ),
-    # 17 columns: seasons 2008 to 2024, with Cricsheet's match ids. A ball has one kind of extra,
-    # so a no-ball with byes may be recorded as byes and count as a legal ball.
+    # 17 columns: seasons 2008 to 2024, with Cricsheet's match ids. A ball has only one kind of
+    # extra, so a no-ball with byes may be recorded as byes and counted as a legal ball.
     KaggleLayout(
         frozenset({"inning", "batter", "batsman_runs", "extras_type"}),
         _columns(
@@ -116,9 +120,10 @@ _LAYOUTS: Final = (
         ),
         "kind",
     ),
-    # 19 columns: season 2025. Labels count legal balls, so that a wide and the next ball share
-    # one; there is no non-striker; teams are codes; super overs may have the teams exchanged;
-    # balls or runs are missing, so that totals fall short of the table of results.
+    # 19 columns: season 2025. Labels count legal balls, so a wide and the next ball have the same
+    # label. There is no column for the non-striker. Teams are written as codes. In super overs the
+    # two teams may be exchanged. Some balls or runs are missing, so totals can be lower than in the
+    # table of results.
     KaggleLayout(
         frozenset({"match_no", "striker", "runs_of_bat", "wide"}),
         _columns(
@@ -149,7 +154,9 @@ def is_results_table(file: MatchFile) -> bool:
 
 
 def _results_beside(file: MatchFile, layout: KaggleLayout) -> dict[str, Row]:
-    """Rows by match id of the layout's table of results beside a table of deliveries."""
+    """Return the rows, by match id, of the layout's table of results in the same folder as the
+    deliveries.
+    """
     tables = [name for name in file.siblings() if re.search(r"match.*\.csv$", name, re.I)]
     for sibling in filter(None, map(file.sibling, tables[:_MAX_RESULT_TABLES])):
         results = _results(*sibling, layout)
@@ -189,7 +196,9 @@ def _teams_of(result: Row) -> list[str]:
 
 
 def _facts_of(result: Row, teams: Sequence[str]) -> dict[str, Any]:
-    """The fields of a draft that a row of results states, with the spelling of these teams."""
+    """Return the fields of a draft that a row of results states, with team names spelled as in
+    ``teams``.
+    """
     spelling = {_team_key(team): team for team in teams}
     names = ("team1", "team2", "toss_winner", "winner")
     row = result | {name: spelling.get(_team_key(result[name]), result[name]) for name in names}
@@ -217,7 +226,7 @@ def _outcome(row: Row) -> Facts:
     if winner and "super over" in (row["by_runs"], row["by_wickets"]):
         result = "tie"
     elif result == "tied" and not winner:
-        # Matches that rain ended are called tied, too.
+        # Matches that were ended by rain are also recorded as tied.
         result = "tie" if row["runs1"] and row["runs1"] == row["runs2"] else "no result"
     method = "D/L" if row["dl_applied"] == "1" else row["method"] or None
     if result in _UNDECIDED:
@@ -225,7 +234,7 @@ def _outcome(row: Row) -> Facts:
     if not winner:
         return Facts.not_none(method=method)
     margin = _number(row["margin"])
-    # Of two columns the one that does not apply is blank or 0.
+    # The layout has one column for runs and one for wickets; the inapplicable one is blank or 0.
     amounts = {unit: _number(row[f"by_{unit}"]) for unit in ("runs", "wickets")}
     by = {unit: amount for unit, amount in amounts.items() if amount}
     by = by if margin is None else {result: margin}
@@ -238,16 +247,17 @@ def _scores(result: Row) -> list[tuple[int, int]]:
 
 
 def _number(text: str) -> int | None:
-    # Spreadsheets and pandas write whole numbers with a .0 where some are blank.
+    # Spreadsheets and pandas write whole numbers with .0 if some values of the column are blank.
     return whole_number(text.removesuffix(".0"), 6)
 
 
 class _MatchRows:
-    """The rows of one match, collected first, since some defects show only at the end.
+    """The rows of one match, collected before they are converted, since some defects show only at
+    the end.
 
     Attributes:
         balls: the rows.
-        innings: the number of the present row's innings.
+        innings: the number of the current row's innings.
     """
 
     def __init__(
@@ -320,10 +330,10 @@ class _MatchRows:
         return runs_in(row[field], self.layout.columns[field], self.wrong)
 
     def _find_doubled_extras(self) -> None:
-        """Find whether the batter's runs contain the extras.
+        """Detect whether the batter's runs include the extras.
 
-        The batter has no runs off a wide, a bye or a leg bye. Where every such ball has as many as
-        its extras, they are the extras.
+        A batter scores no runs off a wide, a bye or a leg bye. If the batter has at least as many
+        runs as there are extras on every such ball, the batter's runs include the extras.
         """
         contained = apart = unclear = 0
         for row in self._with_lines():
@@ -364,7 +374,7 @@ class _MatchRows:
         partners: list[str | None] = []
         for number in dict.fromkeys(row["innings"] for row in self.balls):
             rows = [row for row in self.balls if row["innings"] == number]
-            # Of two balls labelled the same, the order of the rows is the order of play.
+            # If two balls have the same label, the order of the rows is the order of play.
             partners += non_strikers([(row["batter"], row["player_out"]) for row in rows])
             if number not in ("1", "2"):
                 self._exchange_teams(number, rows)
@@ -378,7 +388,7 @@ class _MatchRows:
         self.note("labels count legal balls: a wide or no-ball shares its label with the next ball")
 
     def _exchange_teams(self, number: str, rows: Sequence[Row]) -> None:
-        """Exchange the teams of a super over whose batters batted for the other side."""
+        """Exchange the teams of a super over if its batters batted for the other side before."""
         sides = {row["batter"]: row["batting_team"] for row in self.balls if row["innings"] in "12"}
         batted_for = {sides[row["batter"]] for row in rows if row["batter"] in sides}
         if batted_for == {rows[0]["bowling_team"]}:
@@ -405,7 +415,9 @@ class _MatchRows:
         ]
 
     def _number_innings(self, row: Row) -> None:
-        """Number a row's innings; super overs are counted on from the innings before."""
+        """Set the number of a row's innings; a super over is numbered one higher than the innings
+        before.
+        """
         column = self.layout.columns["innings"]
         written = number_in(row["innings"], column, 1, MAX_INNINGS, self.wrong)
         if written < self._written_innings:
@@ -434,7 +446,7 @@ class _MatchRows:
             verb, noun = ("is", "ball") if len(missing) == 1 else ("are", "balls")
             balls = f"{noun} {', '.join(missing)} {verb}"
             self.note(f"innings {innings}: {balls} missing from the file")
-        # The tenth ball is stored as 1.
+        # The tenth ball of an over is stored as 1.
         stored_as_one = expected == 10 and ball == 1
         self._previous_ball = (innings, over, expected if stored_as_one else ball)
 
@@ -484,7 +496,7 @@ class _MatchRows:
             return {kinds[0] if kinds else "byes": extra}
         if len(kinds) > 2 or kinds[0] != "noballs" or extra < 2:
             raise self.wrong(f"extras are of several kinds: {', '.join(kinds)}")
-        # A no-ball is one run, and the rest ran.
+        # The no-ball itself counts one run, and the remaining runs belong to the other kind.
         return {kinds[0]: 1, kinds[1]: extra - 1}
 
     def _take_result(self) -> None:
@@ -526,7 +538,7 @@ class _MatchRows:
             )
 
     def _compare_scores(self) -> None:
-        # This layout has no rain rules.
+        # This layout does not state whether a rain rule changed the target.
         self.draft.stated.method_known = False
         scores = [] if self.result is None else _scores(self.result)
         for innings, score in zip(self.draft.innings, scores, strict=False):
@@ -536,7 +548,9 @@ class _MatchRows:
             facts["total"] = f"{score[0]}/{score[1]}"
 
     def _result_follows(self, scores: Sequence[tuple[int, int]]) -> bool:
-        """Whether the result follows from the scores beside it, so that rain changed nothing."""
+        """Whether the result agrees with the scores, which shows that rain did not change the
+        target.
+        """
         if len(scores) != _MAIN_INNINGS:
             return False
         margin, lead = self.draft.outcome.get("by", {}), scores[0][0] - scores[1][0]
@@ -544,13 +558,14 @@ class _MatchRows:
 
 
 def non_strikers(balls: Sequence[tuple[str, str]]) -> list[str | None]:
-    """The non-striker of each ball of an innings, ``None`` where he is unknown.
+    """Return the non-striker of each ball of an innings, or ``None`` if he is unknown.
 
-    Two batters stand together until one is out. They are those who faced in that time and the one
-    who was out; where only one of them appears, the other stayed in from the pair before.
+    Two batters bat together until one of them is out. The pair consists of the batters who faced a
+    ball in that time and the batter who was out. If only one of them appears, the other is the
+    batter who stayed in from the pair before.
 
     Args:
-        balls: the batter, and who was out on that ball or an empty text.
+        balls: for each ball, the batter and the player who was out (empty if no one was).
     """
     spans: list[list[tuple[str, str]]] = [[]]
     for ball in balls:

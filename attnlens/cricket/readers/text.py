@@ -1,8 +1,9 @@
-"""Text and JSON values of match files: decoding, fields, dates as spreadsheets write them.
+"""Decode the text of match files, and check JSON values, fields and dates, also dates changed by
+spreadsheets.
 
-A JSON value is checked for its type where it is taken. Parsing with positions costs several times
-plain parsing, so matches are parsed plainly, and the text is walked a second time only for the
-line of a value that is wrong.
+The type of a JSON value is checked when the value is used. Parsing with positions takes several
+times as long as plain parsing. Matches are therefore parsed plainly, and the text is parsed a
+second time only to find the line of a wrong value.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from attnlens.files import Json
 EXTRA_KINDS = ("wides", "noballs", "byes", "legbyes", "penalty")
 
 MAX_OVER = 999
-"""The highest over label accepted; the longest innings on record ended in its 336th over."""
+"""The highest over number accepted; the longest innings on record ended in its 336th over."""
 
 MAX_RUNS_A_BALL = 99
-"""The most runs accepted on one delivery, by the bat or in extras."""
+"""The most runs accepted on one delivery, off the bat or as extras."""
 
 WrongHere = Callable[[str], MatchFileError]
-"""Makes the error that names the line being read."""
+"""Creates an error that states the line being read."""
 
 _MAX_QUOTED_CHARACTERS = 40
 _BINARY_KINDS = (
@@ -52,7 +53,7 @@ _CENTURY_TURN = 70
 
 
 def decode_text(data: bytes, display: str) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark."""
+    """Decode a file as UTF-8, with or without a byte order mark."""
     if not data.strip():
         raise MatchFileError("the file is empty", path=display)
     try:
@@ -77,7 +78,7 @@ def binary_kind(data: bytes) -> str | None:
 
 
 def quoted(value: object) -> str:
-    """A foreign value inside a message: short, printable, on one line."""
+    """Return a value from a file for use in a message: short, printable and on one line."""
     if value is None:
         return "missing"
     if isinstance(value, dict | list):
@@ -92,15 +93,15 @@ def quoted(value: object) -> str:
 
 
 def lines(text: str) -> io.StringIO:
-    """The lines of a text with their ends, split at line feeds only.
+    """Split a text into lines at line feeds only, and keep the line ends.
 
-    ``str.splitlines`` would also split at characters that a name may contain.
+    ``str.splitlines`` would also split at other characters, which a name may contain.
     """
     return io.StringIO(text, newline="\n")
 
 
 def looks_like(data: bytes, display: str) -> str:
-    """What a file that is no match seems to be, in words."""
+    """Describe what a file that is not a match file seems to be."""
     kind = binary_kind(data)
     if kind is not None:
         return f"looks like {kind}"
@@ -123,7 +124,9 @@ def runs_in(text: str, column: str, wrong: WrongHere) -> int:
 
 
 def whole_number(digits: str, longest: int = 4) -> int | None:
-    """The whole number from 0 that these digits write, ``None`` where it is none or too long."""
+    """Return the whole number that these digits represent, or ``None`` if they are invalid or too
+    long.
+    """
     fits = digits.isascii() and digits.isdigit() and len(digits) <= longest
     return int(digits) if fits else None
 
@@ -143,16 +146,17 @@ def number_in(text: str, column: str, minimum: int, maximum: int, wrong: WrongHe
 
 
 def balls_in(overs: str, balls_per_over: int) -> int | None:
-    """Balls for overs and balls: 8.1 is 49 balls, not 48.6; ``None`` where it is no such number."""
+    """Convert overs and balls to balls: 8.1 is 49 balls, not 48.6. ``None`` for an invalid text."""
     match = _OVERS_AND_BALLS.fullmatch(overs)
     return None if match is None else int(match[1]) * balls_per_over + int(match[2] or 0)
 
 
 def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
-    """The date of ``2023-10-05``, ``05-10-2023``, ``07/04/18`` or ``Mar 22, 2025``, or ``None``.
+    """Parse a date such as ``2023-10-05``, ``05-10-2023``, ``07/04/18`` or ``Mar 22, 2025``; else
+    ``None``.
 
     Args:
-        day_first: whether the day comes before the month where the year is last.
+        day_first: whether the day comes before the month in a date that ends with the year.
     """
     numbers = _NUMBERS.fullmatch(text.strip())
     month_match = _MONTH_NAMED.fullmatch(text.strip())
@@ -176,13 +180,15 @@ def date_from(text: str, *, day_first: bool = True) -> datetime.date | None:
 
 
 def is_rewritten(text: str) -> bool:
-    """Whether a date has its year last, as spreadsheets write it and Cricsheet does not."""
+    """Return whether a date ends with the year, as spreadsheets write it and Cricsheet does not."""
     match = _NUMBERS.fullmatch(text.strip())
     return match is not None and len(match[1]) <= 2
 
 
 def day_comes_first(texts: Iterable[str]) -> bool | None:
-    """Whether the day comes before the month in these dates; ``None`` where all could be both."""
+    """Return whether these dates have the day before the month; ``None`` if every date is
+    ambiguous.
+    """
     for match in filter(None, (_NUMBERS.fullmatch(text.strip()) for text in texts)):
         if len(match[1]) <= 2 and max(int(match[1]), int(match[2])) > 12:
             return int(match[1]) > 12
@@ -190,11 +196,11 @@ def day_comes_first(texts: Iterable[str]) -> bool | None:
 
 
 JsonPath = tuple[str | int, ...]
-"""Keys and positions from the root of a document."""
+"""The keys and positions that lead from the root of a document to a value."""
 
 
 class JsonValueError(Exception):
-    """What is wrong with the value at a path of the document."""
+    """An error about the value at a path of the document."""
 
     def __init__(self, problem: str, path: JsonPath) -> None:
         super().__init__(problem)
@@ -204,31 +210,31 @@ class JsonValueError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """An object of a document, and its place there; its values, checked."""
+    """A JSON object and its path in the document, with methods that check its values' types."""
 
     value: Json
     path: JsonPath = ()
 
     def wrong(self, problem: str, *steps: str | int) -> JsonValueError:
-        """An error about what lies those steps further in."""
+        """Create an error about the value at these further steps below the object."""
         return JsonValueError(problem, (*self.path, *steps))
 
     def inner(self, key: str) -> JsonObject:
-        """The object at a key, empty where there is none."""
+        """Return the object at a key, or an empty object if the key is missing."""
         value = self.value.get(key, {})
         if not isinstance(value, dict):
             raise self.wrong(f"is {quoted(value)}, not an object", key)
         return JsonObject(value, (*self.path, key))
 
     def members(self, key: str) -> list[Any]:
-        """The list at a key, empty where there is none."""
+        """Return the list at a key, or an empty list if the key is missing."""
         value = self.value.get(key, [])
         if not isinstance(value, list):
             raise self.wrong(f"is {quoted(value)}, not a list", key)
         return value
 
     def objects(self, key: str) -> list[JsonObject]:
-        """The objects in the list at a key."""
+        """Return the objects in the list at a key."""
         members = self.members(key)
         for position, value in enumerate(members):
             if not isinstance(value, dict):
@@ -238,14 +244,16 @@ class JsonObject:
         ]
 
     def text(self, key: str) -> str | None:
-        """The text at a key; ``None`` where there is none or it is empty."""
+        """Return the text at a key, or ``None`` if it is missing or empty."""
         value = self.value.get(key)
         if value is not None and not isinstance(value, str):
             raise self.wrong(f"is {quoted(value)}, not text", key)
         return value or None
 
     def texts(self, key: str, each: str = "a name") -> list[str]:
-        """The texts in the list at a key; ``each`` is what one should be, for the message."""
+        """Return the texts in the list at a key; ``each`` describes a valid member in the error
+        message.
+        """
         members = self.members(key)
         for position, text in enumerate(members):
             if not isinstance(text, str) or not text.strip():
@@ -253,7 +261,7 @@ class JsonObject:
         return members
 
     def number(self, key: str) -> int | None:
-        """The whole number from 0 at a key, ``None`` where there is none."""
+        """Return the non-negative whole number at a key, or ``None`` if the key is missing."""
         value = self.value.get(key)
         if value is not None and (type(value) is not int or not 0 <= value < 10**6):
             raise self.wrong(f"is {quoted(value)}, not a whole number from 0", key)
@@ -261,11 +269,11 @@ class JsonObject:
 
 
 def place_in_words(document: Json, path: JsonPath, nouns: Mapping[str | int, str]) -> str:
-    """A path in words: ``innings 2, over 14, delivery 3: runs.batter ``.
+    """Describe a path in words, for example ``innings 2, over 14, delivery 3: runs.batter ``.
 
     Args:
-        nouns: the name of a member of each list. A member that has its noun as a whole-number key
-            is called by that number, not by its position.
+        nouns: for each list's key, the noun for one member. If a member has an integer under that
+            noun as its key, that integer is used instead of its position.
     """
     words: list[str] = []
     node: Any = document
@@ -281,7 +289,7 @@ def place_in_words(document: Json, path: JsonPath, nouns: Mapping[str | int, str
 
 
 class DoubledKey(Exception):
-    """An object of a document has a key twice; the line is that of the second."""
+    """An object of a document has a key twice; ``line`` is the line of the second occurrence."""
 
     def __init__(self, key: str, line: int | None = None) -> None:
         self.key = key
@@ -289,10 +297,10 @@ class DoubledKey(Exception):
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
-    """The object of these keys and values, for ``json.loads``.
+    """Build an object from its pairs, for ``json.loads``, and refuse a repeated key.
 
     Raises:
-        DoubledKey: without its line, which `json` does not report.
+        DoubledKey: a key occurs twice. The error has no line, since `json` does not report it.
     """
     value = dict(pairs)
     if len(value) != len(pairs):
@@ -301,7 +309,9 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> Json:
 
 
 class _LocatingDecoder(json.JSONDecoder):
-    """Decodes every value to where it begins and what it is; several times slower than `json`."""
+    """Decodes each value to a pair of its start position and its content; several times slower than
+    `json`.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(parse_float=str, object_pairs_hook=self._unique)
@@ -329,15 +339,15 @@ class _LocatingDecoder(json.JSONDecoder):
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int | None:
-    """The line, from 1, where a value begins; ``None`` where it is nested too deeply.
+    """Return the line, from 1, where a value begins; ``None`` if the text is nested too deeply.
 
     Args:
-        text: a JSON text that has been parsed without error, or has a key twice.
-        path: keys and positions from the root, such as ``("innings", 0, "overs")``. Where it
-            leads nowhere, the last value on it counts.
+        text: a JSON text that was parsed without error, or that has a key twice.
+        path: the keys and positions from the root, such as ``("innings", 0, "overs")``. If the path
+            does not exist, the line of the last existing value on the path is returned.
 
     Raises:
-        DoubledKey: an object has a key twice; with its line.
+        DoubledKey: an object has a key twice; the error states the line.
     """
     decoder = _LocatingDecoder(text)
     try:

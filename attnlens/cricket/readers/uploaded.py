@@ -1,4 +1,4 @@
-"""A match that a stranger brings: read in a process of its own, which sends it back as JSON."""
+"""Read an uploaded match in a separate process, which sends the match back as JSON."""
 
 from __future__ import annotations
 
@@ -32,16 +32,18 @@ _BOUNDS: Final = Bounds(
     answer=4 << 20,
 )
 _MEMORY_PER_BYTE: Final = 10
-"""Of a file, as no reader takes more."""
+"""The memory allowed for each byte of the file; no reader needs more."""
 
 
 def read_uploaded(path: str) -> Match:
-    """The match of a file, as `attnlens.cricket.readers.read_match` reads it.
+    """Read the match in a file as `attnlens.cricket.readers.read_match` does, in a separate
+    process.
 
     Raises:
-        MatchFileError: the reader's words.
-        InputError: reading it needs more than 256 MB and ten times the file, or 30 seconds, or
-            the match holds more than 4 MB as JSON (a T20 match holds 0.1).
+        MatchFileError: the error that the reader raised.
+        InputError: reading the file needs more than 30 seconds, or more memory than 256 MB plus ten
+            times the size of the file, or the match is more than 4 MB as JSON (a T20 match is 0.1
+            MB).
     """
     bounds = replace(_BOUNDS, memory=_BOUNDS.memory + _MEMORY_PER_BYTE * size_of(path))
     match = of_plain(in_child(f"{__name__}:plain_match", {"path": path}, bounds, path=path))
@@ -50,7 +52,7 @@ def read_uploaded(path: str) -> Match:
 
 
 def plain_match(path: str, report: Report) -> Any:
-    """What the child answers."""
+    """Return the value that the child process sends back."""
     from attnlens.cricket.readers import read_match
 
     del report
@@ -58,9 +60,9 @@ def plain_match(path: str, report: Report) -> Any:
 
 
 def to_plain(value: Any) -> Any:
-    """A match and whatever is in it, as JSON can hold it.
+    """Convert a match, or any value inside a match, to JSON values.
 
-    A tuple becomes a list. Any other value with parts is an object with its class as the only key.
+    A tuple becomes a list. Any other compound value becomes an object whose only key is its class.
     """
     kind = type(value).__name__
     if _CLASSES.get(kind) is type(value):
@@ -75,7 +77,7 @@ def to_plain(value: Any) -> Any:
 
 
 def of_plain(data: Any) -> Any:
-    """What `to_plain` took apart."""
+    """Rebuild the value that `to_plain` converted."""
     if isinstance(data, list):
         return tuple(map(of_plain, data))
     if not isinstance(data, dict):
