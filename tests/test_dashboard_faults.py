@@ -208,6 +208,25 @@ def test_a_few_steps_lead_to_the_first_head(page: Any, server: Server) -> None:
     assert page.evaluate("document.activeElement.closest('.head') !== null")
 
 
+def test_a_list_of_buttons_is_one_tab_stop(page: Any, server: Server) -> None:
+    opened(page, server, explained=True)
+    for box in ("outcomes", "hidden"):
+        buttons = page.locator(f"#{box} button:visible")
+        buttons.first.focus()
+        page.keyboard.press("ArrowDown")
+        expect = buttons.nth(1).text_content()
+        assert page.evaluate("document.activeElement.textContent") == expect
+        page.keyboard.press("Tab")
+        assert page.evaluate(f"document.activeElement.closest('#{box}')") is None
+        page.keyboard.press("Shift+Tab")
+        assert page.evaluate("document.activeElement.textContent") == expect
+    page.evaluate("document.activeElement.blur(), scrollTo(0, 0)")
+    page.keyboard.press("ArrowRight")  # another ball's sets are one stop too
+    page.wait_for_selector("body[data-tested=yes]")
+    stops = page.evaluate("[...document.querySelectorAll('#hidden button')].map((b) => b.tabIndex)")
+    assert sorted(stops) == [-1] * (len(stops) - 1) + [0]
+
+
 def test_words_have_few_sizes_and_none_is_small(page: Any, server: Server) -> None:
     for path in (SAMPLE, "/match/simulated-252", "/", "/heads", "/recordings"):
         opened(page, server, path)

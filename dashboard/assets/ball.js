@@ -9,6 +9,7 @@ import {
   fresh,
   get,
   isTyping,
+  oneStop,
   percent,
   post,
   say,
@@ -166,6 +167,7 @@ class View {
     this.heads = new Heads(this.innings, (head) => this.choose({ head: this.headName(head) }));
     this.outcomes();
     this.redraw();
+    for (const id of ["outcomes", "hidden"]) oneStop(at(id));
     if (this.page.live) showNext(this.page, this.innings, `${this.query()}`);
     document.body.dataset.ready = "yes";
     performance.mark("attnlens-drawn");

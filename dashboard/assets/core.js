@@ -53,6 +53,25 @@ export function debounced(action, wait) {
 export const isTyping = (event) =>
   /^(INPUT|SELECT|TEXTAREA)$/.test(/** @type {Element} */ (event.target).tagName);
 
+/** Make the buttons of a box one tab stop: up and down move from one to the next.
+ * @param {HTMLElement} box */
+export function oneStop(box) {
+  const buttons = () => /** @type {HTMLElement[]} */ ([...box.querySelectorAll("button:not([hidden])")]);
+  const enter = (/** @type {Element | null | undefined} */ chosen) => {
+    for (const button of buttons()) button.tabIndex = button === chosen ? 0 : -1;
+  };
+  const settle = () => enter(buttons().find((button) => button.tabIndex === 0) ?? buttons()[0]);
+  new MutationObserver(settle).observe(box, { childList: true, subtree: true, attributeFilter: ["hidden"] });
+  box.addEventListener("focusin", (event) => enter(/** @type {Element} */ (event.target).closest("button")));
+  box.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const all = buttons();
+    all[all.indexOf(/** @type {HTMLElement} */ (document.activeElement)) + step]?.focus();
+  });
+}
+
 // ---- Numbers.
 /** @param {number} share @param {boolean} [fine] */
 export function percent(share, fine) {
