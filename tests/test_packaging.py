@@ -18,6 +18,7 @@ import pytest
 from command_line import REPOSITORY
 
 from attnlens._version import VERSION
+from attnlens.cli import _REMOVED
 
 PLACES = {
     "attnlens": "attnlens",
@@ -227,6 +228,12 @@ def test_the_citation_and_the_changelog_name_this_version_and_its_day() -> None:
     (day,) = re.findall(r"^date-released: (\S+)$", cited, re.MULTILINE)
     changes = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.*)$", changes, re.MULTILINE)[0] == f"{VERSION} ({day})"
+
+
+def test_the_changelog_has_every_command_and_option_that_is_gone() -> None:
+    changes = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    renamed = changes[changes.index("### Renamed") : changes.index("### Fixed")]
+    assert [name for name in _REMOVED if name.split()[-1] not in renamed] == []
 
 
 def test_every_extra_that_is_named_exists() -> None:
