@@ -1,1 +1,1 @@
-"""A match as frozen values: its deliveries, how a ball is named, its scorecard."""
+"""A match as immutable values: its deliveries, the ways to name a ball, and its scorecard."""

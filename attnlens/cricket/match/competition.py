@@ -1,7 +1,8 @@
-"""The competition of a match, its kind of T20 cricket, and how many balls a side may face.
+"""The competition of a match, its kind of T20 cricket, and the number of balls a side may face.
 
-A league has the same name in every season, and each international series has a name of its own. So
-all internationals of men, or of women, are one competition.
+A league has the same name in every season, but each international series has its own name. All
+men's internationals are therefore treated as one competition, and so are all women's
+internationals.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ INTERNATIONALS: Final = "internationals"
 BALLS_PER_OVER_OF_THE_HUNDRED: Final = 5
 ALL_OUT: Final = 10
 BOWLERS_SHARE: Final = 5
-"""One bowler bowls at most a fifth of an innings."""
+"""A bowler may bowl at most a fifth of an innings."""
 
 MENS_COMPETITIONS: Final = frozenset({
     "Bangladesh Premier League", "Big Bash League", "Caribbean Premier League",
@@ -23,14 +24,14 @@ MENS_COMPETITIONS: Final = frozenset({
     "Nepal Premier League", "Pakistan Super League", "Ram Slam T20 Challenge", "SA20",
     "Syed Mushtaq Ali Trophy", "Vitality Blast",
 })  # fmt: skip
-"""Leagues of men's clubs, by names that no league of women has."""
+"""The men's club leagues whose names are not also used by a women's league."""
 
 KIND_SIZE: Final = 3
-"""Flags of `kind_of_cricket`."""
+"""The number of flags that `kind_of_cricket` returns."""
 
 
 def competition_of(match: Match) -> str:
-    """The key of the competition's level; empty where the file has no event."""
+    """Return the key of the match's competition, or an empty text if the file names no event."""
     event = event_of(match)
     if match.team_type != "international" and " tour of " not in event:
         return event
@@ -38,28 +39,34 @@ def competition_of(match: Match) -> str:
 
 
 def event_of(match: Match) -> str:
-    """The tournament or series as the file names it, men's and women's apart; empty without one."""
+    """Return the tournament or series named in the file, with " (women)" for women; empty
+    if not stated.
+    """
     name = str(match.event.get("name", "")).strip()
     return f"{name} (women)" if name and match.gender == "female" else name
 
 
 def team_key(match: Match, team: str) -> str:
-    """The side's name; women's sides apart, since India is two teams."""
+    """Return the team's name, with " (women)" for women, since India has a men's and a
+    women's team.
+    """
     return f"{team} (women)" if match.gender == "female" else team
 
 
 def venue_key(match: Match) -> str:
-    """The ground's name up to the first comma, as files disagree on what follows it."""
+    """Return the ground's name up to the first comma, since files differ in what follows it."""
     return (match.venue or "").split(",")[0].strip()
 
 
 def era_of(match: Match) -> str:
-    """The key of the level of the day: men's cricket and women's apart."""
+    """Return the key under which scoring levels over time are kept: men's and women's
+    cricket separately.
+    """
     return match.gender or "male"
 
 
 def kind_of_cricket(match: Match) -> tuple[float, float, float]:
-    """Whether women play, whether clubs do, and whether an over has five balls: 0 or 1 each."""
+    """Return three flags, 0 or 1: women play, clubs play, and an over has five balls."""
     club = not competition_of(match).startswith(INTERNATIONALS)
     return (
         float(match.gender == "female"),
@@ -74,34 +81,36 @@ KINDS: Final = (
     "women's internationals",
     "women's leagues",
 )
-"""The kinds of cricket by the number of `table_of`."""
+"""The kinds of cricket, in the order of the numbers that `table_of` returns."""
 
 TABLES: Final = len(KINDS)
-"""Each kind has a table of its own of what happens in each over."""
+"""The number of tables of outcomes by over; each kind of cricket has its own table."""
 
 
 def table_of(match: Match) -> int:
-    """The number of the match's kind in `KINDS`."""
+    """Return the index of the match's kind in `KINDS`."""
     women, club, _ = kind_of_cricket(match)
     return int(2 * women + club)
 
 
 OVERS_BY_TYPE: Final[dict[str, int]] = {"T20": 20, "IT20": 20, "ODI": 50, "ODM": 50}
-"""Overs a side, by type of match."""
+"""The number of overs for each side, by type of match."""
 
 _SUPER_OVER_BALLS: Final = 6
 
 
 def powerplay_share(balls_per_over: int) -> float:
-    """The part of a twenty-over innings in which fielders must be close: a quarter in The Hundred.
+    """Return the share of a twenty-over innings that is the powerplay: 0.25 in The Hundred, else
+    0.3.
 
-    Playing conditions of T20 Internationals (ICC), clause 28; of The Hundred (ECB), clause 28.
+    Reference: playing conditions of T20 Internationals (ICC), clause 28, and of The Hundred (ECB),
+    clause 28.
     """
     return 0.25 if balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED else 0.3
 
 
 def quota_of(match: Match, innings: Innings) -> int | None:
-    """Legal balls the side may face; ``None`` where the game has no limit."""
+    """Return the number of legal balls the side may face, or ``None`` if there is no limit."""
     if innings.super_over:
         return _SUPER_OVER_BALLS
     if innings.target_balls:
@@ -115,9 +124,11 @@ def quota_of(match: Match, innings: Innings) -> int | None:
 
 
 def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
-    """The legal balls of a first innings that was shortened before it began.
+    """Return the number of legal balls of a first innings that was shortened before it began, else
+    ``None``.
 
-    The sign is a shorter chase whose target is one run more than the total, or a shorter powerplay.
+    An innings counts as shortened if the chase is also shorter and either its target is one run
+    more than the total, or the powerplay of the innings was shorter than usual.
     """
     chase = next((side for side in match.innings if side.number == 2), None)
     length = quota if chase is None else chase.target_balls or quota
@@ -134,15 +145,15 @@ def _shortened(match: Match, innings: Innings, quota: int) -> int | None:
 
 
 PHASES: Final = ("powerplay", "middle", "death")
-"""The phases of an innings, as `phase_of` numbers them."""
+"""The phases of an innings, in the order of the numbers that `phase_of` returns."""
 
 
 def phase_of(legal_balls: int, quota: int | None) -> int:
-    """The phase of a ball for ratings and encoders: 0, 1 or 2.
+    """Return the phase of a ball for ratings and encoders: 0, 1 or 2.
 
-    They are the first 36, the next 54 and the last 30 balls of 120, or the same shares of another
-    quota. Without a quota every ball is in the middle one. Pages use the file's powerplays
-    (`attnlens.cricket.match.ledger.phase_before`).
+    In an innings of 120 balls, the phases are the first 36, the next 54 and the last 30 balls. For
+    another quota the same shares apply. Without a quota every ball is in the middle phase. Pages
+    use the powerplays in the file instead (`attnlens.cricket.match.ledger.phase_before`).
     """
     if not quota:
         return 1

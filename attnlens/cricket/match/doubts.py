@@ -1,9 +1,10 @@
-"""What is impossible on the balls of a match, or hard to believe: rules, each a small function.
+"""Find what is impossible, or hard to believe, in the balls of a match: one small function per
+rule.
 
-A file can be well formed and describe a match that nobody played. What a rule finds stands in the
-notes of the match; where no answer about the match could be right, the match is refused. An over
-is doubted only where the Laws of Cricket leave no room. `reconcile` also compares what the file
-states of the match with its balls: every field has a witness, or stands in `NO_CLAIM`.
+A well-formed file can still describe a match that was never played. Each violation of a rule is
+added to the match's notes. If no analysis of the match could be right, the match is refused. An
+over is doubted only if the Laws of Cricket rule it out. `reconcile` also compares the facts stated
+about the match with its balls: every field has a witness, or is listed in `NO_CLAIM`.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_DOUBTS_A_RULE = 5
 _SUPER_OVER_WICKETS = 2
 _NEARLY_ALL_OUT = 8
-"""With so many out, those who were hurt or absent may have ended the innings."""
+"""With this many batters out, injured or absent batters may have ended the innings."""
 
 _FREE_HITS_SINCE = datetime.date(2016, 1, 1)
-"""From then on every no-ball of one run is followed by a free hit in limited overs."""
+"""From this day on, every no-ball of one run is followed by a free hit in limited-overs matches."""
 
 _BALL_RECORD = attrgetter("label", "batter", "non_striker", "bowler", "runs_total", "wickets")
 
@@ -56,29 +57,29 @@ _OFF_AN_EXTRA: Final = (
     ("wides", "wide", NOT_THE_BOWLERS | {"stumped", "hit wicket"}),
     ("noballs", "no-ball", NOT_THE_BOWLERS),
 )
-"""How someone can be out off a wide and a no-ball."""
+"""The dismissals that are possible off a wide and off a no-ball."""
 
 _ELEVEN: Final = 11
-"""Of larger squads somebody may be a substitute: those with impact players."""
+"""A larger squad may include substitutes, as in leagues with impact players."""
 
 _HANDLED: Final = "handled the ball"
 _LAST_HANDLED: Final = datetime.date(2017, 10, 1)
-"""Since the Laws of 2017 (code of 1 October) it is obstructing the field."""
+"""From this day on (Laws of Cricket, 2017 code), this dismissal is "obstructing the field"."""
 
 _FROM_ANYWHERE = frozenset({"timed out", "retired out", "retired hurt", "retired not out"})
-"""How someone can go who was not at the crease."""
+"""The dismissals that are possible for a player who is not at the crease."""
 
 _FIELDERS: Final[dict[str, range]] = {
     "caught": range(1, 2), "stumped": range(1, 2), "run out": range(10),
     "obstructing the field": range(10), "caught and bowled": range(2),
 }  # fmt: skip
-"""How many fielders a dismissal can have; others have none."""
+"""The possible number of fielders for each dismissal; other dismissals have no fielder."""
 
 _REVIEW_DECISIONS = frozenset({"upheld", "struck down", "technical failure"})
 
 
 class Finding(NamedTuple):
-    """What a rule found, and where; a rule of each innings leaves the innings out."""
+    """A violation of a rule, and its location. Rules about one innings leave ``innings`` empty."""
 
     problem: str
     ball: Delivery | None = None
@@ -91,10 +92,10 @@ class BallRule(NamedTuple):
     """A rule about the balls of a match, or of each innings.
 
     Attributes:
-        kind: its name in JSON.
-        refused: whether a match that breaks it is refused.
+        kind: the name of the rule in JSON.
+        refused: whether a match that violates the rule is refused.
         of_innings: whether ``find`` also takes the scan of an innings.
-        find: yields where the rule is broken.
+        find: a function that yields each violation.
     """
 
     kind: str
@@ -104,7 +105,7 @@ class BallRule(NamedTuple):
 
 
 RULES: Final[list[BallRule]] = []
-"""Every rule about balls, refusals first."""
+"""Every rule about balls; rules that lead to refusal come first."""
 
 
 def _rule(
@@ -114,7 +115,7 @@ def _rule(
 
 
 def doubts_of(case: Case) -> list[Doubt]:
-    """Every doubt about the balls, refusals first; of each kind the first few, in order."""
+    """Return every doubt about the balls, refusals first; at most the first five of each kind."""
     doubts = []
     for rule in RULES:
         if rule.of_innings:
@@ -158,7 +159,7 @@ def _both_ends(_case: Case, scan: InningsScan) -> Iterator[Finding]:
 def _to_himself(case: Case, scan: InningsScan) -> Iterator[Finding]:
     for player in sorted(scan.batters.keys() & scan.bowlers.keys()):
         if sum(player in squad for squad in case.match.players.values()) > 1:
-            continue  # two of one name: they may well meet
+            continue  # two players with the same name, who may well meet
         for ball in scan.innings.deliveries:
             if ball.bowler.name == player in _pair(ball):
                 yield Finding(f"{player} bats and bowls on one ball", ball)
@@ -239,11 +240,12 @@ def _fielders(case: Case, scan: InningsScan) -> Iterator[Finding]:
 
 
 def _cannot_field(case: Case, scan: InningsScan, ball: Delivery, kind: str, name: str) -> str:
-    """Why somebody cannot have been the fielder of a wicket; empty where he can."""
+    """Return why a player cannot have been the fielder of a wicket, or an empty text if he can."""
     batting = case.squads.get(scan.innings.batting_team, frozenset())
     fielding = case.squads.get(scan.innings.bowling_team, frozenset())
     if (kind == "caught and bowled") != (name == ball.bowler.name) and kind != "run out":
-        # Tables without squads write so what is caught and bowled.
+        # Tables without squads write a caught-and-bowled dismissal as "caught", with the bowler as
+        # fielder.
         if name == ball.bowler.name and (kind == "stumped" or (kind == "caught" and fielding)):
             return f"{name} bowls, and is the fielder of a batter out {kind}"
         if kind == "caught and bowled":
@@ -362,7 +364,7 @@ def _out_again(_case: Case, scan: InningsScan) -> Iterator[Finding]:
 
 @_rule("gone")
 def _gone(_case: Case, scan: InningsScan) -> Iterator[Finding]:
-    # Somebody who was hurt may come back at a wicket, and many files do not mention the injury.
+    # An injured batter may return when a wicket falls, and many files do not mention the injury.
     for row, (before, ball) in enumerate(scan.pairs):
         if before is None:
             continue
@@ -379,7 +381,7 @@ def _gone(_case: Case, scan: InningsScan) -> Iterator[Finding]:
 @_rule("ends")
 def _ends(case: Case, scan: InningsScan) -> Iterator[Finding]:
     if case.match.balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED:
-        return  # two overs come from one end, or one
+        return  # one or two successive overs come from the same end
     for ball in scan.swapped_ends:
         problem = f"{ball.batter} faces, and by the balls around it {ball.non_striker} would"
         yield Finding(problem, ball)
@@ -428,7 +430,7 @@ def _impossible_wickets(
 
 @_rule("free-hit")
 def _free_hits(case: Case, scan: InningsScan) -> Iterator[Finding]:
-    # In leagues where a no-ball is two runs, not every one is followed by a free hit.
+    # In leagues where a no-ball counts two runs, some no-balls are not followed by a free hit.
     first_day = case.match.date
     if not case.limited or first_day is None or first_day < _FREE_HITS_SINCE:
         return
@@ -550,7 +552,7 @@ def _ended_early(case: Case) -> Iterator[Finding]:
     balls = second.innings.target_balls if case.length_known else None
     full = -(-(balls or 0) // first.innings.balls_per_over)
     if not case.length_known and first.overs:
-        # What the side that batted second could have, the other had too.
+        # Both sides could face at least as many overs as the side that batted second did.
         full = len(second.overs)
     for scan in case.main:
         innings = scan.innings
@@ -559,7 +561,7 @@ def _ended_early(case: Case) -> Iterator[Finding]:
         if won or out >= _NEARLY_ALL_OUT or not scan.overs:
             continue
         if any(wicket.kind == "retired out" for wicket in innings.deliveries[-1].wickets):
-            continue  # the others may have retired too, and a table has no row for them
+            continue  # other batters may have retired too, and tables do not record that
         if scan.cut_short or len(scan.overs) < full:
             yield Finding(
                 f"ends after {innings.overs_display} overs with {count(scan.wickets, 'wicket')} "
@@ -586,14 +588,16 @@ BALL_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "replacements": ("replacements",),
     "review": ("reviews",),
 }
-"""Fields of a ball, and the kinds of doubt that contradict them."""
+"""For each field of a ball, the kinds of doubt that contradict the field."""
 
 _ADDS_UP = frozenset({"label", "actual_delivery", "runs.extras", "runs.total"})
-"""Fields of a ball that the other fields of it and of its over determine."""
+"""Fields of a ball that follow from the ball's other fields and from the other balls of the
+over.
+"""
 
 
 def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
-    """One statement for each field of a ball; ``kinds`` are those of every doubt."""
+    """Yield one statement for each field of a ball; ``kinds`` are the kinds of all doubts found."""
     balls = sum([len(innings.deliveries) for innings in case.match.innings])
     wickets = fielders = all_run = 0
     for scan in case.scans:
@@ -620,21 +624,23 @@ def _ball_statements(case: Case, kinds: set[str]) -> Iterator[StatedField]:
 
 
 _FLAGS = frozenset({"toss.uncontested", "super_over", "declared", "forfeited"})
-"""Fields whose only value is ``true``."""
+"""Fields whose only valid value is ``true``."""
 
 TWICE: Final = "twice"
-"""The kind of doubt where a file states a field in two places, and differently."""
+"""The kind of doubt for a field that the file states in two places with different values."""
 
 _PARTS = frozenset({"players", "officials", "supersubs"})
-"""Objects whose keys are names."""
+"""Objects whose keys are names of teams or roles."""
 
 
 _Field = tuple[str, str, str, Any]
-"""A field's name, its pattern, the part that stands for ``*`` or ends it, and its value."""
+"""A field's name, its pattern, the part of the name that matches ``*`` or ends it, and its
+value.
+"""
 
 
 def _add_leaves(fields: list[_Field], prefix: str, pattern: str, part: str, node: Json) -> None:
-    """Add the fields under a node; ``part`` is empty where a field's own key is its part."""
+    """Add the fields below a node. If ``part`` is empty, the key of each field is its part."""
     for key, value in node.items():
         if value is None or value == "":
             continue
@@ -658,7 +664,9 @@ def _stated_fields(case: Case) -> list[_Field]:
 
 
 def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdict]:
-    """The kind of doubt and the verdict."""
+    """Return the kind of doubt that a contradiction of this field has, and the verdict on
+    its value.
+    """
     if pattern not in WITNESSES:
         return "", Verdict(UNWITNESSED)
     kind, check = WITNESSES[pattern]
@@ -679,7 +687,7 @@ def _judge(case: Case, pattern: str, part: str, value: Any) -> tuple[str, Verdic
 
 
 def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
-    """Every doubt about a match, refusals first, and the status of every field that it states."""
+    """Return every doubt about a match, refusals first, and the status of every stated field."""
     doubts = doubts_of(case)
     if doubts and doubts[0].refused:
         return tuple(doubts), ()
@@ -712,7 +720,9 @@ def reconcile(case: Case) -> tuple[tuple[Doubt, ...], tuple[StatedField, ...]]:
 
 
 def _unstated(case: Case) -> Iterator[StatedField]:
-    """Fields that the balls determine and the file lacks; none where rain may have changed them."""
+    """Yield fields that the balls determine and the file lacks, unless rain may have
+    changed them.
+    """
     if not case.stated.method_known:
         return
     no_rain = case.outcome.get("method") is None

@@ -1,9 +1,9 @@
-"""The ledger: everything that follows from the deliveries of a match, by the rules of a scorebook.
+"""Compute everything that follows from the deliveries of a match by the rules of a scorebook.
 
-A wide is not a ball faced, neither by the batter nor in a partnership; a no-ball is. A bowler is
-charged with runs off the bat, wides and no-balls, and not with byes, leg byes or penalties. Run
-outs and retirements are not credited to the bowler. Pages, stories and prompts take their figures
-from here and count nothing themselves.
+A wide does not count as a ball faced, either for the batter or for the partnership; a no-ball does.
+A bowler is charged with runs off the bat, wides and no-balls, but not with byes, leg byes or
+penalty runs. Run outs and retirements are not credited to the bowler. Pages, stories and prompts
+take their figures from here and count nothing themselves.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EXTRAS: Final[tuple[tuple[str, str], ...]] = (
     ("noballs", "nb"),
     ("penalty", "pen"),
 )
-"""Kinds of extras and how a scorecard abbreviates them."""
+"""The kinds of extras and their abbreviations on a scorecard."""
 
 _HOW_OUT: Final = {
     "caught": ("c {fielders} b {bowler}", "caught b {bowler}"),
@@ -51,7 +51,7 @@ _HOW_OUT: Final = {
     "stumped": ("st {fielders} b {bowler}", "stumped b {bowler}"),
     "hit wicket": ("hit wicket b {bowler}",) * 2,
 }
-"""With and without the fielders' names; other kinds are written by their names."""
+"""Each dismissal with and without the fielders' names; other kinds are written as their name."""
 
 
 _WICKETS_BEFORE_A_HAT_TRICK: Final = 2
@@ -63,22 +63,23 @@ _LONGEST_WITH_PHASES = 120
 
 
 def counts_balls(balls_per_over: int) -> bool:
-    """Whether a scorer counts balls and not overs, as in The Hundred."""
+    """Return whether the scorer counts balls rather than overs, as in The Hundred."""
     return balls_per_over == BALLS_PER_OVER_OF_THE_HUNDRED
 
 
 def innings_length(innings: Innings) -> str:
-    """``19.4 overs``; ``98 balls`` in The Hundred."""
+    """Return the length of an innings: ``19.4 overs``, or ``98 balls`` in The Hundred."""
     if counts_balls(innings.balls_per_over):
         return count(innings.legal_balls, "ball")
     return f"{innings.overs_display} overs"
 
 
 def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
-    """Legal balls left to the innings before a delivery; ``None`` without a limit.
+    """Return the number of legal balls left in the innings before a delivery; ``None`` without a
+    limit.
 
-    An over that has ended counts as one over, also where the umpires miscounted. The present over
-    has as many balls as the file says, where it says that they miscounted it.
+    A finished over counts as one over, even if the umpires miscounted its balls. If the file says
+    that the current over was miscounted, the file's number of balls is used for that over.
     """
     quota = quota_of(match, innings)
     if quota is None:
@@ -91,21 +92,22 @@ def balls_left(match: Match, innings: Innings, ball: Delivery) -> int | None:
 
 
 def _bowled_of_over(innings: Innings, ball: Delivery) -> int:
-    """Legal balls of a delivery's over before it."""
+    """Return the number of legal balls in the delivery's over that come before the delivery."""
     past = reversed(innings.deliveries[: ball.index - 1])
     return sum(earlier.is_legal for earlier in takewhile(lambda b: b.over == ball.over, past))
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an innings is before a delivery, and at what pace.
+    """The progress and the run rate of an innings before a delivery.
 
     Attributes:
-        bowled: ``15.3 overs``; ``78 balls`` in The Hundred.
-        left: legal balls left; ``None`` without a limit.
-        required: runs to win; ``None`` where nothing is chased.
-        required_rate, run_rate: runs an over of the match's length; ``None`` without a ball.
-        over_name: what a rate is counted by, ``an over`` or ``per five balls``.
+        bowled: for example ``15.3 overs``, or ``78 balls`` in The Hundred.
+        left: the number of legal balls left; ``None`` without a limit.
+        required: the runs needed to win; ``None`` if the innings has no target.
+        required_rate, run_rate: runs per over of the match's length; ``None`` if there is no ball
+            left, or none was bowled.
+        over_name: the unit of the rates, ``an over`` or ``per five balls``.
     """
 
     bowled: str
@@ -117,7 +119,7 @@ class Progress:
 
 
 def progress_before(match: Match, innings: Innings, ball: Delivery) -> Progress:
-    """How far the innings is before one of its deliveries."""
+    """Return the progress of the innings before one of its deliveries."""
     size, bowled = innings.balls_per_over, ball.legal_balls_before
     left, target = balls_left(match, innings, ball), innings.target
     required = None if target is None else max(target - ball.score_before, 0)
@@ -133,15 +135,15 @@ def progress_before(match: Match, innings: Innings, ball: Delivery) -> Progress:
 
 
 def rate_unit(balls_per_over: int) -> str:
-    """What a rate of runs is counted by."""
+    """Return the unit of run rates in words."""
     return "per five balls" if counts_balls(balls_per_over) else "an over"
 
 
 def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None:
-    """The phase of a ball of an innings of at most twenty overs; else ``None``.
+    """Return the phase of a ball; ``None`` for a super over or an innings of more than 120 balls.
 
-    The powerplays are those of the file. Where it has none, the first 30% of the innings are one
-    (25% in The Hundred). The last quarter are the death overs.
+    The powerplays are read from the file. If the file has none, the first 30% of the innings is the
+    powerplay (25% in The Hundred). The last quarter of the innings is the death overs.
     """
     quota = quota_of(match, innings)
     if quota is None or quota > _LONGEST_WITH_PHASES or innings.super_over:
@@ -157,13 +159,13 @@ def phase_before(match: Match, innings: Innings, ball: Delivery) -> Phase | None
 
 
 def ground(venue: str | None, city: str | None) -> str:
-    """Where a match was played; the city is left out where the ground's name contains it."""
+    """Return where a match was played; the city is left out if the ground's name contains it."""
     return ", ".join(filter(None, (venue, city if (city or "") not in (venue or "") else None)))
 
 
 @dataclass
 class Batting:
-    """One batter's line. ``out`` is how; ``not out`` for who stayed."""
+    """One batter's line on the scorecard. ``out`` is the dismissal, or ``not out``."""
 
     player: Player
     position: int
@@ -175,7 +177,7 @@ class Batting:
 
     @property
     def strike_rate(self) -> float | None:
-        """Runs per hundred balls; ``None`` before the first ball."""
+        """Runs per hundred balls faced; ``None`` before the first ball."""
         return 100 * self.runs / self.balls if self.balls else None
 
     def add(self, ball: Delivery) -> None:
@@ -188,7 +190,7 @@ class Batting:
 
 @dataclass
 class Bowling:
-    """One bowler's line; ``legal_balls`` make the overs."""
+    """One bowler's line on the scorecard; the overs are computed from ``legal_balls``."""
 
     player: Player
     legal_balls: int = 0
@@ -207,12 +209,14 @@ class Bowling:
 
     @property
     def spell(self) -> str:
-        """What was bowled as a scorer says it: overs, and balls in The Hundred."""
+        """The amount bowled as a scorer writes it: overs, or balls in The Hundred."""
         return str(self.legal_balls) if counts_balls(self.balls_per_over) else self.overs
 
     @property
     def economy(self) -> float | None:
-        """Runs an over of the match's length; ``None`` before a legal ball."""
+        """Runs conceded per over, with the match's number of balls per over; ``None``
+        before a legal ball.
+        """
         balls = self.legal_balls
         return self.balls_per_over * self.runs / balls if balls else None
 
@@ -228,7 +232,9 @@ class Bowling:
 
 @dataclass(frozen=True)
 class Fall:
-    """A wicket: its number, the score after the ball, who, when and how."""
+    """The fall of a wicket: its number, the score after the ball, the batter, the ball and
+    the dismissal.
+    """
 
     wicket: int
     score: int
@@ -259,7 +265,7 @@ def scorecard(innings: Innings) -> Card:
     for ball in innings.deliveries:
         for player in (ball.batter, ball.non_striker):
             line = batting.setdefault(player.key, Batting(player, len(batting) + 1))
-            line.out = "not out"  # also for one who retired and is back
+            line.out = "not out"  # also for a batter who retired and has come back
         batting[ball.batter.key].add(ball)
         bowler = bowling.setdefault(
             ball.bowler.key, Bowling(ball.bowler, balls_per_over=innings.balls_per_over)
@@ -269,7 +275,7 @@ def scorecard(innings: Innings) -> Card:
             card.extras[kind] += runs
         for wicket in ball.wickets:
             out = wicket.player_out
-            # Somebody who is timed out has neither faced a ball nor stood at the other end.
+            # A batter who is timed out has neither faced a ball nor been at the other end.
             line = batting.setdefault(out.key, Batting(out, len(batting) + 1))
             line.out = how_out(wicket, ball.bowler)
             if wicket.counts:
@@ -290,9 +296,10 @@ class Total(NamedTuple):
     """The deliveries of a batter, a bowler or an over in an innings.
 
     Attributes:
-        rows: their positions in the innings, from 0.
-        runs: off the bat of a batter, charged to a bowler, all of an over.
-        wickets: times a batter was out, those credited to a bowler, all of an over.
+        rows: the positions of the deliveries in the innings, from 0.
+        runs: runs off the bat for a batter, charged runs for a bowler, and all runs for an over.
+        wickets: the times a batter was out, the wickets credited to a bowler, or all wickets of an
+            over.
     """
 
     name: str
@@ -302,7 +309,7 @@ class Total(NamedTuple):
 
 
 def totals(innings: Innings, by: TotalsBy) -> list[Total]:
-    """The totals of every batter, bowler or over of an innings, in order of appearance."""
+    """Return the totals of every batter, bowler or over of an innings, in order of appearance."""
     rows: dict[str, list[int]] = {}
     for row, ball in enumerate(innings.deliveries):
         name = f"over {ball.over}" if by == "over" else getattr(ball, by).name
@@ -327,7 +334,8 @@ def totals(innings: Innings, by: TotalsBy) -> list[Total]:
 class Encounter(NamedTuple):
     """Balls faced, runs and the bowler's wickets between two players.
 
-    Runs are off the bat where the opponent is a bowler, and charged to the bowler otherwise.
+    If the opponent is a bowler, the runs are those off the bat; otherwise those charged to the
+    bowler.
     """
 
     name: str
@@ -337,7 +345,7 @@ class Encounter(NamedTuple):
 
 
 def against(balls: Iterable[Delivery], opponent: Literal["batter", "bowler"]) -> list[Encounter]:
-    """The balls of one player by opponent, in order of appearance."""
+    """Group the balls of one player by opponent, in order of appearance."""
     rows: dict[str, list[Delivery]] = {}
     for ball in balls:
         rows.setdefault(getattr(ball, opponent).name, []).append(ball)
@@ -353,12 +361,12 @@ def against(balls: Iterable[Delivery], opponent: Literal["batter", "bowler"]) ->
 
 
 def charged_runs(ball: Delivery) -> int:
-    """What a ball costs its bowler: bat, wides and no-balls."""
+    """Return the runs that a ball costs its bowler: off the bat, wides and no-balls."""
     return int(ball.runs_batter + ball.extras.get("wides", 0) + ball.extras.get("noballs", 0))
 
 
 def maidens(innings: Innings) -> Iterator[str]:
-    """The bowler's key for every over that one bowler finished without being charged a run."""
+    """Yield the bowler's key for every complete over by one bowler without a charged run."""
     overs: dict[int, list[Delivery]] = {}
     for ball in innings.deliveries:
         overs.setdefault(ball.over, []).append(ball)
@@ -371,7 +379,7 @@ def maidens(innings: Innings) -> Iterator[str]:
 
 
 def how_out(wicket: Wicket, bowler: Player) -> str:
-    """``c Smith b Khan``, ``run out (Jones)``, ``retired hurt``."""
+    """Describe a dismissal: ``c Smith b Khan``, ``run out (Jones)``, ``retired hurt``."""
     fielders = "/".join(wicket.fielders)
     if wicket.kind == "run out":
         return f"run out ({fielders})" if fielders else "run out"
@@ -415,17 +423,21 @@ def card_data(match: Match, card: Card) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class DerivedResult:
-    """How a match ended, by its balls: the winner (``None`` of a tie) and ``{"runs": 11}``."""
+    """A result that follows from the balls: the winner (``None`` for a tie), and the margin
+    ``{"runs": 11}``.
+    """
 
     winner: str | None
     by: Facts
 
 
 def derived_result(match: Match) -> DerivedResult | None:
-    """The result that follows from the balls of two innings; ``None`` where they do not decide it.
+    """Return the result that follows from the balls of two innings; ``None`` if they do not decide
+    it.
 
-    They do not without a second innings or a limit of overs, where an innings ended early, where a
-    chase stopped below a target of a rain rule, and where the target was set during the chase.
+    The balls do not decide the match in these cases: there is no second innings or no limit of
+    overs; an innings ended early; a chase stopped below the target set by a rain rule; the target
+    was set during the chase.
     """
     main = [innings for innings in match.innings if not innings.super_over]
     if len(main) != 2 or main[0].batting_team == main[1].batting_team or not main[1].deliveries:
@@ -443,11 +455,11 @@ def derived_result(match: Match) -> DerivedResult | None:
 def result_of_chase(
     chase: Innings, total: int, wickets: int, to_beat: int, *, complete: bool
 ) -> DerivedResult | None:
-    """The result of a chase with this total; ``None`` where it stopped before it was complete.
+    """Return the result of a chase with this total; ``None`` if it stopped before it was complete.
 
     Args:
-        to_beat: the score that had to be passed.
-        complete: whether the side has no ball or no batter left.
+        to_beat: the score that the chasing side had to pass.
+        complete: whether the chasing side has no balls or no batters left.
     """
     if total > to_beat:
         return DerivedResult(chase.batting_team, Facts(wickets=ALL_OUT - wickets))
@@ -459,9 +471,9 @@ def result_of_chase(
 
 
 def innings_complete(match: Match, innings: Innings) -> bool:
-    """Whether the side has no ball or no batter left, or has reached its target.
+    """Return whether the side has no balls or no batters left, or has reached its target.
 
-    Whoever retired counts as out: batters who are hurt can end an innings with nine wickets.
+    A batter who retired counts as out, since injuries can end an innings with nine wickets down.
     """
     if not innings.deliveries:
         return False
@@ -474,11 +486,12 @@ def innings_complete(match: Match, innings: Innings) -> bool:
 
 
 def outcome_of(match: Match) -> Facts:
-    """The stated outcome; where it is missing or contradicted, what the balls show.
+    """Return the stated outcome, or the outcome by the balls if it is missing or contradicted.
 
-    It is empty where the balls do not decide the match.
+    The result is empty if the balls do not decide the match.
     """
-    # A file that states no result, and would state a rain rule, has a statement of the winner.
+    # If the file states no result but would state a rain rule, `statements` has an
+    # ``outcome.winner``.
     derives_winner = any(each.field == "outcome.winner" for each in match.statements)
     if not match.contradicts("outcome") and (match.outcome or not derives_winner):
         return match.outcome
@@ -491,7 +504,9 @@ def outcome_of(match: Match) -> Facts:
 
 
 def outcome_words(outcome: Facts) -> str | None:
-    """``India won by 11 runs``, ``tie, India won the super over``; ``None`` of an empty outcome."""
+    """Describe an outcome: ``India won by 11 runs``, ``tie, India won the super over``, or
+    ``None``.
+    """
     winner, result = outcome.get("winner"), outcome.get("result")
     how = f" ({outcome['method']})" if outcome.get("method") else ""
     if winner is None:
@@ -508,9 +523,10 @@ def outcome_words(outcome: Facts) -> str | None:
 
 
 def result_sentence(match: Match) -> str | None:
-    """``India won by 11 runs``; ``None`` where neither the file nor its balls have a result.
+    """Return the result in words; ``None`` if neither the file nor the balls give a result.
 
-    A result that the balls contradict is attributed to the file, beside what the balls show.
+    A result that the balls contradict is attributed to the file, and the result by the balls is
+    added.
     """
     stated, by_balls = outcome_words(match.outcome), outcome_words(outcome_of(match))
     if stated is None:
@@ -528,7 +544,9 @@ def result_sentence(match: Match) -> str | None:
 
 
 def attributed(match: Match, text: str, *fields: str) -> str:
-    """A sentence about stated fields, after ``the file says`` unless all of them are confirmed."""
+    """Return ``text``, after ``the file says`` unless all the fields that it states are
+    confirmed.
+    """
     statuses = {statement.status for statement in match.statements if statement.field in fields}
     return text if statuses <= {DERIVED, AGREES} else f"the file says {text}"
 
@@ -550,26 +568,29 @@ def _player_data(player: Player) -> Json:
 
 
 def _figures(of: object, names: str) -> Json:
-    """The attributes of these names, separated by spaces; rates are rounded to two places."""
+    """Return the named attributes (``names`` is separated by spaces); rates are rounded to
+    two decimals.
+    """
     values = {name: plain(getattr(of, name)) for name in names.split()}
     return {name: round(v, 2) if isinstance(v, float) else v for name, v in values.items()}
 
 
 _RECENT_BALLS: Final = 6
-"""How many of the balls before are listed."""
+"""The number of preceding balls that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScorebookEntry:
-    """The scorebook before a delivery.
+    """The scorebook as it is before a delivery.
 
     Attributes:
         batting, other, bowling: the lines of the batter, of the non-striker and of the bowler.
-        partnership_runs, partnership_balls: extras count as runs, and wides are no balls.
+        partnership_runs, partnership_balls: the partnership's runs with extras, and balls without
+            wides.
         over_runs: the runs of this over so far.
-        latest: the last balls, oldest first, as `ball_sign` writes them.
-        hat_trick: whether a wicket would be the bowler's third with three balls running.
-        free_hit: as `free_hits` has it.
+        latest: the last balls, oldest first, in the notation of `ball_sign`.
+        hat_trick: whether a wicket on this ball would complete the bowler's hat-trick.
+        free_hit: whether the ball is a free hit, as in `free_hits`.
     """
 
     batting: Batting
@@ -584,7 +605,9 @@ class ScorebookEntry:
 
 
 def free_hits(deliveries: tuple[Delivery, ...]) -> list[bool]:
-    """Whether each ball is a free hit: after a no-ball, and on through its wides."""
+    """Return whether each ball is a free hit: the ball after a no-ball, and the ball after
+    a wide on a free hit.
+    """
     flags, pending = [], False
     for ball in deliveries:
         flags.append(pending)
@@ -593,10 +616,10 @@ def free_hits(deliveries: tuple[Delivery, ...]) -> list[bool]:
 
 
 def scorebook(innings: Innings) -> Iterator[ScorebookEntry]:
-    """The entry before every delivery of an innings."""
+    """Yield the scorebook entry before every delivery of an innings."""
     batting: dict[str, Batting] = {}
     bowling: dict[str, Bowling] = {}
-    in_a_row: dict[str, int] = {}  # the bowler's last balls that took wickets
+    in_a_row: dict[str, int] = {}  # each bowler's latest run of balls with a wicket
     stand_runs = stand_balls = over_runs = over = 0
     signs: list[str] = []
     for ball, free_hit in zip(innings.deliveries, free_hits(innings.deliveries), strict=True):
@@ -630,20 +653,24 @@ def scorebook(innings: Innings) -> Iterator[ScorebookEntry]:
 
 
 def balls_bowled(innings: Innings, bowler: Player, before: int | None = None) -> int:
-    """Legal balls that a bowler has bowled, of the deliveries before one, or of all."""
+    """Return the number of legal balls by a bowler, optionally only before the delivery
+    ``before``.
+    """
     balls = innings.deliveries if before is None else innings.deliveries[: before - 1]
     return sum(ball.is_legal and ball.bowler.key == bowler.key for ball in balls)
 
 
 def scorebook_before(innings: Innings, ball: Delivery) -> ScorebookEntry:
-    """The entry before one of the innings' deliveries."""
+    """Return the scorebook entry before one of the innings' deliveries."""
     upto = replace(innings, deliveries=innings.deliveries[: ball.index])
     *_, entry = scorebook(upto)
     return entry
 
 
 def ball_sign(ball: Delivery) -> str:
-    """A past ball as a scorebook has it: ``4``, ``0``, ``W``, ``1W``, ``wd``, ``nb4``, ``2lb``."""
+    """Return a past ball in scorebook notation: ``4``, ``0``, ``W``, ``1W``, ``wd``,
+    ``nb4``, ``2lb``.
+    """
     runs = ball.runs_total
     if any(wicket.counts for wicket in ball.wickets):
         return "W" if not runs else f"{runs}W"

@@ -1,4 +1,4 @@
-"""A match as attnlens sees it: frozen values, the same whatever file they came from."""
+"""Immutable values for a match, which do not depend on the format of the file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from attnlens.files import Json
 Outcome = Literal["0", "1", "2", "3", "4", "5", "6", "W", "wd", "nb", "bye"]
 
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
-"""The classes the models predict, in the order of every probability vector."""
+"""The outcome classes that the models predict, in the order of every probability vector."""
 
 OUTCOME_INDEX: Final[dict[str, int]] = {name: position for position, name in enumerate(OUTCOMES)}
 
 
 class OutcomeNames(NamedTuple):
-    """The names of an outcome: in a sentence, in an id, beside a figure, and others."""
+    """The names of an outcome: in a sentence, in an id, beside a figure, and synonyms."""
 
     words: str
     thing: str
@@ -27,7 +27,7 @@ class OutcomeNames(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """``words`` without the article: ``dot ball``."""
+        """``words`` without the article, such as ``dot ball``."""
         return self.words.removeprefix("a ")
 
 
@@ -48,10 +48,10 @@ OUTCOME_NAMES: Final[dict[str, OutcomeNames]] = {
 OUTCOME_BY_NAME: Final[dict[str, str]] = {
     form: code for code, names in OUTCOME_NAMES.items() for form in (names.noun, *names.synonyms)
 }
-"""Outcomes by what a text calls them, beside their codes."""
+"""Outcome codes by the names used in texts; the codes themselves are not included."""
 
 UNCOUNTED_WICKETS: Final[frozenset[str]] = frozenset({"retired hurt", "retired not out"})
-"""Ways to leave the field that are not a wicket (Laws of Cricket, 25.4)."""
+"""Ways to leave the field that do not count as a wicket (Laws of Cricket, 25.4)."""
 
 NOT_THE_BOWLERS: Final[frozenset[str]] = UNCOUNTED_WICKETS | {
     "run out",
@@ -71,7 +71,7 @@ DISMISSALS: Final[frozenset[str]] = NOT_THE_BOWLERS | {
     "lbw",
     "stumped",
 }
-"""Every way to leave the field, as Cricsheet calls it."""
+"""Every way to leave the field, with the names that Cricsheet uses."""
 
 
 BOWLERS_SHARE_OF_WICKETS: Final = 0.92
@@ -79,10 +79,11 @@ BOWLERS_SHARE_OF_WICKETS: Final = 0.92
 
 
 def classify(runs_batter: int, extras: Mapping[str, int], *, counted_wicket: bool) -> str:
-    """The outcome class of one delivery, whose ``extras`` are runs by the kinds that occurred.
+    """Return the outcome class of one delivery. ``extras`` maps each kind that occurred to its
+    runs.
 
-    A counted wicket comes first; else a wide; else a no-ball; else runs off the
-    bat (7 or more count as 6); else ``bye`` when byes or leg byes ran; else ``0``.
+    The first class that applies is returned: a wicket that counts; a wide; a no-ball; runs off the
+    bat (7 or more count as 6); ``bye`` for byes or leg byes; ``0``.
     """
     if counted_wicket:
         return "W"
@@ -96,7 +97,9 @@ def classify(runs_batter: int, extras: Mapping[str, int], *, counted_wicket: boo
 
 
 def parse_outcome(name: str) -> str:
-    """An outcome's code by what it is called: ``six`` is ``6``; any other name stays."""
+    """Return the code of an outcome's name: ``six`` gives ``6``; an unknown name is
+    returned unchanged.
+    """
     small = name.strip().lower()
     things = {names.thing: code for code, names in OUTCOME_NAMES.items()}
     return (
@@ -105,9 +108,9 @@ def parse_outcome(name: str) -> str:
 
 
 class Facts(Mapping[str, Any]):
-    """A small mapping that cannot change: ``{"winner": "India", "by": {"runs": 11}}``.
+    """A small immutable mapping: ``{"winner": "India", "by": {"runs": 11}}``.
 
-    It compares equal to any mapping with the same items, hashes, and pickles.
+    A `Facts` object equals any mapping with the same items, can be hashed, and can be pickled.
     Nested dictionaries become ``Facts`` and lists become tuples.
     """
 
@@ -123,7 +126,8 @@ class Facts(Mapping[str, Any]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 
-    # Those of a Mapping call `__getitem__` and catch its error, which costs several times as much.
+    # The methods of `Mapping` call `__getitem__` and catch its error, which takes several times as
+    # long.
     def __contains__(self, key: object) -> bool:
         return key in self._items
 
@@ -144,11 +148,11 @@ class Facts(Mapping[str, Any]):
 
     @classmethod
     def not_none(cls, **facts: Any) -> Facts:
-        """Of these facts those that are not ``None``."""
+        """Build an object from the facts that are not ``None``."""
         return cls({name: fact for name, fact in facts.items() if fact is not None})
 
     def plain(self) -> Json:
-        """The same as dictionaries and lists, for JSON."""
+        """Return the facts as dictionaries and lists, for JSON."""
         return {key: plain(value) for key, value in self._items.items()}
 
 
@@ -169,7 +173,9 @@ def _printable(text: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Facts and tuples as dictionaries and lists, for JSON; anything else as it is."""
+    """Convert facts and tuples to dictionaries and lists, for JSON; return other values
+    unchanged.
+    """
     if isinstance(value, Facts):
         return value.plain()
     if isinstance(value, tuple):
@@ -179,9 +185,9 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """A player: the name as the file spells it and the registry id where it is known.
+    """A player: the name as spelled in the file, and the registry id if it is known.
 
-    Two players with ids are the same when the ids are; otherwise names decide.
+    Compare players by `key`, which is the id if there is one and the name otherwise.
     """
 
     name: str
@@ -189,7 +195,7 @@ class Player:
 
     @property
     def key(self) -> str:
-        """What identifies the player: the registry id, else the name."""
+        """The identity of the player: the registry id, or the name if there is no id."""
         return self.id or self.name
 
     def __str__(self) -> str:
@@ -197,14 +203,14 @@ class Player:
 
 
 UNKNOWN_PLAYER = Player("not known")
-"""Stands for a player whom the format does not name and the rules cannot determine."""
+"""A placeholder for a player whom the format does not name and the rules cannot determine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wicket:
-    """Someone left the field: bowled, run out, retired hurt, and so on.
+    """A batter's departure: bowled, run out, retired hurt, and so on.
 
-    ``fielders`` holds names; a fielder the file does not name is left out.
+    ``fielders`` holds names; a fielder without a name in the file is left out.
     """
 
     kind: str
@@ -213,32 +219,34 @@ class Wicket:
 
     @property
     def counts(self) -> bool:
-        """Whether it is a wicket: every kind but retired hurt and retired not out."""
+        """Whether this counts as a wicket: all kinds except retired hurt and retired not out."""
         return self.kind not in UNCOUNTED_WICKETS
 
 
 class Delivery(NamedTuple):
-    """One delivery, and the score as it stood before it was bowled.
+    """One delivery, and the score before it was bowled.
 
-    A tuple is made in a third of the time that a frozen dataclass takes, a seventh of reading.
+    This is a named tuple because creating one takes a third of the time of a frozen dataclass,
+    which saves a seventh of the reading time.
 
     Attributes:
-        index: position in the innings, from 1, wides and no-balls included.
-        over: the over as the file labels it, from 0.
+        index: the position in the innings, from 1, with wides and no-balls counted.
+        over: the number of the over in the file, from 0.
         label: the file's name for the ball, as text (``"7.10"`` is not ``"7.1"``).
-        actual_delivery: over and legal ball, as television says it; ``None``
-            where the file has too little to work it out.
-        runs_batter, runs_extras, runs_total: runs on this delivery.
-        extras: runs by kind, only the kinds that occurred:
-            ``wides noballs byes legbyes penalty``.
+        actual_delivery: the over and the legal ball, as on television; ``None`` if the file has too
+            little information to derive them.
+        runs_batter, runs_extras, runs_total: the runs on this delivery.
+        extras: the runs by kind, with only the kinds that occurred: ``wides noballs byes legbyes
+            penalty``.
         outcome: one of `attnlens.cricket.match.match.OUTCOMES`.
-        score_before: runs, with penalty runs already awarded.
-        wickets_before, legal_balls_before: counted in this innings.
-        non_boundary: whether the file says that a four or a six was all run;
-            formats without the column leave it ``False``.
+        score_before: the runs of the innings before the delivery, including penalty runs already
+            awarded.
+        wickets_before, legal_balls_before: the numbers in this innings before the delivery.
+        non_boundary: whether the file says that the batters ran all the runs of a four or six;
+            ``False`` in formats without this field.
     """
 
-    index: int  # type: ignore[assignment]  # a position, where a tuple has a method
+    index: int  # type: ignore[assignment]  # a position; tuple.index is a method
     over: int
     label: str
     actual_delivery: str | None
@@ -259,26 +267,26 @@ class Delivery(NamedTuple):
 
     @property
     def faced(self) -> bool:
-        """Whether it counts as a ball faced: every delivery but a wide."""
+        """Whether the delivery counts as a ball faced: every delivery except a wide."""
         return "wides" not in self.extras
 
     @property
     def boundary(self) -> bool:
-        """Whether the batter hit a four or a six to the rope, also off a no-ball."""
+        """Whether the batter hit a four or a six over or to the boundary, also off a no-ball."""
         return self.runs_batter in (4, 6) and not self.non_boundary
 
     @property
     def bowlers_wickets(self) -> int:
-        """Wickets that are credited to the bowler."""
+        """The number of wickets credited to the bowler."""
         return sum(wicket.kind not in NOT_THE_BOWLERS for wicket in self.wickets)
 
 
 @dataclass(frozen=True, slots=True)
 class Powerplay:
-    """Balls during which the field was restricted, as the file has them.
+    """The balls on which the field was restricted, as stated in the file.
 
     Attributes:
-        first, last: the over and the delivery in it, as in labels: ``(0, 1)`` to ``(5, 10)``.
+        first, last: the over and the delivery in the over, as in labels: ``(0, 1)`` to ``(5, 10)``.
         kind: ``mandatory``, ``batting`` or ``fielding``.
     """
 
@@ -292,13 +300,15 @@ class Powerplay:
 
 
 class Doubt(NamedTuple):
-    """Something in a match that cannot be, or is hard to believe.
+    """Something in a match that is impossible or hard to believe.
 
     Attributes:
-        kind: a name in `attnlens.cricket.match.doubts.RULES`.
-        problem: a sentence.
-        innings, over, ball: the innings from 1, the over and the ball's label in the file.
-        refused: whether the match is refused for it.
+        kind: the name of the rule or of the check, such as a name in
+            `attnlens.cricket.match.doubts.RULES`.
+        problem: a sentence that describes the doubt.
+        innings, over, ball: the number of the innings from 1, the over, and the ball's label in the
+            file.
+        refused: whether the match is refused because of this doubt.
         position: the ball's position in the match, from 1.
         field: the stated field that cannot be true, as in `StatedField`.
     """
@@ -313,7 +323,7 @@ class Doubt(NamedTuple):
     field: str | None = None
 
     def __str__(self) -> str:
-        """The sentence after its place."""
+        """Return the location, followed by the sentence."""
         if self.innings is None:
             return self.problem
         return f"innings {self.innings}{f', ball {self.ball}' if self.ball else ''}: {self.problem}"
@@ -326,16 +336,19 @@ UNWITNESSED: Final = "unwitnessed"
 
 
 class StatedField(NamedTuple):
-    """A field that a file states of its match, and what the rest of the file shows of it.
+    """A field that a file states about its match, and what the rest of the file says about that
+    field.
 
     Attributes:
-        field: a path in Cricsheet JSON without ``info``, innings from 1: ``outcome.by.wickets``,
-            ``innings.2.target.runs``. A field of the balls is ``deliveries.wickets.kind``.
-        stated: its value; of the balls, on how many it is stated; ``None`` where the file has none.
-        derived: the value that follows from the rest of the file, ``None`` where none does.
-        status: ``derived`` where the balls determine it, and the file states the same or nothing;
-            ``agrees`` where another statement confirms it; ``contradicts`` where it cannot be true
-            beside the balls or another statement; ``unwitnessed`` otherwise.
+        field: the path in Cricsheet JSON without ``info``, with innings numbered from 1:
+            ``outcome.by.wickets``, ``innings.2.target.runs``. A field of the balls is written
+            ``deliveries.wickets.kind``.
+        stated: the stated value, or ``None`` if the file has none. For a field of the balls, the
+            number of balls that state it.
+        derived: the value that follows from the rest of the file, or ``None`` if none follows.
+        status: ``derived`` if the balls determine the value, and the file states the same value or
+            none; ``agrees`` if another statement confirms it; ``contradicts`` if it is inconsistent
+            with the balls or with another statement; ``unwitnessed`` otherwise.
     """
 
     field: str
@@ -346,18 +359,20 @@ class StatedField(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Innings:
-    """One side's turn to bat.
+    """One side's innings.
 
     Attributes:
-        number: from 1; super overs are 3 and up in a limited-overs match.
-        target: runs needed to win; ``None`` where there is none or it is not known.
-        target_balls: legal balls the chasing side has for it.
+        number: from 1; super overs are numbered from 3 in a limited-overs match.
+        target: the runs needed to win; ``None`` if there is no target or it is unknown.
+        target_balls: the number of legal balls in which the chasing side must reach the target.
         penalty_runs: runs awarded outside any delivery, ``{"pre": 0, "post": 5}``.
-        declared: whether the side declared; ``None`` where the format does not state it.
-        set_later: the file's target, ``{"runs": 44, "balls": 44}``, where it was set after the
-            chase began; ``target`` and ``target_balls`` are then those of a match without rain.
-        powerplays: in order; none where the file has none.
-        miscounted: overs in which the file says that the umpires miscounted, and their legal balls.
+        declared: whether the side declared; ``None`` if the format does not state it.
+        set_later: the target in the file, ``{"runs": 44, "balls": 44}``, if it was set after the
+            chase began. In that case ``target`` and ``target_balls`` are those of a match without
+            rain.
+        powerplays: the powerplays in order; empty if the file has none.
+        miscounted: the overs that the umpires miscounted according to the file, and the number of
+            legal balls in each.
     """
 
     number: int
@@ -371,7 +386,7 @@ class Innings:
     declared: bool | None
     balls_per_over: int = 6
     set_later: Facts = field(default_factory=Facts)
-    # In JSON alone: two files of one match are equal.
+    # Only JSON states these, so they are ignored when two files of the same match are compared.
     powerplays: tuple[Powerplay, ...] = field(default=(), compare=False)
     miscounted: tuple[tuple[int, int], ...] = field(default=(), compare=False)
 
@@ -390,15 +405,15 @@ class Innings:
 
     @property
     def extras(self) -> int:
-        """Runs in extras on deliveries (penalty runs outside a delivery are not in it)."""
+        """Runs from extras on deliveries; penalty runs outside a delivery are not included."""
         return sum(ball.runs_extras for ball in self.deliveries)
 
     @property
     def overs_display(self) -> str:
-        """Overs as a scorecard prints them: ``"19.4"``, of five balls in The Hundred.
+        """Overs as printed on a scorecard: ``"19.4"``. In The Hundred, an over has five balls.
 
-        Overs that were finished count as overs whatever the umpire counted in
-        them, so a miscounted over of seven balls is still one over.
+        A finished over counts as one over even if the umpires miscounted its balls, so a miscounted
+        over of seven balls is still one over.
         """
         if not self.deliveries:
             return "0.0"
@@ -422,16 +437,16 @@ class Match:
     """A match.
 
     Attributes:
-        match_id: the file's id, else the file's stem.
-        match_type: ``T20 IT20 ODI ODM Test MDM``, or ``None`` where unknown.
-        overs: overs a side was to face, ``None`` in unlimited cricket.
-        teams: the two sides as listed.
-        source: where it was read from, for messages.
-        notes: what the format could not say, what was odd or repaired, and every doubt.
-        players: the squads, team to names, where the format has them.
-        team_type: ``international`` or ``club``, likewise.
-        doubts: what is hard to believe, with its place.
-        statements: every field that the file states, and whether the rest of it confirms that.
+        match_id: the id stated in the file, or the stem of the file's name.
+        match_type: ``T20 IT20 ODI ODM Test MDM``, or ``None`` if unknown.
+        overs: the number of overs for each side; ``None`` in unlimited cricket.
+        teams: the two sides, in the order of the file.
+        source: the path that the match was read from, for messages.
+        notes: facts that the format lacks, oddities, corrections, and every doubt.
+        players: the squads, as a mapping from team to names, if the format has them.
+        team_type: ``international`` or ``club``, if the format states it.
+        doubts: what is hard to believe, and where.
+        statements: every field that the file states, and whether the rest of the file confirms it.
     """
 
     match_id: str
@@ -450,7 +465,8 @@ class Match:
     innings: tuple[Innings, ...]
     source: str
     notes: tuple[str, ...] = ()
-    # Told by some formats only, and by no ball: two files of one match are equal.
+    # Only some formats state these, and no ball does, so they are ignored when two files of the
+    # same match are compared.
     players: Facts = field(default_factory=Facts, compare=False)
     team_type: str | None = field(default=None, compare=False)
     doubts: tuple[Doubt, ...] = field(default=(), compare=False)
@@ -458,11 +474,13 @@ class Match:
 
     @property
     def date(self) -> datetime.date | None:
-        """The first day, or ``None`` where the file has no date."""
+        """The first day, or ``None`` if the file has no date."""
         return self.dates[0] if self.dates else None
 
     def contradicts(self, prefix: str) -> bool:
-        """Whether a stated field, such as ``outcome``, or one within it is contradicted."""
+        """Return whether a stated field, such as ``outcome``, or a field within it is
+        contradicted.
+        """
         return any(
             statement.status == CONTRADICTS and f"{statement.field}.".startswith(f"{prefix}.")
             for statement in self.statements
@@ -470,7 +488,9 @@ class Match:
 
     @property
     def content(self) -> str:
-        """Every field but the source, as text: files of the same content have the same."""
+        """Every field except the source and the statements, as text, to compare the content
+        of files.
+        """
         unread = ("source", "statements")
         values = {name: value for name, value in _fields(self).items() if name not in unread}
         return repr({**values, "innings": [_fields(innings) for innings in self.innings]})
@@ -488,7 +508,7 @@ class Match:
 
 
 def match_particulars(match: Match, innings: Innings) -> Json:
-    """Which match it was, and whose innings."""
+    """Return the identity of the match and the two sides of the innings, for JSON."""
     return {
         **{name: getattr(match, name) for name in ("match_id", "match_type", "gender")},
         "dates": [day.isoformat() for day in match.dates],

@@ -1,7 +1,7 @@
-"""Ways to name a ball or a player, and the ball not yet bowled.
+"""Ways to name a ball or a player, including the ball not yet bowled.
 
-A ball is identified by its innings and its position there, from 1, wides and no-balls included.
-Every other form that people write is a name for that position.
+A ball is identified by its innings and by its position in the innings, from 1, with wides and
+no-balls counted. Every other notation is converted to that position.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from attnlens.cricket.match.match import Delivery, Facts, Innings, Match, Player
 from attnlens.errors import InputError, count
 
 NOT_BOWLED = ""
-"""The outcome of a ball that has not been bowled."""
+"""The outcome of a ball that has not yet been bowled."""
 
 _NOBODY = Player("")
-"""Stands where it is not known who plays."""
+"""A placeholder for an unknown player."""
 
 GRAMMAR = "47, -1, last, next, 7.4, legal:47, legal:7.4, 2:47 or 2:7.4"
-"""Every form that `find_ball` understands, for messages and help."""
+"""Every notation that `find_ball` understands, for messages and help."""
 
 _INNINGS_PREFIX = re.compile(r"([0-9]{1,3}):(.*)", re.DOTALL)
 _LEGAL = "legal:"
@@ -40,9 +40,9 @@ _MAX_CANDIDATES = 8
 
 @dataclass(frozen=True, slots=True)
 class BallReference:
-    """Which ball: the innings' number, and the position in it from 1.
+    """A reference to a ball: the number of the innings, and the position in the innings from 1.
 
-    The position after the last one is the ball not yet bowled.
+    The position after the last ball refers to the ball not yet bowled.
     """
 
     innings: int
@@ -51,7 +51,9 @@ class BallReference:
 
 @contextmanager
 def balls_of(path: str | None, remedy: str = f"a ball is named {GRAMMAR}") -> Iterator[None]:
-    """Add the file, and a remedy where there is none, to a `BallNotFoundError` of the block."""
+    """Add the file to a `BallNotFoundError` raised in the block, and a remedy if the error
+    has none.
+    """
     try:
         yield
     except BallNotFoundError as error:
@@ -59,17 +61,17 @@ def balls_of(path: str | None, remedy: str = f"a ball is named {GRAMMAR}") -> It
 
 
 def find_ball(match: Match, ball: str | int, innings: int | None = None) -> BallReference:
-    """The ball that a name means.
+    """Return the ball that a name refers to.
 
     Args:
-        ball: ``47`` (delivery, wides and no-balls included), ``-1`` or ``last``,
-            ``next``, ``7.4`` (the file's label, as text), ``legal:47`` or ``legal:7.4``
-            (legal balls, as on television). ``2:`` before it names the innings.
-        innings: where the name does not say; when ``None`` as `default_innings`.
+        ball: ``47`` (the 47th delivery, wides and no-balls included), ``-1`` or ``last``, ``next``,
+            ``7.4`` (the file's label, as text), ``legal:47`` or ``legal:7.4`` (counted in legal
+            balls, as on television). The prefix ``2:`` selects the innings.
+        innings: the innings to use if the name has no prefix; if ``None``, as in `default_innings`.
 
     Raises:
-        BallNotFoundError: there is no such ball or innings, the name is not
-            understood, or several balls carry the label.
+        BallNotFoundError: there is no such ball or innings, the name is not understood, or several
+            balls have the label.
     """
     if isinstance(ball, bool) or not isinstance(ball, str | int):
         raise BallNotFoundError(
@@ -90,15 +92,15 @@ def find_ball(match: Match, ball: str | int, innings: int | None = None) -> Ball
 
 
 def default_innings(match: Match, name: str) -> int:
-    """The innings of a ball or over named without one: the first; for ``next`` the last."""
+    """Return the innings of a name without a prefix: the last one for ``next``, else the first."""
     return match.innings[-1].number if name == "next" and match.innings else 1
 
 
 def innings_numbered(match: Match, number: int) -> Innings:
-    """The innings of that number.
+    """Return the innings with this number.
 
     Raises:
-        BallNotFoundError: the match has no such innings; the text lists those it has.
+        BallNotFoundError: the match has no such innings; the message lists its innings.
     """
     names = []
     for innings in match.innings:
@@ -120,7 +122,7 @@ def _index(innings: Innings, text: str) -> int:
         return _only(innings, f"{kind} {name}", _called(innings, text))
     if not _POSITION.fullmatch(name):
         raise BallNotFoundError(f"ball {text!r} is not understood", remedy=f"write {GRAMMAR}")
-    # Without a prefix every ball counts.
+    # Without the prefix ``legal:``, wides and no-balls are counted too.
     balls = [ball.index for ball in innings.deliveries if ball.is_legal or not legal]
     position = int(name)
     row = position + len(balls) if position < 0 else position - 1
@@ -163,10 +165,10 @@ def _absent(innings: Innings, name: str, remedy: str | None = None) -> BallNotFo
 
 
 def echo(match: Match, reference: BallReference) -> str:
-    """One line that identifies a ball in every way of counting.
+    """Return one line that identifies a ball in every way of counting.
 
-    A wide or no-ball has no legal number of its own: the line names the legal ball that it comes
-    before.
+    A wide or no-ball has no legal-ball number of its own. The line gives the number of the legal
+    ball that follows it.
 
     Raises:
         BallNotFoundError: the match has no such ball.
@@ -191,7 +193,7 @@ def echo(match: Match, reference: BallReference) -> str:
 
 
 def people_of(match: Match) -> list[Player]:
-    """Everybody who bats or bowls in the match, then those who are only in the squads."""
+    """Return everyone who bats or bowls in the match, then the other members of the squads."""
     players = {
         player.key: player
         for side in match.innings
@@ -207,10 +209,11 @@ def people_of(match: Match) -> list[Player]:
 
 
 def find_players(name: str, *groups: Sequence[Player]) -> list[Player]:
-    """The players whom a name may mean, of the first group with any; upper and lower case match.
+    """Return the players that a name may refer to, from the first group with a match; case is
+    ignored.
 
-    They have the whole name or id; else the name as a part of theirs; else its surname and first
-    letter: ``Rohit Sharma`` is RG Sharma.
+    In each group the following are tried in order: the same full name or id; a name that contains
+    the text; the same surname and first initial, so that ``Rohit Sharma`` finds RG Sharma.
     """
     sought = " ".join(name.split()).casefold()
     initialled = _initial_and_surname(sought)
@@ -228,16 +231,17 @@ def _initial_and_surname(name: str) -> tuple[str, str]:
 
 
 def ordinal(number: int) -> str:
-    """``13th``."""
+    """Return a number as an ordinal, such as ``13th``."""
     if number % 100 in (11, 12, 13):
         return f"{number}th"
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
 
 
 def hint(match: Match, text: str, reference: BallReference) -> str | None:
-    """A warning where ``7.4`` means one ball in the file and another on television.
+    """Return a warning if a label such as ``7.4`` means one ball in the file and another on
+    television.
 
-    It is ``None`` where both countings mean the same ball, and where ``text`` is no label.
+    The result is ``None`` if both mean the same ball, or if ``text`` is not a label.
     """
     written = text.strip().lower()
     prefix = _INNINGS_PREFIX.fullmatch(written)
@@ -257,7 +261,7 @@ def hint(match: Match, text: str, reference: BallReference) -> str | None:
 
 
 def over_ended(innings: Innings, last: Delivery) -> bool:
-    """Whether the last ball bowled was its over's last."""
+    """Return whether the last ball bowled was the last ball of its over."""
     legal = sum(ball.is_legal for ball in innings.deliveries if ball.over == last.over)
     return legal >= innings.balls_per_over
 
@@ -265,7 +269,9 @@ def over_ended(innings: Innings, last: Delivery) -> bool:
 def unbowled(
     innings: Innings, batter: Player = _NOBODY, other: Player = _NOBODY, bowler: Player = _NOBODY
 ) -> Delivery:
-    """The ball that follows the last of ``innings``, with the scoreboard it would be bowled at."""
+    """Return the ball after the last ball of ``innings``, with the scoreboard at which it
+    would be bowled.
+    """
     over, of_over = 0, []
     score = innings.penalty_runs.get("pre", 0)
     if innings.deliveries:
@@ -297,18 +303,19 @@ def unbowled(
 def with_next_ball(
     match: Match, number: int, *, batter: Player | None = None, bowler: Player | None = None
 ) -> Match:
-    """The match with the ball not yet bowled as its innings' last delivery.
+    """Return the match with the ball not yet bowled as the last delivery of an innings.
 
-    The batters follow from the last ball: the runs that were run, and the change of ends after an
-    over. A new batter and the bowler of a new over are in no file, and have to be named.
+    The batters follow from the last ball: from the runs that were run, and from the change of ends
+    after an over. A new batter, and the bowler of a new over, must be given, since no file states
+    them.
 
     Args:
-        number: the innings.
-        batter, bowler: who faces and bowls, where the last ball does not determine it.
+        number: the number of the innings.
+        batter, bowler: the players who bat and bowl, if the last ball does not determine them.
 
     Raises:
-        BallNotFoundError: the innings is over, or has not begun and nobody is named.
-        InputError: somebody has to be named, or may not bat or bowl.
+        BallNotFoundError: the innings is over, or it has not begun and no players are given.
+        InputError: a batter or bowler must be given, or the given player may not bat or bowl.
     """
     innings = innings_numbered(match, number)
     reason = why_no_more(match, innings)
@@ -376,7 +383,7 @@ def why_over(match: Match, innings: Innings) -> str | None:
 
 
 def why_no_more(match: Match, innings: Innings) -> str | None:
-    """As `why_over`; and rain or a captain has ended an innings where another one follows it."""
+    """Return why no ball can follow: as `why_over`, or because the innings was ended early."""
     reason = why_over(match, innings)
     if reason is not None:
         return reason
@@ -387,7 +394,7 @@ def why_no_more(match: Match, innings: Innings) -> str | None:
 
 
 def changed_ends(ball: Delivery) -> bool:
-    """Whether an odd number of runs was run, so that the batters changed ends."""
+    """Return whether the batters ran an odd number of runs, so that they changed ends."""
     run = ball.runs_batter if not ball.boundary else 0
     run += ball.extras.get("byes", 0) + ball.extras.get("legbyes", 0)
     run += max(ball.extras.get("wides", 0) - 1, 0)
@@ -395,9 +402,10 @@ def changed_ends(ball: Delivery) -> bool:
 
 
 def at_the_crease(innings: Innings, last: Delivery) -> tuple[Player | None, Player | None]:
-    """Who faces the next ball and who stands at the other end; ``None`` for a new batter.
+    """Return the batters on strike and at the other end for the next ball; ``None`` for a new
+    batter.
 
-    After a wicket the new batter is assumed to face, unless the over has ended.
+    After a wicket the new batter is assumed to be on strike, unless the over has ended.
     """
     gone = {wicket.player_out.key for wicket in last.wickets}
     ends = [None if p.key in gone else p for p in (last.batter, last.non_striker)]

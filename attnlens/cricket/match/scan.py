@@ -1,8 +1,8 @@
-"""A match as the rules look at it: its innings, what its file states, and how it was played.
+"""Prepare a match for the rules: its innings, the facts its file states, and the course of play.
 
-A witness compares a stated field with the rest of the file. A value that the balls determine is
-derived; one that another statement confirms agrees; one that nothing can confirm is unwitnessed;
-one that cannot be true beside the balls or another statement contradicts.
+A witness compares a stated field with the rest of the file. The result is ``derived`` if the balls
+determine the value, ``agrees`` if another statement confirms it, ``unwitnessed`` if nothing can
+confirm it, and ``contradicts`` if it is inconsistent with the balls or with another statement.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ from attnlens.cricket.match.match import (
 from attnlens.files import Json
 
 MAX_RUNS_OFF_THE_BAT: Final = 7
-"""More runs off the bat of one ball are doubted; eight have been run, rarely."""
+"""More runs than this off the bat from one ball are doubted, although eight have been run
+on rare occasions.
+"""
 
 RAIN_RULES: Final = frozenset({"D/L", "VJD"})
-"""Methods that set another target; the others decide a match without its balls."""
+"""Methods that set a new target. The other methods decide a match without regard to its balls."""
 
 _UNKNOWN = UNKNOWN_PLAYER.name
 _MAX_OVERS_LISTED = 4
@@ -39,7 +41,7 @@ _MAX_LISTED = 3
 
 @dataclass(slots=True)
 class Over:
-    """An over as it was bowled: its first ball, its legal balls, and its bowlers in turn."""
+    """An over as it was bowled: its first ball, its legal balls, and its bowlers in order."""
 
     number: int
     first: Delivery
@@ -49,19 +51,21 @@ class Over:
 
 @dataclass(slots=True)
 class InningsScan:
-    """An innings as the rules look at it. Players are known by name.
+    """An innings, prepared for the rules. Players are identified by name.
 
     Attributes:
-        claims: the ball, the field (``review`` or ``replacements``) and its value in the file.
-        substitutes: fielders whom the file calls substitutes.
-        unnamed: indices of balls with a fielder who has no name in the file.
-        odd_labels: labels that do not follow from the order of the balls, in words.
-        pairs: the first ball of every pair of batters, and the ball before it.
-        swapped_ends: balls on which the batters stand at each other's end.
-        unusual_runs: balls with extras, or with more runs off the bat than are believed.
-        batters, bowlers: by name, the first ball of the last pair, and of the first over.
-        cut_short: whether it ended before its last over did.
-        surplus: legal balls beyond the length of their overs.
+        claims: tuples of the ball, the field (``review`` or ``replacements``) and its value in the
+            file.
+        substitutes: the fielders whom the file calls substitutes.
+        unnamed: the indices of balls that have a fielder without a name in the file.
+        odd_labels: a description of the labels that do not follow from the order of the balls.
+        pairs: for every pair of batters, the ball before their first ball, and their first ball.
+        swapped_ends: the balls on which the two batters appear to be at each other's end.
+        unusual_runs: the balls with extras, or with an implausible number of runs off the bat.
+        batters, bowlers: for each name, the first ball of the batter's last pair, and of the
+            bowler's first over.
+        cut_short: whether the innings ended before the end of its last over.
+        surplus: the number of legal balls beyond the regular length of their overs.
     """
 
     innings: Innings
@@ -98,7 +102,7 @@ class InningsScan:
 
     def _scan_balls(self) -> None:
         before = striker = non_striker = None
-        # The last ball on which the batters had swapped ends, and the last one whose striker does
+        # The last ball on which the batters had swapped ends, and the last ball whose striker does
         # not follow from the ball before.
         swapped_index, unclear_index = 0, 1
         for ball in self.innings.deliveries:
@@ -121,10 +125,11 @@ class InningsScan:
                 unclear_index = index + 1
             if ball.extras or ball.runs_batter > MAX_RUNS_OFF_THE_BAT or ball.non_boundary:
                 self.unusual_runs.append(ball)
-                # In some leagues a no-ball is two runs, of which none is run.
+                # In some leagues a no-ball counts two runs, and neither of them is run by the
+                # batters.
                 if "penalty" in ball.extras or ball.extras.get("noballs", 0) > 1:
                     unclear_index = index + 1
-            # Of wides and no-balls one is not run.
+            # One of the runs of a wide or no-ball is not run by the batters.
             crossed = (ball.runs_total - (not ball.is_legal)) % 2
             striker, non_striker = (away, batter) if crossed else (batter, away)
             before = ball
@@ -134,7 +139,7 @@ class InningsScan:
         return (innings.batting_team, self.batters), (innings.bowling_team, self.bowlers)
 
     def takes_part_for_long(self, name: str) -> bool:
-        """Whether somebody bowls a whole over, or bats for more than a ball."""
+        """Return whether a player bowls a whole over, or bats for more than one ball."""
         starts = [ball.index for _, ball in self.pairs] + [len(self.innings.deliveries) + 1]
         return any(over.bowlers == [name] for over in self.overs) or any(
             name in (ball.batter.name, ball.non_striker.name) and starts[row + 1] - ball.index > 1
@@ -142,7 +147,7 @@ class InningsScan:
         )
 
     def length_of(self, number: int) -> int:
-        """The deliveries of an over; 0 where there is none of this number."""
+        """Return the number of deliveries in an over, or 0 if there is no over with this number."""
         for row, over in enumerate(self.overs):
             if over.number == number:
                 rest = self.overs[row + 1 : row + 2]
@@ -151,10 +156,10 @@ class InningsScan:
         return 0
 
     def odd_overs(self, miscounted: Collection[int] = ()) -> tuple[str, list[Over]]:
-        """Overs with more or fewer legal balls than an over has, in words and as they are.
+        """Return a description and a list of the overs with too many or too few legal balls.
 
         Args:
-            miscounted: overs in which the file says that the umpires miscounted.
+            miscounted: the overs that the umpires miscounted according to the file.
         """
         usual = self.innings.balls_per_over
         odd = [over for over in self.overs if over.legal != usual and over.number not in miscounted]
@@ -168,23 +173,26 @@ class InningsScan:
         return f"{lengths} legal balls{more}, not {usual} (overs as the file labels them)", odd
 
     def may_be_miscounted(self, odd: list[Over]) -> bool:
-        """Whether it is at most two overs, each by one ball: umpires miscount in one of seventy."""
+        """Return whether at most two overs are odd, each by one ball: umpires miscount one
+        over in seventy.
+        """
         usual = self.innings.balls_per_over
         return len(odd) <= 2 and all(abs(over.legal - usual) == 1 for over in odd)
 
 
 @dataclass
 class Stated:
-    """What a file states of its match beside the balls, in the shape of Cricsheet JSON.
+    """The facts that a file states about its match besides the balls, in the shape of Cricsheet
+    JSON.
 
     Attributes:
-        meta, info: the objects of those names.
-        innings: by number, each without its overs.
-        second: fields that the file states in two places: where else, and the value there.
-        exact: whether the format has every field: JSON alone.
+        meta, info: the objects with these names.
+        innings: the innings by number, each without its overs.
+        second: for each field that the file states in two places, the second place and its value.
+        exact: whether the format has every field; only JSON does.
         has_actual_delivery: whether the balls have an ``actual_delivery``.
-        actual_delivery_since: the version of the format since which they have.
-        method_known: whether a rain rule would be in the outcome.
+        actual_delivery_since: the version of the format that introduced ``actual_delivery``.
+        method_known: whether the outcome would name a rain rule if one was used.
     """
 
     meta: Json = field(default_factory=dict)
@@ -198,11 +206,13 @@ class Stated:
 
     @property
     def names_fielders(self) -> bool:
-        """Whether the format has fielders: tables have had them since they number the balls."""
+        """Whether the format has fielders; tables have them from the version that numbers
+        legal balls.
+        """
         return self.exact or self.has_actual_delivery
 
     def object(self, key: str) -> Json:
-        """The object at a key of ``info``, empty where there is none."""
+        """Return the object at a key of ``info``, or an empty object if there is none."""
         value = self.info.get(key)
         return value if isinstance(value, dict) else {}
 
@@ -214,12 +224,12 @@ class Stated:
 
 @dataclass(frozen=True)
 class Case:
-    """A match as the rules look at it, and what its file states.
+    """A match, prepared for the rules, and the facts that its file states.
 
     Attributes:
-        scans: of its innings.
-        limited: whether each side was to bat once.
-        stated: what the file states beside the balls.
+        scans: the scan of each innings.
+        limited: whether each side bats only once.
+        stated: the facts that the file states besides the balls.
     """
 
     match: Match
@@ -229,17 +239,17 @@ class Case:
 
     @cached_property
     def outcome(self) -> Json:
-        """The outcome of the match, as a dictionary: that is looked up several times faster."""
+        """The outcome of the match as a dictionary, in which lookups are several times faster."""
         return self.match.outcome.plain()
 
     @cached_property
     def squads(self) -> dict[str, frozenset[str]]:
-        """The squads by team, those that are not empty."""
+        """The squads by team, without empty squads."""
         return {team: frozenset(names) for team, names in self.match.players.items() if names}
 
     @cached_property
     def players_of(self) -> dict[str, set[str]]:
-        """Who bats or bowls on a ball, by team."""
+        """The players who bat or bowl on a ball, by team."""
         names: dict[str, set[str]] = {}
         for scan in self.scans:
             for team, players in scan.by_team():
@@ -248,7 +258,7 @@ class Case:
 
     @cached_property
     def both_sides(self) -> set[str]:
-        """Names in both squads that play for both sides: two players of one name."""
+        """Names that are in both squads and play for both sides: two players with the same name."""
         squads = list(self.squads.values())
         if len(squads) != 2 or squads[0].isdisjoint(squads[1]):
             return set()
@@ -257,7 +267,7 @@ class Case:
 
     @cached_property
     def everybody(self) -> set[str]:
-        """Everybody in a squad, on a ball, or of whom the file states something else."""
+        """Everyone in a squad, on a ball, or in another statement of the file."""
         names = set[str]().union(*self.squads.values(), *self.players_of.values())
         names.update(filter(_is_text, self.stated.object("supersubs").values()))
         for scan in self.scans:
@@ -274,27 +284,28 @@ class Case:
 
     @cached_property
     def officials(self) -> list[str]:
-        """Everybody with a duty, in the order of the duties."""
+        """Everyone with an official duty, in the order of the duties."""
         duties = self.stated.object("officials").values()
         lists = [names for names in duties if isinstance(names, list)]
         return [name for names in lists for name in filter(_is_text, names)]
 
     def claims(self, key: str) -> int:
-        """How many balls have a review, or replacements."""
+        """Return the number of reviews or of replacements, as ``key`` says."""
         return sum([claim[1] == key for scan in self.scans for claim in scan.claims])
 
     @cached_property
     def umpires(self) -> list[str]:
-        """The umpires of the match; none where the file has none."""
+        """The umpires of the match; empty if the file names none."""
         umpires = self.stated.object("officials").get("umpires")
         return umpires if isinstance(umpires, list) else []
 
     @cached_property
     def respelt(self) -> set[str]:
-        """Names on the balls that the ``_info.csv`` beside a table spells differently.
+        """Names in the table that the ``_info.csv`` beside it spells differently.
 
-        Cricsheet's CSV2 has a few: ``A van der Merwe`` is ``Adri van der Merwe`` in the info. The
-        name in the table is then in no registry, and a name of the squad is in no row.
+        This is rare in Cricsheet's CSV2: ``A van der Merwe`` in the table is ``Adri van der Merwe``
+        in the info. The table's spelling is then missing from the registry, and the squad's
+        spelling is missing from the table.
         """
         registry = self.stated.registry
         if self.stated.exact or not registry or not self.squads:
@@ -313,12 +324,12 @@ class Case:
 
     @cached_property
     def main(self) -> list[InningsScan]:
-        """Its innings without super overs."""
+        """The innings without super overs."""
         return [scan for scan in self.scans if not scan.innings.super_over]
 
     @property
     def length_known(self) -> bool:
-        """Whether the file states how many balls a side could have."""
+        """Whether the file states how many overs a side could face."""
         targets = (innings.get("target") or {} for innings in self.stated.innings.values())
         return any(target.get("overs") for target in targets)
 
@@ -338,25 +349,25 @@ class Case:
 
     @property
     def target(self) -> int | None:
-        """The target in the file, of two sides."""
+        """The target in the file, for a match of two innings."""
         chase = self.main[1].innings
         target: int | None = chase.set_later.get("runs", chase.target)
         return target
 
     @cached_property
     def play(self) -> Play | None:
-        """How the match went; ``None`` where its balls cannot decide it."""
+        """The course of the match; ``None`` if its balls cannot decide it."""
         return _play_of(self)
 
 
 class Play(NamedTuple):
-    """How a match of two innings went, by its balls.
+    """The course of a match of two innings, by its balls.
 
     Attributes:
         to_beat: the score that the second side had to pass.
-        full: whether the second side had all its overs.
-        result: by the balls; ``None`` where the second side did not pass that score, was not all
-            out and had overs left.
+        full: whether the second side faced all its overs.
+        result: the result by the balls; ``None`` if the second side did not pass that score, was
+            not all out and had overs left.
     """
 
     first: InningsScan
@@ -367,12 +378,12 @@ class Play(NamedTuple):
 
     @property
     def winner(self) -> str | None:
-        """Who won by the balls; ``None`` of a tie, and where the match did not end."""
+        """The winner by the balls; ``None`` for a tie or an unfinished match."""
         return None if self.result is None else self.result.winner
 
     @property
     def by(self) -> Facts:
-        """The margin, where somebody won."""
+        """The margin, if there is a winner."""
         return Facts() if self.result is None else self.result.by
 
 
@@ -403,7 +414,7 @@ def _is_text(value: object) -> bool:
 
 
 def changes_of(replacements: object) -> Iterator[tuple[str, dict[str, str]]]:
-    """The changes before a ball: the kind (``match`` or ``role``) and the texts of each."""
+    """Yield the kind (``match`` or ``role``) and the texts of each replacement before a ball."""
     kinds = replacements if isinstance(replacements, dict) else {}
     for kind in ("match", "role"):
         changes = kinds.get(kind)
@@ -413,12 +424,12 @@ def changes_of(replacements: object) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _same_surname(name: str, other: str) -> bool:
-    """Whether two spellings share a surname and the first initial."""
+    """Return whether two spellings have the same surname and first initial."""
     return name[:1] == other[:1] and name.split()[1:][-1:] == other.split()[1:][-1:] != []
 
 
 def _same_initials(name: str, other: str) -> bool:
-    """Whether the initials of one spelling are among those of the other."""
+    """Return whether the initials of one spelling are all among those of the other."""
     first, second = (
         {sign for word in text.split() for sign in (word if word.isupper() else word[:1])}
         for text in (name, other)
@@ -427,13 +438,13 @@ def _same_initials(name: str, other: str) -> bool:
 
 
 class Verdict(NamedTuple):
-    """What the rest of a file shows of a stated value.
+    """What the rest of a file says about a stated value.
 
     Attributes:
         status: one of ``derived agrees contradicts unwitnessed``.
-        derived: the value that follows from the rest of the file, where one does.
-        problem: of a contradiction, a sentence.
-        over: of a contradiction, its over.
+        derived: the value that follows from the rest of the file, if one follows.
+        problem: a sentence that describes a contradiction.
+        over: the over of a contradiction.
     """
 
     status: str
@@ -443,28 +454,28 @@ class Verdict(NamedTuple):
 
 
 Answer = Verdict | str | bool
-"""A verdict; or the problem of a contradiction; or whether another statement confirms the value."""
+"""A verdict, the problem of a contradiction, or whether another statement confirms the value."""
 
 Check = Callable[[Case, Any, str], Answer]
 """Compares a stated value with the rest of the file.
 
-It takes the case, the value, and the part of the field's name that stands for ``*`` in its pattern:
-an innings' number, a team or a role.
+Its arguments are the case, the value, and the part of the field's name that matches ``*`` in its
+pattern: an innings' number, a team or a role.
 """
 
 NO_CLAIM: Final = frozenset({"meta.revision"})
-"""Fields that say nothing about the match."""
+"""Fields that state nothing about the match."""
 
 
 class Witnesses(dict[str, tuple[str, Check]]):
-    """The kind of doubt and the check of each field.
+    """The kind of doubt and the check for each field.
 
-    Keys are paths in Cricsheet JSON without ``info``, with ``*`` for an innings' number, a team or
-    a role.
+    The keys are paths in Cricsheet JSON without ``info``, in which ``*`` matches an innings'
+    number, a team or a role.
     """
 
     def of(self, kind: str, *patterns: str) -> Callable[[Check], None]:
-        """Add the function that follows as the witness of these fields."""
+        """Register the decorated function as the witness of these fields."""
         return lambda check: self.update(dict.fromkeys(patterns, (kind, check)))
 
 
@@ -473,7 +484,7 @@ def contradiction(problem: str, derived: Any = None, over: int | None = None) ->
 
 
 def listing(items: Sequence[str], separator: str = ", ") -> str:
-    """The first few items, and how many more there are."""
+    """Return the first few items as text, and the number of the remaining items."""
     rest = len(items) - _MAX_LISTED
     return separator.join(items[:_MAX_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 

@@ -1,4 +1,4 @@
-"""Witnesses of what a file states of its match: particulars, people, the result, the innings."""
+"""Check what a file states about its match: particulars, people, the result, the innings."""
 
 from __future__ import annotations
 
@@ -29,38 +29,39 @@ _TWENTY_OVER_TYPES = frozenset({"T20", "IT20"})
 _ONE_DAY_TYPES = frozenset({"ODI", "ODM"})
 _TYPES = _TWENTY_OVER_TYPES | _ONE_DAY_TYPES | {"Test", "MDM"}
 _NUMBERED_TYPES = frozenset({"T20", "ODI", "Test"})
-"""Types whose internationals Cricsheet numbers; IT20 are those without the status."""
+"""Types whose internationals Cricsheet numbers; an IT20 match has no official T20I status."""
 
 _MAX_DAYS = {True: 3, False: 12}
-"""From the first to the last day, by whether overs are limited."""
+"""The most days from the first to the last day, by whether overs are limited."""
 
 _FIRST_DAYS: Final = {
     "T20": datetime.date(2003, 6, 13),
     "IT20": datetime.date(2003, 6, 13),
     "ODI": datetime.date(1971, 1, 5),
 }
-"""When the first match of a type was played."""
+"""The date of the first match of each type."""
 
 _SEASON = re.compile(r"([0-9]{4})(?:/([0-9]{2,4}))?")
 _SEASON_MONTHS = {False: range(1, 13), True: range(7, 20)}
-"""Months from the January of a season's first year, by whether it spans two years; Cricsheet's end
-before August."""
+"""The months of a season, counted from January of its first year, by whether it spans two
+years. Cricsheet's seasons end before August.
+"""
 
 _MIN_OVERS = 3
-"""Fewer overs do not show how many balls an over has."""
+"""A smaller number of overs does not show how many balls an over has."""
 
 _SQUAD_SIZES = range(10, 15)
 _IDS = re.compile(r"[0-9a-f]{8}(?: [0-9a-f]{8})*")
 _OF_MEN = re.compile(r"\bMen\b")
 
 RESULT: Final = "result"
-"""The kind of doubt where the balls and the stated result cannot both be right."""
+"""The kind of doubt for a stated result that is inconsistent with the balls."""
 
 _METHODS = RAIN_RULES | {"Awarded", "Lost fewer wickets", "1st innings score"}
 _RESULTS = frozenset({"tie", "draw", "no result"})
 _POWERPLAY_TYPES = frozenset({"mandatory", "batting", "fielding"})
 _MAX_POWERPLAY_OVERS = {(20, 6): 6, (20, 5): 5}
-"""Overs of a powerplay, by overs a side and balls an over."""
+"""The most overs of a powerplay, by overs for each side and balls per over."""
 
 _LABEL = re.compile(r"([0-9]{1,3})\.([0-9]{1,2})")
 _MIN_PENALTY, _MAX_PENALTY = 5, 30
@@ -178,7 +179,7 @@ def _overs(case: Case, value: Any, _part: str) -> Answer:
     if match_type in ("Test", "MDM"):
         return f"the file states {value} overs a side, and a {match_type} has no limit"
     if match_type in _TWENTY_OVER_TYPES and value != 20:
-        # A known slip in Cricsheet's files, which readers correct with a note.
+        # A known error in Cricsheet's files, which the readers correct and note.
         slip = value == 50
         problem = f"the file states {value} overs a side, and a {match_type} has 20"
         return contradiction("" if slip else problem, 20)
@@ -201,7 +202,7 @@ def _balls_per_over(case: Case, value: Any, _part: str) -> Answer:
 
 
 def _tomorrow() -> datetime.date:
-    return datetime.date.today() + datetime.timedelta(days=1)  # somewhere it is tomorrow
+    return datetime.date.today() + datetime.timedelta(days=1)  # it is already tomorrow in some time zones
 
 
 @WITNESSES.of("dates", "dates")
@@ -313,7 +314,7 @@ def _registry(case: Case, value: Any, _part: str) -> Answer:
     if strangers:
         return f"{joined(strangers)} takes part and is not in the registry"
     idle = set(value).difference(case.everybody, case.officials)
-    # Somebody of a match that goes on may still field.
+    # In an unfinished match, a player who has not appeared yet may still field.
     if idle and case.stated.names_fielders and case.has_two_sides and case.outcome:
         return f"{joined(idle)} is in the registry and nowhere else in the file"
     return True
@@ -379,7 +380,7 @@ def _scores(case: Case) -> str:
 
 
 def _by_balls(case: Case, value: Any, derived: Any) -> Verdict:
-    """Whether a part of the stated result is what the balls show."""
+    """Return whether a part of the stated result equals what the balls show."""
     if value == derived:
         return Verdict(DERIVED, value)
     caution = "" if case.stated.exact else "; penalty runs may be missing from this format"
@@ -390,7 +391,7 @@ def _by_balls(case: Case, value: Any, derived: Any) -> Verdict:
 
 
 def _played_out(case: Case) -> str | None:
-    """The problem where a side won by play and the file shows no second innings."""
+    """Return the problem if a side won by play and the file has no second innings."""
     match, outcome = case.match, case.outcome
     if outcome.get("method") not in (None, *RAIN_RULES):
         return None
@@ -426,14 +427,16 @@ def _winner(case: Case, value: Any, _part: str) -> Answer:
     if play.result is not None or play.second.total == play.to_beat:
         return _by_balls(case, value, None)
     if outcome.get("method") is None:
-        # The chase stopped early: only the side that batted first can have won, by some runs.
+        # The chase stopped early, so only the side that batted first can have won, by runs.
         won = by and value == play.first.innings.batting_team
         return False if won else _by_balls(case, value, None)
     return "wickets" in by and _by_balls(case, value, None)
 
 
 def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
-    """Whether rain ended the chase while its side was ahead, which is a win by runs."""
+    """Return whether rain ended the chase while the chasing side was ahead, which is a win
+    by runs.
+    """
     chase = play.second
     return bool(
         outcome.get("method") in RAIN_RULES
@@ -444,10 +447,10 @@ def _ahead_of_rain(play: Play, winner: str, outcome: Any) -> bool:
 
 
 def _ahead(case: Case, play: Play, derived: Any, value: Any) -> Answer:
-    """The verdict on a winner or a margin of a side that was ahead of a rain rule.
+    """Return the verdict on the winner or margin of a side that was ahead under a rain rule.
 
-    The target of most files is what the side was to have made by then. A few state the target of
-    the whole innings, which decides nothing.
+    In most files the target is the score needed when rain ended the chase. A few files state the
+    target of the whole innings, which decides nothing.
     """
     if play.second.total <= play.to_beat and not play.full:
         return False
@@ -558,7 +561,9 @@ def _tie(case: Case, value: Any) -> Answer:
 
 
 def _super_over_winner(case: Case) -> str | None:
-    """The winner of the last super over by its runs; ``None`` without one, or if it was tied."""
+    """Return the winner of the last super over by its runs; ``None`` without one, or if it
+    was tied.
+    """
     if len(case.super_overs) < 2:
         return None
     first, second = case.super_overs[-2:]
@@ -581,7 +586,7 @@ def _decider(case: Case, value: Any, key: str) -> Answer:
         return f"{value} won {means}, and the balls show none" if case.stated.exact else False
     derived = _super_over_winner(case)
     if derived is None:
-        return False  # boundaries decided
+        return False  # a count of boundaries decided
     return compared(value, derived, f"{value} won {means} in the file, and {derived} by its balls")
 
 
@@ -680,7 +685,7 @@ def _powerplays(case: Case, value: Any, number: str) -> Answer:
         over, ball = int(stop[1]), int(stop[2])
         length = scan.length_of(over)
         if ball == 1 and length == 10:
-            ball = 10  # 5.10, which parsers of numbers write as 5.1
+            ball = 10  # 5.10, which number parsers read as 5.1
         span = f"a powerplay is from ball {start} to ball {end}"
         if (first_over, first_ball) > (over, ball):
             return contradiction(f"{span}, which is before it", over=over)
@@ -776,7 +781,7 @@ def _forfeited(case: Case, _value: Any, number: str) -> Answer:
 
 @WITNESSES.of("totals", "innings.*.total")
 def _table_score(case: Case, value: Any, number: str) -> Answer:
-    """A total in a table of results beside the balls: ``165/7``."""
+    """Check a total such as ``165/7`` in a table of results beside the balls."""
     scan = _scan_of(case, number)
     derived = f"{scan.total}/{scan.wickets}"
     return compared(
