@@ -202,7 +202,7 @@ def _balls_per_over(case: Case, value: Any, _part: str) -> Answer:
 
 
 def _tomorrow() -> datetime.date:
-    return datetime.date.today() + datetime.timedelta(days=1)  # it is already tomorrow in some time zones
+    return datetime.date.today() + datetime.timedelta(days=1)  # it is already tomorrow somewhere
 
 
 @WITNESSES.of("dates", "dates")
