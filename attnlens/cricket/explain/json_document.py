@@ -7,7 +7,7 @@ import json
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Self, get_args
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from attnlens.errors import InputError
 from attnlens.evidence.result import Plain
@@ -22,11 +22,21 @@ class JsonDocument(Plain):
         noun: what it is, as in "not an explanation".
         remedy: what to do about a file that is not one.
         rendered_as: how the functions of `attnlens.cricket.pages.documents` that show it begin.
+        earlier_schemas: those with fewer fields; the fields they lack are null or empty.
     """
 
     noun: ClassVar[str]
     remedy: ClassVar[str]
     rendered_as: ClassVar[str]
+    earlier_schemas: ClassVar[tuple[str, ...]] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_schema(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or data.get("schema_version") not in cls.earlier_schemas:
+            return data
+        (current,) = get_args(cls.model_fields["schema_version"].annotation)
+        return {**data, "schema_version": current}
 
     def to_dict(self) -> Json:
         """The same as dictionaries and lists, keys in the order in which they are written."""

@@ -13,7 +13,7 @@ from attnlens.cricket.match.match import Outcome
 from attnlens.evidence.result import Count, Finite, Flag, Plain, Share, Text
 from attnlens.evidence.verdict import Verdict
 
-SCHEMA_VERSION: Final = "1.0"
+SCHEMA_VERSION: Final = "1.1"
 
 
 class InningsScore(Plain):
@@ -168,8 +168,9 @@ class MatchStory(JsonDocument):
     noun: ClassVar[str] = "the story of a match"
     rendered_as: ClassVar[str] = "match_story"
     remedy: ClassVar[str] = "write one with `attnlens story MATCH --json`"
+    earlier_schemas: ClassVar[tuple[str, ...]] = ("1.0",)
 
-    schema_version: Literal["1.0"]
+    schema_version: Literal["1.1"]
     model: Model
     match: Played
     result: Text

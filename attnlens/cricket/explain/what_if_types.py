@@ -27,7 +27,7 @@ from attnlens.cricket.match.match import Outcome
 from attnlens.errors import InputError
 from attnlens.evidence.result import Finite, Flag, Plain, Share, Text
 
-SCHEMA_VERSION: Final = "1.0"
+SCHEMA_VERSION: Final = "1.1"
 
 LAST: Final = "last"
 """In a list of changes: the ball before the one asked about."""
@@ -165,8 +165,9 @@ class WhatIf(JsonDocument):
     noun: ClassVar[str] = "an answer to a what-if"
     rendered_as: ClassVar[str] = "what_if"
     remedy: ClassVar[str] = "write one with `attnlens whatif --format json`"
+    earlier_schemas: ClassVar[tuple[str, ...]] = ("1.0",)
 
-    schema_version: Literal["1.0"]
+    schema_version: Literal["1.1"]
     model: Model
     match: MatchFacts
     changes: Annotated[tuple[WhatIfChange, ...], Field(min_length=1)]
